@@ -49,6 +49,7 @@ from cvstats.log.checks import (
 )
 from cvstats.log.log import Losses
 from cvstats.log.read import read
+from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 
 
@@ -715,6 +716,33 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
         counts >= NEAR,
         "{:.0f} models are within two standard errors of this one, the best",
     )
+
+
+@check("CVS030")
+def below_chance(facts: LogFacts) -> Iterator[Finding]:
+    """Report the mean of a score of pairs, such as the AUC.
+
+    Limit: below 1/2 in a model.
+    """
+    metric = str(facts.log.noted.get("metric"))
+    if metric not in OF_PAIRS:
+        return
+    for model in range(len(facts.log.labels.models)):
+        own = facts.means[facts.log.labels.columns(model)]
+        score = 1.0 if np.isnan(own).all() else 1 - float(np.nanmean(own))
+        if score < 0.5:
+            words = (
+                f"the {METRICS[metric].words_at(facts.log.noted.get('at'))} is {score:.3g}, below "
+                f"1/2: are larger predictions those of {OF_PAIRS[metric]}?"
+            )
+            yield Finding(words, score, facts.name_model(model))
+
+
+OF_PAIRS = {
+    "auc": "the negative class", "auc_at": "surviving", "concordance": "earlier times",
+    "uno": "earlier times",
+}  # fmt: skip
+"""Scores that are 1/2 without any information, and what larger predictions must not stand for."""
 
 
 # --- the numbers ------------------------------------------------------------------------------

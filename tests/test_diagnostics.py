@@ -198,6 +198,13 @@ def near_models(m, n=200):
 TWINS = pd.DataFrame({"a": SOUND, "b": SOUND + 1, "c": SOUND})
 FEW_ERRORS = pd.Series(np.r_[np.ones(4), np.zeros(196)], k_fold(200).index)
 
+
+def turned_round():
+    index = pd.MultiIndex.from_arrays([range(40), np.arange(40) % 4], names=["point", "fold"])
+    truth = np.arange(40) // 4 % 2
+    return cvstats.losses(pd.DataFrame({"y_true": truth, "y_pred": -truth}, index), loss="auc")
+
+
 CASES = {
     "CVS001": (pd.concat([SOUND, SOUND]), None, "appears twice"),
     "CVS002": (missing(), 2, "2 losses are missing or infinite"),
@@ -232,6 +239,7 @@ CASES = {
     "CVS027": (dated(0.6), None, "losses of neighboring dates have a correlation of 0."),
     "CVS028": (stored_twice(), None, "exactly the same losses as one other of their fold"),
     "CVS029": (near_models(6), 6, "6 models are within two standard errors of this one, the best"),
+    "CVS030": (turned_round(), 0.0, "are larger predictions those of the negative class?"),
 }
 
 

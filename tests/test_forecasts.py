@@ -241,7 +241,7 @@ def test_coverage_is_compared_with_its_level(tmp_path):
     assert log.attrs["target_value"] == 0.9
     interval = cvstats.interval(log)
     assert interval.loc["wide", "estimate"] == pytest.approx(inside.mean())
-    assert interval.attrs["interval"] == "wilson"
+    assert interval.attrs["interval"].startswith("wilson")
     words = " ".join(str(log.cvci.summary()).split())
     assert "below 0.9: its intervals are too narrow" in words
     assert "better" not in words

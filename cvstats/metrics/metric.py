@@ -147,7 +147,8 @@ class Metric:
 
     def words_at(self, at: Any) -> str:
         """Name it in texts, with the time that it was asked for."""
-        return self.words if at is None else self.words.replace(" a time", f" {at}")
+        single = isinstance(at, (int, float))
+        return self.words.replace(" a time", f" {at:g}") if single else self.words
 
     def uses(self, option: str) -> bool:
         """Whether it uses an option."""

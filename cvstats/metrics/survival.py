@@ -29,7 +29,7 @@ from cvstats.metrics.metric import (
     Points,
     UndefinedMetricError,
 )
-from cvstats.metrics.ranks import area, fill_weights
+from cvstats.metrics.ranks import ROUNDING, area, fill_weights
 
 ASSUMPTION = "censoring is independent of the time of the event and of the features"
 """What every metric of this file takes for granted."""
@@ -268,6 +268,8 @@ def uno(
     if not below > 0:
         raise UndefinedMetricError("no two points are comparable")
     value = float(found.share @ right) / below
+    if min(value, 1 - value) < ROUNDING:  # all pairs are in one order: no point can change it
+        return float(round(value)), np.zeros(len(truth))
     own = (right - value * comparable) / below
     direct = own + (as_second[0] - value * as_second[1]) / below
     return value, direct + through_censoring(2 * own, happened, found)

@@ -206,6 +206,8 @@ def list_names(names: Sequence[str]) -> str:
 
 SCORES = "CVS022"
 """The check that finds scores in the place of losses."""
+BELOW_CHANCE = "CVS030"
+"""The check that finds predictions of the other class."""
 
 WIDTH = 88
 
@@ -438,8 +440,11 @@ def summarize_evidence(evidence: Evidence) -> Summary:
     if cells and len(sentences) < 3:
         sentences += describe_scope(evidence)
     cautions = list_cautions(evidence)
-    label, scores = CHECKS[SCORES].title.lower(), find_scores(evidence)
-    said, advised = ({label: scores}, {label: CHECKS[SCORES].advice}) if scores else ({}, {})
+    said, advised = {}, {}
+    for code in (SCORES, BELOW_CHANCE):
+        if words := find_scores(evidence, code):
+            said[label := CHECKS[code].title.lower()] = words
+            advised[label] = CHECKS[code].advice
     if lost := evidence.facts.lost_metrics:
         said["metric not named"] = (
             f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), and "
@@ -462,15 +467,15 @@ def advise(caution: Caution, evidence: Evidence) -> str:
     return next((text.removeprefix(caution.sentence).strip() for text in words if text), "")
 
 
-def find_scores(evidence: Evidence) -> str:
-    """Describe losses that look like scores, which are better when larger; empty if not.
+def find_scores(evidence: Evidence, code: str) -> str:
+    """Describe losses that look like scores, or scores like those of the other class.
 
     Only numbers above 1/2, and models with the name of a score, are worth another pass.
     """
-    if not (evidence.estimate > 0.5).all() and not any(map(names_a_score, evidence.models)):
+    if not (evidence.estimate > 0.5).any() and not any(map(names_a_score, evidence.models)):
         return ""
     try:
-        found = list(CHECKS[SCORES].find(evidence.facts))
+        found = list(CHECKS[code].find(evidence.facts))
     except LogError:  # not in memory
         return ""
     return f"{found[0].words[:1].upper()}{found[0].words[1:]}." if found else ""

@@ -278,7 +278,7 @@ def test_every_question_is_answered(loss, tmp_path):
     assert cvstats.best_set(log, rng=0)["in_set"].all()
     assert not cvstats.equivalence(log, margin=1e-6)["equivalent"].any()
     words = METRICS[loss].words_at(3.0)
-    assert words.endswith(" at 3.0")
+    assert words.endswith(" at 3")
     assert words in " ".join(str(log.cvci.summary()).split())
     log.cvci.report(tmp_path / "report.html")
     assert words in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -376,6 +376,26 @@ def test_an_auc_of_one_has_limits():
     found = cvstats.as_scores(cvstats.interval(log))
     assert found["estimate"].item() == 1
     assert 0.8 < found["lower"].item() < 0.99
+
+
+def test_pairs_that_are_all_in_one_order_have_no_limits():
+    table = data("surv")
+    for sign, value in ((1, 1.0), (-1, 0.0)):
+        table["best"] = sign * table["time"]
+        result = cvstats.as_scores(
+            cvstats.interval(cvstats.losses(table, "time", "best", "uno", event="event"))
+        )
+        assert result["estimate"].item() == value
+        assert result[["lower", "upper"]].isna().all(axis=None)
+        assert "zero variance" in result["caution"].item()
+
+
+def test_probabilities_of_surviving_are_found_out():
+    table = data("surv").assign(survives=lambda t: 1 - t["a"])
+    log = cvstats.losses(table, "time", "survives", "auc_at", event="event", at=3.0)
+    words = "he AUC at 3 is 0.283, below 1/2: are larger predictions those of surviving?"
+    assert words in " ".join(log.cvci.diagnose()["finding"])
+    assert words in " ".join(str(log.cvci.summary()).split())
 
 
 def test_harrells_c_warns_of_censored_times():
