@@ -7,6 +7,7 @@ import csv
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -182,11 +183,11 @@ def names_of_header(path: Path, options: Mapping[str, Any]) -> list[str]:
     """Read the names of columns; refuse two of one name: pandas would call the second ``a.1``."""
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
     names = [name.strip() for name in header if isinstance(name, str)]
-    again = next((name for name in names if names.count(name) > 1), None)
-    if again is not None:
+    times = Counter(names)
+    if len(times) < len(names):
         raise LogError(
-            f"two columns of {path.name} are called {again!r}. Expected different names. Rename "
-            f"one of them."
+            f"two columns of {path.name} are called {times.most_common(1)[0][0]!r}. Expected "
+            f"different names. Rename one of them."
         )
     return names
 

@@ -669,6 +669,8 @@ def class_at(positive: Hashable, classes: list[Hashable]) -> int:
 
 def refuse_not_numbers(values: pd.Series, name: object) -> None:
     """Refuse losses that pandas would turn into numbers of another meaning, such as dates."""
+    if getattr(values.dtype, "kind", "O") in "iuf":
+        return
     kind = NOT_NUMBERS.get(pd.api.types.infer_dtype(values, skipna=True))
     if kind is None and values.dtype == object and any(isinstance(v, complex) for v in values):
         kind = "complex numbers"

@@ -197,8 +197,10 @@ def model_columns(
         return PredictionTable(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
     if MODEL in out.columns:
         raise LogError("model= and several columns both name models. Expected one of them.")
-    values = {f"{to}:{name}": table[name] for name in names}
-    return PredictionTable(out.assign(**values), models=dict(zip(names, values, strict=True)))
+    held = {name: f"{to}:{name}" for name in names}
+    values = table[names].set_axis(list(held.values()), axis=1)
+    # All at once: each column by itself would copy the names of all others.
+    return PredictionTable(pd.concat([out, values], axis=1), models=held)
 
 
 def own_name(column: str) -> str | None:
