@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from cvstats.comparisons.zero_one import mcnemar as mcnemar
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
+    from cvstats.differences import largest_differences as largest_differences
     from cvstats.evaluation import evaluate as evaluate
     from cvstats.formatting import to_latex as to_latex
     from cvstats.formatting import to_markdown as to_markdown

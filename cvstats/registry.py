@@ -66,6 +66,7 @@ LOGS = {
 VIEWS = {
     "diagnose": "cvstats.diagnostics",
     "interval": "cvstats.recommend",
+    "largest_differences": "cvstats.differences",
     "methods": "cvstats.recommend",
     "moments": "cvstats.describe",
     "report": "cvstats.reporting",

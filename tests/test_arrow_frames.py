@@ -35,7 +35,8 @@ FRAMES = {
 }
 POLARS = FRAMES["polars"]
 OPTIONS = {
-    "best_set": {"rng": 1}, "equivalence": {"margin": 0.1}, "power": {"effect": 0.1},
+    "best_set": {"rng": 1}, "contrast": {"by": "source", "between": ("a", "b")}, "passes": {"k": 1},
+    "equivalence": {"margin": 0.1}, "power": {"effect": 0.1},
     "rope": {"margin": 0.1}, "winner": {"rng": 1},
 }  # fmt: skip
 

@@ -572,7 +572,7 @@ class Moments:
         return SAMPLED.format(number, len(self.sketch.hashes))
 
 
-add_methods(Moments, without=("diagnose", "report", *LOGS))
+add_methods(Moments, without=("diagnose", "largest_differences", "report", *LOGS))
 
 
 @read_container.register

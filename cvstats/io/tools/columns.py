@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -197,7 +197,7 @@ def model_columns(
         return PredictionTable(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
     if MODEL in out.columns:
         raise LogError("model= and several columns both name models. Expected one of them.")
-    held = {name: f"{to}:{name}" for name in names}
+    held: dict[Hashable, str] = {name: f"{to}:{name}" for name in names}
     values = table[names].set_axis(list(held.values()), axis=1)
     # All at once: each column by itself would copy the names of all others.
     return PredictionTable(pd.concat([out, values], axis=1), models=held)

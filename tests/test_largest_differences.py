@@ -1,0 +1,85 @@
+"""Where two models differ most: points to look at, groups with their tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import LogError
+
+N = 240
+RNG = np.random.default_rng(4)
+TABLE = pd.DataFrame(
+    {
+        "repetition": np.repeat([0, 1], N),
+        "point": np.tile(np.arange(N), 2),
+        "source": np.tile(np.arange(N) % 12, 2),
+        "segment": np.tile(np.array(list("xyz"))[np.arange(N) // 80], 2),
+        "a": RNG.normal(size=2 * N) ** 2,
+        "b": RNG.normal(size=2 * N) ** 2,
+        "c": RNG.normal(size=2 * N) ** 2,
+    }
+)
+TABLE.loc[TABLE["point"] == 17, "b"] += 40
+TABLE.loc[TABLE["segment"] == "z", "a"] += 2
+LOG = TABLE.set_index(["repetition", "source", "point"]).drop(columns="segment")
+SEGMENTS = (
+    TABLE[TABLE["repetition"] == 0].drop(columns="repetition")
+    .set_index(["source", "point", "segment"])
+)  # fmt: skip
+
+
+def test_points_are_means_over_their_evaluations():
+    found = LOG[["a", "b"]].cvci.largest_differences(n=5)
+    gap = (LOG["a"] - LOG["b"]).groupby(["source", "point"]).mean()
+    assert found.index[0] == ("a", "b", 17 % 12, 17)
+    assert found.index.names == ["model", "other", "source", "point"]
+    order = gap.abs().sort_values(ascending=False).index[:5]
+    assert [place[2:] for place in found.index] == list(order)
+    np.testing.assert_allclose(found["difference"], gap[order])
+    np.testing.assert_allclose(found["share"], gap[order].abs() / gap.abs().sum())
+    assert (found["count"] == 2).all()
+
+
+def test_pairs_of_models():
+    every = LOG.cvci.largest_differences(n=2)
+    assert every.groupby(["model", "other"]).size().tolist() == [2, 2, 2]
+    one = LOG.cvci.largest_differences(n=2, reference="b")
+    assert set(one.index.droplevel([2, 3])) == {("a", "b"), ("c", "b")}
+    for first, second in ((LOG["a"], LOG["b"]), (LOG[["a"]], LOG[["b"]])):
+        two = cvstats.largest_differences(first, second, n=3)
+        pd.testing.assert_frame_equal(two, LOG[["a", "b"]].cvci.largest_differences(n=3))
+
+
+def test_labels_are_tested_together():
+    found = SEGMENTS[["a", "b"]].cvci.largest_differences(by="segment", n=2)
+    every = SEGMENTS[["a", "b"]].cvci.compare(by="segment")
+    assert found.index[0] == ("z", "a", "b")
+    assert len(found) == 2
+    pd.testing.assert_frame_equal(found, every.loc[found.index], check_like=True)
+    assert found["p_adjusted"].iloc[0] < 0.05
+    assert found.attrs["adjust"] == "holm"
+    fdr = SEGMENTS[["a", "b"]].cvci.largest_differences(by="segment", adjust="fdr")
+    assert fdr.attrs["adjust"] == "bh"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: LOG.cvci.largest_differences(n=0), "n=0 is out of range"),
+        (lambda: LOG.cvci.largest_differences(by=3), "by=3 is not known"),
+        (lambda: LOG.cvci.largest_differences(by="site"), "no level 'site'"),
+        (lambda: LOG["a"].cvci.largest_differences(), "one model"),
+        (lambda: LOG.droplevel("point")[["a"]].groupby(level=[0, 1]).mean()
+         .cvci.largest_differences(), "the log has no level 'point'"),
+        (lambda: cvstats.largest_differences(LOG.iloc[:N].droplevel(0).to_xarray()), "to_series"),
+        (lambda: cvstats.losses(
+            cvstats.datasets.load("diabetes"), prediction=["ridge", "random_forest"], loss="rmse"
+        ).cvci.largest_differences(), "pseudo-losses of a metric"),
+    ],
+)  # fmt: skip
+def test_refusals(call, words):
+    with pytest.raises(LogError, match=words):
+        call()
