@@ -16,8 +16,8 @@ BOUNDS = {
     "wald(by=)": (212, 130, 20),
     "corrected_t(by=)": (250, 145, 21),
     "compare": (235, 145, 25),
-    "dask wald": (750, 228, 23),
-    "dask compare": (900, 264, 30),
+    "dask wald": (700, 222, 22),
+    "dask compare": (840, 255, 30),
     "summary": (970, 325, 42),
     "report": (8_400, 715, 71),
 }

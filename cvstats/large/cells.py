@@ -33,14 +33,14 @@ RANDOM_SPLITS = (
 
 def cell_levels(design: Design) -> tuple[str, ...]:
     """Name the levels that distinguish cells: all but the points and how often they were drawn."""
-    found = tuple(name for name in LEVELS if name in design.levels)
+    found = [name for name in LEVELS if name in design.levels]
     if "count" in found:
         raise LogError(
             "this is a bootstrap log (level 'count'), and its methods need the losses of each "
             "point. Expected a log of folds, splits or sources; or this log in memory, and all "
             "of it."
         )
-    return tuple(name for name in found if name != "point")
+    return tuple([name for name in found if name != "point"])
 
 
 @dataclass(frozen=True, eq=False)

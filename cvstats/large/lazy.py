@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from operator import attrgetter, getitem
 from typing import Any, cast
 from uuid import uuid4
@@ -304,7 +305,7 @@ def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
 
 def pool_cells(parts: Sequence[Cells]) -> Cells:
     """Pool cells of the same numbers, one part after the other."""
-    parts = [part for part in parts if len(part.count)] or parts[:1]
+    parts = [*filter(attrgetter("count.size"), parts)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
     used = np.zeros(len(parts[0].labels[0]), dtype=bool)
@@ -365,7 +366,7 @@ class KnownCells:
         plan = design.cell_table(levels)
         count = plan.total[plan.used].astype(np.float64)
         nothing = np.zeros((len(count), 0))
-        labels = tuple(design.levels[name].labels for name in levels)
+        labels = design.labels(levels)
         cells = Cells(
             levels, labels, plan.codes, count, nothing, nothing, np.zeros(0)
         )  # fmt: skip
@@ -473,19 +474,17 @@ class LazyCells:
             )  # fmt: skip
         number, size = number_cells(design, levels, x.shape[:k])
         number = number.reshape(number.shape + (1,) * wide)
-        chunks = tuple(
-            sizes if n > 1 else (n,) for sizes, n in zip(x.chunks, number.shape, strict=True)
-        )
+        chunks = [sizes if n > 1 else (n,) for sizes, n in zip(x.chunks, number.shape, strict=True)]
         token = import_dask().base.tokenize(number, chunks)
         blocks = da.map_blocks(
             partial(
                 sum_chunk, size=size, shape=x.shape[:k], pairs=pairs, axis=model_axis(lazy),
-                starts=tuple((0, *np.cumsum(sizes).tolist()) for sizes in x.chunks[:k]),
+                starts=tuple(map(tuple, map(partial(accumulate, initial=0), x.chunks[:k]))),
                 examined=examined,
                 nan_tells=lazy.known_later and x.dtype.kind == "f",
             ),
-            x, da.from_array(number, chunks, name=f"cells-{token}"), dtype=np.float64,
-            chunks=(*((1,) * len(sizes) for sizes in x.chunks[:k]), *x.chunks[k:]),
+            x, da.from_array(number, tuple(chunks), name=f"cells-{token}"), dtype=np.float64,
+            chunks=(*map((1,).__mul__, map(len, x.chunks[:k])), *x.chunks[k:]),
             meta=np.empty((0,) * x.ndim),
         )  # fmt: skip
         sums = da.reduction(
