@@ -137,7 +137,8 @@ def losses(
         0 and 1.
     metric : callable, optional
         Instead of ``loss``, a custom metric: ``(truth, prediction, weight) -> float``, or
-        without weights. It is called about twice for each point.
+        without weights; a parameter ``event`` gets the column of ``event=``. It is called about
+        twice for each point.
     higher_is_better : bool, optional
         For ``metric``, whether larger values are better.
     folds : {"average", "pool"}, optional
@@ -350,13 +351,13 @@ def losses(
 
 
 BASELINES = {"treat all": 1.0, "treat none": 0.0}
-"""Models that treat everybody or nobody, and the probability that they predict."""
+"""Models that treat all or none, and the probability that they predict."""
 
 
 def add_baselines(
     predictions: Any, chosen: Mapping[Hashable, list[Hashable]]
 ) -> tuple[Any, dict[Hashable, list[Hashable]]]:
-    """Add models that treat everybody and nobody, wherever the first model has a prediction."""
+    """Add models that treat all and none, wherever the first model has a prediction."""
     first = next(iter(chosen.values()))[0]
     require_columns(predictions, [first])
     column = predictions[first]

@@ -311,6 +311,10 @@ def test_each_group_has_a_censoring_of_its_own():
     for sex, part in table.groupby("sex"):
         alone = cvstats.losses(part, "time", ["a", "b"], "brier_at", **asked).mean()
         np.testing.assert_allclose(found.xs(sex, level="sex"), alone, rtol=1e-12)
+    gap = cvstats.wald(log.cvci.contrast(by="sex"))["estimate"]
+    np.testing.assert_allclose(
+        gap, found.xs("f", level="sex") - found.xs("m", level="sex"), rtol=1e-12
+    )
     whole = cvstats.losses(table, "time", ["a", "b"], "brier_at", **asked)
     with pytest.raises(LogError, match=r"by='source' cuts the cells"):
         cvstats.wald(whole, by="source")
