@@ -190,11 +190,12 @@ def compare(
 
     Repeated cross-validation shows how much of the variance is missing, and `refit_corrected`
     adds it. With ``method="wald"``, ``caution`` says ``unstable difference`` where that is a large
-    share (of moments: where the means of three repetitions or more differ, in standard
-    deviations, by more than 0.3 of the standard error); of one partition of 100 points or more
-    where the models are so much alike that it may be; and for a log with each point replaced that
-    is in memory, where such an exchange changes the difference as much. A log without the label
-    may still be unstable. `corrected_t` and `nested_cv` do not need the condition, nor does
+    share (of moments of more than 50,000 losses: where the means of three repetitions or more
+    differ, in standard deviations, by more than 0.3 of the standard error, and ``refit_corrected``
+    is not the default); of one partition of 100 points or more where the models are so much alike
+    that it may be; and for a log with each point replaced, all of whose losses are at hand, where
+    such an exchange changes the difference as much. A log without the label may still be unstable.
+    `corrected_t` and `nested_cv` do not need the condition, nor does
     ``"union"``, which holds wherever both intervals of one model do; but it ignores that the
     losses are paired, and is many times wider where the models are alike.
 

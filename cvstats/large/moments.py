@@ -226,6 +226,9 @@ class Moments:
     batches, by the hashes of the evaluations: of all up to 65,536, and of so many in a longer log.
     There a batch that was added twice is found, and a few evaluations may not be. Nothing is
     known again where points have no names. ``attrs["checked"]`` of a result says what was done.
+    The losses of a log of up to 50,000 (rows by models and carried cells) are kept too, and those
+    of a sample of a longer one: results carry the cautions about tails, order in time, copies and
+    chosen models that they carry in memory. A file of moments contains these losses.
     What the ``attrs`` of all batches say is kept, such as ``n_train`` and ``units``; where they
     differ, ``attrs["mixed"]`` of a result names them. Losses in different units are refused.
 
