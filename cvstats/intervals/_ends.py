@@ -17,7 +17,7 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
-from cvstats.core.orientation import turn
+from cvstats.core.orientation import TARGET, TURNED, turn
 from cvstats.core.results import OWN_ERROR, Result, half_widths
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.intervals._limits import (
@@ -25,6 +25,7 @@ from cvstats.intervals._limits import (
     SOME_WILSON,
     Limits,
     clopper_pearson,
+    fieller,
     find_proportions,
     leave_open,
     replace_limits,
@@ -254,6 +255,63 @@ def take_own_limits(result: Result, log: Log) -> Result:
     return replace(limits, attrs={**limits.attrs, "interval": words})
 
 
+SCALES = ("log", "fisher-z", "fieller")
+"""Scales on which limits of metrics without pseudo-errors are symmetric."""
+
+
+def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
+    """Put limits on the scale of the metric in the place of normal ones.
+
+    A ratio has those of its logarithm, and R2 those of log(1 - R2). A correlation has Fisher's z,
+    with a jackknife variance. The ratio of two mean losses has Fieller's, which are none where the
+    mean below does not differ from 0.
+    """
+    scale, columns = facts["limits"], dict(result.columns)
+    loss, se, n = columns["estimate"], columns["se"], columns["n_points"]
+    alpha, clustered = float(result.attrs["alpha"]), result.method == "clustered"
+    if result.attrs.get("alternative", "two-sided") != "two-sided" or facts.get("folds") != "pool":
+        return result
+    inflation, own = np.ones(len(loss)), np.zeros(len(loss))
+    if scale != "log":
+        shape = None if clustered else find_reach(log, of_clusters=False)
+        if shape is None or not shape.known.all():
+            return result
+        inflation, own = shape.change, shape.rarity
+    critical = half_widths("two-sided", alpha, columns.get("df"))[0]
+    few = np.ones(len(loss))
+    if not clustered and TARGET not in facts:  # Student's t, about as many degrees as points
+        few = np.ones(len(loss)) if result.method == "holdout" else n / (n - 1)
+        critical = half_widths("two-sided", alpha, n - 1)[0]
+    spread, caution = critical * se * np.sqrt(few), result.caution
+    limits: Limits
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if scale == "log":
+            shift = float(str(facts.get("orientation")) in TURNED)
+            ratio = loss + shift
+            factor = np.exp(spread / ratio)
+            limits = ratio / factor - shift, ratio * factor - shift
+        elif scale == "fisher-z":
+            own_variance = few * se**2 * (n - 1) / n * inflation
+            middle, far = np.arctanh(loss), critical * np.sqrt(own_variance) / (1 - loss**2)
+            limits = np.tanh(middle - far), np.tanh(middle + far)
+        else:
+            shift = float(facts["metric"] == "skill")
+            ratio = loss + shift
+            shared, below = (part * n / (n - 1) for part in (inflation, own))
+            above = few * se**2 + 2 * ratio * shared + ratio**2 * below
+            found = fieller(
+                ratio, np.ones(len(loss)), (above, below), shared + ratio * below, critical
+            )
+            limits = found[0] - shift, found[1] - shift
+            none = np.isnan(limits[0]) & ~np.isnan(loss)
+            caution = caution | np.where(none, np.int64(Caution.REFERENCE_NEAR_ZERO), 0)
+    at = se > 0
+    for side, limit in zip(("lower", "upper"), limits, strict=True):
+        columns[side] = np.where(at, limit, columns[side])
+    attrs = {**result.attrs, "interval": str(scale)}
+    return replace(result, columns=columns, caution=caution, attrs=attrs)
+
+
 OF_PROPORTIONS = (
     "wilson",
     "wilson, clopper-pearson below 10 of the rarer outcome",
@@ -269,6 +327,8 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
     """
     facts = facts_of_one_metric(log)
     limits = facts.get("range")
+    if facts.get("limits") in SCALES:
+        return take_scale(result, log, facts)
     clustered = result.method == "clustered"
     if clustered and result.attrs.get("by") != "source":
         return result
@@ -304,7 +364,8 @@ def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Resul
     without it is kept: see `show_own_errors`.
     """
     clustered = base.method == "clustered"
-    if clustered and base.attrs.get("by") != "source":
+    facts = facts_of_one_metric(log)
+    if facts.get("limits") in SCALES or (clustered and base.attrs.get("by") != "source"):
         return base
     reach = find_reach(log, clustered)
     if reach is None or "se" not in base.columns:
@@ -321,7 +382,7 @@ def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Resul
     gone = np.where(squares > 0, np.int64(Caution.ZERO_VARIANCE), 0)
     columns = {**base.columns, OWN_ERROR: base.columns["se"], "se": se}
     changed = replace(base, columns=columns, caution=base.caution & ~gone)
-    return label_rarity(changed, Reach(squares, rarest), facts_of_one_metric(log))
+    return label_rarity(changed, Reach(squares, rarest), facts)
 
 
 def name_limits(log: Log) -> str:

@@ -773,6 +773,8 @@ def metric_facts(
     }
     if metric.target is not None:
         facts[TARGET] = metric.target
+    if metric.limits:
+        facts["limits"] = metric.limits
     if metric.reads == "labels" and options.threshold is None:
         facts["labels"] = list(classes.labels)
     if metric.reads == "scores" and options.classes is not None:

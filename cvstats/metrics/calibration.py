@@ -120,6 +120,6 @@ METRICS = [
     ),
     Metric(
         "observed_expected", "ratio of observed to expected positives", "probabilities",
-        observed_expected, FROM_ZERO, better="closer", target=1.0,
+        observed_expected, FROM_ZERO, better="closer", target=1.0, limits="log",
     ),
 ]  # fmt: skip

@@ -121,6 +121,12 @@ class Metric:
         -1 where it is not known, and the weights of the points (None where all are alike).
     assumes : str
         What its interval rests on, besides what the method of the interval does.
+    limits : {"", "log", "fisher-z", "fieller"}
+        The scale of the limits that `interval` gives: ratios and one minus R2 have logarithms,
+        correlations Fisher's z, and ratios of losses the limits of Fieller.
+    shape : callable, optional
+        Takes truth, prediction, weights and influences, and returns the two numbers that those
+        limits need besides the variance.
     """
 
     name: str
@@ -138,6 +144,8 @@ class Metric:
     several: bool = False
     classes: Callable[[Points, MetricOptions], tuple[Codes, FloatArray | None]] | None = None
     assumes: str = ""
+    limits: Literal["", "log", "fisher-z", "fieller"] = ""
+    shape: Callable[..., tuple[float, float]] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -298,6 +306,8 @@ def pseudo_losses(
             two = of_classes(metric.classes, here, weight, options, notes)
         if metric.reads == "labels" or metric.span is not None:
             note_reach(metric, *two, options, notes)
+        if metric.shape is not None and here.stratum is None:
+            notes.reaches.append([*metric.shape(here.truth, here.prediction, weight, phi)] * 2)
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)

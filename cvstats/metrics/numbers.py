@@ -108,6 +108,31 @@ def wmape(
     return ratio(np.abs(truth - prediction), np.abs(truth), weight, "the absolute truth")
 
 
+def of_fisher_z(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, phi: FloatArray
+) -> tuple[float, float]:
+    """Divide the jackknife variance of atanh(r) by that of the influences; 1 with weights."""
+    n = len(truth)
+    x, y = truth - truth.mean(), prediction - prediction.mean()
+    xx, yy, xy = (x @ x, y @ y, x @ y)
+    k = n / (n - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.arctanh((xy - k * x * y) / np.sqrt((xx - k * x**2) * (yy - k * y**2)))
+        delta = (phi @ phi) / n**2 / (1 - xy**2 / (xx * yy)) ** 2
+        ratio = (n - 1) / n * ((z - z.mean()) ** 2).sum() / delta
+    return (float(ratio) if weight is None and np.isfinite(ratio) else 1.0), 0.0
+
+
+def of_fieller(
+    own: FloatArray, reference: FloatArray, weight: FloatArray | None, phi: FloatArray
+) -> tuple[float, float]:
+    """Covariance of the ratio with the mean below, and variance of that, both relative to it."""
+    above, below = mean(weight, own), mean(weight, reference)
+    share = np.full(len(own), 1 / len(own)) if weight is None else weight / weight.sum()
+    to_ratio, to_below = share * (own - above / below * reference) / below, reference / below - 1
+    return float(to_ratio @ (share * to_below)), float((share * to_below) @ (share * to_below))
+
+
 UP_AND_DOWN = (-np.inf, np.inf)
 UP_TO_ONE = (-np.inf, 1.0)
 FROM_ZERO = (0.0, np.inf)
@@ -115,17 +140,23 @@ SIGNED = (-1.0, 1.0)
 
 METRICS = [
     Metric("rmse", "RMSE", "numbers", rmse, FROM_ZERO, better="smaller"),
-    Metric("r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True),
-    Metric("pearson", "Pearson correlation", "numbers", pearson, SIGNED),
+    Metric("r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log"),
+    Metric(
+        "pearson", "Pearson correlation", "numbers", pearson, SIGNED, limits="fisher-z",
+        shape=of_fisher_z,
+    ),
     Metric(
         "concordance_correlation", "concordance correlation", "numbers", concordance_correlation,
         SIGNED,
     ),
     Metric("wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller"),
-    Metric("skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",)),
+    Metric(
+        "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), limits="fieller",
+        shape=of_fieller,
+    ),
     Metric(
         "relative_error", "relative error", "losses", relative_error, FROM_ZERO, better="smaller",
-        takes=("reference",),
+        takes=("reference",), limits="fieller", shape=of_fieller,
     ),
 ]  # fmt: skip
 

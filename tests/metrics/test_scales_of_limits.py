@@ -1,0 +1,108 @@
+"""Limits by Fieller, Fisher's z and logarithms: what `interval` gives ratios and correlations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from frontier import CASES, binary_frame
+
+import cvstats
+
+COLUMNS = ["lower", "upper"]
+
+
+def make_frame(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "point": range(n), "y_true": truth, "m": truth + rng.normal(size=n) / 2,
+            "ref": truth + rng.normal(size=n),
+        }
+    )  # fmt: skip
+
+
+def test_a_ratio_of_errors_has_the_limits_of_fieller():
+    a, b = (np.array(CASES["paired_data"]["inputs"][name]) for name in "ab")
+    frame = pd.DataFrame({"point": range(len(a)), "y_true": 0.0, "m": a, "ref": b})
+    ask = {"prediction": "m", "reference": "ref", "base": "absolute_error"}
+    table = cvstats.interval(cvstats.losses(frame, loss="relative_error", **ask))
+    stored = CASES["ratio_fieller"]["outputs"]
+    assert table.attrs["interval"] == "fieller"
+    found = table[COLUMNS].to_numpy()[0]
+    np.testing.assert_allclose(found, [stored["lower"], stored["upper"]], rtol=1e-9)
+    skill = cvstats.as_scores(cvstats.interval(cvstats.losses(frame, loss="skill", **ask)))
+    np.testing.assert_allclose(1 - skill[COLUMNS].to_numpy()[0], found[::-1], rtol=1e-12)
+
+
+def test_a_reference_near_zero_has_no_limits():
+    frame = make_frame(12).assign(ref=lambda f: f["y_true"])
+    frame.loc[0, "ref"] += 1.0
+    log = cvstats.losses(frame, prediction="m", loss="relative_error", reference="ref")
+    table = cvstats.interval(log)
+    assert table[COLUMNS].isna().all(axis=None)
+    assert "reference" in table["caution"].item()
+
+
+def test_a_correlation_has_the_jackknife_on_fishers_scale():
+    from scipy import stats
+
+    frame = make_frame(30)
+    table = cvstats.as_scores(
+        cvstats.interval(cvstats.losses(frame, prediction="m", loss="pearson"))
+    )
+    y, m, n = frame["y_true"].to_numpy(), frame["m"].to_numpy(), 30
+    keep = ~np.eye(n, dtype=bool)
+    z = np.arctanh([np.corrcoef(y[k], m[k])[0, 1] for k in keep])
+    se = np.sqrt((n - 1) / n * ((z - z.mean()) ** 2).sum())
+    half = stats.t.ppf(0.975, n - 1) * se
+    middle = np.arctanh(np.corrcoef(y, m)[0, 1])
+    expected = np.tanh([middle - half, middle + half])
+    np.testing.assert_allclose(table[COLUMNS].to_numpy()[0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["r2", "observed_expected"])
+def test_limits_of_logarithms_are_asymmetric(loss):
+    frame = make_frame() if loss == "r2" else binary_frame()
+    name = "m" if loss == "r2" else "p"
+    row = cvstats.as_scores(cvstats.interval(cvstats.losses(frame, prediction=[name], loss=loss)))
+    assert row.attrs["interval"] == "log"
+    values = row[["lower", "estimate", "upper"]].to_numpy()[0]
+    logs = np.log(1 - values if loss == "r2" else values)
+    assert logs[1] - logs[0] == pytest.approx(logs[2] - logs[1])
+
+
+def test_groups_and_differences():
+    frame = make_frame(60).assign(half=np.arange(60) % 2)
+    ask = {"prediction": "m", "loss": "pearson"}
+    table = cvstats.interval(cvstats.losses(frame, by="half", **ask), by="half")
+    for half, part in frame.groupby("half"):
+        own = cvstats.interval(cvstats.losses(part, **ask))
+        np.testing.assert_allclose(
+            table.loc[[half], COLUMNS].to_numpy(float), own[COLUMNS].to_numpy(float), rtol=1e-9
+        )
+    log = cvstats.losses(frame, prediction=["m", "ref"], loss="pearson")
+    plain = cvstats.compare(log, method="holdout")[COLUMNS]
+    pd.testing.assert_frame_equal(cvstats.compare(log)[COLUMNS], plain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50])
+def test_coverage_of_correlations_and_ratios(n):
+    rng, hits, runs = np.random.default_rng(n), np.zeros(2), 1000
+    for _ in range(runs):
+        y, e = rng.normal(size=(2, n))
+        losses = rng.gamma(1.0, size=(2, n))
+        frame = pd.DataFrame(
+            {"point": range(n), "y": y, "m": 0.8 * y + 0.6 * e, "zero": 0.0,
+             "a": 0.8 * losses[0], "b": losses[1]}
+        )  # fmt: skip
+        logs = [
+            cvstats.losses(frame, "y", "m", "pearson"),
+            cvstats.losses(frame, "zero", "a", "skill", reference="b", base="absolute_error"),
+        ]
+        for k, (log, true) in enumerate(zip(logs, (0.8, 0.2), strict=True)):
+            row = cvstats.interval(log).iloc[0]
+            hits[k] += row["lower"] <= -true <= row["upper"]
+    assert (hits / runs >= 0.93).all()
