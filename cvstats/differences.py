@@ -63,7 +63,7 @@ def largest_differences(
     Raises
     ------
     LogError
-        If the log has no such level, or holds pseudo-losses of a metric, which are no errors of
+        If the log has no such level, or holds pseudo-losses of a metric, which are not errors of
         points, or is not a log of pandas.
 
     See Also
@@ -111,7 +111,7 @@ def largest_differences(
         return first_rows(table, n)
     if losses.attrs.get("pseudo"):
         raise LogError(
-            "this log holds pseudo-losses of a metric, which are influences and no errors of "
+            "this log holds pseudo-losses of a metric, which are influences and not errors of "
             "points. Expected a loss of points, such as loss='squared_error'."
         )
     names = list(read(losses, missing=missing).design.levels)

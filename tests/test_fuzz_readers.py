@@ -244,7 +244,7 @@ def test_files_that_are_something_else(name, content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(LogError):
         cvstats.read_log(path, **options)
-    with pytest.raises(LogError, match="is not there"):
+    with pytest.raises(LogError, match="No such file"):
         cvstats.read_log(tmp_path / f"nowhere{suffix}", **options)
 
 

@@ -467,7 +467,7 @@ def read_files(
     """Read the log of one file, or of several: then each holds a model, and may be NAME=FILE.
 
     With ``scans`` the moments of a large file, or of one with the groups of ``by`` in a column
-    that is no level, with ``pairs`` of models where these are to be compared.
+    besides the levels, with ``pairs`` of models where these are to be compared.
     """
     given = {} if options is None else asdict(options)
     given = {name: value for name, value in given.items() if value is not None}

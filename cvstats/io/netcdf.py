@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats.errors import LogError
-from cvstats.io.paths import import_extra, is_store, refuse_bomb
+from cvstats.io.paths import import_extra, is_store, no_such_file, refuse_bomb
 from cvstats.io.text import Columns, Header, parse_header
 
 HEADER = "cvstats_header"
@@ -63,7 +63,7 @@ def require_netcdf() -> None:
 def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, Header | None]:
     """Read what a file holds, and the header of a log that `save_log` wrote."""
     if not path.exists():
-        raise LogError(f"{path.name} is not there. Expected the path of a file.")
+        raise no_such_file(path.name)
     if kind == "netcdf":
         require_netcdf()
         refuse_other_files(path)

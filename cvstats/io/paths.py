@@ -82,11 +82,16 @@ def refuse_packed(path: Path) -> None:
         )
 
 
+def no_such_file(name: str) -> LogError:
+    """Word that a file does not exist."""
+    return LogError(f"No such file: {name!r}. Expected the path of a file or folder.")
+
+
 def kind_of(path: Path) -> str:
     """Look up the kind of a file by its suffix."""
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None and not path.exists():
-        raise LogError(f"{path.name} is not there. Expected the path of a file or folder.")
+        raise no_such_file(path.name)
     if kind is None:
         has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"
         raise LogError(
@@ -104,7 +109,7 @@ def is_store(path: Path) -> bool:
 def check_file(path: Path) -> None:
     """Refuse what is not a file, or is empty."""
     if not path.exists():
-        raise LogError(f"{path.name} is not there. Expected the path of a file.")
+        raise no_such_file(path.name)
     if not path.is_file():
         raise LogError(f"{path.name} is not a file. Expected the path of one.")
     if path.stat().st_size == 0:
@@ -153,7 +158,7 @@ def raise_as_log_error(what: str) -> Iterator[None]:
     except (LogError, ImportError):
         raise
     except FileNotFoundError:
-        raise LogError(f"{what} is not there. Expected the path of a file.") from None
+        raise no_such_file(what) from None
     except UnicodeDecodeError as error:
         raise LogError(
             f"{what} could not be read: from byte {error.start:,} on it is not text in "

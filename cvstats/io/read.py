@@ -22,6 +22,7 @@ from cvstats.io import text as text_files
 from cvstats.io.paths import (
     LONGEST,
     kind_of,
+    no_such_file,
     path_of,
     raise_as_log_error,
     refuse_packed,
@@ -756,7 +757,7 @@ def load_path(
     refuse_packed(path)
     kind = container or kind_of(path)
     if not path.exists():
-        raise LogError(f"{path.name} is not there. Expected the path of a file.")
+        raise no_such_file(path.name)
     if text.given() and kind not in ("csv", "tsv"):
         raise not_text(text, path.name)
     with raise_as_log_error(path.name):

@@ -198,7 +198,7 @@ def test_what_nobody_names_is_left_out(tmp_path):
 
 def test_a_path_that_is_not_there(tmp_path):
     assert refused(tmp_path / "resultz") == (
-        "resultz is not there. Expected the path of a file or folder."
+        "No such file: 'resultz'. Expected the path of a file or folder."
     )
 
 
