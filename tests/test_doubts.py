@@ -284,7 +284,7 @@ def test_overfitting_where_the_apparent_error_is_close_to_zero():
     assert "overfitting" in labels(losses.cvci.bootstrap_632(plus=False))
     assert "overfitting" in labels(losses.cvci.location_shifted(correction="harrell"))
     assert "overfitting" in labels(losses.cvci.location_shifted(no_information=2.0))
-    assert "overfitting" not in labels(losses.cvci.bootstrap_632(no_information=2.0))
+    assert "overfitting" in labels(losses.cvci.bootstrap_632(no_information=2.0))
     assert "overfitting" not in labels(losses.cvci.bootstrap_oob())
     samples = pd.concat({s: losses for s in range(3)}, names=["sample"])
     assert "overfitting" in labels(samples.cvci.two_stage(correction="harrell"))
@@ -314,3 +314,14 @@ def test_three_pairs_of_three_models_are_looked_at():
     of_three = frame[["a", "b", "c"]].cvci.compare(adjust=None)["caution"]
     assert of_three.tolist() == of_four[of_three.index].tolist()
     assert "heavy tails" in of_three["a", "c"]
+
+
+def test_few_clusters_of_random_signs():
+    """Eight clusters with lognormal means: limits of random signs cover .84 to .87."""
+    for g, label in ((5, "very few clusters"), (8, "few clusters"), (12, None)):
+        source = np.repeat(np.arange(g), 20)
+        index = pd.MultiIndex.from_arrays([source, range(20 * g)], names=["source", "point"])
+        draw = np.random.default_rng(g)
+        losses = pd.Series(draw.normal(size=g)[source] + draw.uniform(size=20 * g), index)
+        assert ({label} if label else set()) <= labels(losses.cvci.wild_cluster())
+        assert label or "few clusters" not in labels(losses.cvci.wild_cluster())

@@ -695,8 +695,7 @@ def bootstrap_632(
         ratio = np.where(sensible, mixed.estimate / found.error, 1.0)
     caution = found.caution.copy()
     caution[mixed.clipped] |= Caution.BOUNDED
-    if rates is None:  # the weights of .632+ allow for it
-        caution |= overfitting_caution(apparent, found.error, INTERPOLATES)
+    caution |= overfitting_caution(apparent, found.error, INTERPOLATES)
     correction = "632" if rates is None else "632+"
     extra: dict[str, FloatArray | float] = {"se_monte_carlo": np.sqrt(found.noise) * ratio}
     extra |= {"apparent": apparent, "out_of_bag": found.error}

@@ -23,6 +23,9 @@ from cvstats.options import Missing, Rng, check_rng, seed_of, whole_number
 ENUMERATED = 12
 """With so many clusters or fewer, all draws of signs are made."""
 
+FEW_CLUSTERS = 12
+"""With fewer clusters limits are too narrow if cluster means are skewed."""
+
 FEW_SIGNS = 6
 """With fewer clusters no draw of signs is rare enough for a level of 5%."""
 
@@ -181,7 +184,8 @@ def wild_cluster(
     sizes = {name: size.item() for name, size in size_range(points, cells).items()}
     counts = {"n_points": int(points.sum()), "n_clusters": g, **sizes}
     columns |= {name: np.full(width, number) for name, number in counts.items()}
-    caution = Caution.VERY_FEW_CLUSTERS if g < FEW_SIGNS else Caution(0)
+    caution = Caution.FEW_CLUSTERS if g < FEW_CLUSTERS else Caution(0)
+    caution = Caution.VERY_FEW_CLUSTERS if g < FEW_SIGNS else caution
     if find_across_folds(log.design, by) is not None:
         caution |= Caution.SOURCES_ACROSS_FOLDS
     flags = np.full(width, np.int64(caution))
