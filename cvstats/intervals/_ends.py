@@ -18,7 +18,7 @@ import numpy as np
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.orientation import TARGET, TURNED, turn
-from cvstats.core.results import OWN_ERROR, Result, half_widths
+from cvstats.core.results import OWN_ERROR, Result, half_widths, rescale_limits
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.intervals._limits import (
     OF_NORMAL_LIMITS,
@@ -234,6 +234,8 @@ def take_own_limits(result: Result, log: Log) -> Result:
     Losses other than 0 and 1 that do not vary, of which nothing is known, have no limits. Test
     sets that were evaluated several times are left: their points have means, not losses.
     """
+    if (scale := log.noted.get("scale")) is not None and not log.of_differences:
+        return take_named_scale(result, log, str(scale))
     if result.method == "clustered" and not log.of_differences:
         return take_limits_of_metric(result, log) if log.design.metric else result
     averaged = result.method == "holdout" and log.design.number("repetition") > 1
@@ -253,6 +255,21 @@ def take_own_limits(result: Result, log: Log) -> Result:
     if log.some_cells or not at.all():
         words = SOME_WILSON
     return replace(limits, attrs={**limits.attrs, "interval": words})
+
+
+def take_named_scale(result: Result, log: Log, scale: str) -> Result:
+    """Put limits of the scale that a log names in the place of symmetric ones.
+
+    None where nothing varies. Flags columns in which few points, but some, are not at one end.
+    """
+    if log.design.by is not None:
+        raise DifferentGroups("points at the ends of a scale are counted in one group at a time.")
+    result = rescale_limits(leave_open(result, result.columns["se"] == 0), scale)
+    caution = result.caution.copy()
+    for j, values in enumerate(log.columns()):
+        inside = 0 if values is None else min(np.count_nonzero(values != end) for end in (0, 1))
+        caution[j] |= np.int64(Caution.FEW_ERRORS) if 0 < inside < FEW else 0
+    return replace(result, caution=caution)
 
 
 SCALES = ("log", "fisher-z", "fieller")
