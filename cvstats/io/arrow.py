@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import numpy as np
@@ -36,8 +36,8 @@ class ParquetFile:
 
 def list_files(given: object) -> list[ParquetFile]:
     """List the files of one path, folder or pattern, or of several; each may occur once."""
-    single = isinstance(given, str | os.PathLike) or not isinstance(given, Sequence)
-    paths: list[Any] = [given] if single else list(given)  # type: ignore[call-overload]
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    paths: list[Any] = [*cast("Sequence[Any]", given)] if several else [given]
     if not paths:
         raise LogError("the list of files is empty. Expected the path of a Parquet file in it.")
     files = [file for path in paths for file in files_at(path)]
@@ -50,7 +50,7 @@ def list_files(given: object) -> list[ParquetFile]:
                 f"twice. Expected each file once."
             )
         seen.add(real)
-    return with_labels(files, single and os.path.isdir(os.fsdecode(paths[0])))
+    return with_labels(files, not several and os.path.isdir(os.fsdecode(paths[0])))
 
 
 def files_at(path: object) -> Iterator[ParquetFile]:

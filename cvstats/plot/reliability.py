@@ -64,7 +64,7 @@ def reliability(
     Raises
     ------
     LogError
-        If predictions are no probabilities, points occur in several repetitions, or edges of bins
+        If predictions are not probabilities, points occur in several repetitions, or edges of bins
         do not increase or do not cover the predictions.
 
     See Also
@@ -168,7 +168,7 @@ def edges_of(bins: int | Sequence[float]) -> FloatArray:
     edges = np.asarray(bins if isinstance(bins, Sequence | np.ndarray) else [], dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise LogError(
-            f"bins={bins!r} are no bins. Expected their number, such as 10, or two edges or more "
+            f"bins={bins!r} is not accepted. Expected their number, such as 10, or two edges or more "
             f"that increase, such as [0, 0.1, 0.5, 1]."
         )
     return edges

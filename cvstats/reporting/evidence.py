@@ -185,7 +185,7 @@ class Evidence:
         facts = LogFacts(average_cells(losses, self.dims), self.facts.missing)
         found = Evidence(facts, self.alpha, self.seed, self.method)
         try:
-            found.intervals  # noqa: B018
+            _ = found.intervals
         except LogError as error:
             self.refusals["whole"] = str(error)
             return None

@@ -67,7 +67,7 @@ def test_all_bins_cover_together():
     ("change", "options", "words"),
     [
         ({"p": 1.2}, {}, "a predicted probability is 1.2"),
-        ({}, {"bins": 0}, "bins=0 are no bins"),
+        ({}, {"bins": 0}, "bins=0 is not accepted"),
         ({}, {"bins": [0.5, 0.2]}, "two edges or more that increase"),
         ({}, {"bins": [0.0, 0.1]}, "lie outside of bins"),
         ({}, {"prediction": "r"}, "there is no column 'r'"),
