@@ -168,8 +168,8 @@ def edges_of(bins: int | Sequence[float]) -> FloatArray:
     edges = np.asarray(bins if isinstance(bins, Sequence | np.ndarray) else [], dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise LogError(
-            f"bins={bins!r} is not accepted. Expected their number, such as 10, or two edges or more "
-            f"that increase, such as [0, 0.1, 0.5, 1]."
+            f"bins={bins!r} is not accepted. Expected their number, such as 10, or two edges or "
+            f"more that increase, such as [0, 0.1, 0.5, 1]."
         )
     return edges
 
