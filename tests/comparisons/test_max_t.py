@@ -288,7 +288,7 @@ def test_words():
     for n_draws in (True, 100.0, "many"):
         with pytest.raises(LogError, match="Expected a whole number of draws"):
             FRAME.cvci.compare(adjust="max-t", n_draws=n_draws)
-    with pytest.raises(LogError, match="'holm', 'bh', 'max-t', None"):
+    with pytest.raises(LogError, match="'holm', 'bonferroni', 'bh', 'max-t', None"):
         FRAME.cvci.compare(adjust="sidak")
     one = models(names="abcdefghij").droplevel("repetition")
     with pytest.raises(LogError, match="one covariance of all models, and those of quadratic"):
