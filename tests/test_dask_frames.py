@@ -228,7 +228,7 @@ def refusals():
     yield "a column", "no column 'error'", lambda: cvstats.as_log(frame, loss="error")
     yield "one of losses", "expected one of losses", lambda: (
         parted(whole.assign(model="a")).cvci.wald())  # fmt: skip
-    for name in sorted(set(cvstats.plot.__all__) - {"Plots"}):
+    for name in sorted(set(cvstats.plot.__all__) - {"Plots", "reliability"}):
         plot = getattr(cvstats.plot, name)
         yield f"plot {name}", r"scan_dask\(frame\).compute\(\)", partial(plot, frame)
     yield "a plot", r"as_log\(frame.compute\(\)", lambda: frame.cvci.plot.forest()

@@ -87,8 +87,8 @@ def test_sentences_of_tables_are_wrapped_and_complete():
     assert repr(nothing) == "[0 rows x 5 columns: code, finding, model, value, advice]"
 
 
-LOSS, SHARE = Scale("mean loss"), Scale("error rate", bounds=(0, 1))
-ACCURACY = Scale("accuracy", "1 - score", bounds=(0, 1))
+LOSS, SHARE = Scale("mean loss"), Scale("error rate")
+ACCURACY = Scale("accuracy", "1 - score")
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ ACCURACY = Scale("accuracy", "1 - score", bounds=(0, 1))
         (LOSS, (-0.00004, 0.02), 2, True, "−0.00 to 0.02"),
         (LOSS, (0.0, 0.02), 1, False, "0.00 to 0.02"),
         (LOSS, (-np.inf, 0.001), 1, False, "−∞ to 0.001"),
-        (SHARE, (-0.1, 0.25), 3, True, "0.0% to 25.0%"),
+        (SHARE, (-0.1, 0.25), 3, True, "−10.0% to 25.0%"),
         (SHARE, (-0.1, 0.25), 3, False, "−10.0 to 25.0"),
-        (ACCURACY, (-0.1, 0.25), 3, True, "75.0% to 100.0%"),
+        (ACCURACY, (-0.1, 0.25), 3, True, "75.0% to 110.0%"),
     ],
 )
 def test_limits_in_words(scale, limits, decimals, of_values, words):
-    """A limit of a difference beside 0 is not written as 0; a share is one from 0 to 1."""
+    """A limit of a difference beside 0 is not written as 0; limits beyond the ends of a scale are shown."""
     assert scale.range(*limits, decimals, of_values=of_values) == words

@@ -194,10 +194,12 @@ def test_cautions_are_the_same_labels_in_every_container():
 
 def test_cautions_of_a_lazy_array_are_lazy():
     pytest.importorskip("dask")
-    lazy = array_of(FOLDS.iloc[:20]).chunk(model=1).cvci.wald()
+    losses = array_of(FOLDS.iloc[:20])
+    lazy, eager = losses.chunk(model=1).cvci.wald(), losses.cvci.wald()
     decoded = cvstats.cautions(lazy)
     assert decoded.chunks is not None
-    assert decoded.compute(scheduler="synchronous").values.tolist() == ["few points"] * 3
+    found = decoded.compute(scheduler="synchronous").values.tolist()
+    assert found == cvstats.cautions(eager).values.tolist() == ["few points, skewed"] * 3
     assert len(lazy["caution"].attrs["flag_masks"]) == len(Caution)
     assert lazy.attrs["n_points"] == 20
 

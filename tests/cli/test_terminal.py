@@ -142,14 +142,14 @@ def interruptible():
 @pytest.mark.parametrize("stage", ["read_files", "format_result"])
 def test_ctrl_c_ends_the_command_quietly(capsys, saved, monkeypatch, stage):
     monkeypatch.setattr(
-        f"cvstats.cli.commands.{stage}", lambda *_: signal.raise_signal(signal.SIGINT)
+        f"cvstats.cli.commands.{stage}", lambda *_, **__: signal.raise_signal(signal.SIGINT)
     )
     assert told(capsys, "interval", str(saved)) == (130, "", "")
 
 
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_that_a_parser_takes_for_a_broken_file(capsys, saved, monkeypatch):
-    def read(*_):
+    def read(*_, **__):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         raise LogError("log.csv could not be read: Calling read(nbytes) on source failed.")

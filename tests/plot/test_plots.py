@@ -86,7 +86,8 @@ def test_the_log_stays_as_it_was():
 def test_methods_of_the_accessor_are_the_functions():
     plots = DIABETES.cvci.plot
     assert repr(plots) == (
-        "<cvci.plot: best_set, comparison, decomposition, folds, forest, map, sources, stability>"
+        "<cvci.plot: best_set, comparison, decomposition, folds, forest, map, reliability, "
+        "sources, stability>"
     )
     for name in ("forest", "folds", "stability", "decomposition", "comparison"):
         ax = getattr(plots, name)(ax=Figure().subplots())
