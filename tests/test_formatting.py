@@ -104,5 +104,5 @@ ACCURACY = Scale("accuracy", "1 - score")
     ],
 )
 def test_limits_in_words(scale, limits, decimals, of_values, words):
-    """A limit of a difference beside 0 is not written as 0; limits beyond the ends of a scale are shown."""
+    """A limit of a difference beside 0 is not written as 0, nor is one clipped to a scale."""
     assert scale.range(*limits, decimals, of_values=of_values) == words
