@@ -81,6 +81,11 @@ def refuse_scores(log: Log) -> None:
                 f"relative=True is a ratio of losses, and this log holds 1 - {name}, whose ratio "
                 f"is not that of {name}. Expected losses. Use relative=False, or {error}."
             )
+        if turned == "value":
+            raise LogError(
+                f"relative=True is a ratio of losses, and {name} has a target: a smaller value is "
+                f"not a better one. Expected losses. Use relative=False."
+            )
         if turned == "-score":
             raise LogError(
                 f"relative=True is a ratio of losses, and this log holds minus {name}, which has "
@@ -97,8 +102,9 @@ def refuse_negative(log: Log, differences: Differences, means: FloatArray) -> No
     """Refuse negative losses, and a reference that has no loss at all."""
     smallest = means[np.concatenate([differences.left, differences.right])]
     if log.in_memory:
-        tables = (table.min(initial=0) for table in log.panels.tables)
-        smallest = np.append(smallest, [float(np.nan_to_num(least)) for least in tables])
+        tables = log.panels.tables  # NaN where carried cells miss evaluations
+        least = [float(np.fmin.reduce(table, axis=None, initial=0)) for table in tables]
+        smallest = np.append(smallest, least)
     if (smallest < 0).any():
         raise LogError(
             f"relative=True is a ratio of losses, and one is {np.nanmin(smallest):.4g}. Expected "

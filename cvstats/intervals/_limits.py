@@ -424,7 +424,7 @@ NOT_ZERO_ONE = (
 
 PROPORTION_NAMES = (
     "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce",
-    "classif.acc",
+    "classif.acc", "coverage",
 )  # fmt: skip
 """Losses that are 0 or 1, by name; scores after ``1 - `` too."""
 

@@ -63,7 +63,7 @@ SAME = ("holds", "metric", "metrics", "loss", "units")
 """Facts in which two logs have to agree, where both state them."""
 
 NOT_OF_DIFFERENCES = (
-    "range", "no_information", "scale", TARGET, ONE_PREDICTION, OF_OTHER,
+    "range", "no_information", "scale", "limits", TARGET, ONE_PREDICTION, OF_OTHER,
 )  # fmt: skip
 """Facts about losses that their differences do not share."""
 

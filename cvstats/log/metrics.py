@@ -185,6 +185,13 @@ def refuse_part(
 ) -> NoReturn:
     """Word the error for a part of a log of a metric."""
     where = f" at {place(labels)}" if labels else ""
+    if found > known > 0:
+        raise LogError(
+            f"{found - known:,} of {found:,} points{where} have no prediction by some model, and "
+            f"{part.get('metric')} was computed of the others. Expected a prediction of every "
+            f"model for each point. Leave the points out before: cvstats.losses("
+            f"predictions.dropna(), …, loss={part.get('metric')!r})."
+        )
     how_many = f" ({found:,} of {known:,} points{where})" if known > found else ""
     name = part.get("metric")
     raise LogError(

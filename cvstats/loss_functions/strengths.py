@@ -204,8 +204,9 @@ def read_scores(
         own = np.array([str(name) for name in names])
         tied = np.char.startswith(np.char.lower(said.astype(str)), "tie")
         y = np.where(tied, 0.5, np.nan)
-        y[(said == models[0]) | (said == own[first])] = 1.0
-        y[(said == models[1]) | (said == own[second])] = 0.0
+        named = np.isin(said, own)  # a column may be called as a model is
+        y[(said == models[0]) & ~named | (said == own[first])] = 1.0
+        y[(said == models[1]) & ~named | (said == own[second])] = 0.0
     stray = np.flatnonzero(~np.isin(y, (0.0, 0.5, 1.0)))
     if len(stray):
         raise LogError(

@@ -611,6 +611,11 @@ def describe_targets(evidence: Evidence) -> list[str]:
             f"{limits}{adjusted})"
         )
         where = f" at {evidence.cell_names()[cell]}" if len(evidence.cells) > 1 else ""
+        if np.isnan(lower[cell, model] + upper[cell, model]):
+            value = scale.value(estimate[cell, model], decimals)
+            whose = f"the {scale.name} of {evidence.names[model]}{where}"
+            sentences.append(f"{whose} is {value}, without an interval")
+            continue
         whose = f"the {scale.name} of {evidence.names[model]}{where} is {found}"
         miss = f": {words[which[0]]}" if which else ""
         ideal = f"{scale.target or 0.0:g}"

@@ -139,3 +139,21 @@ def test_batches_of_a_log_make_the_whole():
     pd.testing.assert_frame_equal((one + two).wald()[numbers], whole[numbers])
     with pytest.raises(LogError, match=r"90 of 200"):
         one.wald()
+
+
+@pytest.mark.parametrize("loss", ["auc", "rmse"])
+def test_a_missing_prediction_is_named_as_such(loss):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {"y": rng.integers(0, 2, 60), "a": rng.random(60)},
+        pd.MultiIndex.from_arrays([np.arange(60) % 3, np.arange(60)], names=["fold", "point"]),
+    )
+    table.iloc[4, 1] = np.nan
+    options = {"positive": 1} if loss == "auc" else {}
+    losses = cvstats.losses(table, truth="y", prediction=["a"], loss=loss, **options)
+    with pytest.raises(LogError, match=r"1 of \d+ points.* have no prediction by some model"):
+        losses.cvci.interval()
+    whole = cvstats.losses(table.dropna(), truth="y", prediction=["a"], loss=loss, **options)
+    limits = ["estimate", "lower", "upper"]
+    dropped = losses.cvci.interval(missing="drop")
+    pd.testing.assert_frame_equal(dropped[limits], whole.cvci.interval()[limits])
