@@ -187,10 +187,10 @@ def refuse_part(
     where = f" at {place(labels)}" if labels else ""
     if found > known > 0:
         raise LogError(
-            f"{found - known:,} of {found:,} points{where} have no prediction by some model, and "
-            f"{part.get('metric')} was computed of the others. Expected a prediction of every "
-            f"model for each point. Leave the points out before: cvstats.losses("
-            f"predictions.dropna(), …, loss={part.get('metric')!r})."
+            f"{found - known:,} of {found:,} points{where} miss a prediction, the truth or the "
+            f"event, and {part.get('metric')} was computed of the others. Expected all of them. "
+            f"Leave these points out first: cvstats.losses(predictions.dropna(), …, "
+            f"loss={part.get('metric')!r})."
         )
     how_many = f" ({found:,} of {known:,} points{where})" if known > found else ""
     name = part.get("metric")

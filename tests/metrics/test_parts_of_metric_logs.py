@@ -151,7 +151,9 @@ def test_a_missing_prediction_is_named_as_such(loss):
     table.iloc[4, 1] = np.nan
     options = {"positive": 1} if loss == "auc" else {}
     losses = cvstats.losses(table, truth="y", prediction=["a"], loss=loss, **options)
-    with pytest.raises(LogError, match=r"1 of \d+ points.* have no prediction by some model"):
+    with pytest.raises(
+        LogError, match=r"1 of \d+ points.* miss a prediction, the truth or the event"
+    ):
         losses.cvci.interval()
     whole = cvstats.losses(table.dropna(), truth="y", prediction=["a"], loss=loss, **options)
     limits = ["estimate", "lower", "upper"]
