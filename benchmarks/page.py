@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import __main__ as suite
-from benchmarks import growth, logs, measure
+from benchmarks import growth, logs, measure, scaling
 from benchmarks.measure import ROOT, Row, Run
 
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -56,6 +56,13 @@ def of_a_billion(run: Run) -> str:
     return f"{run['billion']['heading']}\n\n{measure.table(rows, markdown=True, whole=False)}"
 
 
+def of_scaling(run: Run) -> str:
+    """Lay out how the time of each function grows."""
+    if "scaling" not in run:
+        return "Not measured in this run."
+    return measure.lay_out([scaling.HEAD, *run["scaling"]], left=2, markdown=True)
+
+
 TABLES: dict[str, Callable[[Run], str]] = {
     "heading": lambda run: str(run["heading"]),
     "promises": lambda run: measure.table(rows_of(run, tuple(suite.SECTIONS), True), markdown=True),
@@ -64,6 +71,7 @@ TABLES: dict[str, Callable[[Run], str]] = {
     "sizes": unbounded("calls", "processes"),
     "methods": unbounded("methods"),
     "growth": lambda run: measure.lay_out(growth.lines(run["growth"]), left=2, markdown=True),
+    "scaling": of_scaling,
     "billion": of_a_billion,
 }
 """The tables between the marks of the page."""
@@ -95,7 +103,7 @@ def main() -> None:
     if chosen.redraw and not before:
         parser.error(f"--redraw needs a saved run, and {path} does not exist: leave it out once")
     if not chosen.redraw:
-        kept = {"billion": before["billion"]} if "billion" in before else {}
+        kept = {name: before[name] for name in ("billion", "scaling") if name in before}
         path.parent.mkdir(parents=True, exist_ok=True)
         measure.save({**measured(chosen.scale), **kept}, path)
     write_page(measure.load(path), chosen.docs)

@@ -1,15 +1,19 @@
 """How the time of every public function grows: ``python -m benchmarks.scaling``.
 
-One thing grows (points, samples, models, folds, sources, groups, cells, batches or files) while the
-rest is held. The exponent is the slope of log time over log size, by least squares, from
-the first size on that takes four times as long as the smallest one: 1 is linear. Times are those of
-the processor, the best of three, and no size takes longer than a few seconds.
+One thing grows (points, samples, models, folds, sources, groups, cells, batches or files) and the
+rest stays the same. The exponent is the slope of log time over log size, by least squares, from
+the first size on that takes four times as long as the smallest one: 1 is linear. Times are
+processor times, the best of three, and no size takes longer than a few seconds. Memory is the peak
+of what Python and numpy asked for in one more call at the largest size.
+
+``--write`` saves the lines, and ``python -m benchmarks.page --redraw`` puts them into the page.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +27,7 @@ import pandas as pd
 import cvstats
 from benchmarks import logs, methods
 from benchmarks.growth import folded
-from benchmarks.measure import amount
+from benchmarks.measure import ROOT, amount, load, save
 
 LINEAR = 1.1
 """A larger exponent is marked."""
@@ -33,6 +37,20 @@ LONGEST = 3.0
 
 FROM = 4.0
 """Sizes that take so many times as long as the smallest one show how the time grows."""
+
+REASONS = {
+    "best_set": "all pairs of models: with m models, m² tests",
+    "compare": "all pairs of models: with m models, m² rows",
+    "compare, max-t": "simultaneous draws for all pairs: with m models, m² rows",
+    "winner": "all pairs of models",
+    "conservative_z": "its pairs of half samples no longer fit the processor's cache",
+    "losses, kendall": "sorts the points: n log n",
+    "losses, concordance": "sorts the points: n log n",
+    "losses, uno": "sorts the points: n log n",
+    "losses, auc_at": "sorts the points: n log n",
+    "losses, calibration_slope": "its columns no longer fit the processor's cache",
+}
+"""Why a function may grow faster than what it reads; others may not."""
 
 Call = Callable[[], Any]
 FULL = methods.SIZES["full"]
@@ -154,6 +172,13 @@ def list_curves(folder: Path) -> Iterator[Curve]:
     yield Curve("scan_parquet", "files", (2, 8, 32, 128), partial(scan_files, folder))
     for name in ("auc", "average_precision", "f1", "rmse", "kendall", "concordance"):
         yield Curve(f"losses, {name}", "points", POINTS, partial(metric_of, name))
+    for name in ("calibration_slope", "crps", "brier_at", "auc_at", "uno"):
+        yield Curve(f"losses, {name}", "points", POINTS, partial(forecast_of, name))
+    groups = partial(in_groups, groups=2)
+    yield Curve("contrast", "points", POINTS, of("contrast", groups, by="source"))
+    yield Curve("largest_differences", "points", POINTS, of("largest_differences", two_models))
+    yield Curve("passes", "problems", POINTS[:-1], of("passes", attempts, k=3))
+    yield Curve("strengths", "battles", POINTS, call_of_battles)
 
 
 def models_by_source(n: int) -> pd.DataFrame:
@@ -169,6 +194,51 @@ def metric_of(name: str, n: int) -> Call:
     return lambda: cvstats.losses(
         table, truth="y_true", prediction=[f"{kind}_a", f"{kind}_b"], loss=name, **options
     )
+
+
+def two_models(n: int) -> pd.DataFrame:
+    """Two models on so many points."""
+    return logs.frame(n, 2, order="C")
+
+
+def attempts(n: int) -> pd.Series:
+    """Five attempts at each of so many problems."""
+    codes = {"repetition": np.arange(5 * n) % 5, "point": np.arange(5 * n) // 5}
+    index = pd.MultiIndex.from_arrays(list(codes.values()), names=list(codes))
+    return pd.Series(np.random.default_rng(6).integers(0, 2, 5 * n).astype(float), index)
+
+
+def call_of_battles(n: int) -> Call:
+    """So many results between ten models."""
+    rng = np.random.default_rng(7)
+    names = np.array([f"model {j}" for j in range(10)])
+    first = rng.integers(0, 10, n)
+    second = (first + rng.integers(1, 10, n)) % 10
+    table = pd.DataFrame(
+        {"prompt": np.arange(n) // 4, "a": names[first], "b": names[second],
+         "won": rng.integers(0, 2, n).astype(float)}
+    )  # fmt: skip
+    return lambda: cvstats.strengths(table, prompt="prompt", models=["a", "b"], score="won")
+
+
+def forecast_of(name: str, n: int) -> Call:
+    """Losses of risks, of an ensemble of ten, or of censored times."""
+    rng = np.random.default_rng(8)
+    index = pd.MultiIndex.from_arrays([np.arange(n) % 10, np.arange(n)], names=["fold", "point"])
+    risk = rng.uniform(0.05, 0.95, n)
+    table = pd.DataFrame({"risk": risk, "time": rng.exponential(1, n)}, index)
+    table["event"] = (rng.uniform(size=n) < 0.7).astype(float)
+    options: dict[str, Any] = {"truth": "time", "prediction": "risk", "loss": name}
+    if name == "calibration_slope":
+        table["truth"] = (rng.uniform(size=n) < risk).astype(float)
+        options |= {"truth": "truth", "positive": 1}
+    elif name == "crps":
+        members = [f"member {j}" for j in range(10)]
+        table[members] = rng.standard_normal((n, 10))
+        options["prediction"] = {"ensemble": members}
+    else:
+        options |= {"event": "event", "at": 1.0}
+    return lambda: cvstats.losses(table, **options)
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -193,6 +263,16 @@ def measure(curve: Curve) -> list[tuple[int, float]]:
     return found
 
 
+def traced(call: Call) -> float:
+    """The peak of one call in megabytes."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
 def exponent(points: list[tuple[int, float]]) -> float:
     """The slope of log time over log size where the time grows; NaN where it hardly does."""
     sizes, seconds = (np.array(values, dtype=float) for values in zip(*points, strict=True))
@@ -205,22 +285,41 @@ def exponent(points: list[tuple[int, float]]) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
+HEAD = ("function", "what grows", "from", "to", "time", "exponent", "memory", "reason")
+
+
+def write_line(curve: Curve) -> tuple[str, ...]:
+    """Measure a curve, and write its line."""
+    points = measure(curve)
+    (low, fast), (high, slow) = points[0], points[-1]
+    slope = exponent(points)
+    reason = "" if np.isnan(slope) or slope <= LINEAR else REASONS.get(curve.function, "**none**")
+    return (
+        curve.function, curve.axis, f"{low:,}", f"{high:,}", f"{amount(fast)} to {amount(slow)}",
+        "constant" if np.isnan(slope) else f"{slope:.2f}",
+        amount(traced(curve.make(high)), "MB"), reason,
+    )  # fmt: skip
+
+
 def main() -> None:
     """Measure every curve, and print a line for each."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--only", nargs="+", help="names of functions")
+    parser.add_argument("--write", action="store_true", help="save the lines of the documentation")
     chosen = parser.parse_args()
-    print(f"{'function':24} {'what grows':20} {'sizes':>22} {'times':>22} exponent")
+    lines = []
     with TemporaryDirectory() as folder:
         for curve in list_curves(Path(folder)):
             if chosen.only and curve.function not in chosen.only:
                 continue
-            points = measure(curve)
-            (low, fast), (high, slow) = points[0], points[-1]
-            slope = exponent(points)
-            told = "constant" if np.isnan(slope) else f"{slope:.2f}" + " !" * (slope > LINEAR)
-            span, took = f"{low:,} to {high:,}", f"{amount(fast)} to {amount(slow)}"
-            print(f"{curve.function:24} {curve.axis:20} {span:>22} {took:>22} {told}", flush=True)
+            lines.append(write_line(curve))
+            print(" | ".join(lines[-1]), flush=True)
+    if chosen.write:
+        path = ROOT / "docs" / "benchmarks" / "run.json"
+        run = load(path)
+        fresh = {line[:2] for line in lines}
+        kept = [line for line in run.get("scaling", []) if tuple(line[:2]) not in fresh]
+        save({**run, "scaling": [*kept, *lines]}, path)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Valid confidence intervals and comparisons for cross-validated error.
 
 Importing this package registers the accessor ``.cvci`` on pandas Series and DataFrames and on
-xarray DataArrays and Datasets that hold losses indexed by repetition, fold, source and point.
+xarray DataArrays and Datasets that contain losses indexed by repetition, fold, source and point.
 
 Examples
 --------
@@ -9,9 +9,9 @@ Examples
 >>> log = cvstats.datasets.load("diabetes")
 >>> losses = cvstats.losses(log, prediction="ridge")
 >>> losses.cvci.wald().round(0)
-       estimate   lower   upper     se caution
+      estimate  lower  upper   se caution
 model
-ridge    3006.0  2640.0  3372.0  187.0
+ridge    3,006  2,640  3,372  187
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from cvstats.registry import FUNCTIONS as _FUNCTIONS
 from cvstats.registry import TOOLS as _TOOLS
 from cvstats.registry import find_function as _find_function
 
-# What type checkers and editors read. Python imports a name when it is first asked for: a module
-# is loaded when it is first used, and `import cvstats` stays as quick as its dependencies.
+# For type checkers and editors. At run time a module is imported when one of its names is first
+# used, so `import cvstats` is as fast as importing its dependencies.
 if TYPE_CHECKING:
     from cvstats import datasets as datasets
     from cvstats import plans as plans
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.differences import largest_differences as largest_differences
     from cvstats.evaluation import evaluate as evaluate
+    from cvstats.formatting import cautions as cautions
+    from cvstats.formatting import to_apa as to_apa
     from cvstats.formatting import to_latex as to_latex
     from cvstats.formatting import to_markdown as to_markdown
     from cvstats.intervals.answers import answers as answers
@@ -88,7 +90,6 @@ if TYPE_CHECKING:
     from cvstats.io.scan import scan_predictions as scan_predictions
     from cvstats.io.tidy import as_log as as_log
     from cvstats.large.moments import Moments as Moments
-    from cvstats.log.cautions import cautions as cautions
     from cvstats.loss_functions import losses as losses
     from cvstats.loss_functions.contrast import contrast as contrast
     from cvstats.loss_functions.label_counts import LabelCounts as LabelCounts
@@ -119,7 +120,7 @@ def _find(name: str) -> object:
 
 
 if not TYPE_CHECKING:
-    # Hidden from type checkers, which would otherwise believe that every name exists.
+    # Hidden from type checkers, which would otherwise assume that every name exists.
     __getattr__ = _find
 
 
@@ -127,6 +128,6 @@ def __dir__() -> list[str]:
     return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
-# The first interval does not wait for numba and scipy, which come with these two.
+# Preloads numba and scipy, so that the first interval is fast.
 _import("cvstats.core.reduce")
 _import("cvstats.core.results")

@@ -1,10 +1,11 @@
-"""The accessor ``.cvci`` on pandas, xarray and dask. It holds the object and nothing else."""
+"""The accessor ``.cvci`` on pandas, xarray and dask. It stores only the object."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import xarray as xr
@@ -25,7 +26,7 @@ class CVAccessor:
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        A loss log. Its levels are looked for when a method is called, not before.
+        A loss log. Its levels are read when a method is called.
 
     Notes
     -----
@@ -54,6 +55,11 @@ class CVAccessor:
 
         return reporting.fragment(self._losses)
 
+    if TYPE_CHECKING:  # what `add_methods` gives the class
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """Return a method."""
+
     @property
     def plot(self) -> Plots:
         """Plots of these losses, as in ``losses.cvci.plot.forest()``; see `cvstats.plot`."""
@@ -74,8 +80,8 @@ def register_dask() -> None:
     """Register ``.cvci`` on DataFrames and Series of dask.
 
     Importing `cvstats` does so by itself if ``dask.dataframe`` was imported before. Otherwise,
-    and where the order of imports is not yours to choose, call this once. The functions, such as
-    ``cvstats.wald(frame)``, take frames of dask with or without it.
+    and if you do not control the order of imports, call this once. Functions such as
+    ``cvstats.wald(frame)`` accept dask frames either way.
 
     Raises
     ------
@@ -92,12 +98,14 @@ def register_dask() -> None:
         frames = import_module("dask.dataframe")
         extensions = import_module("dask.dataframe.extensions")
     except ImportError as error:
-        raise ImportError(f"dask frames need dask. Type: {install_command('dask')}") from error
+        raise ImportError(
+            f"dask frames need dask. Install it: {install_command('dask')}"
+        ) from error
     for kind, register in (
         (frames.DataFrame, extensions.register_dataframe_accessor),
         (frames.Series, extensions.register_series_accessor),
     ):
-        if not hasattr(kind, "cvci"):  # pandas warns of an accessor that is registered twice
+        if not hasattr(kind, "cvci"):  # pandas warns if an accessor is registered twice
             register("cvci")(CVAccessor)
 
 

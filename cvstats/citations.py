@@ -1,4 +1,4 @@
-"""BibTeX of the works behind a result."""
+"""BibTeX entries for the literature behind a result."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from cvstats.errors import LogError
 DOI = re.compile(r"^10\.\d+/")
 ARXIV = re.compile(r"^\d{4}\.\d{5}$")
 WIDTH = 13
-"""Names of fields are filled up to so many characters."""
+"""Width to which field names are padded."""
 
 
 def cite(result: Any) -> str:
-    """Write the works that a result rests on, and cvstats itself, as BibTeX.
+    """Return BibTeX entries for the literature behind a result, and for cvstats itself.
 
     Parameters
     ----------
     result : DataFrame or Dataset
-        What a method or a comparison returned.
+        The result of a method or a comparison.
 
     Returns
     -------
     str
-        An entry for each work named in ``result.attrs["reference"]``, and one for this version
-        of the package.
+        An entry for each work in ``result.attrs["reference"]``, and one for this version of the
+        package.
 
     Raises
     ------
     LogError
-        If the object has no ``attrs["reference"]``: it is not a result, or a call has dropped its
-        attrs.
+        If the object has no ``attrs["reference"]``: it is not a result, or an operation dropped
+        its attrs.
 
     References
     ----------
@@ -56,26 +56,39 @@ def cite(result: Any) -> str:
     reference = getattr(result, "attrs", {}).get("reference")
     if not isinstance(reference, str):
         raise LogError(
-            f"a {type(result).__name__} names no reference. Expected the result of a "
-            "method, as in cvstats.cite(losses.cvci.wald()), with its attrs."
+            f"this {type(result).__name__} has no attrs['reference']. Expected the result of a "
+            "method with its attrs, as in cvstats.cite(losses.cvci.wald())."
         )
-    entries = [
-        write_entry(key, facts)
-        for key, facts in read_works().items()
-        if "find" in facts and facts["find"] in reference
-    ]
+    entries = [write_entry(key, facts) for key, facts in find_works(reference).items()]
     own = {**read_works()["cvstats"], "version": version("cvstats")}
     return "\n\n".join([*entries, write_entry("cvstats", own)])
 
 
 @cache
 def read_works() -> dict[str, dict[str, Any]]:
-    """Read the entries of all works, by their key."""
+    """Read the entries of all works, by key."""
     return tomllib.loads(files("cvstats").joinpath("citations.toml").read_text(encoding="utf-8"))
 
 
+def find_works(reference: str) -> dict[str, dict[str, Any]]:
+    """Find the works that a reference names, by their key."""
+    return {
+        key: facts
+        for key, facts in read_works().items()
+        if "find" in facts and facts["find"] in reference
+    }
+
+
+def locate_work(facts: Mapping[str, Any]) -> str:
+    """Return the address of a work; empty if neither its DOI nor its arXiv number is known."""
+    found_by = str(facts.get("doi", facts.get("find", "")))
+    if DOI.match(found_by):
+        return f"https://doi.org/{found_by}"
+    return f"https://arxiv.org/abs/{found_by}" if ARXIV.match(found_by) else ""
+
+
 def write_entry(key: str, facts: Mapping[str, Any]) -> str:
-    """Write one entry; a DOI or an arXiv number is what the work is found by."""
+    """Write one entry; a DOI or an arXiv number identifies the work."""
     fields = {name: value for name, value in facts.items() if name not in ("find", "type")}
     found_by = str(facts.get("find", ""))
     if DOI.match(found_by):

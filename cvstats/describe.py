@@ -1,4 +1,4 @@
-"""What a log holds: the moments of its cells, and one line about its design."""
+"""The moments of the cells of a log, and a one-line description of its design."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from functools import partial
 from typing import Any
 
 from cvstats.core.folds import count_folds, fold_level
-from cvstats.core.suggestions import suggest_renaming, unrecognized_levels
 from cvstats.errors import LogError, listed, nearest
 from cvstats.large import frames
 from cvstats.large.frames import later
 from cvstats.large.lazy import SpreadCells, is_lazy, lazy_table
+from cvstats.log.columns import suggest_renaming, unrecognized_levels
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses
 from cvstats.log.metrics import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.log.read import is_dask_frame, read
+from cvstats.log.signatures import of_its_kind
 from cvstats.options import Missing
 
 BY = ("repetition", "fold")
 
 
+@of_its_kind
 def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = "raise") -> Any:
     """Count, mean and variance of the losses in each cell of a log.
 
@@ -29,34 +31,34 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     losses : Series, DataFrame, DataArray or Dataset
         Any loss log.
     by : str or sequence of str, optional
-        The levels (or other index levels and coordinates) whose labels tell cells apart. The
-        default, repetition and fold, takes whichever of them the log has, and ``source``
-        where it has no fold.
+        The levels (or other index levels and coordinates) whose labels define the cells. The
+        default is those of repetition and fold that the log has, and ``source`` if it has no
+        fold.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        ``count``, ``mean`` (unit of the loss) and ``var`` (its square; sample variance with
-        n - 1, NaN for a single loss), a row for each cell; with several models the first
-        index level names the model. For xarray, variables over the levels and the carried
+        ``count``, ``mean`` (in the units of the loss) and ``var`` (in squared units; sample
+        variance with n - 1, NaN for a single loss), a row for each cell; with several models the
+        first index level is the model. For xarray, variables over the levels and the carried
         dimensions.
 
     Raises
     ------
     LogError
-        If a level is not in the log, or an evaluation has no label (NaN) of it.
+        If a level is not in the log, or a label is missing (NaN).
 
     See Also
     --------
-    cvstats.Moments : The same for a log that is read in batches.
-    cvstats.wald : The interval from these numbers.
+    cvstats.Moments : The same for a log read in batches.
+    cvstats.wald : The interval computed from these moments.
 
     Notes
     -----
-    Computed in one pass about a mean of each cell, so that a large common offset of the
-    losses costs no digits.
+    Computed in one pass about a mean of each cell, so a large common offset of the losses loses
+    no precision.
 
     References
     ----------
@@ -87,7 +89,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     unknown = [name for name in names if not isinstance(name, str) or name not in known]
     if unknown:
         raise LogError(
-            f"the log has no level {unknown[0]!r}. Expected some of its levels: "
+            f"the log has no level {unknown[0]!r}. Available levels: "
             f"{listed(map(repr, known)) or 'none'}.{nearest(unknown[0], known)}"
         )
     for name in names:
@@ -102,12 +104,12 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
 
 
 def moments_attrs(log: Log) -> dict[str, Any]:
-    """Describe where moments come from."""
+    """Return the attrs of moments."""
     return {"method": "moments", **log.attrs, **facts_of_metric(log.noted)}
 
 
 def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
-    """Compute the moments of carried cells that miss different evaluations."""
+    """Compute the moments of carried cells with different missing evaluations."""
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
     result = answer_cells(log, SpreadCells(by, shape))
@@ -118,13 +120,13 @@ def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
 
 
 def list_levels(by: Any) -> tuple[Any, ...]:
-    """List the levels asked for, one or several."""
+    """List the requested levels, one or several."""
     one = isinstance(by, str) or not isinstance(by, Iterable) or getattr(by, "ndim", 1) == 0
     return (by,) if one else tuple(by)
 
 
 def describe_log(losses: Losses) -> str:
-    """Summarize a log in one line, or the reason why it cannot be read; never an error."""
+    """Summarize a log in one line, or the reason why it cannot be read, without raising."""
     if is_dask_frame(losses):
         return frames.describe(losses)
     try:
@@ -153,7 +155,7 @@ def summarize_log(log: Log) -> str:
     if (cells := log.panels.width // len(log.labels.models)) > 1:
         parts.append(count(cells, "cell"))
     guesses = [
-        f"; level {name!r} is not used, and may hold the {level}s: "
+        f"; level {name!r} is not used; it may contain the {level}s: "
         f"{suggest_renaming(design, name, level)}"
         for name, level in unrecognized_levels(design).items()
     ]
@@ -161,7 +163,7 @@ def summarize_log(log: Log) -> str:
 
 
 def count(number: int, name: str) -> str:
-    """Write a number of things."""
+    """Format a count with its noun."""
     if number == 1:
         return f"1 {name}"
     return f"{number:,} {name}{'es' if name.endswith('s') else 's'}"

@@ -1,7 +1,7 @@
 """Checks of a loss log: problems with its numbers, and what to do about them.
 
-Each check is one function with its code; the docstring is about the number of a finding and the
-limit from which on it is reported. Title, advice and the caution that results carry for it are in
+Each check is one function with its code; the docstring describes the value of a finding and the
+limit at which it is reported. Title, advice and the corresponding caution of results are in
 ``cautions.toml``. `diagnose`, the report and the guide read the checks in `CHECKS`.
 """
 
@@ -25,14 +25,13 @@ from cvstats.core.folds import (
     has_one_loss_per_split,
     repetition_level,
 )
-from cvstats.core.suggestions import suggest_renaming, unrecognized_levels
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, plainly
 from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method
 from cvstats.intervals._method import find_call
-from cvstats.intervals._stability import LARGEST_RATIO, repeats_folds, repetition_ratio
+from cvstats.intervals._stability import find_unstable
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
 from cvstats.intervals.corrected_t import FEW_SPLITS
 from cvstats.intervals.out_of_source import FEW_SOURCES
@@ -47,6 +46,7 @@ from cvstats.log.checks import (
     is_serial,
     measure_serial,
 )
+from cvstats.log.columns import suggest_renaming, unrecognized_levels
 from cvstats.log.log import Losses
 from cvstats.log.read import read
 from cvstats.metrics import METRICS
@@ -54,7 +54,7 @@ from cvstats.recommend import interval
 
 
 class Finding(NamedTuple):
-    """One sentence about a log, the number behind it, and the model it is about."""
+    """A finding about a log: sentence, value, and model."""
 
     words: str
     value: float = np.nan
@@ -71,7 +71,7 @@ class Check:
     Parameters
     ----------
     code : str
-        How it is listed.
+        The code of the check.
     find : callable
         Yields the findings.
     """
@@ -81,17 +81,17 @@ class Check:
 
     @property
     def title(self) -> str:
-        """What is found, in some words."""
+        """A short title of the finding."""
         return str(read_texts()["checks"][self.code]["title"])
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """The advice."""
         return str(read_texts()["checks"][self.code]["advice"])
 
     @property
     def caution(self) -> Caution | None:
-        """The caution of results that it bears on, if any."""
+        """The corresponding caution of results, if any."""
         name = read_texts()["checks"][self.code].get("caution")
         return None if name is None else Caution[name]
 
@@ -109,7 +109,7 @@ OF_ANY_LOG = ("CVS001", "CVS002")
 
 
 def check(code: str) -> Callable[[CheckFunction], CheckFunction]:
-    """Declare the function below to be a check; its docstring describes its number."""
+    """Register a function as a check; its docstring describes its value."""
 
     def declare(find: CheckFunction) -> CheckFunction:
         CHECKS[code] = Check(code, find)
@@ -119,23 +119,22 @@ def check(code: str) -> Callable[[CheckFunction], CheckFunction]:
 
 
 def diagnose(losses: Losses) -> pd.DataFrame:
-    """List problems with the numbers of a log, and what to do about each.
+    """List problems with the losses of a log, with advice for each.
 
-    The target is not an error but the log: outliers that dominate the variance, heavy tails,
-    unequal or few folds, sources and repetitions, drift, copies, and designs that no method
-    accepts.
+    The checks cover outliers that dominate the variance, heavy tails, unequal or few folds,
+    sources and repetitions, drift, duplicates, and designs that no method accepts.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Any loss log, also one that the methods refuse.
+        Any loss log, including logs that methods reject.
 
     Returns
     -------
     DataFrame
         A row for each finding: ``code`` (``"CVS005"``), ``finding`` (a sentence), ``model``
-        (empty where it is about the log), ``value`` (the number behind it, NaN if there is
-        none) and ``advice``. No rows where nothing was found.
+        (empty if it concerns the log), ``value`` (the measured value, NaN if there is none) and
+        ``advice``. Empty if nothing was found.
 
     Raises
     ------
@@ -145,16 +144,16 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     See Also
     --------
     cvstats.cautions : The labels of caution for each cell of an array.
-    cvstats.methods : Every method, and whether the log allows it.
-    cvstats.summary : The verdict of a log in three sentences.
+    cvstats.methods : Every method, and whether it applies to the log.
+    cvstats.summary : The conclusions from a log in three sentences.
 
     Notes
     -----
     With ``d_i = e_i - mean(e)``, outliers are measured by ``sum of the top 1% of d_i^2 / sum
-    d_i^2``, skewness by the rule ``n > 25 G_1^2`` and tails by Hill's index. The limits are
-    rules of thumb, and a finding is not a proof: a log without findings may still be wrong, and
-    one with findings may be all there is. The page *Diagnostics* lists every code. Where an
-    array has further dimensions, the worst cell of each model is reported.
+    d_i^2``, skewness by the rule ``n > 25 G_1^2`` and tails by Hill's index. The limits are rules
+    of thumb: a log without findings may still have problems, and one with findings may still be
+    usable. The page *Diagnostics* lists every code. For an array with further dimensions, the
+    worst cell of each model is reported.
 
     References
     ----------
@@ -174,12 +173,12 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     0  CVS015  the log has only 12 sources   12.0
     """
     if not isinstance(getattr(losses, "attrs", None), dict) or getattr(losses, "chunks", None):
-        read(losses)  # raises for what is not a container, or not in memory
+        read(losses)  # raises if it is not a container, or not in memory
     return list_findings(LogFacts(losses))
 
 
 def list_findings(facts: LogFacts) -> pd.DataFrame:
-    """List the findings of all checks, or of those that an unreadable log allows."""
+    """List the findings of all checks, or of those that apply to an unreadable log."""
     facts = facts.drop_missing()
     checks = [CHECKS[code] for code in OF_ANY_LOG] if facts.error else CHECKS.values()
     rows = [
@@ -192,7 +191,7 @@ def list_findings(facts: LogFacts) -> pd.DataFrame:
 
 
 def advise(check: Check, facts: LogFacts) -> str:
-    """Advise what to do, and which call this log allows in place of the recommended one."""
+    """Return the advice, with an alternative call that works on this log, if any."""
     if check.caution is None or facts.error:
         return check.advice
     log = facts.log
@@ -206,7 +205,7 @@ def advise(check: Check, facts: LogFacts) -> str:
 
 
 class FindingTable(SentenceTable):
-    """The table of `diagnose`: each finding, and what to do about it."""
+    """The table of `diagnose`: findings with advice."""
 
     def list_sentences(self) -> Iterator[tuple[str, str]]:
         """Yield the finding and the advice of each row."""
@@ -220,7 +219,7 @@ class FindingTable(SentenceTable):
 def report_worst(
     facts: LogFacts, values: FloatArray, exceeded: MaskArray, words: str, *, smallest: bool = False
 ) -> Iterator[Finding]:
-    """Yield a finding for each model with a column beyond the limit: the worst one.
+    """Yield a finding for the worst column of each model beyond the limit.
 
     ``values`` and ``exceeded`` have an entry for each column; ``words`` formats the value.
     """
@@ -240,7 +239,7 @@ def report_worst(
 
 @check("CVS001")
 def unreadable_log(facts: LogFacts) -> Iterator[Finding]:
-    """Report that the log contradicts itself."""
+    """Report that the log is inconsistent."""
     if facts.error:
         yield Finding(facts.error)
 
@@ -255,7 +254,7 @@ def missing_losses(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS003")
 def incomplete_partition(facts: LogFacts) -> Iterator[Finding]:
-    """Report the share of the points that the smallest repetition lacks.
+    """Report the share of points missing from the smallest repetition.
 
     Limit: a log with folds whose repetitions do not test the same points.
     """
@@ -269,7 +268,7 @@ def incomplete_partition(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS004")
 def no_method(facts: LogFacts) -> Iterator[Finding]:
-    """Report that interval() refuses the log."""
+    """Report that interval() rejects the log."""
     try:
         words = find_method(facts.recommended[0]).problem(facts.design)
         if words is None:
@@ -289,7 +288,7 @@ def outliers(facts: LogFacts) -> Iterator[Finding]:
 
     Limit: above 1/2, from 100 losses on.
     """
-    if facts.design.metric:  # its influences are few and large where a class is rare
+    if facts.design.metric:  # its influences are few and large if a class is rare
         return iter(())
     share = facts.shapes.outlier_share
     return report_worst(
@@ -317,14 +316,14 @@ def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS007")
 def skewed(facts: LogFacts) -> Iterator[Finding]:
-    """Report the points that the rule 25 x skewness^2 asks for. Limit: more than there are."""
+    """Report the points required by the rule 25 x skewness^2. Limit: more than available."""
     n = facts.n_points
     needed = facts.shapes.n_for_skewness
     return report_worst(
         facts,
         needed,
         needed > n,
-        f"losses this skewed need {{:,.0f}} points, but there are only {n:,}",
+        f"losses with this skewness need {{:,.0f}} points, but the log has only {n:,}",
     )
 
 
@@ -348,7 +347,7 @@ def few_errors(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS010")
 def constant_losses(facts: LogFacts) -> Iterator[Finding]:
-    """Report the one value of the loss. Limit: all losses equal."""
+    """Report the constant value of the loss. Limit: all losses equal."""
     lowest = facts.shapes.lowest
     highest = facts.shapes.highest
     return report_worst(facts, lowest, lowest == highest, "every loss is {:g}")
@@ -357,7 +356,7 @@ def constant_losses(facts: LogFacts) -> Iterator[Finding]:
 @check("CVS011")
 def negative_losses(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of negative losses. Limit: all losses zero or below."""
-    if "metric" in facts.log.noted:  # the log says of which score they were made
+    if "metric" in facts.log.noted:  # the log records the score from which they were made
         return iter(())
     share = facts.shapes.negative
     highest = facts.shapes.highest
@@ -390,7 +389,7 @@ def unequal_sizes(facts: LogFacts) -> Iterator[Finding]:
 def unequal_variances(facts: LogFacts) -> Iterator[Finding]:
     """Report the variance of the most variable fold over that of the median fold.
 
-    Limit: above 5, with 10 points or more in each fold.
+    Limit: above 5, with at least 10 points in each fold.
     """
     if facts.n_folds < 2:
         return
@@ -407,7 +406,7 @@ def unequal_variances(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS014")
 def few_folds(facts: LogFacts) -> Iterator[Finding]:
-    """Report the number of folds. Limit: below 5, where points and not sources are split."""
+    """Report the number of folds. Limit: below 5, if points rather than sources are split."""
     k = facts.n_folds
     if 2 <= k < 5 and not facts.by_source:
         yield Finding(f"with {k} folds each model was trained on {1 - 1 / k:.0%} of the points", k)
@@ -436,8 +435,8 @@ def few_splits(facts: LogFacts) -> Iterator[Finding]:
 def unstable(facts: LogFacts) -> Iterator[Finding]:
     """Report the standard deviation of the repetition means over the standard error.
 
-    Limit: above 1/2, from three repetitions on. Not of the tasks of a benchmark, where nothing was
-    split or trained.
+    Limit: above 1/2, from three repetitions on. Not for the tasks of a benchmark, where no model
+    was trained.
     """
     if facts.log.fixed_sources or not repeats_whole(facts):
         return
@@ -469,14 +468,14 @@ def drift(facts: LogFacts) -> Iterator[Finding]:
 
 
 def repeats_whole(facts: LogFacts) -> bool:
-    """Whether each repetition tests the same points; means of random splits differ anyway."""
+    """Whether each repetition tests the same points; means of random splits always differ."""
     design = facts.design
     return not facts.resampled and design.has("repetition") and covers_all_points(design)
 
 
 @check("CVS019")
 def duplicated_models(facts: LogFacts) -> Iterator[Finding]:
-    """Report the share of the evaluations with the very same loss. Limit: all of them."""
+    """Report the share of evaluations with identical losses. Limit: all of them."""
     log, means = facts.log, facts.means
 
     def same(one: int, two: int) -> bool:
@@ -511,8 +510,8 @@ def sources_across_folds(facts: LogFacts) -> Iterator[Finding]:
     shared = len(np.unique(places[n_folds > 1][:, -1]))
     if shared:
         words = (
-            f"{shared:,} of {design.number('source'):,} sources occur in several folds, so models "
-            f"were tested on sources that they were trained on"
+            f"{shared:,} of {design.number('source'):,} sources occur in several folds, so "
+            "models were tested on sources they had been trained on"
         )
         yield Finding(words, shared)
 
@@ -524,13 +523,13 @@ def sources_across_folds(facts: LogFacts) -> Iterator[Finding]:
 def unused_level(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of labels of the level.
 
-    Limit: a level that no method knows, named like one that the log lacks.
+    Limit: a level not used by any method, named like one that is missing.
     """
     design = facts.design
     for name, level in unrecognized_levels(design).items():
         number = design.number(name)
         words = (
-            f"level {name!r} has {number:,} labels and is not used. It may hold the {level}s: "
+            f"level {name!r} has {number:,} labels and is not used. It may contain the {level}s: "
             f"if so, type {suggest_renaming(design, name, level)}"
         )
         yield Finding(words, number)
@@ -540,11 +539,10 @@ def unused_level(facts: LogFacts) -> Iterator[Finding]:
 def scores(facts: LogFacts) -> Iterator[Finding]:
     """Report the mean loss.
 
-    Limit: losses of 0 and 1 whose mean is above 1/2 for every model, or a model with the name
-    of a score.
+    Limit: 0/1 losses whose mean is above 1/2 for every model, or a model named like a score.
     """
     log, means = facts.log, facts.means
-    if "metric" in log.noted:  # the log says of which score they were made
+    if "metric" in log.noted:  # the log records the score from which they were made
         return
     evaluated = means[~np.isnan(means)]
     hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())
@@ -554,10 +552,10 @@ def scores(facts: LogFacts) -> Iterator[Finding]:
             continue
         mean = float(np.nanmean(own))
         if hits or (mean > 0 and names_a_score(name)):
-            what = "losses of 0 and 1" if hits else "losses named like a score"
+            what = "0/1 losses" if hits else "losses named like a score"
             words = (
-                f"{what} have the mean {mean:.3g}: are these scores? A smaller loss is better, so "
-                f"scores would rank the models in reverse order"
+                f"{what} have mean {mean:.3g}: are these scores? Smaller losses are better, so "
+                "scores would rank the models in reverse order"
             )
             yield Finding(words, mean, facts.name_model(model))
 
@@ -566,11 +564,11 @@ SCORES = {
     "acc", "accuracy", "auc", "auroc", "correct", "correctness", "exact-match", "f1", "hit", "hits",
     "precision", "r2", "recall", "roc-auc", "score", "scores",
 }  # fmt: skip
-"""Names of what is better when larger."""
+"""Names of scores for which larger is better."""
 
 
 def names_a_score(name: object) -> bool:
-    """Whether a column has the name of a score, perhaps of a certain kind: ``test_accuracy``."""
+    """Whether a column is named like a score, possibly with a prefix: ``test_accuracy``."""
     words = plainly(name) if isinstance(name, str) else ""
     lead, _, last = words.rpartition("-")
     return words in SCORES or (lead in ("balanced", "mean", "test", "val") and last in SCORES)
@@ -590,26 +588,31 @@ def one_loss_per_split(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS024")
 def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
-    """Report the standard deviation of a difference's repetition means over its standard error.
+    """Report the number of differences of models that depend on the training points.
 
-    Limit: above 0.3 for any two models, from three repetitions on.
+    Limit: any. In repeated cross-validation refits add more than a fifth to the variance, and more
+    than noise explains; in one partition of 100 points or more two models are much alike.
     """
-    log = facts.log
-    models = log.labels.models
-    if len(models) < 2 or not repeats_folds(log):
+    models, wald = facts.log.labels.models, find_method("wald")
+    if len(models) < 2 or facts.log.fixed_sources:
         return
-    pairs = pair_all_models(log)
-    ratio = repetition_ratio(log.moments(repetition_level(facts.design), pairs))
-    ratio = ratio.reshape(len(models) * (len(models) - 1) // 2, -1)
-    worst = np.where(np.isnan(ratio), 0.0, ratio).max(axis=1)
-    beyond = int((worst > LARGEST_RATIO).sum())
-    if beyond:
-        one, two = (at[worst.argmax()] for at in np.triu_indices(len(models), 1))
-        names = f"{facts.name_model(one)} minus {facts.name_model(two)}"
+    pairs = pair_all_models(facts.log)
+    unstable = find_unstable(facts.log, pairs)
+    if unstable is None:
+        if wald.problem(facts.design) is not None:
+            return
+        caution = wald.run(facts.log, pairs).caution
+        unstable = np.asarray((caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0)
+    number = len(models) * (len(models) - 1) // 2
+    found = unstable.reshape(number, -1).max(axis=1)
+    if found.any():
+        one, two = (at[found.argmax()] for at in np.triu_indices(len(models), 1))
+        many = int(found.sum())
+        rest = f"; of {number:,} differences, {many:,} do" if number > 1 else ""
         yield Finding(
-            f"the repetition means of {names} differ by {worst.max():.2f} standard errors; of "
-            f"{len(worst):,} differences, {beyond:,} exceed {LARGEST_RATIO}",
-            float(worst.max()),
+            f"the difference between {facts.name_model(one)} and {facts.name_model(two)} depends "
+            f"on the training points about as much as on the test points{rest}",
+            many,
         )
 
 
@@ -662,10 +665,10 @@ def overfitting(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS027")
 def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
-    """Report the correlation of the losses of neighbouring dates.
+    """Report the correlation of losses on successive dates.
 
-    Limit: above 0.1 and 2.33 standard errors, where points are dates or times, in logs of up to
-    a million losses.
+    Limit: above 0.1 and 2.33 standard errors, if points are dates or times, in logs of up to a
+    million losses.
     """
     if facts.resampled or facts.table is None:
         return
@@ -675,7 +678,7 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
             facts,
             found[0],
             is_serial(*found),
-            "losses of neighboring dates have a correlation of {:.2f}",
+            "losses on successive dates have a correlation of {:.2f}",
         )
 
 
@@ -683,8 +686,8 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
 def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of the evaluations with the losses of one other evaluation of their fold.
 
-    Limit: 5% and 10 of them or more, ten times as many as have such losses elsewhere; in several
-    models or repetitions, and logs of up to a million losses.
+    Limit: at least 5% and 10 of them, and ten times as many as with such losses elsewhere; with
+    several models or repetitions, in logs of up to a million losses.
     """
     if facts.resampled or facts.table is None:
         return
@@ -732,8 +735,8 @@ def below_chance(facts: LogFacts) -> Iterator[Finding]:
         score = 1.0 if np.isnan(own).all() else 1 - float(np.nanmean(own))
         if score < 0.5:
             words = (
-                f"the {METRICS[metric].words_at(facts.log.noted.get('at'))} is {score:.3g}, below "
-                f"1/2: are larger predictions those of {OF_PAIRS[metric]}?"
+                f"the {METRICS[metric].words_at(facts.log.noted.get('at'))} is {score:.3g}, "
+                f"below 1/2: do larger predictions mean {OF_PAIRS[metric]}?"
             )
             yield Finding(words, score, facts.name_model(model))
 
@@ -742,7 +745,7 @@ OF_PAIRS = {
     "auc": "the negative class", "auc_at": "surviving", "concordance": "earlier times",
     "uno": "earlier times",
 }  # fmt: skip
-"""Scores that are 1/2 without any information, and what larger predictions must not stand for."""
+"""Scores that are 1/2 without any information, and what larger predictions must not mean."""
 
 
 # --- the numbers ------------------------------------------------------------------------------

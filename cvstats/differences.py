@@ -1,4 +1,4 @@
-"""Where two models differ most: the points to look at, or the groups with their tests."""
+"""Where two models differ most: single points, or groups with tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from cvstats.comparisons.compare import compare, difference
 from cvstats.errors import LogError, checked_level, listed
-from cvstats.log.arrow import as_container
+from cvstats.log.columns import as_container
 from cvstats.log.log import Losses
 from cvstats.log.read import read
 from cvstats.options import (
@@ -43,39 +43,39 @@ def largest_differences(
     by : str, optional
         ``"point"``, or a level such as ``source`` or ``segment``, whose labels are tested.
     n : int, optional
-        How many points or labels to list for each pair of models.
+        Number of points or labels to list for each pair of models.
     reference : str, optional
-        The model that all others are compared with; by default all pairs are.
+        The model to which all others are compared; by default all pairs are compared.
     adjust : {"holm", "bonferroni", "bh", None}, optional
         For labels: how ``p_adjusted`` accounts for all pairs and all labels, not only for those
-        that are listed.
+        listed.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame
-        The largest absolute differences first. Of points: ``difference`` (mean over the
-        evaluations of the point, in units of the loss; negative where the model is better),
+        The largest absolute differences first. For points: ``difference`` (mean over the
+        evaluations of the point, in units of the loss; negative means that the model is better),
         ``share`` of the sum of the absolute differences of all points, and ``count`` of
-        evaluations. Of labels: the columns of `compare`, with ``by=``.
+        evaluations. For labels: the columns of `compare` with ``by=``.
 
     Raises
     ------
     LogError
         If the log has no such level, or holds pseudo-losses of a metric, which are not errors of
-        points, or is not a log of pandas.
+        points, or is not a pandas object.
 
     See Also
     --------
     cvstats.compare : How much better a model is.
-    cvstats.heterogeneity : Whether a difference varies between groups more than by chance.
+    cvstats.heterogeneity : Whether a difference varies significantly between groups.
 
     Notes
     -----
-    Points are listed to be looked at. They were chosen because they are extreme, and on other
-    data the same points would differ less: no p-value belongs to them. The p-values of labels
-    account for their number if ``p_adjusted`` is read.
+    Points are listed for inspection. They are selected because they are extreme, and on new data
+    they would differ less, so they have no p-values. For labels, ``p_adjusted`` accounts for
+    their number.
 
     References
     ----------
@@ -101,8 +101,8 @@ def largest_differences(
     second: Any = as_container(other)
     if not isinstance(losses, (pd.Series, pd.DataFrame)):
         raise LogError(
-            f"a {type(losses).__name__} is not a log of pandas. Expected a Series or DataFrame. "
-            f"Type log.to_series(), log.to_dataframe()."
+            f"a {type(losses).__name__} is not a pandas log. Expected a Series or DataFrame: "
+            "log.to_series() or log.to_dataframe()."
         )
     if by != "point":
         table: pd.DataFrame = compare(
@@ -111,8 +111,8 @@ def largest_differences(
         return first_rows(table, n)
     if losses.attrs.get("pseudo"):
         raise LogError(
-            "this log holds pseudo-losses of a metric, which are influences and not errors of "
-            "points. Expected a loss of points, such as loss='squared_error'."
+            "this log holds pseudo-losses of a metric, which are influences, not errors of "
+            "points. Expected a loss of single points, such as loss='squared_error'."
         )
     names = list(read(losses, missing=missing).design.levels)
     keys = [name for name in ("source", "point") if name in names]
@@ -122,14 +122,15 @@ def largest_differences(
             f"{listed(map(repr, names)) or 'none'}."
         )
     gaps = difference(losses, second, reference=reference)
-    frame = gaps.to_frame(losses.name) if isinstance(gaps, pd.Series) else gaps
+    read(gaps, missing=missing).moments(())  # reports the first missing loss
+    frame = (gaps.to_frame(losses.name) if isinstance(gaps, pd.Series) else gaps).dropna()
     parts = {}
     for at, column in enumerate(frame.columns):
         pair = tuple(column) if second is None and reference is None else (column, reference)
         if second is not None:
             partners = [second.name] if isinstance(second, pd.Series) else list(second.columns)
             pair = (column, partners[0] if len(partners) == 1 else column)
-        points = frame.iloc[:, at].dropna().groupby(keys, observed=True, sort=False)
+        points = frame.iloc[:, at].groupby(keys, observed=True, sort=False)
         mean = points.mean()
         size = np.abs(mean)
         parts[pair] = pd.DataFrame(

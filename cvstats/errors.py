@@ -1,4 +1,4 @@
-"""The one error of the package and the words of its longer messages."""
+"""The exceptions of the package, and helpers to format messages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from numbers import Real
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -16,14 +17,14 @@ import numpy as np
 __all__ = ["LogError"]
 
 MOST = 3
-"""How many offending labels a message names before it only counts the rest."""
+"""Number of offending labels listed in a message before the rest is counted."""
 
 
 class LogError(ValueError):
-    """A loss log, or a question put to it, that cannot be answered as asked.
+    """Raised for an invalid loss log, or a call that does not apply to it.
 
-    The message says what was expected, what was found (with the first offending labels) and
-    what to type instead. The log that was passed in is never changed.
+    The message states what was found (with the first offending labels), what was expected, and
+    what to type instead. The log that was passed is never changed.
 
     Examples
     --------
@@ -36,27 +37,27 @@ class LogError(ValueError):
 
 
 class NoSuchFile(LogError, FileNotFoundError):
-    """A file that is not there; a `FileNotFoundError`, for those who look out for it."""
+    """A file does not exist; also a `FileNotFoundError`."""
 
 
 class NotGiven(LogError, TypeError):
-    """An argument that has no default was left out; a `TypeError`, as Python raises for it."""
+    """A required argument is missing; also a `TypeError`."""
 
 
 def place(labels: Mapping[str, Hashable]) -> str:
-    """Put one evaluation in words: ``repetition=0, fold=2, point='a'``."""
+    """Format the labels of one evaluation: ``repetition=0, fold=2, point='a'``."""
     return ", ".join(f"{level}={spelled(label)}" for level, label in labels.items())
 
 
 def spelled(label: Hashable) -> str:
-    """Spell a label as one would type it: ``2`` and not ``np.int64(2)``."""
+    """Format a label as a user would type it: ``2``, not ``np.int64(2)``."""
     if isinstance(label, np.generic) and label.dtype.kind in "biufcU":
         return repr(label.item())
     return repr(label)
 
 
 def listed(things: Iterable[object], total: int | None = None) -> str:
-    """Name the first few things, and how many more there are."""
+    """List the first few items, and count the rest."""
     every = list(things)
     shown = [str(thing) for thing in every[:MOST]]
     rest = (len(every) if total is None else total) - len(shown)
@@ -64,72 +65,82 @@ def listed(things: Iterable[object], total: int | None = None) -> str:
 
 
 def unpaired(details: str) -> LogError:
-    """Refuse to pair models; ``details`` say where they differ, and what to do."""
+    """Create the error for unpaired models; ``details`` says where they differ, and what to do."""
     return LogError(f"the models were not evaluated on the same points: {details}")
 
 
 def choice(name: str, got: object, allowed: Iterable[object]) -> LogError:
-    """Refuse an option that is none of a few words."""
+    """Create the error for an option outside its allowed values."""
     words = list(allowed)
     return LogError(
-        f"{name}={got!r} is not known. Expected one of {', '.join(map(repr, words))}."
+        f"Invalid {name}={got!r}. Expected one of {', '.join(map(repr, words))}."
         f"{nearest(got, words)}"
     )
 
 
 def checked_choice(name: str, got: object, allowed: Collection[str | None]) -> None:
-    """Refuse an option that is none of a few words, or None where that is one of them."""
+    """Reject an option outside its allowed values, which may include None."""
     if not (isinstance(got, str) or got is None) or got not in allowed:
         raise choice(name, got, allowed)
 
 
 def checked_flag(name: str, got: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Reject values other than True and False."""
     if not isinstance(got, (bool, np.bool_)):
-        raise LogError(f"{name}={got!r} is not known. Expected True or False.")
+        raise LogError(f"Invalid {name}={got!r}. Expected True or False.")
 
 
 def checked_level(option: str, got: object) -> None:
-    """Refuse what cannot be the name of a level."""
+    """Reject values that cannot be the name of a level."""
     if not isinstance(got, str):
         raise LogError(
-            f"{option}={got!r} is not known. Expected the name of a level, as in {option}='source'."
+            f"Invalid {option}={got!r}. Expected the name of a level, as in {option}='source'."
         )
 
 
 def check_two_levels(option: str, got: Iterable[object]) -> None:
-    """Refuse what does not name two different levels."""
+    """Reject values that do not name two different levels."""
     names = list(got)
     if len(names) != 2 or not all(isinstance(name, str) for name in names) or len(set(names)) < 2:
         raise LogError(
-            f"{option}={got!r} is not known. Expected the name of a level, or two different ones, "
+            f"Invalid {option}={got!r}. Expected the name of a level, or two different ones, "
             f"as in {option}=('point', 'repetition')."
         )
 
 
 def is_number(value: object) -> bool:
-    """Tell a real number from all else: from True and False, and from what no float can hold."""
+    """Whether a value is a real number: not a bool, and representable as a float."""
     if isinstance(value, int):
         return not isinstance(value, bool) and value.bit_length() < 1024
     return isinstance(value, Real)
 
 
+def checked_share(needs: str, option: str, got: Any, example: str) -> float:
+    """Reject values that are not numbers between 0 and 1."""
+    if not is_number(got) or not 0 < got < 1:
+        raise LogError(
+            f"{needs}, but got {option}={got!r}. Expected a number between 0 and 1, such as "
+            f"{option}={example}."
+        )
+    return float(got)
+
+
 def is_several(value: object) -> bool:
-    """Tell a sequence of things from a single one, and from text."""
+    """Whether a value is a sequence, and not a single value or a string."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
 def looked_up(label: object, among: Mapping[Hashable, int]) -> int | None:
-    """Find what belongs to a label; None where it is not there, or cannot be a label at all."""
+    """Look up a label; None if it is absent or unhashable."""
     return among.get(label) if isinstance(label, Hashable) else None
 
 
 def install_command(extra: str) -> str:
-    """Word the command that installs an extra, from where this package was installed.
+    """Return the command that installs an extra from the origin of this installation.
 
-    pip notes in ``direct_url.json`` what did not come from an index: a folder or a repository.
+    pip records in ``direct_url.json`` installations from a folder or a repository.
     """
     try:
         noted = distribution("cvstats").read_text("direct_url.json")
@@ -147,12 +158,12 @@ def install_command(extra: str) -> str:
 
 
 def nearest(got: object, allowed: Iterable[object]) -> str:
-    """Name the word that was probably meant, as a sentence of its own; nothing if none is near."""
+    """Suggest the closest word in a sentence; empty if none is close."""
     words = {plainly(word): word for word in allowed if isinstance(word, str) or word is None}
     near = get_close_matches(plainly(got), words, n=1) if isinstance(got, str) else []
-    return f" Perhaps you meant {words[near[0]]!r}." if near else ""
+    return f" Did you mean {words[near[0]]!r}?" if near else ""
 
 
 def plainly(word: object) -> str:
-    """Write a word without what is easily mistaken: capitals, hyphens and underscores."""
+    """Normalize a word: lowercase, without hyphens and underscores."""
     return str(word).lower().replace("_", "-").replace(" ", "-")

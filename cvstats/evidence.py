@@ -1,4 +1,4 @@
-"""What a simulation study measured of each method, for logs similar to a given one.
+"""Results of a simulation study of each method, for logs similar to a given one.
 
 The figures come from ``python -m evidence`` in the project's repository: populations whose errors
 are known, thousands of logs of each, and how often intervals contained their target.
@@ -24,7 +24,7 @@ GROUPED = ("groups", "sources")
 
 @cache
 def read_figures() -> dict[str, Any]:
-    """Read the figures that ship with the package."""
+    """Read the results bundled with the package."""
     text = files("cvstats").joinpath("evidence.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
@@ -33,17 +33,17 @@ def read_figures() -> dict[str, Any]:
 def describe_measured(
     method: str, design: Design, *, binary: bool | None, wilson: bool = False
 ) -> str:
-    """Describe how often a method was right in simulated populations like a log.
+    """Describe the coverage of a method in simulated populations similar to a log.
 
-    Nothing where none was drawn, and for logs of scores or without the identity of points.
+    Empty if none is similar, and for logs of scores or without point labels.
 
     Parameters
     ----------
     method : str
         The name of an interval or a comparison.
     design : Design
-        Of the log: populations have groups if it has sources, and are taken at the number of
-        points nearest to its own.
+        The design of the log: populations have groups if it has sources, at the number of points
+        nearest to its own.
     binary : bool, optional
         Whether the losses are all 0 or 1; None if that is not known.
     wilson : bool, optional
@@ -61,7 +61,7 @@ def describe_measured(
 def write_measured(
     method: str, points: int, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
 ) -> str:
-    """Write what was measured of a method at the number of points nearest to that of a log."""
+    """Describe the results of a method at the number of points nearest to that of a log."""
     rows = [
         min(found, key=lambda row: distance(row["n"], points))
         for found in by_population(method, binary, wilson, grouped=grouped, metric=metric)
@@ -89,7 +89,7 @@ def write_measured(
 def by_population(
     method: str, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
 ) -> Iterator[list[Row]]:
-    """Gather the rows of a method by population, of those that are similar to a log."""
+    """Collect the rows of a method by population, for populations similar to a log."""
     study = read_figures()
     asked = [
         row
@@ -113,11 +113,11 @@ def by_population(
 
 
 def distance(n: float, points: float) -> float:
-    """How far two numbers of points are from each other, as a ratio."""
+    """Distance of two numbers of points, as a ratio."""
     return abs(float(np.log(n / points)))
 
 
 def title_of(population: str) -> str:
-    """Look the title of a population up."""
+    """Look up the title of a population."""
     every = read_figures()["populations"]
     return next(str(one["title"]) for one in every if one["name"] == population)

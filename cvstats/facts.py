@@ -1,4 +1,4 @@
-"""One examination of a log, which `interval`, `diagnose`, `summary`, report and plots share."""
+"""Facts of a log shared by `interval`, `diagnose`, `summary`, report and plots."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from cvstats.core.orientation import TURNED
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._recommend import recommend_method
-from cvstats.log.arrow import as_container
 from cvstats.log.checks import Shapes, measure_shapes, tabulate
+from cvstats.log.columns import as_container
 from cvstats.log.log import Log, Losses
 from cvstats.log.metrics import attrs_of_log, lost_metrics
 from cvstats.log.read import read
 
 LARGE = 1_000_000
-"""Up to this many losses are held in one table, rows by columns."""
+"""Maximum number of losses kept in one table, rows by columns."""
 
 UNNAMED = ("loss", "long_name", "metric", "metrics")
-"""Attrs of a log of several metrics that do not describe the one it holds."""
+"""Attrs of a log of several metrics that do not apply to a single one of them."""
 
 
 class LogFacts:
@@ -36,7 +36,7 @@ class LogFacts:
     losses : Series, DataFrame, DataArray or Dataset
         The log.
     missing : {"raise", "drop"}
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
     """
 
     def __init__(self, losses: Losses, missing: str = "raise") -> None:
@@ -45,7 +45,7 @@ class LogFacts:
         self._results: dict[tuple[object, str], Any] = {}
 
     def apply(self, function: Callable[..., Any], **options: Any) -> Any:
-        """Apply a function of cvstats to the log that was read, once for the same options."""
+        """Apply a function of cvstats to the log, cached by options."""
         key = (function, repr(sorted(options.items())))
         if key not in self._results:
             result = function(self.log, **options)
@@ -78,7 +78,7 @@ class LogFacts:
     def n_missing(self) -> dict[str, int]:
         """The number of missing and infinite losses of each model that has some.
 
-        Those of carried cells without any loss are not counted.
+        Carried cells without any losses are not counted.
         """
         log, present = self.raw, self.raw.design.present
         masked = set(log.masked().tolist())
@@ -110,12 +110,12 @@ class LogFacts:
 
     @property
     def design(self) -> Design:
-        """Which evaluation each row is."""
+        """The design of the log."""
         return self.log.design
 
     @cached_property
     def resampled(self) -> bool:
-        """Whether the log holds fits to other samples than the data."""
+        """Whether the log contains fits to resampled data."""
         return is_resampled(self.design)
 
     @cached_property
@@ -130,12 +130,12 @@ class LogFacts:
 
     @cached_property
     def n_points(self) -> int:
-        """Number of points, or of losses if points have no names."""
+        """Number of points, or of losses if points have no labels."""
         return self.design.splits().points or self.design.size
 
     @cached_property
     def recommended(self) -> tuple[str, str]:
-        """The method that the design calls for, and the reason."""
+        """The recommended method for the design, and the reason."""
         return recommend_method(self.log)
 
     # --- the losses -------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ class LogFacts:
     def attrs(self) -> dict[Any, Any]:
         """The attrs of the log, those of the first variable of a Dataset included.
 
-        Of several metrics they describe the one that the log holds; if no label names it, neither
-        its name nor its direction is known.
+        For a part of several metrics they describe that metric; without a label its name and
+        direction are unknown.
         """
         variables = list(getattr(self.losses, "data_vars", {}).values())
         attrs = {**(variables[0].attrs if variables else {}), **attrs_of_log(self.losses)}
@@ -180,18 +180,18 @@ class LogFacts:
 
     @cached_property
     def lost_metrics(self) -> list[Hashable]:
-        """The metrics of which the log holds one, if no label names it."""
+        """The metrics of which the log contains one, if no label identifies it."""
         return lost_metrics(self.losses)
 
     @cached_property
     def is_score(self) -> bool:
-        """Whether the losses were made from one score, of which more is better."""
+        """Whether the losses were made from one score for which larger is better."""
         named = isinstance(self.attrs.get("metric"), str)
         return named and self.attrs.get("orientation") in TURNED
 
 
 def read_words(ask: Callable[[], object]) -> str:
-    """Return the words of the error that a question ends in; empty if it has an answer."""
+    """Return the message of the error raised by a call; empty if it succeeds."""
     try:
         ask()
     except LogError as error:
@@ -200,5 +200,5 @@ def read_words(ask: Callable[[], object]) -> str:
 
 
 def examine(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
-    """Return the facts of a log; those of a log that was examined before are kept."""
+    """Return the facts of a log, cached per log."""
     return losses if isinstance(losses, LogFacts) else LogFacts(losses, missing)

@@ -1,47 +1,46 @@
-"""Results as text: tables in Markdown and LaTeX, and the rows and cells that they are made of."""
+"""Results as text: tables in Markdown and LaTeX, the cells they are made of, and cautions."""
 
 from __future__ import annotations
 
 import json
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from math import floor, log10
+from string import ascii_lowercase
 from textwrap import fill
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
-from cvstats.core.cautions import list_cautions, sentences_of
+from cvstats.core.cautions import label_cautions, list_cautions, sentences_of
 from cvstats.core.design import LEVELS
+from cvstats.core.types import IntArray
 from cvstats.errors import LogError, spelled
-from cvstats.log.cautions import cautions
+from cvstats.log.display import Digits, print_cells
 from cvstats.log.pandas import NAMELESS
-
-Digits: TypeAlias = int | Literal["auto"] | None
-LONG = 9
-"""With more decimals a number is written with its power of ten."""
-
-UNIT = ("estimate", "difference", "se", "lower", "upper", "mean", "tau", "tau_lower", "tau_upper")
-"""Columns in the unit of the loss: they share their decimals."""
 
 
 def to_markdown(
     result: Any, *, columns: Sequence[str] | None = None, digits: Digits = "auto"
 ) -> str:
-    """Write a result as a table in Markdown.
+    """Write a result as a table in Markdown: estimates with their intervals, and p-values.
 
-    What the numbers cover is in the ``attrs`` of the result and not in the table.
+    The target of the numbers is in the ``attrs`` of the result and not in the table.
 
     Parameters
     ----------
     result : Series, DataFrame or Dataset
-        What a method returned.
+        The result of a method.
     columns : sequence of str, optional
-        Which columns, in which order; all of them by default.
+        Which columns of the result, in which order. By default an estimate and its limits are one
+        column, as journals print them, and standard errors and statistics are left out. The
+        p-value is that of the interval; next to an interval that is not simultaneous, the
+        adjusted one is shown too.
     digits : int, "auto" or None, optional
-        Decimals. ``"auto"`` shows two digits of the smallest standard error, None every digit.
+        Decimals. ``"auto"`` shows two digits of the smallest standard error, None full precision.
 
     Returns
     -------
@@ -55,8 +54,8 @@ def to_markdown(
 
     Notes
     -----
-    Numbers are rounded here, for reading, by ``10^-d`` with d decimals; results never are.
-    Pipes and other marks in names are escaped.
+    Numbers are rounded to ``10^-d`` for display only; results are never rounded. Pipes and other
+    markup in names is escaped.
 
     References
     ----------
@@ -67,11 +66,11 @@ def to_markdown(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
-    >>> print(cvstats.to_markdown(losses.cvci.wald(), columns=["estimate", "lower", "upper"]))
-    | model | estimate | lower | upper |
-    |:--|--:|--:|--:|
-    | ridge | 3,006 | 2,640 | 3,372 |
-    | random_forest | 3,188 | 2,807 | 3,569 |
+    >>> print(cvstats.to_markdown(losses.cvci.wald()))
+    | model | estimate (95% CI) |
+    |:--|--:|
+    | ridge | 3,006 (2,640 to 3,372) |
+    | random_forest | 3,188 (2,807 to 3,569) |
     """
     table, sides = text_table(result, columns, digits)
     lines = [" | ".join(map(escape_markdown, row)) for row in table]
@@ -87,21 +86,23 @@ def to_latex(
     caption: str | None = None,
     label: str | None = None,
 ) -> str:
-    r"""Write a result as a table in LaTeX, for the package booktabs.
+    r"""Write a result as a table in LaTeX that fits a column of a journal.
 
-    What the numbers cover is in the ``attrs`` of the result; state it in the caption.
+    The target of the numbers is in the ``attrs`` of the result; state it in the caption.
 
     Parameters
     ----------
     result : Series, DataFrame or Dataset
-        What a method returned.
+        The result of a method.
     columns : sequence of str, optional
-        Which columns, in which order; all of them by default.
+        Which columns of the result, in which order. By default an estimate and its limits are one
+        column, as journals print them, standard errors and statistics are left out, and of two
+        p-values the adjusted one is kept.
     digits : int, "auto" or None, optional
-        Decimals. ``"auto"`` shows two digits of the smallest standard error, None every digit.
+        Decimals. ``"auto"`` shows two digits of the smallest standard error, None full precision.
     caption, label : str, optional
-        With either the table is put into a ``table`` environment. The caption is LaTeX and is
-        taken as it is.
+        With either the table is put into a ``table`` environment. The caption is LaTeX and is not
+        escaped.
 
     Returns
     -------
@@ -115,8 +116,9 @@ def to_latex(
 
     Notes
     -----
-    Numbers are rounded here, for reading, by ``10^-d`` with d decimals; results never are.
-    Names are escaped.
+    Numbers are rounded to ``10^-d`` for display only; results are never rounded. Names are
+    escaped, and long ones broken. The models of a pair go below each other, cautions become notes
+    below the table, and a table that is wider than a column of two is set smaller.
 
     References
     ----------
@@ -127,24 +129,154 @@ def to_latex(
     >>> import cvstats
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
-    >>> print(cvstats.to_latex(losses.cvci.wald(), columns=["estimate", "lower", "upper"]))
-    \begin{tabular}{lrrr}
+    >>> print(cvstats.to_latex(losses.cvci.wald()))
+    \begin{tabular}{@{}lr@{}}
     \toprule
-    model & estimate & lower & upper \\
+    model & estimate (95\% CI) \\
     \midrule
-    ridge & 3,006 & 2,640 & 3,372 \\
-    random\_forest & 3,188 & 2,807 & 3,569 \\
+    ridge & 3,006 (2,640 to 3,372) \\
+    random\_forest & 3,188 (2,807 to 3,569) \\
     \bottomrule
     \end{tabular}
     """
-    table, sides = text_table(result, columns, digits)
-    rows = [" & ".join(map(escape_latex, row)) + r" \\" for row in table]
-    lines = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    table = result_frame(result)
+    if columns is None and "p_adjusted" in table:
+        table = table.drop(columns="p_value", errors="ignore")
+    (heads, *rows), sides = text_table(table, columns, digits)
+    marks, raised = [""] * len(rows), {}
+    if columns is None and heads[-1] == "caution":
+        labels = [row.pop() for row in rows]
+        heads, sides = heads[:-1], sides[:-1]
+        letters = zip(dict.fromkeys(filter(None, labels)), ascii_lowercase, strict=False)
+        raised = {label: rf"\textsuperscript{{{letter}}}" for label, letter in letters}
+        marks = [raised.get(label, "") for label in labels]
+    paired = heads[:2] == ["model", "other"]
+    body, last = [], None
+    for row, mark in zip(rows, marks, strict=True):
+        if paired and row[0] != last:
+            last = row[0]
+            body.append([break_latex(last, " $-$"), *[""] * (len(row) - 2)])
+        name = rf"\quad {break_latex(row[1])}" if paired else break_latex(row[0])
+        body.append([name + mark, *map(number_latex, row[1 + paired :])])
+    head = [*(["model $-$ other"] if paired else [escape_latex(heads[0])])]
+    head += [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
+    lines = [" & ".join(cells) + r" \\" for cells in (head, *body)]
+    lines = [rf"\begin{{tabular}}{{@{{}}{sides[paired:]}@{{}}}}", r"\toprule", lines[0],
+             r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]  # fmt: skip
+    if raised:
+        words = "; ".join(mark + escape_latex(label) for label, mark in raised.items())
+        lines.append(rf"\par\smallskip{{\footnotesize {words}\par}}")
+    if size := latex_size([head, *body]):
+        lines = [f"{{{size}", *lines, "}"]
     if caption is not None or label is not None:
         named = [rf"\caption{{{caption}}}"] if caption is not None else []
         named += [rf"\label{{{label}}}"] if label is not None else []
         lines = [r"\begin{table}", r"\centering", *named, *lines, r"\end{table}"]
+    return "\n".join(lines)
+
+
+HEADS = {"p": "$p$", "adjusted p": r"adj.\ $p$"}
+"""Heads of columns of p-values in LaTeX."""
+NAME = 24
+"""Longer names are broken."""
+COLUMN, LETTER = 246.0, 5.15
+"""The width of a column of two, and that of a letter of 10 pt, in pt."""
+SIZES = {"": 1.0, r"\small": 0.92, r"\footnotesize": 0.85, r"\scriptsize": 0.8}
+"""How wide letters of each size are."""
+
+
+def latex_size(rows: Sequence[Sequence[str]]) -> str:
+    """Choose the size in which a table fits a column, by the letters of its widest cells."""
+    widths = [max(map(latex_letters, column)) for column in zip(*rows, strict=True)]
+    gaps = len(widths) - 1
+    for size, scale in SIZES.items():
+        if sum(widths) * LETTER * scale + 12 * gaps <= COLUMN:
+            return size
+    return list(SIZES)[-1] + r"\setlength{\tabcolsep}{3pt}"
+
+
+def latex_letters(text: str) -> int:
+    """Count the letters that a cell prints in a line; a broken name has its box."""
+    if r"\parbox" in text:
+        return NAME + 3
+    text = text.replace(r"\quad", "---").replace(r"\textsuperscript", "")
+    return len(re.sub(r"\\[a-z]+|[\\{}$ ]", "", text)) + text.count(" ") * 2 // 3
+
+
+def break_latex(name: str, end: str = "") -> str:
+    """Write a name, one that is long in a box in which it is broken."""
+    text = escape_latex(name)
+    if len(name) <= NAME:
+        return text + end
+    text = re.sub(r"(\\_|[-./ ])", r"\1\\allowbreak{}", text)
+    return rf"\parbox[t]{{{NAME / 2:g}em}}{{\raggedright {text}{end}}}"
+
+
+def number_latex(cell: str) -> str:
+    """Write a cell, with minus signs in place of hyphens before numbers."""
+    return re.sub(r"(?<![\w.])[-−](?=[\d∞])", "$-$", escape_latex(cell).replace("$-$", "−"))
+
+
+def to_apa(result: Any) -> str:
+    """Write a result as sentences in the style of the APA, a line for each model or pair.
+
+    The target of the numbers is in the ``attrs`` of the result and not in the sentences.
+
+    Parameters
+    ----------
+    result : Series, DataFrame or Dataset
+        What a method that gives limits returned.
+
+    Returns
+    -------
+    str
+        The lines, with numbers rounded to two digits of the smallest standard error.
+
+    Raises
+    ------
+    LogError
+        If the object is not a result, or has no limits.
+
+    References
+    ----------
+    American Psychological Association (2020), Publication manual, 7th edition, sections 6.36-6.44,
+    doi:10.1037/0000165-000.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> print(cvstats.to_apa(losses.cvci.compare()))
+    ridge minus random_forest: difference in squared error = −182, 95% CI [−433, 69], p = .16.
+    """
+    table = result_frame(result)
+    first = next((name for name in ("difference", "estimate") if name in table), None)
+    if first is None or not {"lower", "upper"} <= set(table):
+        raise LogError(
+            "the result has no limits, which a sentence needs. Expected that of a method such as "
+            "wald or compare; cvstats.to_markdown writes any result."
+        )
+    facts, cells = table.attrs, print_cells(table)
+    loss = str(facts.get("score") or facts.get("loss", "loss")).replace("_", " ")
+    mean = "" if "score" in facts or loss.startswith("1 - ") else "mean "
+    what = f"difference in {loss}" if first == "difference" else mean + loss
+    level = f"{100 * (1 - facts['alpha']):.6g}% CI" if "alpha" in facts else "interval"
+    names = {"p_value": "p", "p_adjusted": "adjusted p"}
+    if has_simultaneous_limits(table):
+        del names["p_value"]
+    count = facts.get("n_points")
+    lines: list[str] = []
+    for row, (_, cell) in zip(name_rows(table), cells.iterrows(), strict=True):
+        parts = [f"{what} = {cell[first]}", f"{level} [{cell['lower']}, {cell['upper']}]"]
+        for name in filter(table.columns.__contains__, names):
+            p = write_p(table[name].iloc[len(lines)]).replace("0.", ".")
+            parts.append(f"{names[name]} {p if '<' in p else f'= {p}'}")
+        parts += [f"n = {count:,.0f}"] if isinstance(count, (int, float)) and len(parts) < 3 else []
+        caution = f" (Caution: {cell['caution']}.)" if cell.get("caution") else ""
+        lines.append(
+            f"{row.replace(' − ', ' minus ')}: {', '.join(parts)}.{caution}".replace("<.", "< .")
+        )
     return "\n".join(lines)
 
 
@@ -155,12 +287,60 @@ def text_table(
     if not (digits is None or digits == "auto" or (isinstance(digits, int) and digits >= 0)):
         raise LogError(f"digits={digits!r} is out of range. Expected 0, 1, 2, …, 'auto' or None.")
     table = result_frame(result)
-    shown = select_columns(format_cells(table, digits), columns)
+    words = [name for name in table.columns if table[name].dtype.kind not in "fiu"]
+    shown = print_cells(table, digits)
+    if columns is None:
+        shown = join_limits(shown, table)
+    shown = select_columns(shown, columns)
     labels = table.index.to_frame() if table.index.names != [None] else table[[]]
     header = [*(str(name or "") for name in table.index.names[: labels.shape[1]]), *shown.columns]
     rows = np.column_stack([labels.astype(str), shown]).tolist()
-    sides = "".join("r" if table[name].dtype.kind in "fiu" else "l" for name in shown.columns)
+    sides = "".join("l" if name in words else "r" for name in shown.columns)
     return [[str(name) for name in header], *rows], "l" * labels.shape[1] + sides
+
+
+def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Put an estimate and its limits into one column next to its p-values, as journals do."""
+    for name in ("p_adjusted", "p_value"):
+        if name in table:
+            shown[name] = [write_p(p) for p in table[name]]
+    if has_simultaneous_limits(table):
+        shown = shown.drop(columns="p_value", errors="ignore")
+    if {"lower_rank", "upper_rank"} <= set(shown):
+        shown["lower_rank"] += " to " + shown.pop("upper_rank")
+        shown = shown.drop(columns="statistic", errors="ignore")
+    shown = shown.rename(columns=WORDS)
+    first = next((name for name in ("difference", "estimate") if name in shown), None)
+    if first is None or not {"lower", "upper"} <= set(shown):
+        return shown
+    alpha = table.attrs.get("alpha")
+    level = f"{100 * (1 - alpha):.6g}% " if isinstance(alpha, float) else ""
+    joined = shown[first] + " (" + shown["lower"] + " to " + shown["upper"] + ")"
+    shown.insert(0, f"{first} ({level}CI)", joined)
+    return shown.drop(columns=[first, *(name for name in LEFT_OUT if name in shown)])
+
+
+def has_simultaneous_limits(table: pd.DataFrame) -> bool:
+    """Whether the limits belong to the adjusted p-values, and not to those of one pair."""
+    return table.attrs.get("adjust") == "max-t" and "p_adjusted" in table
+
+
+WORDS = {
+    "p_adjusted": "adjusted p",
+    "p_value": "p",
+    "in_set": "possibly best",
+    "lower_rank": "rank",
+}
+"""Heads of columns in words."""
+LEFT_OUT = ("lower", "upper", "se", "statistic", "df")
+"""Columns that journals do not print next to an interval and a p-value."""
+
+
+def write_p(p: float) -> str:
+    """Write a p-value as journals do: two digits, three of a small one."""
+    if not np.isfinite(p):
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
 
 
 def select_columns(table: pd.DataFrame, columns: Sequence[str] | None) -> pd.DataFrame:
@@ -171,7 +351,7 @@ def select_columns(table: pd.DataFrame, columns: Sequence[str] | None) -> pd.Dat
     unknown = [name for name in columns if name not in table.columns]
     if unknown:
         raise LogError(
-            f"the result has no column {unknown[0]!r}. Expected some of "
+            f"the result has no column {unknown[0]!r}. Available columns: "
             f"{', '.join(map(str, table.columns))}."
         )
     return table[list(columns)]
@@ -184,7 +364,7 @@ def result_frame(result: Any) -> pd.DataFrame:
     """
     if is_log(result):
         raise LogError(
-            "this is a loss log and not a result. Expected what a method returned: "
+            "this is a loss log, not a result. Pass the result of a method: "
             "cvstats.to_markdown(log.cvci.interval())."
         )
     if isinstance(result, pd.DataFrame):
@@ -197,8 +377,8 @@ def result_frame(result: Any) -> pd.DataFrame:
         table = flatten(result)
     else:
         raise LogError(
-            f"a {type(result).__name__} is not a result. Expected what a function such as "
-            f"cvstats.wald returned: a Series, a DataFrame or a Dataset."
+            f"a {type(result).__name__} is not a result. Expected the result of a function such "
+            "as cvstats.wald: a Series, a DataFrame or a Dataset."
         )
     table.attrs = dict(result.attrs)
     if isinstance(result, xr.Dataset) and "caution" in result:
@@ -211,7 +391,7 @@ def result_frame(result: Any) -> pd.DataFrame:
 
 
 def is_log(result: Any) -> bool:
-    """Whether this is the log itself: evaluations, and none of the columns of a result."""
+    """Whether this is a log: evaluations, without the columns of a result."""
     if isinstance(result, pd.Series):
         return not all(isinstance(label, str) for label in result.index)
     if isinstance(result, xr.DataArray):
@@ -226,8 +406,8 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
     """Make a row for each cell of a Dataset, its labels as index."""
     if not result.data_vars or 0 in result.sizes.values():
         raise LogError(
-            "the result is empty. Expected what a function such as cvstats.wald returned, with "
-            "a cell at least."
+            "the result is empty. Expected the result of a function such as cvstats.wald, with "
+            "at least one cell."
         )
     if "caution" in result:
         result = result.assign(caution=cautions(result))
@@ -243,8 +423,8 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
 def write_labels(index: pd.Index[Any], write: Callable[[Any], str] = str) -> list[list[str]]:
     """Write the labels of each level of an index, those of both models of a pair together.
 
-    Where two labels would read the same, as the models 1 and "1" do, all of their level are
-    spelled as one would type them.
+    If two labels would look the same, as the models 1 and "1", all labels of the level are
+    written as a user would type them.
     """
     levels = [index.get_level_values(at).tolist() for at in range(index.nlevels)]
     sides = [at for at, name in enumerate(index.names) if name in ("model", "other")]
@@ -257,7 +437,7 @@ def write_labels(index: pd.Index[Any], write: Callable[[Any], str] = str) -> lis
 
 
 def name_rows(table: pd.DataFrame) -> list[str]:
-    """Name each row: models by themselves, pairs with a minus, other labels with their level."""
+    """Name each row: models by name, pairs with a minus sign, other labels with their level."""
     names = []
     levels = [str(name) for name in table.index.names]
     for parts in zip(*write_labels(table.index), strict=True):
@@ -271,53 +451,6 @@ def name_rows(table: pd.DataFrame) -> list[str]:
     return names
 
 
-def count_decimals(table: pd.DataFrame) -> int:
-    """Count the decimals that show two digits of the smallest standard error."""
-    se = pd.Series(dtype=float)
-    if "se" in table:
-        se = table["se"].astype(float)
-    if not (se > 0).any() and {"lower", "upper"} <= set(table.columns):
-        se = (table["upper"].astype(float) - table["lower"].astype(float)) / 4
-    se = se[np.isfinite(se) & (se > 0)]
-    if not se.empty:
-        return max(0, 1 - floor(log10(float(se.min()))))
-    known = [table[name].abs() for name in ("estimate", "difference", "mean") if name in table]
-    most = max((float(column.max()) for column in known), default=0.0)
-    return max(0, 3 - floor(log10(most))) if 0 < most < np.inf else 3
-
-
-def format_cells(table: pd.DataFrame, digits: Digits = "auto") -> pd.DataFrame:
-    """Write every number of a table as text; results themselves are never rounded."""
-    decimals = count_decimals(table) if digits == "auto" else digits
-    cells = {
-        name: [format_value(value, str(name), decimals, digits) for value in table[name]]
-        for name in table.columns
-    }
-    return pd.DataFrame(cells, index=table.index)
-
-
-def format_value(value: Any, column: str, decimals: int | None, digits: Digits) -> str:
-    """Write one value for a reader: p-values and counts in their own ways."""
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, (int, np.integer)):
-        return f"{value:,}"
-    if not isinstance(value, (float, np.floating)):
-        return str(value)
-    number = float(value)
-    if not np.isfinite(number):
-        return "–" if np.isnan(number) else "∞" if number > 0 else "−∞"
-    if decimals is None:
-        return repr(number)
-    if column.startswith("p_"):
-        return "<0.001" if number < 0.001 else f"{number:.3f}"
-    if digits == "auto" and column in UNIT and decimals > LONG and number != 0:
-        return f"{number:.{max(0, floor(log10(abs(number))) + decimals)}e}"
-    if column in UNIT or digits != "auto":
-        return f"{number:,.{decimals}f}"
-    return f"{number:,.0f}" if number == int(number) and abs(number) < 1e9 else f"{number:.4g}"
-
-
 class SentenceTable(pd.DataFrame):
     """A table of sentences, which are wrapped when it is printed; parts of it are plain frames."""
 
@@ -325,12 +458,12 @@ class SentenceTable(pd.DataFrame):
     def _constructor(self) -> Callable[..., pd.DataFrame]:
         return pd.DataFrame
 
+    @abstractmethod
     def list_sentences(self) -> Iterator[tuple[str, str]]:
         """Yield what is printed: a name, and the sentence next to it."""
-        raise NotImplementedError
 
     def write(self, width: int) -> str:
-        """Write the sentences next to their names, in lines of so many letters."""
+        """Write the sentences next to their names, wrapped to a line length."""
         rows = list(self.list_sentences())
         indent = max((len(name) for name, _ in rows), default=0) + 2
         return "\n".join(
@@ -354,14 +487,17 @@ class SentenceTable(pd.DataFrame):
             return self.to_html()
 
 
-def printable(text: str) -> str:
-    """Replace what no page or picture can show: control characters and halves of characters."""
-    text = re.sub(r"[\t\n\r\x0b\x0c]", " ", text)
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+def printable(text: str, *, lines: bool = False) -> str:
+    """Replace what no page or picture can show: control characters and halves of characters.
+
+    Breaks between lines are kept if there are ``lines``.
+    """
+    text = re.sub(r"[\t\r\x0b\x0c]" if lines else r"[\t\n\r\x0b\x0c]", " ", text)
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def escape_markdown(text: str) -> str:
-    """Escape what Markdown would read as markup."""
+    """Escape Markdown markup."""
     text = re.sub(r"([\\|`*\[\]])", r"\\\1", " ".join(text.split()))
     return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)  # a tag begins with one of these
 
@@ -374,5 +510,77 @@ LATEX = str.maketrans({
 
 
 def escape_latex(text: str) -> str:
-    """Escape what LaTeX would read as commands."""
+    """Escape LaTeX special characters."""
     return " ".join(text.split()).translate(LATEX)
+
+
+# --- cautions as labels ---------------------------------------------------------------------------
+
+
+def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
+    """Return the cautions of each row or cell of a result, as labels.
+
+    Parameters
+    ----------
+    result : DataFrame, Series or Dataset
+        What a function such as `wald` or `compare` returned.
+
+    Returns
+    -------
+    Series or DataArray
+        For each row or cell its labels joined by ``", "``, empty where there is none. Of a lazy
+        Dataset it is lazy.
+
+    Raises
+    ------
+    LogError
+        If the result has no ``caution``.
+
+    Notes
+    -----
+    A frame holds the labels itself, in its column ``caution``, and ``attrs["cautions"]`` maps
+    those that occur to what they mean and what to do. In a Dataset ``caution`` is a CF variable
+    of independent flags (attributes ``flag_masks``, ``flag_meanings`` and ``flag_descriptions``),
+    whose bits mean the same in every result, and ``attrs["cautions"]`` is the same mapping as
+    JSON, which a file can hold. Which labels occur in a lazy Dataset is not known yet: its flags
+    describe all there are, and it has no ``attrs["cautions"]``.
+
+    References
+    ----------
+    CF Conventions, 3.5 Flags, https://cfconventions.org.
+
+    Examples
+    --------
+    >>> import cvstats, pandas as pd
+    >>> index = pd.MultiIndex.from_tuples([(0, 0), (0, 1), (1, 2), (1, 3)], names=["fold", "point"])
+    >>> result = pd.DataFrame({"tree": [1.0, 3, 2, 2]}, index=index).cvci.wald()
+    >>> cvstats.cautions(result)
+    model
+    tree    few points
+    Name: caution, dtype: str
+    >>> result.attrs["cautions"]["few points"]  # doctest: +ELLIPSIS
+    'There are fewer than 30 points, in total or in some group, so the normal approximation is ...'
+    """
+    if isinstance(result, pd.Series) and "cautions" in result.attrs:
+        name = NAMELESS if result.name is None else result.name
+        index = pd.Index([name], name="model", tupleize_cols=False)
+        return pd.Series([", ".join(result.attrs["cautions"])], index=index, name="caution")
+    if not isinstance(result, (pd.DataFrame, xr.Dataset)) or "caution" not in result:
+        raise LogError(
+            f"a {type(result).__name__} without 'caution' is not a result. Expected what a "
+            f"function such as cvstats.wald returned."
+        )
+    if isinstance(result, pd.DataFrame):
+        return result["caution"]
+    flags = result["caution"]
+    labels: xr.DataArray = xr.apply_ufunc(
+        label_flags, flags, dask="parallelized", output_dtypes=[object], keep_attrs=False
+    )
+    return labels.assign_attrs(long_name=flags.attrs.get("long_name", "")).rename("caution")
+
+
+def label_flags(flags: IntArray) -> NDArray[Any]:
+    """Label each entry of an array of flags."""
+    different, at = np.unique(np.asarray(flags, dtype=np.int64), return_inverse=True)
+    labels = np.array([label_cautions(value) for value in different.tolist()], dtype=object)
+    return labels[at.reshape(np.shape(flags))]

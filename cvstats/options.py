@@ -1,4 +1,4 @@
-"""Checks of the options that functions take, before any log is looked at."""
+"""Checks of the options of functions, before any log is read."""
 
 from __future__ import annotations
 
@@ -46,12 +46,25 @@ OTHER_NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("maxt", "single-step"), "max-t"),
     },
 }
-"""What methods and adjustments are called elsewhere, written plainly."""
+"""Names of methods and adjustments in other software, normalized."""
 
 
-def known_name(option: str, word: Any) -> Any:
-    """Find the method or the adjustment that another name stands for."""
-    return OTHER_NAMES[option].get(plainly(word), word) if isinstance(word, str) else word
+AREAS = ("auc", "gini", "partial_auc", "auc_at", "concordance", "somers_d", "uno")
+"""Metrics to which DeLong's test belongs."""
+
+
+def known_name(option: str, word: Any, losses: Any = None) -> Any:
+    """Return the name of a method or adjustment in this package, if it fits the log."""
+    if not isinstance(word, str):
+        return word
+    plain, noted = plainly(word), getattr(losses, "attrs", {})
+    if losses is not None and plain == "delong" and noted.get("metric") not in AREAS:
+        raise LogError(
+            f"{option}={word!r} is the test of two AUCs, and this log holds "
+            f"{noted.get('loss', 'other losses')}. Expected a log of cvstats.losses(…, "
+            f"loss='auc'). Leave {option}= out."
+        )
+    return OTHER_NAMES[option].get(plain, word)
 
 
 # --- choices --------------------------------------------------------------------------------------
@@ -59,7 +72,7 @@ def known_name(option: str, word: Any) -> Any:
 
 @cache
 def find_choices(function: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
-    """Read the allowed words of each option off the annotations: ``Literal["CR1", "CR3"]``."""
+    """Read the allowed values of each option from the annotations: ``Literal["CR1", "CR3"]``."""
     found = {}
     for name, hint in get_type_hints(function).items():
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
@@ -71,7 +84,7 @@ def find_choices(function: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def check_choices(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) -> None:
-    """Refuse words that an option does not know; names without choices are not looked at."""
+    """Reject invalid values of options with fixed choices; other options are not checked."""
     for name, allowed in choices.items():
         if name in options:
             checked_choice(name, options[name], allowed)
@@ -81,7 +94,7 @@ def check_choices(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, .
 
 
 def check_alpha(alpha: object) -> None:
-    """Refuse what is not an error rate."""
+    """Reject an invalid error rate."""
     if not isinstance(alpha, (float, np.floating)) or not 0 < alpha < 1:
         raise LogError(
             f"alpha={alpha!r} is out of range. Expected an error rate between 0 and 1, such as "
@@ -90,7 +103,7 @@ def check_alpha(alpha: object) -> None:
 
 
 def check_numbers(name: str, got: object, *, several: bool = False) -> None:
-    """Refuse what is not a finite number, or with ``several`` not a sequence of them."""
+    """Reject values that are not finite numbers, or with ``several`` not sequences of them."""
     sequence = is_several(got)
     values: list[Any] = list(got) if isinstance(got, Iterable) and sequence else [got]
     finite = all(is_number(value) and math.isfinite(value) for value in values)
@@ -100,7 +113,7 @@ def check_numbers(name: str, got: object, *, several: bool = False) -> None:
 
 
 def is_whole(value: object) -> TypeGuard[SupportsIndex]:
-    """Whether a value is a single whole number; True and False are not."""
+    """Whether a value is a single whole number (bool excluded)."""
     numeric = isinstance(value, SupportsIndex)
     return numeric and not isinstance(value, (bool, np.bool_, np.ndarray))
 
@@ -119,7 +132,7 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 
 def check_rng(rng: object) -> None:
-    """Refuse what is neither a seed nor a generator; nothing is drawn."""
+    """Reject values that are neither a seed nor a generator, without drawing."""
     if rng is None or isinstance(rng, np.random.Generator):
         return
     if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
@@ -130,7 +143,7 @@ def check_rng(rng: object) -> None:
 
 
 def seed_of(rng: Rng) -> int:
-    """Return the seed that was given, or draw one."""
+    """Return the given seed, or draw one."""
     check_rng(rng)
     if rng is None:
         return int(np.random.default_rng().integers(1 << 32))

@@ -1,4 +1,4 @@
-"""The recommended interval for a log, and all methods with what they need."""
+"""The recommended interval for a log, and the table of all methods."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
+from cvstats.log.signatures import of_its_kind
 from cvstats.options import Missing, check_alpha, known_name
 
 
 def methods(losses: Losses) -> pd.DataFrame:
-    """List every method: whether this log allows it, and if not, what is missing.
+    """List every method, whether it applies to this log, and if not, what is missing.
 
     Parameters
     ----------
@@ -46,29 +47,28 @@ def methods(losses: Losses) -> pd.DataFrame:
     -------
     DataFrame
         Indexed by ``method``, those that apply first, and among them intervals before
-        comparisons, and those that claim too much last: ``applies`` (bool), ``why_not`` (empty, or
-        what is missing and which resampling plan makes it), ``target`` (what the interval is for),
-        ``guarantee``, ``measured`` (how often it was right in simulated populations like this log,
-        with about as many points), ``fits`` (how many models have to be fitted), ``needs`` and
-        ``reference``.
-        ``attrs["suggestion"]`` is what a large comparison of the methods recommends for this
-        number of independent points, and is empty for groups and for language models.
+        comparisons, with invalid methods last: ``applies`` (bool), ``why_not`` (empty, or what is
+        missing and which resampling plan provides it), ``target`` (the quantity the interval is
+        for), ``guarantee``, ``measured`` (coverage in simulated populations similar to this log,
+        with about as many points), ``fits`` (the number of model fits), ``needs`` and
+        ``reference``. ``attrs["suggestion"]`` is the recommendation of a large comparison study
+        for this number of independent points; it is empty for groups and for language models.
 
     Raises
     ------
     LogError
-        If the log contradicts itself.
+        If the log is inconsistent.
 
     See Also
     --------
-    cvstats.interval : The interval that the log calls for.
-    cvstats.diagnose : Problems of the log, and what to do about them.
+    cvstats.interval : The recommended interval for the log.
+    cvstats.diagnose : Problems of the log, with advice.
 
     Notes
     -----
-    A method applies if the levels of the log fit it. It may still ask for a number that no log
-    holds, such as the training size of random splits, and some options ask for more than the
-    method: two points in each fold, for instance.
+    A method applies if the log has the levels it needs. It may still require a number that is not
+    in the log, such as the training size of random splits, and some options have further
+    requirements, such as two points in each fold.
 
     References
     ----------
@@ -115,7 +115,7 @@ def methods(losses: Losses) -> pd.DataFrame:
 
 
 class MethodTable(SentenceTable):
-    """The table of `methods`: each with its target, or what the log lacks."""
+    """The table of `methods`: each with its target, or what is missing in the log."""
 
     def list_sentences(self) -> Iterator[tuple[str, str]]:
         """Yield a sentence for each method."""
@@ -126,47 +126,49 @@ class MethodTable(SentenceTable):
 
 
 def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
-    """Quote what was measured for logs like this one; benchmarks and crossed logs were not."""
-    made = "quantiles" in log.noted  # a log made of another, which was not studied
+    """Quote simulation results for similar logs; benchmarks and crossed logs were not studied."""
+    made = "quantiles" in log.noted  # a log derived from another, which was not studied
     if log.fixed_sources or made or (name == "clustered" and log.crossed):
         return ""
     return describe_measured(name, log.design, binary=binary, wilson=wilson)
 
 
 def find_binary(log: Log) -> bool | None:
-    """Find out whether all losses are 0 or 1; None if they were not computed."""
+    """Whether all losses are 0 or 1; None if they are not computed yet."""
     return None if is_lazy(log) or log.design.metric else bool(log.zero_one().all())
 
 
 def rank_method(found: tuple[Method, str | None]) -> tuple[bool, bool, bool, str]:
-    """Rank what applies first, then what claims too much last, then intervals, then by name."""
+    """Sort key: applicable methods first, invalid ones last, then intervals, then by name."""
     method, words = found
     claims = isinstance(method, IntervalMethod) and method.claims_too_much
     return words is not None, claims, not method.is_interval, method.name
 
 
 def find_problem(method: Method, log: Log) -> str | None:
-    """Find what a log lacks for a method, in its design or its losses; None if it applies."""
+    """Describe why a method does not apply to a log, by design or losses; None if it applies."""
     if (words := method.problem(log.design)) is not None:
         return words
     if not log.in_memory and (words := find_problem_of_cells(method, log)):
         return words
     models = len(log.labels.models)
     if models < method.models:
-        return f"the log holds {models} model{'s' if models > 1 else ''}; {method.name} needs more."
+        return (
+            f"the log has only {models} model{'s' if models > 1 else ''}; {method.name} needs more."
+        )
     return method.of_losses(log) if method.of_losses is not None else None
 
 
 def find_problem_of_cells(method: Method, log: Log) -> str | None:
-    """Say what moments of cells do not give, and a lazy array does not compute."""
+    """Describe what moments of cells or a lazy array do not provide."""
     lazy = is_lazy(log)
     if lazy and method.takes_lazy_losses:
         return None
     if method.takes_kept_losses and find_whole(log) is not None:
         return None
     if method.needs_losses or (method.needs_points and log.design.number("repetition") > 1):
-        have = "this array is lazy" if lazy else "there are moments of cells only"
-        return f"it needs the losses one by one, and {have}. Use the log in memory."
+        have = "this array is lazy" if lazy else "only moments of cells are available"
+        return f"it needs single losses, but {have}. Use the log in memory."
     if lazy and not method.lazy:
         return (
             f"it is not computed lazily. Aggregate first: "
@@ -177,10 +179,11 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
         not isinstance(cells, CellSource) or cells.gaps is not None or len(log.labels.models) < 2
     )
     if method.models > 1 and method.needs_pairs and not shared:
-        return "these moments hold nothing that two models share. Make them with pairs=True."
+        return "these moments have no cross-moments of models. Compute them with pairs=True."
     return None
 
 
+@of_its_kind
 def interval(
     losses: Losses,
     *,
@@ -197,50 +200,50 @@ def interval(
     losses : Series, DataFrame, DataArray or Dataset
         Any loss log.
     method : str, optional
-        The name of an interval, to take it with its usual options whatever the design calls
-        for. Without it groups are respected: one source left out at a time gives
-        `out_of_source`; folds that keep sources whole, and one test set of several sources,
-        `clustered`. Where the same points occur under several sources, as dates in stores, it
-        takes both for samples. Sources that are spread over the folds are not respected, and
-        ``caution`` says
-        ``sources ignored``. Otherwise one test set gives `holdout`; K-fold cross-validation,
-        leave-one-out and their repetitions `wald`; random splits, and logs of one score for
-        each split, `corrected_t`; splits of the data and of its halves `conservative_z`;
-        replaced points `replace_one`; nested folds `nested_cv`; bootstrap samples
-        ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample itself or without
-        a no-information rate in ``attrs``. Of losses of 0 and 1, `holdout` and `wald` give
-        Wilson's limits then, and those of Clopper and Pearson below 10 of the rarer outcome;
-        metrics with ends, such as AUC, F1 and the C index, have exact limits by Korn and Graubard.
+        The name of an interval, to use it with its default options regardless of the design. The
+        default respects groups: one source left out at a time gives `out_of_source`; folds of
+        whole sources, and one test set of several sources, `clustered`. If the same points occur
+        under several sources, as dates in stores, both are sampling units. Sources split over the
+        folds are ignored, and ``caution`` contains ``sources ignored``. Otherwise one test set
+        gives `holdout`; K-fold cross-validation, leave-one-out and their repetitions `wald`;
+        random splits, and logs of one score per split, `corrected_t`; splits of the data and of
+        its halves `conservative_z`; replaced points `replace_one`; nested folds `nested_cv`;
+        bootstrap samples ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample
+        itself or without a no-information rate in ``attrs``. For 0/1 losses, `holdout` and `wald`
+        then use Wilson's limits, or Clopper-Pearson limits with fewer than 10 of the rarer
+        outcome; bounded metrics, such as AUC, F1 and the C index, have exact limits by Korn and
+        Graubard.
     points : {"crossed", "nested"}, optional
-        Where points of one name occur under several sources, whether they are the same ones (items
-        under judges) or numbered anew in each source. By default they are the same, unless
-        ``attrs["points_are"]`` says "nested", which all functions obey.
+        If the same point labels occur under several sources, whether they mean the same points
+        (items rated by judges) or points are numbered anew in each source. By default they are
+        the same, unless ``attrs["points_are"]`` is "nested", which applies to all functions.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
-        A level (or coordinate): one interval for each of its labels, by one method for all.
+        A level (or coordinate): one interval for each of its labels, with the same method for
+        all.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         The result of the method, with ``attrs["reason"]``, why it was chosen and how often its
-        intervals contained the true value in simulated populations like this log, and
-        ``attrs["suggestion"]``, what a large comparison of the methods recommends for so many
-        independent points; empty for groups and for language models, which it did not study. A
-        suggestion is never followed: it takes another log.
+        intervals contained the true value in simulated populations similar to this log, and
+        ``attrs["suggestion"]``, the recommendation of a large comparison study for this number of
+        independent points; empty for groups and for language models, which were not studied. A
+        suggestion requires a new experiment and is not applied.
 
     Raises
     ------
     LogError
-        If the method needs what the log does not have: the message names the level or number
-        that is missing. Or if the labels of ``by`` require different methods.
+        If the method does not apply to the log: the message names the missing level or number.
+        Also if the labels of ``by`` require different methods.
 
     See Also
     --------
     cvstats.methods : Every method, and whether the log allows it.
-    cvstats.compare : The differences of models, by the same choice.
+    cvstats.compare : The differences of models, with the same choice of method.
     cvstats.winner : The interval of a model that was selected on this log.
 
     References
@@ -258,7 +261,7 @@ def interval(
     wald - 10 repetitions of a partition into 10 folds: every point is tested once in each
     """
     check_alpha(alpha)
-    method = known_name("method", method)
+    method = known_name("method", method, losses)
     checked_choice("method", method, (*interval_names(), None))
     checked_choice("points", points, (*POINTS, None))
     if is_dask_frame(losses):
@@ -269,13 +272,16 @@ def interval(
     if by is not None:
         return interval_by_label(log, by, method, alpha)
     asked = method is not None
-    name, reason = (method, "asked for by name") if method is not None else recommend_method(log)
+    name, reason = (method, "requested by name") if method is not None else recommend_method(log)
     facts = {"reason": reason, "suggestion": suggest_study(log)}
     describe = partial(quote_study, name, log)
     options = {} if asked else recommend_options(log)
     run = partial(find_method(name).run, alpha=alpha)
     if is_lazy(log):
-        if not asked and name in ("wald", "holdout"):  # each chunk finds out what losses it has
+        if not asked and name in (
+            "wald",
+            "holdout",
+        ):  # each chunk determines the kind of its losses
             facts["interval"] = name_limits(log)
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = partial(find_method(name).reads_lazy_losses, options)
@@ -292,8 +298,8 @@ def interval(
 
 
 def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Table:
-    """Compute an interval for each label of a level, by the method that all of them call for."""
-    groups, name, reason = Groups(log, by), method, "asked for by name"
+    """Compute an interval for each label of a level, by the method recommended for all of them."""
+    groups, name, reason = Groups(log, by), method, "requested by name"
     if name is None and not is_lazy(log):
         chosen = {recommend_method(groups.part(at)): at for at in reversed(groups.kinds())}
         (name, reason), first = min(chosen.items(), key=lambda choice: choice[1])
@@ -301,15 +307,15 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
             if other != name:
                 labels = groups.labels
                 raise LogError(
-                    f"the labels of {by!r} call for different methods: {spelled(labels[first])} "
-                    f"for {name}, and {spelled(labels[at])} for {other}. Expected logs of one "
-                    f"kind. Pass a method by name: interval(losses, by={by!r}, method={name!r})."
+                    f"the labels of {by!r} have different default methods: {name} for "
+                    f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. Pass a "
+                    f"method by name: interval(losses, by={by!r}, method={name!r})."
                 )
     if name is None:
         raise LogError(
-            f"this log is lazy, and what method the labels of {by!r} call for shows in memory "
-            f"only. Pass it by name, as in interval(losses, by={by!r}, method='wald'); or load the "
-            f"log: log.compute()."
+            f"this log is lazy, so the default method for the labels of {by!r} cannot be "
+            f"determined. Pass a method by name, as in interval(losses, by={by!r}, "
+            "method='wald'); or load the log: log.compute()."
         )
     own = partial(find_method(name).run, alpha=alpha)
     run = own if method is not None else partial(run_with_wilson, name, alpha)
@@ -323,24 +329,24 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
 
 
 def join_reasons(*reasons: str) -> str:
-    """Join the reasons that there are."""
+    """Join nonempty reasons."""
     return "; ".join(reason for reason in reasons if reason)
 
 
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
-    """Run a method that was chosen before the evaluations were known, if it is still right."""
+    """Run a method chosen before the evaluations were computed, if it is still recommended."""
     recommend_options(log)
     right, reason = recommend_method(log)
     if right != name:
         raise LogError(
-            f"interval finds {reason}, for which {right!r} is the method; before the losses of "
-            f"this lazy array were computed, {name!r} seemed to be. Pass it by name: "
-            f"interval(losses, method={right!r})."
+            f"interval found {reason}, for which {right!r} is the default method; before the "
+            f"losses of this lazy array were computed, {name!r} was expected. Pass the method by "
+            f"name: interval(losses, method={right!r})."
         )
     return run_with_wilson(name, alpha, log)
 
 
 def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
-    """Run a method, and use Wilson's limits for 0/1 losses in place of normal ones."""
+    """Run a method with Wilson's limits for 0/1 losses instead of normal limits."""
     options = recommend_options(log) if name in ("clustered", "holdout") else {}
     return take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)

@@ -1,14 +1,16 @@
-"""Every public function that takes a log: the module it is in, and the same as a method.
+"""The public functions that accept a log: their modules, and the corresponding methods.
 
-The names are listed by hand, so that a search for one finds its file, and a broken file breaks
-its own function only. Nothing is imported before it is used.
+The names are listed explicitly, so a search for a name finds its file, and a broken file disables
+only its own function. Nothing is imported before it is used.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from typing import Any
@@ -61,7 +63,7 @@ LOGS = {
     "contrast": "cvstats.loss_functions.contrast",
     "passes": "cvstats.loss_functions.passes",
 }
-"""The module of each function that makes a log from a log."""
+"""The module of each function that maps a log to a log."""
 
 VIEWS = {
     "diagnose": "cvstats.diagnostics",
@@ -73,7 +75,7 @@ VIEWS = {
     "summary": "cvstats.reporting",
 }
 FUNCTIONS = {**INTERVALS, **STATISTICS, **COMPARISONS, **LOGS, **VIEWS}
-"""The module of each function that takes a log; each is also a method of the accessor."""
+"""The module of each function that accepts a log; each is also a method of the accessor."""
 
 TOOLS = {
     "LabelCounts": "cvstats.loss_functions.label_counts",
@@ -81,7 +83,7 @@ TOOLS = {
     "Monitor": "cvstats.comparisons.monitor",
     "as_log": "cvstats.io.tidy",
     "as_scores": "cvstats.scores",
-    "cautions": "cvstats.log.cautions",
+    "cautions": "cvstats.formatting",
     "cite": "cvstats.citations",
     "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions",
@@ -94,6 +96,7 @@ TOOLS = {
     "scan_dask": "cvstats.io.scan",
     "scan_parquet": "cvstats.io.scan",
     "scan_predictions": "cvstats.io.scan",
+    "to_apa": "cvstats.formatting",
     "to_latex": "cvstats.formatting",
     "to_markdown": "cvstats.formatting",
 }
@@ -105,18 +108,27 @@ def find_function(name: str) -> Any:
     return vars(import_module(FUNCTIONS.get(name) or TOOLS[name]))[name]
 
 
-# --- the same as methods --------------------------------------------------------------------------
+@contextmanager
+def warn_if_broken(name: str) -> Iterator[None]:
+    """Warn of a file that cannot be imported, which then disables only its own functions."""
+    try:
+        yield
+    except Exception as error:
+        warnings.warn(f"{name} cannot be imported: {error!r}", stacklevel=3)
+
+
+# --- functions as methods -------------------------------------------------------------------------
 
 LOSSES_ENTRY = re.compile(r"^losses : .*\n(?:^    .*\n)+", re.MULTILINE)
 
 
 def describe_method(function: Callable[..., Any]) -> str:
-    """Take the log, which a method does not have as a parameter, out of a docstring."""
+    """Remove the log parameter, which a method does not have, from a docstring."""
     return LOSSES_ENTRY.sub("", inspect.getdoc(function) or "", count=1)
 
 
 def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
-    """Make a method of a function whose first parameter is the log."""
+    """Convert a function whose first parameter is the log to a method."""
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()
 
@@ -134,20 +146,20 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
 
 
 def unknown_option(name: str, option: str, known: list[str]) -> TypeError:
-    """List the options of a method, and say how models are compared for each label of a level."""
+    """List the options of a method, and explain how to compare models by label."""
     way = nearest(option, known)
     if option == "by" and "reference" in known:
-        way = " Differences are a log of their own: log.cvci.difference().cvci.wald(by='source')."
+        way = " Differences form a separate log: log.cvci.difference().cvci.wald(by='source')."
     return TypeError(
-        f"{name}() has no option {option!r}. Expected some of {', '.join(known)}.{way}"
+        f"{name}() got an unexpected option {option!r}. Valid options: {', '.join(known)}.{way}"
     )
 
 
 class LazyMethod:
-    """A function as a method, with its signature and docstring, imported when it is looked up.
+    """A function as a method, with its signature and docstring, imported on first access.
 
-    Until then neither the function nor anything that it needs is imported, so that
-    ``import cvstats`` stays quick.
+    Until then neither the function nor its dependencies are imported, so ``import cvstats`` stays
+    fast.
 
     Parameters
     ----------
@@ -161,7 +173,7 @@ class LazyMethod:
         self._name, self._attribute = name, attribute
 
     def __get__(self, instance: object, owner: type) -> Any:
-        """Put the method in the place of this object, and return it."""
+        """Replace this object by the method, and return it."""
         method = make_method(find_function(self._name), self._attribute)
         setattr(owner, self._name, method)
         return method.__get__(instance, owner)
@@ -170,7 +182,7 @@ class LazyMethod:
 def add_methods(
     owner: type, attribute: str | None = None, *, without: tuple[str, ...] = ()
 ) -> None:
-    """Give a class every function that takes a log as a method.
+    """Add every function that accepts a log to a class as a method.
 
     Parameters
     ----------
@@ -179,7 +191,7 @@ def add_methods(
     attribute : str, optional
         The attribute of its objects that is the log; the object itself by default.
     without : tuple of str
-        Functions to leave out.
+        Functions to omit.
     """
     for name in FUNCTIONS:
         if name not in without:

@@ -1,4 +1,4 @@
-"""Results as scores: in the direction and by the name that they were asked for."""
+"""Results as scores, with the requested name and direction."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ import xarray as xr
 
 from cvstats.core.orientation import TURNED, turn
 from cvstats.errors import LogError
+from cvstats.loss_functions import LOSSES
 from cvstats.metrics import METRICS
 
 Result = TypeVar("Result", pd.DataFrame, xr.Dataset)
 
 LEVELS = ("estimate", "mean", "err_cv", "err_ncv")
-"""Numbers of a result that are values of the loss, or differences where it compares models."""
+"""Columns with values of the loss, or with differences if models are compared."""
 
 LIMITS = ("lower", "upper")
 SIGNED = ("difference", "statistic", "bias")
-"""Numbers that change their sign with the loss."""
+"""Columns that change sign with the loss."""
 
 MARGINS = ("margin_low", "margin_high")
 OTHER_SIDE = {"less": "greater", "greater": "less"}
 
 
 def as_scores(result: Result) -> Result:
-    """Turn a result about losses into one about the score that they were made from.
+    """Convert a result about losses back to the score from which they were made.
 
     Parameters
     ----------
     result : DataFrame or Dataset
-        What an interval or a comparison returned for a log that `cvstats.losses` made of a score
-        such as accuracy, AUC, F1 or R2.
+        The result of an interval or a comparison for a log that `cvstats.losses` made from a
+        score such as accuracy, AUC, F1 or R2.
 
     Returns
     -------
     DataFrame or Dataset
-        The same with ``estimate`` turned into the score, and ``lower`` and ``upper`` exchanged;
-        differences change their sign: positive is better. Standard errors and p-values stay.
-        ``attrs["score"]`` is the name of the score. Errors such as RMSE stay as they are, and so
-        do metrics with a target, such as the calibration slope. Where
-        the level ``metric`` names several metrics, each has its own direction, and
-        ``attrs["score"]`` maps each to its name (of a Dataset as JSON, which files can hold).
+        The same with ``estimate`` converted to the score, and ``lower`` and ``upper`` exchanged;
+        differences change sign: positive is better. Standard errors and p-values are unchanged.
+        ``attrs["score"]`` is the name of the score. Errors such as RMSE are unchanged, as are
+        metrics with a target value, such as the calibration slope. If the level ``metric``
+        contains several metrics, each has its own sign convention, and ``attrs["score"]`` maps
+        each to its name (for a Dataset as JSON, which files can store).
 
     Raises
     ------
@@ -67,22 +68,26 @@ def as_scores(result: Result) -> Result:
     >>> log = cvstats.datasets.load("flights")
     >>> losses = cvstats.losses(log, prediction=["naive_bayes"], loss="auc", folds="pool")
     >>> cvstats.as_scores(losses.cvci.wald())[["estimate", "lower", "upper"]].round(3)
-                 estimate  lower  upper
+                estimate  lower  upper
     model
-    naive_bayes     0.648   0.64  0.656
+    naive_bayes    0.648  0.640  0.656
     """
     facts = getattr(result, "attrs", {})
     is_log = "loss" in facts and "method" not in facts
     if is_log or not isinstance(result, (pd.DataFrame, xr.Dataset)):
         raise LogError(
-            f"{'a log' if is_log else f'a {type(result).__name__}'} is not a result. Expected what "
-            f"an interval or a comparison returned, as in cvstats.as_scores(log.cvci.wald())."
+            f"{'a log' if is_log else f'a {type(result).__name__}'} is not a result. Expected "
+            "the result of an interval or a comparison, as in "
+            "cvstats.as_scores(log.cvci.wald())."
         )
     metric, orientation = facts.get("metric"), facts.get("orientation")
+    loss = facts.get("loss")
+    if metric is None and isinstance(loss, str) and loss in LOSSES:
+        return turned(result, loss, "error", facts)  # as errors among several metrics
     if metric is None:
         raise LogError(
-            "the attrs of this result do not name the score its losses were made from. Expected a "
-            "log of cvstats.losses(…, loss='auc') or of another score."
+            "the attrs of this result do not name the score from which its losses were made. "
+            "Expected a log from cvstats.losses(…, loss='auc') or another score."
         )
     if orientation is None:
         several: Result = each_metric_turned(result, facts)
@@ -91,9 +96,9 @@ def as_scores(result: Result) -> Result:
 
 
 def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
-    """Turn the part of each metric in its own direction."""
+    """Convert the part of each metric with its own sign convention."""
     parts = facts.get("metrics") or {}
-    if isinstance(parts, str):  # what results of xarray can write to a file
+    if isinstance(parts, str):  # xarray results can write this to a file
         parts = json.loads(parts)
     of_array = isinstance(result, xr.Dataset)
     names = np.array([])
@@ -103,8 +108,8 @@ def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
         names = result.index.get_level_values("metric").to_numpy()
     if not len(names) or not set(names) <= set(parts):
         raise LogError(
-            "this result mixes several metrics, each with a direction of its own. Expected the "
-            "level 'metric' in the result. Ask for each metric: by='metric'; or for one that keeps "
+            "this result mixes several metrics with different directions. Expected the level "
+            "'metric' in the result. Compute each metric: by='metric'; or select one and keep "
             "its name: log.xs('auc', level='metric', drop_level=False)."
         )
     found, order, words = [], [], {}
@@ -127,7 +132,7 @@ def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
 
 
 def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
-    """Turn the numbers of a result, and name the score."""
+    """Convert the numbers of a result, and name the score."""
     found = result.copy()
     found.attrs = {**facts, "score": score_words(metric)}
     if orientation not in TURNED:
@@ -136,7 +141,9 @@ def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, An
     for name in found:
         if name in LEVELS:
             found[name] = turn(found[name], way)
-        elif name in SIGNED and "in_set" not in found:  # that of a best set has no direction
+        elif (
+            name in SIGNED and "in_set" not in found
+        ):  # the statistic of a best set has no direction
             found[name] = 0 - found[name]
     if all(name in found for name in LIMITS):
         lower, upper = (found[name].copy() for name in LIMITS)
@@ -150,5 +157,5 @@ def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, An
 
 
 def score_words(metric: str) -> str:
-    """Name a metric in texts."""
+    """Return the name of a metric for texts."""
     return METRICS[metric].words if metric in METRICS else metric

@@ -4,10 +4,8 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-import sphinx_autosummary_accessors
-
 sys.path.insert(0, str(Path(__file__).parent))
-from method_lists import write_lists  # noqa: E402  (imports cvstats, which registers .cvci)
+from method_lists import name_accessor, write_lists  # noqa: E402  (imports cvstats)
 
 lists = write_lists()
 
@@ -22,12 +20,11 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
-    "sphinx_autosummary_accessors",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx-mathjax-offline",
 ]
-templates_path = ["_templates", sphinx_autosummary_accessors.templates_path]
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "api/_*", "_templates", "jupyter_execute"]
 
 # Pages are written in Markdown, formulas between dollar signs. MathJax, which sets them in the
@@ -84,6 +81,8 @@ html_sidebars = {
         "index",
         "getting_started",
         "faq",
+        "cite",
+        "glossary",
         "other_tools",
         "benchmarks",
         "evidence",
@@ -95,3 +94,8 @@ html_sidebars = {
 }
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", name_accessor, priority=400)  # before numpydoc

@@ -206,6 +206,15 @@ def list_best():
     return show_table(table.rename(columns={"set_size": "models in the set"}))
 
 
+def list_metrics():
+    """List how often intervals of metrics and of logs made from logs contain the truth."""
+    table = pd.DataFrame(STUDY["metrics"])
+    names = {"method": "", "population": "population", "n": "points, problems or battles",
+             "runs": "logs", "coverage": "coverage", "silent": "coverage without a caution",
+             "cautioned": "logs with a caution", "width": "median width"}  # fmt: skip
+    return show_table(table[[*names]].rename(columns=names))
+
+
 def list_literature():
     """List figures of papers beside those of the study."""
     table = pd.DataFrame(STUDY["literature"])

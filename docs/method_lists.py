@@ -13,7 +13,14 @@ from cvstats.metrics import METRICS
 from cvstats.registry import COMPARISONS, FUNCTIONS, INTERVALS, STATISTICS
 
 FOLDER = Path(__file__).parent / "api"
-ACCESSORS = {"pandas": "DataFrame", "xarray": "DataArray"}
+FIRST = [
+    *("interval", "wald", "holdout", "corrected_t", "out_of_source", "clustered", "ordered"),
+    *("methods", "wild_cluster", "nested_cv", "conservative_z", "five_by_two", "replace_one"),
+    *("refit_corrected", "bootstrap_oob", "bootstrap_632", "location_shifted", "case_bootstrap"),
+    *("two_stage", "compare", "best_set", "equivalence", "power", "winner", "difference"),
+    *("answers", "heterogeneity"),
+]
+"""What most users need, in this order; the other functions follow in alphabetical order."""
 READS = {
     "labels": "predicted labels",
     "scores": "scores or probabilities",
@@ -26,21 +33,15 @@ READS = {
 
 def write_lists() -> list[str]:
     """Write a file for each list that a page includes, and return their paths."""
-    every = list_methods()
     texts = {
-        "intervals": autosummary("cvstats", "Intervals", INTERVALS),
-        "statistics": autosummary("cvstats", "What a log contains", ["moments", *STATISTICS]),
-        "comparisons": autosummary("cvstats", "Comparisons", COMPARISONS),
-        "methods": table(every),
+        "intervals": autosummary("Intervals", ["interval", *INTERVALS, "methods"]),
+        "statistics": autosummary("Variance components", [*STATISTICS, "moments"]),
+        "comparisons": autosummary("Comparisons", [*COMPARISONS, "largest_differences"]),
+        "methods": table(sorted(list_methods(), key=lambda method: rank(method.name))),
         "metrics": table_of_metrics(),
         "checks": table_of_checks(),
         "cautions": table_of_cautions(),
     }
-    for module, kind in ACCESSORS.items():
-        names = [f"{kind}.cvci.{name}" for name in FUNCTIONS]
-        texts[f"accessor_{module}"] = autosummary(
-            module, f"Accessor of {module}", names, template="autosummary/accessor_method.rst"
-        )
     for name, text in texts.items():
         path = FOLDER / f"_{name}.md"
         if not path.exists() or path.read_text("utf-8") != text:
@@ -48,25 +49,38 @@ def write_lists() -> list[str]:
     return [f"api/_{name}.md" for name in texts]
 
 
-def autosummary(
-    module: str, caption: str, names: Iterable[str], template: str | None = None
-) -> str:
-    """Write an autosummary of some names."""
-    options = [f"   :caption: {caption}"] + ([f"   :template: {template}"] if template else [])
-    entries = [f"   {name}" for name in names]
+def rank(name: str) -> tuple[int, str]:
+    """Sort what most users need first."""
+    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
+
+
+def autosummary(caption: str, names: Iterable[str]) -> str:
+    """Write an autosummary of some functions, the most needed ones first."""
     lines = [
-        "```{eval-rst}", f".. currentmodule:: {module}", "", ".. autosummary::",
-        "   :toctree: generated/", *options, "", *entries, "```", "",
+        "```{eval-rst}", ".. currentmodule:: cvstats", "", ".. autosummary::",
+        "   :toctree: generated/", f"   :caption: {caption}", "",
+        *[f"   {name}" for name in sorted(names, key=rank)], "```", "",
     ]  # fmt: skip
     return "\n".join(lines)
 
 
+def name_accessor(
+    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Add how a function is called as a method, after the first paragraph of its page."""
+    short = name.removeprefix("cvstats.")
+    if "" in lines and what == "function" and (short in FUNCTIONS or short.startswith("plot.")):
+        after = lines.index("") + 1
+        lines[after:after] = [f"Also a method: ``losses.cvci.{short}()``.", ""]
+
+
 def table(methods: Iterable[Method]) -> str:
     """Write the table of all methods."""
-    lines = ["| method | log it needs | target | guarantee |", "|---|---|---|---|"]
+    lines = ["| method | log it needs | target | guarantee | fits |", "|---" * 5 + "|"]
     for method in methods:
         link = f"[`{method.name}`](api/generated/cvstats.{method.name}.rst)"
-        lines.append(f"| {link} | {method.needs} | {method.target} | {method.guarantee} |")
+        cells = [link, method.needs, method.target, method.guarantee, method.fits]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +98,7 @@ def table_of_metrics() -> str:
 
 def table_of_checks() -> str:
     """Write the table of all checks of `diagnose`, from their declarations and docstrings."""
-    lines = ["| code | what | the number | reported | what to do | label |", "|---" * 6 + "|"]
+    lines = ["| code | finding | number | reported | what to do | label |", "|---" * 6 + "|"]
     for check in CHECKS.values():
         words = " ".join((check.find.__doc__ or "").split()).removesuffix(".")
         number, _, limit = words.removeprefix("Report ").partition(". Limit: ")
@@ -98,7 +112,7 @@ def table_of_checks() -> str:
 
 def table_of_cautions() -> str:
     """Write the table of all labels in the column ``caution``, with the codes that find them."""
-    lines = ["| label | what it says | what to do | found by |", "|---" * 4 + "|"]
+    lines = ["| label | meaning | what to do | found by |", "|---" * 4 + "|"]
     for caution in sorted(Caution, key=lambda one: one.label):
         codes = [f"`{check.code}`" for check in CHECKS.values() if check.caution is caution]
         found = ", ".join(codes) or "the method"

@@ -95,6 +95,7 @@ def select(cells: Mapping[str, list[Any]], method: str) -> dict[str, list[Any]]:
         "best": cells["best"] if method == "best_set" else [],
         "power": cells["power"] if method == "power" else [],
         "verdicts": cells["verdicts"] if method == "summary" else [],
+        "metrics": [cell for cell in cells["metrics"] if cell.call == method],
     }
     if not any(found.values()):
         sys.exit(f"the study does not ask {method!r}. Expected the name of an interval or test.")

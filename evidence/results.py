@@ -24,6 +24,7 @@ LIBRARIES = ("numpy", "scipy", "pandas", "xarray", "numba", "scikit-learn", "nyc
 
 SHARES = {
     "intervals": "coverage", "comparisons": "size", "best": "inclusion", "verdicts": "wrong",
+    "metrics": "coverage",
 }  # fmt: skip
 """The share of each part that a new run is held against."""
 
@@ -56,9 +57,9 @@ def replace_part(stored: Mapping[str, Any], study: Study, jobs: int) -> dict[str
     """The stored file with the parts that a study has run again, and when that was."""
     again = {part: describe_run(study, jobs) for part in study.rows}
     about = {**stored["study"], "parts": {**stored["study"].get("parts", {}), **again}}
-    kept = {name: value for name, value in stored.items() if name != "literature"}
-    return {**kept, "study": about, "populations": list_populations(), **study.rows,
-            "literature": stored["literature"]}  # fmt: skip
+    rows = {**stored, **study.rows}
+    return {**rows, "study": about, "populations": list_populations(),
+            "literature": literature.compare(rows)}  # fmt: skip
 
 
 def read_version() -> str:

@@ -1,7 +1,8 @@
 """The variance of cross-validation over data sets of the same sources, and its estimators.
 
 The experiment of Geras and Sutton (2013, figure 6) with sources whose regressions are known: ten
-sources stay the same, their points are drawn anew in every run.
+sources stay the same, their points are drawn anew in every run. Ridge regression is stable, the
+nearest neighbor is not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import cvstats
 from cvstats import plans
 from evidence.intervals import digits
-from evidence.learners import Array, Linear, Moments
+from evidence.learners import Array, Linear, Moments, Neighbour, Wave
 from evidence.populations import Drawn
 from evidence.simulate import resample
 
@@ -31,11 +32,12 @@ class Experiment:
     n: int
     runs: int
     batch: int = 250
+    learner: str = "ridge"
     population: str = "ten sources that stay"
 
 
 def draw(per_source: int, runs: int, rng: np.random.Generator) -> Drawn:
-    """New points of ten sources with coefficients of their own."""
+    """New points of ten sources with coefficients of their own, for ridge regression."""
     x = rng.normal(size=(runs, SOURCES * per_source, 4))
     x[:, :, 0] = 1
     own = np.random.default_rng(2013).normal([0.0, 1, 1, 1], 0.4, size=(SOURCES, 4))
@@ -45,10 +47,23 @@ def draw(per_source: int, runs: int, rng: np.random.Generator) -> Drawn:
     return Drawn(Linear(x, y, unused, penalty=1.0), groups)
 
 
+def draw_neighbours(per_source: int, runs: int, rng: np.random.Generator) -> Drawn:
+    """New points of ten sources with levels of their own, for the nearest neighbor."""
+    groups = np.repeat(np.arange(SOURCES), per_source)
+    own = np.random.default_rng(2013).normal(0, 0.4, SOURCES)[groups]
+    wave = Wave(0.0, 1.0)
+    x = rng.random((runs, SOURCES * per_source))
+    y = wave(x) + own + 0.5 * rng.normal(size=x.shape)
+    return Drawn(Neighbour(x, y, wave, noise=0.25), groups)
+
+
+LEARNERS = {"ridge": draw, "nearest neighbor": draw_neighbours}
+
+
 def run(cell: Experiment, runs: int, seed: int) -> dict[str, Array]:
     """Means and estimated variances: one source left out at a time, and random folds."""
     rng = np.random.default_rng(seed)
-    drawn = draw(cell.n, runs, rng)
+    drawn = LEARNERS[cell.learner](cell.n, runs, rng)
     by_source = resample(drawn, plans.leave_one_source_out(), set(), rng).log
     without = Drawn(drawn.sample)
     by_fold = resample(without, plans.k_fold(SOURCES, rng=seed % 2**32), set(), rng).log
@@ -65,6 +80,7 @@ def summarize(cell: Experiment, found: Mapping[str, Array]) -> list[dict[str, An
     """One row: both variances, and the mean of each estimator in proportion to its variance."""
     by_source, by_fold = (float(np.var(found[f"mean_by_{what}"])) for what in ("source", "fold"))
     return [{
+        "learner": cell.learner,
         "points": cell.n,
         "runs": len(found["mean_by_source"]),
         "theta_cvs": digits(by_source),
@@ -76,4 +92,5 @@ def summarize(cell: Experiment, found: Mapping[str, Array]) -> list[dict[str, An
 
 def list_experiments() -> list[Experiment]:
     """From few points of each source to many."""
-    return [Experiment(n, 4000, batch=250 if n <= 100 else 50) for n in (5, 20, 100, 500)]
+    ridge = [Experiment(n, 4000, batch=250 if n <= 100 else 50) for n in (5, 20, 100, 500)]
+    return [*ridge, *(Experiment(n, 2000, 250, "nearest neighbor") for n in (5, 20, 100))]

@@ -21,6 +21,7 @@ from evidence import (
     comparisons,
     designs,
     intervals,
+    metrics,
     planning,
     source_variances,
     verdicts,
@@ -42,6 +43,7 @@ PARTS: dict[str, ModuleType] = {
     "power": planning,
     "source_variances": source_variances,
     "verdicts": verdicts,
+    "metrics": metrics,
 }
 """Every part of the study: how a cell of it is run, and what its rows are."""
 
@@ -149,6 +151,7 @@ def list_all() -> dict[str, list[Any]]:
         "power": planning.list_plans(),
         "source_variances": source_variances.list_experiments(),
         "verdicts": verdicts.list_trials(),
+        "metrics": metrics.list_samples(),
     }
 
 

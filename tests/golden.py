@@ -420,7 +420,7 @@ def chunks_of_gaps(log):
 
 
 def rows_of(log):
-    """The log as a frame of dask, in no order."""
+    """The log as a dask frame, in no order."""
     table = log.sample(frac=1, random_state=3).reset_index()
     return dask.dataframe.from_pandas(table, npartitions=2, sort=False)
 

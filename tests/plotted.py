@@ -92,6 +92,8 @@ def grid():
 
 def in_view(axis):
     """The labels of ticks that are drawn."""
+    if not axis.get_ticklabels():  # those of panels are hidden, except at the left and below
+        return []
     low, high = sorted(axis.get_view_interval())
     at = zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
     return [label for place, label in at if low <= place <= high]
@@ -100,12 +102,15 @@ def in_view(axis):
 def legible(ax):
     """Assert that no two texts of a figure that was laid out overlap, and that none is cut off."""
     figure, legend = ax.figure, ax.get_legend()
+    shown = [other for other in (ax, *ax.child_axes) if other.get_frame_on()]
     texts = [
-        *in_view(ax.xaxis), *in_view(ax.yaxis), ax.xaxis.label, ax.yaxis.label, *ax.texts,
+        *(label for other in shown for axis in (other.xaxis, other.yaxis)
+          for label in in_view(axis)), ax.xaxis.label, ax.yaxis.label, *ax.texts,
         ax.xaxis.get_offset_text(), ax.yaxis.get_offset_text(),
         *([] if legend is None else legend.get_texts()),
-        *(other.yaxis.label for other in figure.axes if other is not ax),  # of a colour bar
-        *(other.yaxis.get_offset_text() for other in figure.axes if other is not ax),
+        *(other.title for other in ax.child_axes),
+        *(other.yaxis.label for other in ax.child_axes),  # of a colour bar
+        *(other.yaxis.get_offset_text() for other in ax.child_axes),
     ]  # fmt: skip
     boxes = [
         (text.get_text(), text.get_window_extent())
@@ -186,7 +191,9 @@ def picture(name, path):
     with mpl.rc_context():
         mpl.rcdefaults()
         figure = Figure(figsize=(4.2, 3.6), dpi=60)
-        ax = CASES[name](figure.subplots())
+        ax = figure.subplots()
+        place = ax.get_position()
+        CASES[name](ax).set_position(place)  # it was fitted to the letters
         for text in figure.findobj(Text):
             text.set_visible(False)
         if (legend := ax.get_legend()) is not None:

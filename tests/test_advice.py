@@ -53,7 +53,7 @@ BAD_PAIRS = {
     "many other points": (one, lambda: one().iloc[:3], "and 6 more."),
     "other folds": (
         one, lambda: other_folds(one()),
-        FOLDS + ": point=0 stands in fold 0 of the first log and in fold 1 of the second.",
+        FOLDS + ": point=0 is in fold 0 of the first log but in fold 1 of the second.",
     ),
     "other folds of a frame": (k_fold, lambda: other_folds(k_fold()), FOLDS),
     "other folds by point": (
@@ -92,14 +92,14 @@ BAD_PAIRS = {
     ),
     "folds without points": (
         lambda: one().droplevel("point"), lambda: one().droplevel("point"),
-        "the first log has no level 'point', and its other levels do not tell the evaluations "
-        "apart: "
+        "the first log has no level 'point', and its other levels do not identify the evaluations: "
         "fold=1",
     ),
     "coordinates without points": (
         lambda: listed_coords(one().to_frame()).drop_vars("point"),
         lambda: listed_coords(one().to_frame()).drop_vars("point"),
-        "nothing along the dimension 'evaluation' names the points. Expected a coordinate 'point'",
+        "no coordinate along the dimension 'evaluation' identifies the points. Expected a "
+        "coordinate 'point'",
     ),
     "duplicates": (
         one, lambda: pd.concat([one(), one().iloc[:1]]), "the same evaluation appears twice in the",
@@ -110,9 +110,9 @@ BAD_PAIRS = {
     ),
     "other models": (
         k_fold, lambda: k_fold(models=("a", "c")),
-        "the logs hold different models: 'a'; 'b' in the first, 'a'; 'c' in the second.",
+        "the logs have different models: 'a'; 'b' in the first, 'a'; 'c' in the second.",
     ),
-    "fewer models": (k_fold, lambda: k_fold(models=("a",)), "the logs hold different models"),
+    "fewer models": (k_fold, lambda: k_fold(models=("a",)), "the logs have different models"),
     "other models of arrays": (
         lambda: dense(k_fold()), lambda: dense(k_fold(models=("a", "c"))), "different models",
     ),
@@ -153,11 +153,11 @@ def test_a_missing_loss_of_either_log_is_named(form):
 
 
 def test_one_model_has_nobody_to_be_compared_to():
-    words = "the log holds one model. Expected two or more: pass the other log"
+    words = "the log has only one model. Expected at least two: pass the other log"
     for log in (one(), one().to_frame(), line(by_point(k_fold()))):
         assert words in refused(compare, log)
         assert words in refused(difference, log)
-    both = "other and reference both name what to compare with. Expected one of them."
+    both = "other and reference were both given. Expected only one of them."
     assert both in refused(lambda a, b: compare(a, b, reference="a"), k_fold(), k_fold())
     assert both in refused(lambda a, b: difference(a, b, reference="a"), k_fold(), k_fold())
 

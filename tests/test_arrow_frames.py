@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 import cvstats
 from cvstats import LogError
-from cvstats.log.arrow import from_arrow
+from cvstats.log.columns import from_arrow
 from cvstats.registry import FUNCTIONS
 
 N = 120
@@ -145,7 +145,7 @@ def test_types_that_pandas_does_not_compute_with():
     ("call", "words"),
     [
         (lambda: cvstats.wald(POLARS["ridge"]), "Series is not a loss log.*polars, Arrow or Duck"),
-        (lambda: cvstats.read_log(POLARS.lazy()), r"Bring it into memory: read_log\(frame.coll"),
+        (lambda: cvstats.read_log(POLARS.lazy()), r"Load it into memory: read_log\(frame.coll"),
         (lambda: cvstats.wald(POLARS.head(0)), "the log is empty"),
         (lambda: cvstats.wald(POLARS.with_columns(pl.lit("x").alias("note"))), "note"),
     ],

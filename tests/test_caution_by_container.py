@@ -23,7 +23,7 @@ from test_diagnostics import (
 import cvstats
 from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
-from cvstats.large import samples
+from cvstats.large import cells
 from cvstats.log import checks
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
@@ -59,9 +59,10 @@ def one_partition():
     return log.assign(b=log["a"] + RNG().normal(0, 0.1, 200))
 
 
-def clusters(sizes):
+def clusters(sizes, last=0.0):
     source = np.repeat(np.arange(len(sizes)), sizes)
-    return rows(RNG().normal(5, 1, len(source)), source=source, point=np.arange(len(source)))
+    losses = RNG().normal(5, 1, len(source)) + last * (source == source[-1])
+    return rows(losses, source=source, point=np.arange(len(source)))
 
 
 def crossed(table):
@@ -138,6 +139,11 @@ CASES = {
     "few bootstrap samples": (partial(case, "bootstrap"), of("bootstrap_oob")),
     "few sources": (partial(case, "by source"), of("out_of_source")),
     "few clusters": (partial(case, "whole sources"), of("clustered")),
+    "few clusters of unequal sizes": (partial(clusters, (200, *(5,) * 39)), of("clustered")),
+    "skewed of clusters": (partial(clusters, (5,) * 39, last=40.0), of("clustered")),
+    "skewed of sources": (partial(clusters, (5,) * 39, last=40.0), of("out_of_source")),
+    "skewed of signs": (partial(clusters, (5,) * 39, last=40.0),
+                        of("wild_cluster", n_draws=99, rng=0)),
     "sources across folds": (partial(case, "spread sources"), of("clustered")),
     "few of a class": (partial(metric_log, "auc", 24), of("wald")),
     "few discordant points": (partial(case, "binary"), of("compare")),
@@ -287,7 +293,7 @@ PATHS = {
 }  # fmt: skip
 LAZY = ("lazy array", "dense lazy array", "lazy cell")
 
-LOSSES = "losses one by one|losses of each point|in two folds of one repetition"
+LOSSES = "needs single losses|losses of each point|in two folds of one repetition"
 """How what needs single losses is refused; bootstrap logs have no dense form."""
 
 REFUSED = {
@@ -388,7 +394,7 @@ LONG = {
 @pytest.mark.parametrize("path", [path for path in PATHS if path != "by"])
 @pytest.mark.parametrize("name", LONG)
 def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
-    for module in (checks, samples):
+    for module in (checks, cells):
         monkeypatch.setattr(module, "LIMIT", 3_000)
     make, call = LONG[name]
     log = make()

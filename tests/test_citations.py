@@ -54,6 +54,6 @@ def test_a_result_and_the_package_are_cited():
 
 
 def test_what_is_no_result():
-    message = "a DataFrame names no reference. Expected the result of a method, as in cvstats.cite("
+    message = "this DataFrame has no attrs['reference']. Expected the result of a method"
     with pytest.raises(cvstats.LogError, match=re.escape(message)):
         cvstats.cite(pd.DataFrame({"estimate": [1.0]}))

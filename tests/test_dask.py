@@ -95,7 +95,7 @@ def at_once():
     yield "folds", "has no fold|one fold|one source|'fold'", lambda: cvstats.cv_t(
         lazy.drop_vars(["fold", "source"]))  # fmt: skip
     yield "repetitions", "repetitions", lambda: cvstats.quadratic(lazy)
-    yield "best set", "needs its losses one by one", lambda: cvstats.best_set(lazy)
+    yield "best set", "needs single losses", lambda: cvstats.best_set(lazy)
     yield "seeds", "by 'point'", lambda: cvstats.holdout(lazy.drop_vars(["fold", "source"]))
     five = xr.DataArray(np.ones((5, 8, 3)), {"fold": ("point", np.arange(8) % 2)},
                         ("repetition", "point", "model")).chunk(point=4)  # fmt: skip
@@ -108,7 +108,7 @@ def at_once():
     yield "twice", "the same evaluation appears twice", lambda: cvstats.wald(twice)
     whole = xr.DataArray(np.ones((2, 4), dtype=int), dims=("fold", "point")).chunk(point=2)
     yield "whole numbers", "a point appears in two folds", lambda: cvstats.wald(whole)
-    yield "model", "no model 'z'", lambda: cvstats.compare(lazy, reference="z")
+    yield "model", "Unknown model 'z'", lambda: cvstats.compare(lazy, reference="z")
 
 
 CASES = {name: (words, call) for name, words, call in at_once()}

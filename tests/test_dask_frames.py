@@ -222,8 +222,8 @@ def refusals():
         parted(whole.drop(columns=MODELS)).cvci.wald())  # fmt: skip
     yield "a level", "no column 'site'", lambda: frame.cvci.naive(by="site")
     yield "an option", "variance='all'", lambda: frame.cvci.wald(variance="all")
-    yield "two frames", "two frames of dask cannot be paired", lambda: frame.cvci.compare(frame)
-    yield "moments of it", "cvstats.scan_dask", lambda: cvstats.Moments.of_log(frame)
+    yield "two dask frames", "two dask frames cannot be paired", lambda: frame.cvci.compare(frame)
+    yield "Pass its moments", "cvstats.scan_dask", lambda: cvstats.Moments.of_log(frame)
     yield "counts", "a bootstrap log", lambda: parted(whole.assign(count=1)).cvci.naive()
     yield "a column", "no column 'error'", lambda: cvstats.as_log(frame, loss="error")
     yield "one of losses", "expected one of losses", lambda: (
@@ -232,7 +232,7 @@ def refusals():
         plot = getattr(cvstats.plot, name)
         yield f"plot {name}", r"scan_dask\(frame\).compute\(\)", partial(plot, frame)
     yield "a plot", r"as_log\(frame.compute\(\)", lambda: frame.cvci.plot.forest()
-    yield "no log", "repetitions. Take one of them", lambda: frame.cvci.quadratic().compute()
+    yield "no log", "repetitions. Select one", lambda: frame.cvci.quadratic().compute()
 
 
 CASES = {name: (words, call) for name, words, call in refusals()}
@@ -248,9 +248,9 @@ def test_refused_in_words(name):
 
 def test_what_is_said_of_a_frame():
     with guard():
-        assert "frame of dask" in parted(table()).cvci._repr_html_()
+        assert "dask frame" in parted(table()).cvci._repr_html_()
         assert repr(parted(table()).cvci) == (
-            "<cvci: a frame of dask in 5 partitions, by 'repetition', 'fold', 'source', 'point'; "
+            "<cvci: a dask frame in 5 partitions, by 'repetition', 'fold', 'source', 'point'; "
             "2 models>"
         )
 

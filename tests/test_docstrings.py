@@ -22,13 +22,13 @@ CLASSES = sorted(name for name, what in PUBLIC.items() if inspect.isclass(what))
 SECTIONS = ("Parameters", "Returns", "Raises", "References", "Examples")
 # These make files, pages or tables of results, or resample, and rest on no paper.
 PLAIN = {"as_log", "read_log", "read_predictions", "report", "save_log", "scan_dask"} | {
-    "scan_parquet", "to_latex", "to_markdown", "diagnose", "methods",
+    "scan_parquet", "to_apa", "to_latex", "to_markdown", "diagnose", "methods",
 }  # fmt: skip
 BARE = {"datasets.list", "plans.leave_one_out", "plans.leave_one_source_out"}
 WITHOUT = {
     "Parameters": BARE,
     "Returns": {"save_log"},
-    "Raises": {"methods", "to_latex", "to_markdown"} | BARE,
+    "Raises": {"methods", "to_apa", "to_latex", "to_markdown"} | BARE,
     "References": PLAIN | {name for name in FUNCTIONS if name.startswith(("datasets.", "plans."))},
     "Examples": set(),
 }
@@ -120,10 +120,9 @@ def test_every_public_name_has_a_page(entries):
     assert pages == set(PUBLIC) - modules
 
 
-@pytest.mark.parametrize(("module", "kind"), [("pandas", "DataFrame"), ("xarray", "DataArray")])
-def test_every_method_of_the_accessor_has_a_page(entries, module, kind):
-    methods = {name for name in dir(CVAccessor) if not name.startswith("_")}
-    assert sorted(entries[module]) == sorted(f"{kind}.cvci.{name}" for name in methods)
+def test_every_method_of_the_accessor_has_a_page(entries):
+    methods = {name for name in dir(CVAccessor) if not name.startswith("_")} - {"plot"}
+    assert methods <= set(entries["cvstats"])
 
 
 def test_plots_are_methods_too():

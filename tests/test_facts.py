@@ -79,7 +79,7 @@ def test_facts_in_which_two_logs_differ_do_not_travel():
     one.attrs["title"] = two.attrs["title"] = "trees"
     gap = one.cvci.difference(two)
     assert gap.attrs == {"title": "trees", "kind": "differences"}
-    with pytest.raises(LogError, match="needs to know how many points each model was trained on"):
+    with pytest.raises(LogError, match="needs the number of points each model was trained on"):
         one.cvci.compare(two)
 
 

@@ -246,7 +246,7 @@ def test_coverage_is_compared_with_its_level(tmp_path):
     assert "below 0.9: its intervals are too narrow" in words
     assert "better" not in words
     assert (cvstats.compare(log)["p_value"] < 0.05).all()
-    with pytest.raises(LogError, match=r"neither a larger nor a smaller coverage is: its target"):
+    with pytest.raises(LogError, match=r"coverage has the target value 0.9"):
         cvstats.best_set(log)
     log.cvci.report(tmp_path / "report.html")
     weighted = cvstats.losses(table.assign(w=1.0), "y", model, "coverage", level=0.9, weight="w")
@@ -303,7 +303,7 @@ REFUSALS = [
     ("coverage", SWAPPED, {"level": 0.9}, "Expected the columns as [lower, upper]."),
     ("weighted_interval_score", ["mu", *SWAPPED], {"level": 0.9}, "the lower limit of row 0"),
     ("interval_score", ["lo90", "hi90"], {"level": 90}, "got level=90. Expected a number between"),
-    ("interval_score", ["lo90", "hi90"], {}, "needs the level of the interval, and got level=None"),
+    ("interval_score", ["lo90", "hi90"], {}, "needs the level of the interval, but got level=None"),
     ("interval_score", ["lo90", "hi90"], {"level": [0.5, 0.9]}, "got level=[0.5, 0.9]. Expected"),
     ("coverage", ["lo90", "hi90"], {"level": 0.0}, "got level=0.0."),
     ("weighted_interval_score", WIS, {"level": [0.5, 1.0]}, "got level=1.0."),
@@ -316,18 +316,18 @@ REFUSALS = [
     ("interval_score", "mu", {"level": 0.9}, "got 1 columns of predictions for a model"),
     ("crps", ["mu"], {"fair": True}, "with fair=True got one member"),
     ("energy_score", ["mu"], {"fair": True}, "with fair=True got one member"),
-    ("crps", MEMBERS, {"fair": "yes"}, "fair='yes' is not known. Expected True or False"),
-    ("crps", MEMBERS, {"distribution": "gamma"}, "distribution='gamma' is not known"),
+    ("crps", MEMBERS, {"fair": "yes"}, "Invalid fair='yes'. Expected True or False"),
+    ("crps", MEMBERS, {"distribution": "gamma"}, "Invalid distribution='gamma'"),
     ("crps", MEMBERS, {"distribution": "normal"}, "Expected 2, as in cvstats.losses(frame, "
      "prediction={'model': ['mean', 'sd']}"),
     ("crps", ["sd", "mu"], {"distribution": "normal"},
      "the standard deviation of row 10 is -0.5717"),
     ("crps", ["mu", "sd"], {"distribution": "normal", "fair": True}, "Omit fair=."),
-    ("crps", MEMBERS, {"level": 0.9}, "loss='crps' does not use level=. Expected it with loss='"),
-    ("crps", MEMBERS, {"member": "member"}, "is a dimension of a Dataset, and this is a DataFrame"),
+    ("crps", MEMBERS, {"level": 0.9}, "loss='crps' does not use level=, which applies only to"),
+    ("crps", MEMBERS, {"member": "member"}, "requires a Dataset, but this is a DataFrame"),
     ("squared_error", ["mu"], {"member": "member"}, "reads one column of predictions"),
     ("squared_error", {"a": MEMBERS}, {}, "has 11 columns of predictions. Expected 1, or classes="),
-    ("crps", {"a": []}, {}, "prediction= names no column."),
+    ("crps", {"a": []}, {}, "prediction= is empty."),
 ]  # fmt: skip
 
 
@@ -343,11 +343,13 @@ def test_refusals_of_vectors_and_dimensions():
         cvstats.losses(frame(), ["u", "v"], MEMBERS, "energy_score")
     with pytest.raises(LogError, match="with weight= or strata= reads one"):
         cvstats.losses(frame(), ["u", "v"], VECTORS, "energy_score", weight="sd")
-    with pytest.raises(LogError, match="loss='crps' reads one. A list is for several labels"):
+    with pytest.raises(
+        LogError, match="loss='crps' reads one. Lists are for points with several labels"
+    ):
         cvstats.losses(frame(), ["u", "v"], MEMBERS, "crps")
     with pytest.raises(LogError, match="'y' has no dimension 'member'. Expected one of its dim"):
         cvstats.losses(dataset(), "u", "y", "crps", member="member")
-    with pytest.raises(LogError, match="there is no column 'enss'"):
+    with pytest.raises(LogError, match="no column 'enss'"):
         cvstats.losses(dataset(), "y", "enss", "crps", member="member")
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
+from shutil import which
+
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.ft2font import FT2Font
 from plotted import logged
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.formatting import printable
+from cvstats.formatting import printable, write_p
 from cvstats.reporting.sentences import Scale
 
 
@@ -22,7 +29,7 @@ def test_tables_for_papers(digits):
     assert lines[2].startswith(r"| r\|_&%&lt;b> |")
     value = table["estimate"].iloc[0]
     expected = {"auto": "3,006", None: repr(float(value)), 0: "3,006", 3: "3,006.156"}[digits]
-    assert lines[2].split(" | ")[1] == expected
+    assert lines[2].split(" | ")[1].startswith(f"{expected} (")
     latex = cvstats.to_latex(table, columns=["estimate"], digits=digits, caption="C", label="t:x")
     assert rf"r|\_\&\%\textless{{}}b\textgreater{{}} & {expected} \\" in latex
     assert latex.startswith("\\begin{table}\n\\centering\n\\caption{C}\n\\label{t:x}")
@@ -54,9 +61,7 @@ def test_tables_refuse_what_they_cannot_show():
     arrays = losses.to_xarray()
     for log in (losses, losses["ridge"], arrays, arrays["ridge"]):
         for write in (cvstats.to_markdown, cvstats.to_latex):
-            with pytest.raises(
-                LogError, match="this is a loss log and not a result. Expected what"
-            ):
+            with pytest.raises(LogError, match="this is a loss log, not a result. Pass the result"):
                 write(log)
     parts = cvstats.decompose(logged("flights"), by="source")
     assert cvstats.to_markdown(parts).count("|") > 20
@@ -95,7 +100,7 @@ ACCURACY = Scale("accuracy", "1 - score")
     ("scale", "limits", "decimals", "of_values", "words"),
     [
         (LOSS, (-0.00004, 0.02), 2, False, "−0.00004 to 0.02000"),
-        (LOSS, (-0.00004, 0.02), 2, True, "−0.00 to 0.02"),
+        (LOSS, (-0.00004, 0.02), 2, True, "0.00 to 0.02"),
         (LOSS, (0.0, 0.02), 1, False, "0.00 to 0.02"),
         (LOSS, (-np.inf, 0.001), 1, False, "−∞ to 0.001"),
         (SHARE, (-0.1, 0.25), 3, True, "−10.0% to 25.0%"),
@@ -106,3 +111,112 @@ ACCURACY = Scale("accuracy", "1 - score")
 def test_limits_in_words(scale, limits, decimals, of_values, words):
     """A limit of a difference beside 0 is not written as 0, nor is one clipped to a scale."""
     assert scale.range(*limits, decimals, of_values=of_values) == words
+
+
+# --- tables that fit a column ---------------------------------------------------------------------
+
+LONG = "gradient_boosting_regressor with tuned depth-8/v3.5_turbo"
+
+
+def tables_for_journals():
+    losses = logged("diabetes")
+    named = losses.rename(columns={"ridge": LONG})
+    return {
+        "intervals": cvstats.wald(losses),
+        "pairs": cvstats.compare(losses),
+        "long": cvstats.compare(named),
+        "t": cvstats.compare(losses, method="corrected_t"),
+        "cautions": cvstats.naive(losses.loc[[0]]),
+        "shares": cvstats.compare(logged("flights")),
+        "equivalence": cvstats.equivalence(losses, margin=100),
+        "best_set": cvstats.best_set(losses, rng=0),
+    }
+
+
+def test_estimates_limits_and_p_values_are_printed_as_in_journals():
+    tables = tables_for_journals()
+    latex = cvstats.to_latex(tables["pairs"]).splitlines()
+    assert latex[latex.index(r"\toprule") - 1 :][:7] == [
+        r"\begin{tabular}{@{}lrr@{}}",
+        r"\toprule",
+        r"model $-$ other & difference (95\% CI) & adj.\ $p$ \\",
+        r"\midrule",
+        r"ridge $-$ &  &  \\",
+        r"\quad random\_forest & $-$182 ($-$433 to 69) & 0.47 \\",
+        r"\quad gradient\_boosting & $-$143 ($-$406 to 119) & 0.57 \\",
+    ]
+    lines = cvstats.to_markdown(tables["pairs"]).splitlines()
+    assert lines[0] == "| model | other | difference (95% CI) | p | adjusted p |"
+    assert lines[2] == "| ridge | random_forest | −182 (−433 to 69) | 0.16 | 0.47 |"
+    noted = cvstats.to_latex(tables["cautions"])
+    assert r"ridge\textsuperscript{a} & 3,023 (2,651 to 3,395) \\" in noted
+    assert r"{\footnotesize \textsuperscript{a}dependence ignored\par}" in noted
+    assert "| dependence ignored |" in cvstats.to_markdown(tables["cautions"])
+    every = cvstats.to_latex(tables["pairs"], columns=["difference", "se", "p_value"])
+    assert r"$-$182 & 128 & 0.155" in every
+    assert [write_p(p) for p in (0.0004, 0.0123, 0.0496, 0.0996, 0.5, np.nan)] == [
+        "<0.001", "0.012", "0.050", "0.10", "0.50", "–",
+    ]  # fmt: skip
+
+
+def test_sentences_in_the_style_of_the_apa():
+    tables = tables_for_journals()
+    assert cvstats.to_apa(tables["pairs"]).splitlines()[1] == (
+        "ridge minus gradient_boosting: difference in loss = −143, "
+        "95% CI [−406, 119], p = .28, adjusted p = .57."
+    )
+    assert cvstats.to_apa(tables["cautions"]).startswith(
+        "ridge: mean loss = 3,023, 95% CI [2,651, 3,395], n = 442. (Caution: dependence ignored.)"
+    )
+    together = cvstats.compare(logged("diabetes"), adjust="max-t", rng=0)
+    assert ", p = " not in cvstats.to_apa(together)  # its limits are those of the adjusted p
+    assert cvstats.to_markdown(together).startswith("| model | other | difference (95% CI) | adj")
+    with pytest.raises(LogError, match="the result has no limits, which a sentence needs"):
+        cvstats.to_apa(tables["best_set"])
+
+
+def measure_rows(latex):
+    """The widths of the cells of each row in points, in the font of LaTeX and at its size."""
+    folder = Path(mpl.get_data_path()) / "fonts" / "ttf"
+    font = FT2Font(str(folder / "cmr10.ttf"))
+    sizes = {r"\small": 9, r"\footnotesize": 8, r"\scriptsize": 7}
+    size = next((points for name, points in sizes.items() if latex.startswith("{" + name)), 10)
+    font.set_size(size, 72)
+    for row in latex.split(r"\midrule")[1].split(r"\bottomrule")[0].split(r"\\"):
+        cells = []
+        for cell in row.strip().split(" & "):
+            text = re.sub(r"\\parbox.*", "n" * 24, cell).replace(r"\quad", "mm")
+            text = text.replace(r"\_", "n").replace("$-$", "+").replace("$", "")
+            text = re.sub(r"\\[a-z]+|[\\{}]", "", text)
+            font.set_text(text)
+            cells.append(font.get_width_height()[0] / 64)
+        yield cells
+
+
+@pytest.mark.parametrize("name", tables_for_journals())
+def test_tables_fit_a_column_by_their_letters(name):
+    latex = cvstats.to_latex(tables_for_journals()[name])
+    rows, gap = list(measure_rows(latex)), 6 if r"\tabcolsep" in latex else 12
+    columns = max(map(len, rows))
+    widths = [max(row[k] for row in rows if len(row) > k) for k in range(columns)]
+    assert sum(widths) + gap * (columns - 1) <= 246
+
+
+@pytest.mark.skipif(which("pdflatex") is None, reason="no LaTeX is installed")
+@pytest.mark.parametrize("option", ["", "twocolumn"])
+def test_tables_are_compiled_without_an_overfull_box(tmp_path, option):
+    body = "\n\n".join(
+        cvstats.to_latex(t, caption="Errors") for t in tables_for_journals().values()
+    )
+    (tmp_path / "page.tex").write_text(
+        rf"\documentclass[{option}]{{article}}\usepackage{{booktabs}}\begin{{document}}"
+        rf"{body}\end{{document}}"
+    )
+    run = subprocess.run(
+        ["pdflatex", "-draftmode", "-interaction=nonstopmode", "page.tex"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    log = (tmp_path / "page.log").read_text("latin-1")
+    assert run.returncode == 0, run.stdout[-2000:]
+    assert "Overfull" not in log
+    assert "Undefined" not in log

@@ -146,8 +146,8 @@ told = [rooms.k_fold.__name__, datasets.list()[0], forest is cvstats.plot.forest
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("wlad", " Perhaps you meant 'wald'."),
-        ("bootstrap632", " Perhaps you meant 'bootstrap_632'."),
+        ("wlad", " Did you mean 'wald'?"),
+        ("bootstrap632", " Did you mean 'bootstrap_632'?"),
         ("__wrapped__", ""),
         ("kitchen", ""),
     ],

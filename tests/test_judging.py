@@ -152,7 +152,7 @@ def test_what_is_refused():
     human, judge, every = rules()
     with pytest.raises(LogError, match="only the first log has point='q59'"):
         prediction_powered(human, judge.iloc[:-1], every)
-    with pytest.raises(LogError, match="no point besides those of people"):
+    with pytest.raises(LogError, match="no points besides those of people"):
         prediction_powered(human, judge, judge)
     with pytest.raises(LogError, match="different models"):
         prediction_powered(human, judge, every.rename(columns={"a": "z"}))
@@ -160,9 +160,9 @@ def test_what_is_refused():
         prediction_powered(human, judge, every, weight=2)
     with pytest.raises(LogError, match="alpha"):
         prediction_powered(human, judge, every, alpha=95)
-    with pytest.raises(LogError, match="the points of human have no names"):
+    with pytest.raises(LogError, match="the points of human have no labels"):
         prediction_powered(*(log.reset_index(drop=True) for log in (human, judge, every)))
-    with pytest.raises(LogError, match="the points of judge_on_all have no names"):
+    with pytest.raises(LogError, match="the points of judge_on_all have no labels"):
         prediction_powered(human, judge, every.reset_index(drop=True))
     twice = [pd.concat({0: log, 1: log}, names=["repetition"]) for log in (human, judge, every)]
     with pytest.raises(LogError, match="human has 2 labels of the level 'repetition'"):
@@ -170,7 +170,7 @@ def test_what_is_refused():
     sources = pd.concat({"s": every}, names=["source"])
     with pytest.raises(LogError, match="name their points by different levels"):
         prediction_powered(human, judge, sources)
-    with pytest.raises(LogError, match="people have labelled 1 point"):
+    with pytest.raises(LogError, match="only 1 point has a human label"):
         prediction_powered(human.iloc[:1], judge.iloc[:1], every)
 
 

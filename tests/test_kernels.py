@@ -126,7 +126,9 @@ def check_sums(values, cells, shift, sums, squares):
 def test_accumulate_common(log):
     values, cells, _ = log
     shift = float(np.median(values)) if len(values) else 0.0
-    (sums,) = same_bits(kernels.accumulate_one_shift, [values, cells, shift], [np.zeros(40)])
+    sums, _ = both(
+        kernels.accumulate_one_shift, [values, cells, shift], [np.zeros(40), np.zeros(kernels.RUN)]
+    )[0]
     check_sums(values, cells, [shift] * 5, *pairs_of(sums))
 
 
@@ -194,7 +196,8 @@ def test_accumulate_wide(log, width, dtype):
 def test_rows_of_no_cell_are_never_read():
     values = np.array([1.0, np.nan, np.inf, 2.0, np.nan, 3.0])
     cells = np.array([0, -1, -1, 0, -1, 0], dtype=np.int32)
-    (sums,) = same_bits(kernels.accumulate_one_shift, [values, cells, 2.0], [np.zeros(8)])
+    outputs = [np.zeros(8), np.zeros(kernels.RUN)]
+    sums, _ = same_bits(kernels.accumulate_one_shift, [values, cells, 2.0], outputs)
     assert pairs_of(sums, cells=1).ravel().tolist() == [0.0, 2.0]
 
 

@@ -69,7 +69,7 @@ def test_labels_are_tested_together():
     ("call", "words"),
     [
         (lambda: LOG.cvci.largest_differences(n=0), "n=0 is out of range"),
-        (lambda: LOG.cvci.largest_differences(by=3), "by=3 is not known"),
+        (lambda: LOG.cvci.largest_differences(by=3), "Invalid by=3"),
         (lambda: LOG.cvci.largest_differences(by="site"), "no level 'site'"),
         (lambda: LOG["a"].cvci.largest_differences(), "one model"),
         (lambda: LOG.droplevel("point")[["a"]].groupby(level=[0, 1]).mean()
@@ -83,3 +83,16 @@ def test_labels_are_tested_together():
 def test_refusals(call, words):
     with pytest.raises(LogError, match=words):
         call()
+
+
+def test_a_missing_loss_is_an_error_or_left_out_for_all_models():
+    gaps = LOG.copy()
+    gaps.iloc[5, 0] = np.nan
+    for call in (
+        gaps.cvci.largest_differences,
+        lambda **options: cvstats.largest_differences(gaps["a"], gaps["b"], **options),
+    ):
+        with pytest.raises(LogError, match=r"(?s)NaN.*missing='drop'"):
+            call()
+    left = gaps.cvci.largest_differences(n=N, missing="drop").sort_index().loc[("b", "c")]
+    assert left["count"].sort_values().tolist() == [1] + [2] * (N - 1)

@@ -75,8 +75,8 @@ def test_chunks_of_no_known_size(dims):
               ("lat", "point"): data.T[:, some]}  # fmt: skip
     log = xr.DataArray(shapes[dims], dims=dims)
     words = (
-        r"the chunks of this array along 'point' have no known size \(dask\). Expected sizes .*"
-        r"Type log = log.copy\(data=log.data.compute_chunk_sizes\(\)\)"
+        r"the chunks of this array along 'point' have unknown sizes \(dask\). Expected known .*"
+        r"log = log.copy\(data=log.data.compute_chunk_sizes\(\)\)"
     )
     for ask in (cvstats.holdout, cvstats.moments, cvstats.Moments.of_log, cvstats.interval):
         with pytest.raises(LogError, match=words):

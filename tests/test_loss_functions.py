@@ -282,9 +282,12 @@ def test_a_function_cannot_change_the_table():
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda y, p: np.mean(y - p), "returned the shape () for 2 points. Expected one number"),
-        (lambda y, p: np.zeros(3), "returned the shape (3,) for 2 points"),
-        (lambda y, p: ["good", "bad"], "the loss holds 'good', which is not a number"),
+        (
+            lambda y, p: np.mean(y - p),
+            "returned an array of shape () for 2 points. Expected one number",
+        ),
+        (lambda y, p: np.zeros(3), "returned an array of shape (3,) for 2 points"),
+        (lambda y, p: ["good", "bad"], "the loss contains 'good', which is not a number"),
     ],
 )
 def test_a_function_must_give_a_number_for_each_point(function, words):
@@ -297,18 +300,18 @@ def test_a_function_must_give_a_number_for_each_point(function, words):
 
 P = [0.2, 0.4, 0.6]
 REFUSED = [
-    ("squarish", [1, 2, 3], P, {}, "loss='squarish' is not known. Expected one of"),
-    ([], [1, 0, 1], P, {}, "loss=[] are not different losses"),
-    (["brier", "brier"], [1, 0, 1], P, {}, "are not different losses"),
+    ("squarish", [1, 2, 3], P, {}, "Unknown loss 'squarish'. Expected one of"),
+    ([], [1, 0, 1], P, {}, "loss=[] contains a loss twice"),
+    (["brier", "brier"], [1, 0, 1], P, {}, "contains a loss twice"),
     (["brier"], [1, 0, 1], P, {"beta": 2}, "none of loss=['brier'] uses beta="),
-    ("squared_error", list("abc"), P, {}, "the truth holds 'a', which is not a number."),
-    ("squared_error", [1, 2, 3], list("123"), {}, "the prediction holds '1', which is not"),
-    ("absolute_error", [1, "2", 3], P, {}, "the truth holds '2', which is not a number"),
-    ("absolute_error", ["2,5", "3", "4"], P, {}, "the file with decimal=',', as"),
-    ("absolute_error", ["2.413,39", "3", "4"], P, {}, "with decimal=',' and thousands='.', as"),
-    ("absolute_error", ["2,413.39", "3", "4"], P, {}, "the file with thousands=',', as"),
+    ("squared_error", list("abc"), P, {}, "the truth contains 'a', which is not a number."),
+    ("squared_error", [1, 2, 3], list("123"), {}, "the prediction contains '1', which is not"),
+    ("absolute_error", [1, "2", 3], P, {}, "the truth contains '2', which is not a number"),
+    ("absolute_error", ["2,5", "3", "4"], P, {}, "the file with decimal=',', an"),
+    ("absolute_error", ["2.413,39", "3", "4"], P, {}, "with decimal=',' and thousands='.', an"),
+    ("absolute_error", ["2,413.39", "3", "4"], P, {}, "the file with thousands=',', an"),
     ("absolute_error", ["a,b", "3", "4"], P, {}, "Convert them with pd.to_numeric"),
-    ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction holds 1j, which is not a number"),
+    ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction contains 1j, which is not a number"),
     ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is not a number"),
     ("percentage_error", [1, 0, 0], P, {}, "which is 0 in row 1 (and 1 more)"),
     ("pinball", [1, 2, 3], P, {}, "got quantile=None. Expected a number between 0 and 1, such as"),
@@ -317,19 +320,19 @@ REFUSED = [
     ("brier", [1, 0, 1], [0.5, 1.5, -1], {}, "a predicted probability is 1.5 (row 1). Expected"),
     ("log_loss", [1, 0, 1], [0.5, 0.5, -1], {}, "a predicted probability is -1.0 (row 2)"),
     ("brier", [1, 2, 1], P, {}, "the truth has the labels 1; 2. Expected 0 and 1 (or -1 and 1, or"),
-    ("brier", list("aba"), P, {}, "Say which label it is of: positive='a' or positive='b'."),
+    ("brier", list("aba"), P, {}, "Specify the predicted label: positive='a' or positive='b'."),
     ("brier", [1.5, 2.5, 3.5], P, {}, "for numbers take a loss such as squared_error"),
     ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is not a label of the truth."),
-    ("log_loss", list("abc"), P, {"positive": "a"}, "the truth has 3 labels. Expected two where"),
+    ("log_loss", list("abc"), P, {"positive": "a"}, "the truth has 3 labels. Expected two if"),
     ("zero_one", [0, 1, 1], P, {}, "look like probabilities (row 0: 0.2). Expected labels such as"),
-    ("zero_one", list("aba"), P, {}, "one of truth and prediction holds text, the other numbers"),
+    ("zero_one", list("aba"), P, {}, "one of truth and prediction is text and the other numeric"),
     ("zero_one", [0, 1, 1], list("aba"), {}, "(row 0: 0 and 'a'). Expected the same labels in"),
-    ("zero_one", [None, "a", None], [1, None, 1], {}, "the other numbers"),
+    ("zero_one", [None, "a", None], [1, None, 1], {}, "the other numeric"),
     ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is not a probability."),
     ("zero_one", [0, 1, 1], P, {"threshold": -0.1}, "threshold=-0.1 is not a probability."),
     ("log_loss", [0, 1, 1], P, {"clip": 0}, "clip=0 is not a small probability."),
     ("log_loss", [0, 1, 1], P, {"clip": 0.5}, "clip=0.5 is not a small probability."),
-    ("zero_one", [0, 1, 1], [0, 1, 0], {"positive": 1}, "Expected threshold= with it"),
+    ("zero_one", [0, 1, 1], [0, 1, 0], {"positive": 1}, "Pass threshold= with it"),
 ]  # fmt: skip
 
 
@@ -359,7 +362,7 @@ def test_an_option_that_would_change_nothing_is_refused(loss, option):
     if option in TAKES.get(loss, ("classes",) if callable(loss) else ()):
         return
     prediction = ["y_pred"] if option == "classes" else "y_pred"
-    with pytest.raises(LogError, match=f"does not use {option}=. Expected it with loss='"):
+    with pytest.raises(LogError, match=f"does not use {option}=, which applies only to loss='"):
         cvstats.losses(
             table([0, 1], [0.5, 0.5]), prediction=prediction, loss=loss,
             **{option: OPTIONS[option]},
@@ -369,11 +372,16 @@ def test_an_option_that_would_change_nothing_is_refused(loss, option):
 @pytest.mark.parametrize(
     ("truth", "p", "options", "words"),
     [
-        ("abd", [[0.5, 0.5, 0]] * 3, {}, "the truth is 'd' in row 2, which is none of classes="),
-        ("aba", [[0.5, 0.4, 0]] * 3, {}, "the probabilities of row 0 add to 0.9. Expected 1, with"),
+        ("abd", [[0.5, 0.5, 0]] * 3, {}, "the truth is 'd' in row 2, which is not among classes="),
+        (
+            "aba",
+            [[0.5, 0.4, 0]] * 3,
+            {},
+            "the probabilities of row 0 sum to 0.9. Expected a sum of 1, with",
+        ),
         ("aba", [[0.5, 2.5, 0]] * 3, {}, "a predicted probability is 2.5 (row 0)"),
-        ("aba", [[0.5, 0.5, 0]] * 3, {"positive": "a"}, "classes= and positive= both say what"),
-        ("aba", [[0.5, 0.5, 0]] * 3, {"classes": list("aab")}, "holds a label twice"),
+        ("aba", [[0.5, 0.5, 0]] * 3, {"positive": "a"}, "classes= and positive= were both given"),
+        ("aba", [[0.5, 0.5, 0]] * 3, {"classes": list("aab")}, "contains a label twice"),
     ],
 )
 @pytest.mark.parametrize("loss", ["brier", "log_loss"])

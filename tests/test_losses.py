@@ -211,13 +211,13 @@ def test_predictions_of_both_containers_agree(frame):
     [
         (
             {"truth": "y"},
-            "there is no column 'y'. Expected truth= and prediction= to be among 'y_true'; ",
+            "no column 'y'. Expected truth= and prediction= to be among 'y_true'; ",
         ),
-        ({"prediction": ["ridge", "tree"]}, "there is no column 'tree'"),
-        ({"prediction": "fold"}, "there is no column 'fold'"),
-        ({"prediction": []}, "prediction= names no column. Expected at least one model's"),
-        ({"prediction": {}}, "prediction= names no column"),
-        ({"prediction": 7}, "there is no column 7"),
+        ({"prediction": ["ridge", "tree"]}, "no column 'tree'"),
+        ({"prediction": "fold"}, "no column 'fold'"),
+        ({"prediction": []}, "prediction= is empty. Expected the predictions of at"),
+        ({"prediction": {}}, "prediction= is empty"),
+        ({"prediction": 7}, "no column 7"),
         (
             {"prediction": {"A": MODELS}},
             "model 'A' has 2 columns of predictions. Expected 1, or classes= with the label of",
@@ -240,14 +240,14 @@ def test_columns_that_do_not_fit_are_named(frame, container, options, words):
 
 def test_a_column_that_is_there_twice_is_named(frame):
     twice = pd.concat([frame, frame["ridge"]], axis=1)
-    with pytest.raises(LogError, match="several columns are called 'ridge'"):
+    with pytest.raises(LogError, match="several columns are named 'ridge'"):
         cvstats.losses(twice, prediction="ridge")
     cvstats.losses(twice)  # another column may be
 
 
 @pytest.mark.parametrize("thing", [None, [1, 2], np.ones(3), pd.Series([1.0]), {"y_true": [1]}])
 def test_other_containers_are_refused(thing):
-    words = f"a {type(thing).__name__} holds no named predictions. Expected a DataFrame or a Data"
+    words = f"a {type(thing).__name__} has no named predictions. Expected a DataFrame or a Data"
     with pytest.raises(LogError, match=words):
         cvstats.losses(thing)
 
@@ -282,7 +282,7 @@ def test_columns_that_sound_like_levels_are_not_lost_unseen():
 
 def test_predictions_are_no_losses_and_the_words_say_what_is():
     table = pd.DataFrame({"fold": [0, 1], "y_true": [1.0, 2], "y_pred": 2.0})
-    with pytest.raises(LogError, match=r"become losses by cvstats\.read_log\(frame, truth=…"):
+    with pytest.raises(LogError, match=r"from predictions with cvstats\.read_log\(frame, truth=…"):
         cvstats.as_log(table)
     log = cvstats.read_log(table, truth="y_true", prediction="y_pred", loss="squared_error")
     assert log.tolist() == [1.0, 0.0]
@@ -305,7 +305,7 @@ def test_losses_shows_few_options_and_names_those_of_each_loss():
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("quantil", "an unexpected keyword argument 'quantil'. Perhaps you meant 'quantile'."),
+        ("quantil", "an unexpected keyword argument 'quantil'. Did you mean 'quantile'?"),
         ("zzzzzz", "an unexpected keyword argument 'zzzzzz'."),
     ],
 )

@@ -164,7 +164,7 @@ def test_a_table_of_random_splits_is_told_how_to_say_so():
     table = log.to_xarray()
     with pytest.raises(LogError) as caught:
         table.cvci.corrected_t(train_size=24)
-    code = str(caught.value).split("say so: ")[1].rstrip(".")
+    code = str(caught.value).split("stack the array: ")[1].rstrip(".")
     said = eval(code, {"log": table})
     expected = only_row(log.cvci.corrected_t(train_size=24))["se"]
     assert float(said.cvci.corrected_t(train_size=24)["se"]) == pytest.approx(expected, rel=1e-13)

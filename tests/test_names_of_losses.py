@@ -109,11 +109,11 @@ def test_the_score_of_a_search_has_its_direction():
     ("call", "words"),
     [
         (lambda: cvstats.read_log(LABELS, loss="f1_macro", average="micro"),
-         "loss='f1_macro' means average='macro', and average='micro' was given"),
+         "loss='f1_macro' implies average='macro', but average='micro' was given"),
         (lambda: cvstats.losses(NUMBERS, loss="median_absolute_error"), "no standard error"),
-        (lambda: cvstats.losses(NUMBERS, loss="poisson"), "nearest in meaning is 'squared_error'"),
-        (lambda: cvstats.losses(NUMBERS, loss="mae_macro"), "loss='mae_macro' is not known"),
-        (lambda: cvstats.read_log(LABELS, loss="f1", event="fold"), "event= needs a further col"),
+        (lambda: cvstats.losses(NUMBERS, loss="poisson"), "Did you mean 'squared_error'"),
+        (lambda: cvstats.losses(NUMBERS, loss="mae_macro"), "Unknown loss 'mae_macro'"),
+        (lambda: cvstats.read_log(LABELS, loss="f1", event="fold"), "is for censored times"),
         (lambda: cvstats.read_log(NUMBERS, loss="mae", average="macro"), "does not use average="),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_refusals(call, words):
 
 
 def test_an_option_that_nothing_has():
-    with pytest.raises(TypeError, match=r"read_log\(\) got .*'betta'. Perhaps you meant 'beta'"):
+    with pytest.raises(TypeError, match=r"read_log\(\) got .*'betta'. Did you mean 'beta'"):
         cvstats.read_log(NUMBERS, loss="mae", betta=2)
 
 
@@ -136,7 +136,6 @@ LOG = cvstats.losses(
     ("name", "method"),
     [
         ("ttest", "corrected_t"),
-        ("DeLong", "wald"),
         ("diebold_mariano", "ordered"),
         ("dm", "ordered"),
     ],
@@ -149,6 +148,18 @@ def test_methods_by_the_names_of_their_fields(name, method):
         assert one.cvci.interval(method=name).attrs["method"] == method
 
 
+def test_delong_is_a_test_of_areas():
+    with pytest.raises(LogError, match="the test of two AUCs, and this log holds squared_error"):
+        LOG.cvci.compare(method="DeLong")
+    with pytest.raises(LogError, match="the test of two AUCs"):
+        LOG[["ridge"]].cvci.interval(method="delong")
+    flights = cvstats.datasets.load("flights")
+    models = ["naive_bayes", "gradient_boosting"]
+    log = cvstats.losses(flights, prediction=models, loss="auc", folds="pool")
+    found, expected = (log.cvci.compare(method=name) for name in ("delong", "wald"))
+    pd.testing.assert_frame_equal(found, expected)
+
+
 def test_adjustments_by_other_names():
     plain = LOG.cvci.compare(adjust=None)["p_value"]
     bonferroni = LOG.cvci.compare(adjust="bonferroni")
@@ -156,5 +167,5 @@ def test_adjustments_by_other_names():
     assert bonferroni.attrs["adjust"] == "bonferroni"
     for name in ("fdr", "fdr_bh", "Benjamini-Hochberg"):
         pd.testing.assert_frame_equal(LOG.cvci.compare(adjust=name), LOG.cvci.compare(adjust="bh"))
-    with pytest.raises(LogError, match="adjust='tukey' is not known. Expected one of 'holm', 'bon"):
+    with pytest.raises(LogError, match="Invalid adjust='tukey'. Expected one of 'holm', 'bon"):
         LOG.cvci.compare(adjust="tukey")

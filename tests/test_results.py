@@ -206,7 +206,9 @@ def test_cautions_of_a_lazy_array_are_lazy():
 
 def test_what_has_no_cautions_is_refused():
     for other in (FOLDS, FOLDS["ridge"], 3):
-        with pytest.raises(LogError, match="Expected what a function such as cvstats.wald"):
+        with pytest.raises(
+            LogError, match="Expected what a function such as cvstats.wald returned"
+        ):
             cvstats.cautions(other)
 
 

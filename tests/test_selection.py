@@ -122,8 +122,8 @@ LOGS = {
     "points under several sources": (
         lambda: sources(points=np.tile(range(8), 5)),
         "clustered",
-        "the points 0, 1, 2, ... occur in every source: 8 points under 5 sources, both of them "
-        "samples; points='nested' if they are numbered anew in each source",
+        "the points 0, 1, 2, ... occur in every source: 8 points under 5 sources, and both are "
+        "sampling units; points='nested' if they are numbered anew in each source",
     ),
     "folds that are sources": (
         lambda: sources(lambda row: row // 8),
@@ -134,7 +134,7 @@ LOGS = {
         lambda: sources(lambda row: row % 4),
         "wald",
         "a partition into 4 folds: every point is tested once; sources occur in several folds, so "
-        "the interval covers these sources, not new ones",
+        "points are the sampling unit",
     ),
 }  # fmt: skip
 
@@ -223,10 +223,10 @@ def test_suggestions_depend_on_the_points_and_are_not_followed():
     small, large = folds(100, 5), folds(101, 5)
     words = [cvstats.interval(log).attrs["suggestion"] for log in (small, large)]
     assert words[0].startswith("Schulz-Kümpel, Fischer")
-    assert "nested_cv with 5 folds and 25 repetitions or more" in words[0]
+    assert "nested_cv with 5 folds and at least 25 repetitions" in words[0]
     assert "25 divisions of 10 splits" in words[0]
     assert "for 101 points" in words[1]
-    assert "25 random splits or more that train on 90% of the points" in words[1]
+    assert "at least 25 random splits that train on 90% of the points" in words[1]
     assert "10 divisions of 5 splits" in words[1]
     assert cvstats.methods(small).attrs["suggestion"] == words[0]
     assert cvstats.interval(small).attrs["method"] == "wald"
@@ -251,16 +251,16 @@ def test_no_training_is_suggested_for_models_that_were_only_tested(format):
 def test_scores_name_methods_for_the_same_question():
     log = folds(40, 5).groupby("fold").mean()
     log.attrs["holds"] = "scores"
-    with pytest.raises(LogError, match="no losses of single points. Choose corrected_t or five_by"):
+    with pytest.raises(LogError, match="no losses of single points. Use corrected_t or five_by"):
         cvstats.wald(log)
-    with pytest.raises(LogError, match="no losses of single points. Choose compare, rope or winn"):
+    with pytest.raises(LogError, match="no losses of single points. Use compare, rope or winn"):
         cvstats.best_set(log)
 
 
 def test_a_method_by_name():
     found = cvstats.interval(folds(), method="cv_t")
-    assert (found.attrs["method"], chosen_for(found)) == ("cv_t", "asked for by name")
-    with pytest.raises(LogError, match="method='anova' is not known. Expected one of 'boot"):
+    assert (found.attrs["method"], chosen_for(found)) == ("cv_t", "requested by name")
+    with pytest.raises(LogError, match="Invalid method='anova'. Expected one of 'boot"):
         cvstats.interval(folds(), method="anova")
     with pytest.raises(LogError, match=r"alpha=0 is out of range"):
         cvstats.interval(folds(), alpha=0)
@@ -276,7 +276,7 @@ def test_what_no_log_tells_is_asked_for():
         assert found.attrs["n_train"] == 16.0
         assert cvstats.corrected_t(log, train_size=10).attrs["n_train"] == 10.0
     log.attrs = {"n_train": [16] * 5}  # some splits were taken out since
-    with pytest.raises(LogError, match="how many points each model was trained on"):
+    with pytest.raises(LogError, match="the number of points each model was trained on"):
         cvstats.interval(log)
 
 
@@ -335,16 +335,16 @@ def test_the_reason_tells_what_folds_do_to_sources():
     losses["fold"] = losses["source"].str[-2:].astype(int) // 2
     grouped = cvstats.as_log(losses, loss="naive_bayes")
     result = grouped.cvci.interval()
-    assert chosen_for(result) == "7 folds that hold whole sources, 12 of them"
+    assert chosen_for(result) == "7 folds of whole sources, 12 in all"
     assert result.attrs["method"] == "clustered"
 
 
 def test_tests_of_models_ask_for_models():
     table = cvstats.methods(flights("fold"))
-    assert "holds 1 model" in table.loc["friedman", "why_not"]
+    assert "has only 1 model" in table.loc["friedman", "why_not"]
     log = cvstats.datasets.load("flights")
     losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
     assert (
-        "holds 0.00938961. Expected the zero-one loss"
+        "contains 0.00938961. Expected the zero-one loss"
         in cvstats.methods(losses).loc["mcnemar", "why_not"]
     )

@@ -200,7 +200,7 @@ def test_what_is_no_file_of_moments(tmp_path):
     frame.to_pickle(tmp_path / "frame")
     np.savez(tmp_path / "numbers.npz", a=1)
     for name in ("frame", "numbers.npz"):
-        with pytest.raises(LogError, match="does not hold moments"):
+        with pytest.raises(LogError, match="does not contain moments"):
             Moments.load(tmp_path / name)
     for labels in ([object(), object()], [frozenset("a"), frozenset("b")], [1, "1"]):
         odd = pd.Series([1.0, 2.0], index=pd.Index(labels, name="fold", tupleize_cols=False))
@@ -242,7 +242,7 @@ def test_a_file_that_unpacks_to_more_than_it_is_is_refused(tmp_path):
     path = tmp_path / "bomb.npz"
     np.savez_compressed(path, head=np.zeros(30_000_000, np.uint8))
     tracemalloc.start()
-    with pytest.raises(LogError, match="does not hold moments"):
+    with pytest.raises(LogError, match="does not contain moments"):
         Moments.load(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -296,7 +296,7 @@ def test_random_splits_are_no_partition():
 
 def test_a_missing_batch_is_noticed():
     parts = batches(sourced(), {30, 60, 200}, [0, 1, 2, 3])
-    with pytest.raises(LogError, match="some of the log is missing"):
+    with pytest.raises(LogError, match="part of the log is missing"):
         streamed(parts[:3]).wald()
     streamed(parts).wald()
 
@@ -349,20 +349,20 @@ def refusals():
         Moments.of_log(half[["a"]]) + Moments.of_log(rest["a"]))  # fmt: skip
     yield "names of series", "different models", lambda: (
         Moments.of_log(half["a"]) + Moments.of_log(rest["b"]))  # fmt: skip
-    yield "a single model", "one model", lambda: Moments.of_log(half["a"], pairs=True)
+    yield "a single model", "only one", lambda: Moments.of_log(half["a"], pairs=True)
     yield "a level", "no level 'month'", lambda: Moments.of_log(half, by="month")
     yield "moments of moments", "moments already", lambda: Moments.of_log(one)
-    yield "drop", "has to look at every loss", lambda: cvstats.wald(one, missing="drop")
+    yield "drop", "needs single losses", lambda: cvstats.wald(one, missing="drop")
     yield "two moments", "cannot be paired", lambda: cvstats.compare(one, one)
     whole = Moments.of_log(frame.xs(0, level="repetition"), pairs=True)
     for name in ("best_set", "mcnemar", "cochran_q"):
         call = getattr(cvstats, name)
-        yield name, "losses one by one", lambda call=call: call(whole)
+        yield name, "needs single losses", lambda call=call: call(whole)
     flat = Moments.of_log(frame["a"].droplevel(["fold", "source"]))
-    yield "seeds", "cells by 'point'", lambda: flat.holdout()
+    yield "seeds", "moments by 'point'", lambda: flat.holdout()
     once = Moments.of_log(frame["a"].xs(0).droplevel(["fold", "source"]))
-    yield "wilson", "0 or 1.*other losses", lambda: cvstats.holdout(once, interval="wilson")
-    yield "points", "cells by 'point'", lambda: whole.moments(by="point")
+    yield "wilson", "0/1 loss.*other losses", lambda: cvstats.holdout(once, interval="wilson")
+    yield "points", "moments by 'point'", lambda: whole.moments(by="point")
     coarse = Moments.of_log(frame, by="repetition")
     yield "coarse", "K-fold|two folds|one fold", lambda: coarse.cv_t()
     boots = pd.concat({0: frame["a"].xs(0), 1: frame["a"].xs(1)}, names=["repetition"])
@@ -370,7 +370,7 @@ def refusals():
     yield "bootstrap", "bootstrap log", lambda: Moments.of_log(boots)
     scores = frame["a"].xs(0).droplevel(["source", "point"]).groupby("fold").mean()
     scores.attrs["holds"] = "scores"
-    yield "scores", "one score for each split", lambda: Moments.of_log(scores)
+    yield "scores", "one score per split", lambda: Moments.of_log(scores)
     gone = half.copy()
     gone.iloc[3, 1] = np.nan
     yield "NaN", "'b' has no loss", lambda: Moments.of_log(gone)

@@ -155,11 +155,11 @@ def test_no_path(given):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(LogError, match=r"no file .*nofile.npz.*Moments\.save") as caught:
+    with pytest.raises(LogError, match=r"No such file: .*nofile.npz.*Moments\.save") as caught:
         Moments.load(tmp_path / "nofile.npz")
     assert isinstance(caught.value, FileNotFoundError)
     (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(LogError, match="does not hold moments"):
+    with pytest.raises(LogError, match="does not contain moments"):
         Moments.load(tmp_path / "empty")
 
 
@@ -201,11 +201,12 @@ def test_odd_text_in_a_file_is_refused_in_words(tmp_path, told):
     path = tmp_path / "odd.npz"
     np.savez(path, head=np.frombuffer(told, dtype=np.uint8))
     with pytest.raises(
-        LogError, match="does not hold moments, or is damaged. Expected a file that Moments.save"
+        LogError,
+        match="does not contain moments, or is damaged. Expected a file written by Moments.save",
     ):
         Moments.load(path)
     np.save(tmp_path / "array.npy", np.arange(3))
-    with pytest.raises(LogError, match="does not hold moments"):
+    with pytest.raises(LogError, match="does not contain moments"):
         Moments.load(tmp_path / "array.npy")
 
 

@@ -10,8 +10,8 @@ from rows import only_row
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.core.suggestions import suggest_level
 from cvstats.errors import LogError
+from cvstats.log.columns import suggest_level
 
 WORDS = "unused level"
 MEANS = "one loss per split"
@@ -61,7 +61,7 @@ def test_intervals_doubt_a_level_that_is_not_used(name):
     assert WORDS not in cvstats.wald(log, by=name)["caution"].iloc[0]
     said = log.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
     assert f"level {name!r} has 10 labels and is not used" in said
-    assert f"level {name!r} is not used, and may hold the" in repr(log.cvci)
+    assert f"level {name!r} is not used; it may contain the" in repr(log.cvci)
 
 
 def test_the_level_by_its_name_is_what_was_meant():
@@ -134,7 +134,7 @@ def test_means_of_folds_are_no_points():
 def test_advice_for_means_does_not_lead_into_the_trap():
     index = pd.MultiIndex.from_product([range(3), range(5)], names=["repetition", "fold"])
     log = pd.Series(np.arange(15.0), index)
-    with pytest.raises(LogError, match=r"say so with log.attrs\['holds'\] = 'scores'") as error:
+    with pytest.raises(LogError, match=r"set log.attrs\['holds'\] = 'scores'") as error:
         log.cvci.wald()
     assert "log.xs" not in str(error.value)
     log.attrs["holds"] = "scores"

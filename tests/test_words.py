@@ -67,5 +67,51 @@ def test_what_users_read_uses_the_terms_of_the_field(word: str) -> None:
     assert not found, f"write: {FOLKLORE[word]}\n" + "\n".join(found)
 
 
+EVERYWHERE = [
+    *CODE,
+    *PAGES,
+    *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md")),
+    *(path for path in (ROOT / "cvstats").rglob("*") if path.suffix in (".toml", ".j2")),
+]
+TRANSLATED = {
+    r"\bh(?:e|o)lds? the truth\b": "contains the true value, covers",
+    r"\ballow(?:s|ing)? for\b": "accounts for, is adjusted for",
+    r"\bcounts? (?:its )?points\b(?! \(remembered\))": "treats points as the sampling unit",
+    r"\bchance (?:of|in) the training\b": "training-set variability",
+    r"\bmay be chance\b|\bmore than chance\b": "is (not) statistically significant",
+    r"\bhave no variance\b": "have infinite variance",
+    r"\bin the place of\b": "in place of, instead of",
+    r"\bmet the same\b": "were evaluated on the same",
+    r"\bof (?:one|your)(?:'s|r)? own\b": "custom",
+    r"\band friends\b|\bits kin\b": "and other, and related",
+    r"\bthat anyone kept\b": "saved",
+    r"\bon (?:every|any) road\b": "in every code path",
+    r"\ba int\b|\ba array\b": "an int, an array",
+    r"[a-z]\.\.(?:\s|$)": "one period",
+    r"\btake[sn]? for independent\b": "treats as independent",
+    r"is not known\. Expected": "Unknown loss 'mse'. Expected",
+    r"\bthere is no (?:model|source|group|data set|column) [{'\"]": "Unknown model 'x'",
+    r"[Ll]eave (?:it|them|\w+=) out\.": "Omit it.",
+    r"\blean(?:s|ed)? on\b": "relies on",
+    r"\bclaims? too much\b": "is not valid",
+    r"\bdrawn as (?:these|they) were\b": "drawn like these",
+    r"\btimes that go on\b": "if the series continues",
+    r"\basked for by name\b": "requested by name",
+    r"\bone and the same\b": "constant, the same",
+}
+
+
+@pytest.mark.parametrize("word", TRANSLATED)
+def test_phrases_of_a_translation_do_not_return(word: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in EVERYWHERE
+        if path.exists()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if re.search(word, line)
+    ]
+    assert not found, f"write: {TRANSLATED[word]}\n" + "\n".join(found)
+
+
 def test_there_are_pages_to_read() -> None:
     assert len(PAGES) > 20

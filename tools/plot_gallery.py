@@ -59,17 +59,61 @@ def field():
     return log.where(~land).map(lambda losses: losses.assign_attrs(named)).assign_attrs(named)
 
 
+def leads():
+    """Made up: the differences of the two forecasts grow with the lead time."""
+    two = field()
+    parts = [two.assign(raw=two["smooth"] + k * (two["raw"] - two["smooth"])) for k in (1, 2, 3, 4)]
+    return xr.concat(parts, "lead").assign_coords(lead=[1, 3, 5, 7]).assign_attrs(two.attrs)
+
+
+def twelve():
+    """Made up: twelve models in ten repetitions of five folds."""
+    rng = np.random.default_rng(0)
+    folds = np.concatenate([rng.permutation(60) % 5 for _ in range(10)])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(np.arange(10), 60), folds, np.tile(np.arange(60), 10)],
+        names=["repetition", "fold", "point"],
+    )
+    base = np.tile(rng.exponential(size=60), 10)
+    noise = rng.normal(0, 0.3, (12, 600))
+    return pd.DataFrame({f"model {k + 1}": base + 0.1 * k + noise[k] for k in range(12)}, index)
+
+
+def reliability(ax):
+    log = cvstats.datasets.load("flights")
+    return cvstats.plot.reliability(
+        log, prediction=["naive_bayes", "gradient_boosting"], bins=8, ax=ax
+    )
+
+
 def main():
     diabetes = logged("diabetes", "squared_error", long_name="squared error", units="score²")
     flights = logged("flights", "brier", long_name="Brier score")
     months = logged("flights_by_month", "brier", long_name="Brier score")
     pictures = {
         "forest": (2.3, lambda ax: diabetes.cvci.plot.forest(ax=ax)),
+        "forest_naive": (
+            2.3,
+            lambda ax: diabetes.cvci.plot.forest(methods=["wald", "naive"], ax=ax),
+        ),
+        "forest_methods": (
+            2.6,
+            lambda ax: diabetes.cvci.plot.forest(methods=["wald", "corrected_t", "naive"], ax=ax),
+        ),
+        "forest_log": (
+            2.3,
+            lambda ax: diabetes.assign(diverged=2000 * diabetes["ridge"]).cvci.plot.forest(
+                log=True, ax=ax
+            ),
+        ),
         "folds": (3.2, lambda ax: diabetes.cvci.plot.folds(ax=ax)),
         "stability": (3.2, lambda ax: diabetes.cvci.plot.stability(ax=ax)),
         "stability_one": (3.2, lambda ax: diabetes["ridge"].cvci.plot.stability(ax=ax)),
         "sources": (5.6, lambda ax: months.cvci.plot.sources(ax=ax)),
         "sources_many": (4.2, lambda ax: schools().cvci.plot.sources(ax=ax)),
+        "panels": (5.0, lambda ax: twelve().cvci.plot.stability(ax=ax)),
+        "reliability": (3.4, lambda ax: reliability(ax)),
+        "map_leads": (3.0, lambda ax: leads().cvci.plot.map(ax=ax)),
         "map": (3.0, lambda ax: field()["smooth"].cvci.plot.map(ax=ax)),
         "map_difference": (3.0, lambda ax: field().cvci.plot.map(ax=ax)),
         "scores": (2.2, lambda ax: flights_auc().cvci.plot.forest(ax=ax)),

@@ -1,4 +1,4 @@
-"""From the words typed to an exit status."""
+"""Entry point of the command line: from arguments to an exit status."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from cvstats.errors import LogError, install_command
 from cvstats.io.paths import shortened
 
 BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
-"""Exit statuses; the last two are what a shell reports for SIGINT and SIGPIPE."""
+"""Exit statuses; the last two are those a shell reports for SIGINT and SIGPIPE."""
 
 OTHER_NAMES = {"format": "--read-as", "rng": "--seed", "dayfirst": "--day-first"}
-"""Options that are not called like the argument of Python."""
+"""Options whose name differs from the Python argument."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,13 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What follows the name of the command; that of this process by default.
+        The command-line arguments; those of this process by default.
 
     Returns
     -------
     int
-        0, or 2 after a line on what was wrong. Ctrl-C gives 130 and a reader of the output
-        that leaves early 141, both without a word.
+        0 on success, or 2 after printing one line about an error; silently 130 after Ctrl-C, and
+        141 if the reader of the output closes early.
     """
     try:
         with note_interrupts() as interrupts:
@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except KeyboardInterrupt:
         return INTERRUPTED
-    except OSError as error:  # of writing, not of reading
+    except OSError as error:  # from writing, not from reading
         discard_broken_streams()
         return CLOSED_PIPE if isinstance(error, BrokenPipeError) else BAD_INPUT
 
 
 @contextmanager
 def note_interrupts() -> Iterator[list[int]]:
-    """List the times that Ctrl-C was pressed: the parser of pandas raises another error then."""
+    """Record presses of Ctrl-C: the parser of pandas raises a different error then."""
     interrupts: list[int] = []
 
     def note(number: int, _frame: object) -> None:
@@ -70,13 +70,13 @@ def note_interrupts() -> Iterator[list[int]]:
 
 
 def run(words: list[str], interrupts: Sequence[int] = ()) -> int:
-    """Run the command that was typed, and then show its warnings."""
+    """Run the command, and then show its warnings."""
     try:
         import cyclopts
     except ModuleNotFoundError:
-        return refuse(f"the command line needs cyclopts; type: {install_command('cli')}")
+        return refuse(f"the command line needs cyclopts. Install it: {install_command('cli')}")
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show is ?
+        sys.stdout.reconfigure(errors="replace")  # unprintable characters become ?
     options: Iterable[str] = ()
     try:
         with warnings.catch_warnings(record=True) as notes:
@@ -106,7 +106,7 @@ def run(words: list[str], interrupts: Sequence[int] = ()) -> int:
 
 
 def option_names(command: Callable[..., Any]) -> set[str]:
-    """List the arguments of Python for which a command has an option."""
+    """List the Python arguments for which a command has an option."""
     from cvstats.cli.commands import READING
 
     own = set(inspect.signature(command).parameters) - {"file", "more", "output", "typed"}
@@ -116,10 +116,10 @@ def option_names(command: Callable[..., Any]) -> set[str]:
 
 
 def add_options(message: str, options: Iterable[str]) -> str:
-    """Name the options of the arguments that a message advises to pass.
+    """Append the command-line options for the arguments that a message recommends.
 
     Messages are written for Python: ``read_log(path, fold='split')``. A level outside of a call
-    is part of a label, as in ``fold=2, point='a'``, and not advice.
+    is part of a label, as in ``fold=2, point='a'``, not a recommendation.
     """
     named = dict.fromkeys(re.findall(r"\b([a-z_]+)=", message))
     call = "read_log(" in message
@@ -132,34 +132,34 @@ def add_options(message: str, options: Iterable[str]) -> str:
 
 
 def describe_error(error: Exception, words: Sequence[str]) -> str:
-    """Word an error of the system or of the parser."""
+    """Format an error of the system or of the parser."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{shortened(str(error.filename))}: {error.strerror}"
     if "-" in words and str(error).replace('"', "").endswith(": -."):
-        return "standard input is not read. Expected the path of a file: save it to one first."
+        return "cannot read standard input. Save it to a file first, and pass the path of the file."
     return str(error)
 
 
 def refuse(message: str) -> int:
-    """Print in one line what is wrong, and return the exit status of bad input."""
+    """Print a one-line error, and return the exit status for bad input."""
     show("cvstats: " + join_lines(message), as_message=True)
     return BAD_INPUT
 
 
 def join_lines(text: str) -> str:
-    """Put a text into one line."""
+    """Join a text into one line."""
     return escape_controls(" ".join(text.split()))
 
 
 def flush_streams() -> None:
-    """Write what is buffered, so that it fails here and not when the process ends."""
+    """Flush output streams here, so that errors do not occur at process exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not stream.closed:
             stream.flush()
 
 
 def discard_broken_streams() -> None:
-    """Point streams without a reader to nowhere: Python flushes them once more at its end."""
+    """Redirect streams without a reader to devnull: Python flushes them again at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

@@ -1,4 +1,4 @@
-"""The commands: made from the signatures of functions, with the files that each reads."""
+"""The commands, generated from the signatures of functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from cvstats.io.paths import path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
 from cvstats.large.moments import Moments
-from cvstats.options import Missing, check_alpha
+from cvstats.options import Missing, check_alpha, known_name
 
 HELP = """Confidence intervals and comparisons for cross-validated error.
 
@@ -62,14 +62,14 @@ app = App(
     name="cvstats",
     help=HELP,
     version=version("cvstats"),
-    # An option that takes several values needs none that empties it.
+    # Options with several values need no flag to clear them.
     default_parameter=Parameter(negative_iterable=()),
 )
 app.command(demo)
 
 
 FACTS = ["target", "guarantee", "reference"]
-"""What is printed below the rows of a result."""
+"""Attributes printed below the rows of a result."""
 
 if TYPE_CHECKING:
     MethodName: TypeAlias = str
@@ -80,44 +80,52 @@ else:  # choices for the parser, for completion and for the help
 # --- options --------------------------------------------------------------------------------------
 
 READING: dict[str, tuple[Any, str]] = {
-    "read_as": (str, "Which tool wrote the file (caret, inspect, lm-eval, mlr3, nixtla, openml, "
-                "tidymodels, …), or its kind (csv, parquet, …); most are recognised."),
+    "read_as": (str,
+        "Which tool wrote the file (caret, inspect, lm-eval, mlr3, nixtla, openml, tidymodels, "
+        "…), or its type (csv, parquet, …); usually detected automatically."),
     "loss": (str, "For a file of predictions: squared_error, absolute_error, zero_one, log_loss, "
              "brier, …"),
-    "truth": (str, "The column of the truth."),
-    "prediction": (list[str], "The column of the predictions, or a model of a saved log; once for "
-                   "each model."),
-    "model": (str, "The column that names the model."),
-    "sample": (str, "The column of which data set was resampled; 0 is the original data."),
-    "outer": (str, "For nested cross-validation: the column of the fold that was held out in "
-              "addition to --fold."),
-    "repetition": (str, "The column of the repetition: the random split, seed or run."),
-    "fold": (str, "The column of the fold in which the point was tested."),
-    "source": (str, "The column of the group that the point is from: patient, site, month."),
-    "point": (str, "The column that identifies the point, the same for every model: a row id."),
-    "count": (str, "For the bootstrap: the column of how often the point was trained on; 0 is out "
-              "of bag."),
-    "filter": (str, "For lm-evaluation-harness: which filter; for each task as in gsm8k=strict."),
-    "metric": (str, "Which column of scores or losses; for each task as in "
-               "arc=acc,gsm8k=exact_match."),
+    "truth": (str, "The column with the true values."),
+    "prediction": (list[str],
+        "The column with the predictions, or a model of a saved log; repeat for each model."),
+    "model": (str, "The column with the name of the model."),
+    "sample": (str, "The column that identifies the resampled data set; 0 is the original data."),
+    "outer": (str,
+        "For nested cross-validation: the column with the fold that was held out in addition to "
+        "--fold."),
+    "repetition": (str, "The column with the repetition: random split, seed or run."),
+    "fold": (str, "The column with the fold in which the point was tested."),
+    "source": (str, "The column with the group of the point: patient, site, month."),
+    "point": (str,
+        "The column that identifies the point, the same for every model, such as a row id."),
+    "count": (str,
+        "For the bootstrap: the column with the number of times the point was in the training "
+        "sample; 0 is out of bag."),
+    "filter": (str, "For lm-evaluation-harness: the filter, or one per task, as in gsm8k=strict."),
+    "metric": (str,
+        "The column of scores or losses, or one per task, as in arc=acc,gsm8k=exact_match."),
     "higher_is_better": (bool, "Whether larger scores are better; they are converted to losses."),
     "n_train": (float, "The number of points each model was trained on."),
     "n_test": (float, "With --read-as scores: the number of points behind each score."),
-    "quantile": (float, "For the loss pinball."),
-    "threshold": (float, "For the loss zero_one of a probability."),
-    "positive": (str, "The class that a probability is of."),
-    "clip": (float, "For the loss log_loss: the lower bound of probabilities, such as 1e-6."),
+    "quantile": (float, "For the pinball loss: the quantile level."),
+    "threshold": (float, "For zero_one with probabilities: the decision threshold."),
+    "positive": (str, "The class whose probability is predicted."),
+    "clip": (float, "For log_loss: the lower bound for probabilities, such as 1e-6."),
+    "event": (str, "For uno, auc_at and brier_at: the column that is 1 if the event happened, "
+              "and 0 if the time is censored."),
+    "at": (float, "For uno, auc_at and brier_at: the time by which the event is predicted."),
+    "delta": (float, "For huber: the error above which the loss is linear."),
     "decimal": (str, "The decimal mark of a CSV file."),
     "thousands": (str, "Thousands separator of a CSV file."),
     "encoding": (str, "The encoding of a CSV file that is not UTF-8, such as latin-1."),
-    "na_values": (list[str], "What stands for a missing value in a CSV file, such as n/a; once for "
-                  "each."),
-    "day_first": (bool, "Dates of a CSV file such as 01/02/2024 begin with the day."),
-    "drop_duplicates": (bool, "Leave out rows that repeat an earlier one."),
+    "na_values": (list[str],
+        "A marker of missing values in a CSV file, such as n/a; may be repeated."),
+    "day_first": (bool, "Dates such as 01/02/2024 in a CSV file begin with the day."),
+    "drop_duplicates": (bool, "Drop rows that repeat an earlier row."),
 }  # fmt: skip
 """How to read the files: an option of each command, its type and its help."""
 RENAMED = {"format": "read_as", "dayfirst": "day_first"}
-"""Options that are called otherwise in Python."""
+"""Options with a different name in Python."""
 
 if TYPE_CHECKING:
     InputOptions: TypeAlias = Any
@@ -140,18 +148,18 @@ else:
         )
     )
 
-FORMAT = Annotated[Format, Parameter(help="How to print.")]
+FORMAT = Annotated[Format, Parameter(help="Output format.")]
 FILES = "A log, or predictions with --loss."
 MORE = "Files of further models on the same evaluations: FILE, or NAME=FILE."
 OPTIONS: dict[str, str] = {
-    "points": "Whether points of one name in several sources are the same ones (crossed) or "
-    "numbered anew in each of them (nested).",
+    "points": "Whether equal point labels in several sources mean the same point (crossed) or "
+    "points are numbered anew in each source (nested).",
     "method": "The method of the interval; see cvstats methods FILE.",
     "by": "Print an interval for each label of this level, such as source.",
     "reference": "The model to compare the others with; by default all pairs are compared.",
     "alternative": "less: the first model has the smaller error.",
     "adjust": "How p-values are adjusted for multiple comparisons.",
-    "relative": "Print differences in per cent of the other model's loss.",
+    "relative": "Print differences as a percentage of the other model's loss.",
     "over": "With --relative: a level of data sets, for the geometric mean over them.",
     "margin": "The smallest difference that matters, in units of the loss.",
     "effect": "The true difference to detect, in units of the loss.",
@@ -159,7 +167,7 @@ OPTIONS: dict[str, str] = {
     "n_draws": "The number of draws from the distribution of the largest difference.",
     "alpha": "One minus the confidence level; the significance level of tests.",
     "seed": "The seed of random draws.",
-    "missing": "Whether a missing loss is an error, or leaves the evaluation out.",
+    "missing": "Whether missing losses raise an error, or their evaluations are dropped.",
 }
 """The help of the options that several commands have."""
 
@@ -175,10 +183,16 @@ OF_COMMAND: dict[str, tuple[Any, Any]] = {
 """Options of commands whose type or default is not that of the function."""
 
 
+READ: dict[str, dict[str, Any]] = {
+    "method": {"converter": lambda kind, tokens: known_name("method", tokens[0].value)},
+}
+"""How options are read that have other names as well; the function checks them."""
+
+
 def from_signature(
     function: Callable[..., Any], *options: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of some options of a function, and of the files that it reads.
+    """Create a command from some options of a function and the files that it reads.
 
     The decorated function gets the files, how to read them, the format, and the options.
     """
@@ -191,7 +205,8 @@ def from_signature(
         ]
         for name in options:
             kind, default = OF_COMMAND.get(name) or (known[name].annotation, known[name].default)
-            note: Any = getitem(Annotated, (kind, Parameter(help=OPTIONS[name])))
+            parsed = Parameter(help=OPTIONS[name], **READ.get(name, {}))
+            note: Any = getitem(Annotated, (kind, parsed))
             parameters.append(P(name, P.KEYWORD_ONLY, default=default, annotation=note))
         parameters += [
             P("format", P.KEYWORD_ONLY, default="table", annotation=FORMAT),
@@ -232,28 +247,28 @@ def interval(
     levels = getattr(getattr(log, "index", None), "names", None)
     if by is not None and levels is not None and by not in levels:
         raise LogError(
-            f"by={by!r} is not a level of this log. Expected one of "
-            f"{', '.join(map(str, filter(None, levels))) or 'none'}. Name its column as a level "
-            f"first: --source {by} --by source."
+            f"by={by!r} is not a level of this log. Available levels: "
+            f"{', '.join(map(str, filter(None, levels))) or 'none'}. Declare its column as a "
+            f"level: --source {by} --by source."
         )
     result = recommend.interval(log, by=by, missing=still(missing, log), **options)
     show_result(result, format, ["reason", *FACTS])
 
 
 def read_models(files: list[Path], reading: Any, missing: Missing, scans: bool = False) -> Any:
-    """Read a log, and refuse one of a single model: models are compared."""
+    """Read a log, and reject a log with a single model."""
     log = read_files(files, reading, missing, pairs=True, scans=scans)
     one = isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1)
     if one and "kind" not in log.attrs:  # one difference is compared with 0
         raise LogError(
-            "the log has one model. Expected two or more: name a second file, or repeat "
+            "the log has only one model. Expected at least two: pass a second file, or repeat "
             "--prediction for each model."
         )
     return log
 
 
 def show_result(result: Any, format: Format, facts: list[str]) -> None:
-    """Print a result, some of its facts, and what was left out of it."""
+    """Print a result, some of its attributes, and the number of dropped evaluations."""
     note_dropped(result.attrs.get("n_dropped"))
     show(format_result(in_own_direction(result), format, facts))
 
@@ -289,7 +304,7 @@ def summary(
     files: list[Path], reading: Any, format: Format, *, by: str | None, missing: Missing,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Print which model is best, by how much and how sure, in at most three sentences.
+    """Print which model is best, by how much and with what confidence, in at most three sentences.
 
     Example: cvstats summary losses.parquet
 
@@ -297,6 +312,7 @@ def summary(
     """
     log = read_files(files, reading, missing, by=by, pairs=True, scans=True)
     words = reporting.summary(log, by=by, missing=still(missing, log), **options)
+    note_missing(log, missing)
     if format in ("table", "markdown"):
         show(str(words))
     elif isinstance(words, reporting.Summary):
@@ -346,7 +362,7 @@ def power(
 
 @from_signature(recommend.methods, "missing")
 def methods(files: list[Path], reading: Any, format: Format, *, missing: Missing) -> None:
-    """Print every method: whether it applies to the log, and if not, what is missing.
+    """Print every method, whether it applies to the log, and if not, what is missing.
 
     Example: cvstats methods losses.csv
     """
@@ -361,7 +377,7 @@ def methods(files: list[Path], reading: Any, format: Format, *, missing: Missing
 
 @from_signature(diagnose_log, "missing")
 def diagnose(files: list[Path], reading: Any, format: Format, *, missing: Missing) -> None:
-    """Print problems of the log, by code, and what to do about each.
+    """Print problems of the log by code, with advice for each.
 
     Example: cvstats diagnose losses.csv --format markdown
     """
@@ -402,8 +418,7 @@ def report(
     log = read_files([file, *more], reading, missing)
     if title is None and "title" not in log.attrs:
         title = f"Report on {title_of([file, *more])}"
-    if missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
-        note_dropped(int(pd.DataFrame(log).isna().any(axis=1).sum()))
+    note_missing(log, missing)
     written = reporting.write_report(
         log, output, title=title, alpha=alpha, seed=seed, missing=missing, call=typed
     )
@@ -426,9 +441,9 @@ def convert(
     Parameters
     ----------
     file
-        What to read.
+        The file to read.
     output
-        What to write: .parquet, .csv, .jsonl, .nc or .zarr.
+        The file to write: .parquet, .csv, .jsonl, .nc or .zarr.
     """
     check_output(output, [file])
     log = read_files([file], reading, missing)
@@ -447,12 +462,13 @@ def completion(shell: Literal["bash", "zsh", "fish"], /, *, install: bool = Fals
     Parameters
     ----------
     shell
-        Which shell.
+        The shell.
     install
-        Write the script to where the shell looks for it, and a line in its startup file.
+        Write the script to the directory searched by the shell, and add a line to its startup
+        file.
     """
     if install:
-        print(f"wrote {app.install_completion(shell=shell)}; open a new {shell} to use it")
+        print(f"wrote {app.install_completion(shell=shell)}; start a new {shell} session to use it")
     else:
         print(app.generate_completion(shell=shell))
 
@@ -464,7 +480,7 @@ def read_files(
     files: Sequence[Path], options: Any, missing: Missing = "raise", *, by: str | None = None,
     pairs: bool = False, scans: bool = False,
 ) -> Any:  # fmt: skip
-    """Read the log of one file, or of several: then each holds a model, and may be NAME=FILE.
+    """Read the log of one file, or of several with one model each, optionally as NAME=FILE.
 
     With ``scans`` the moments of a large file, or of one with the groups of ``by`` in a column
     besides the levels, with ``pairs`` of models where these are to be compared.
@@ -490,22 +506,22 @@ def read_files(
     for name, path in named:
         if names.count(name) > 1 and not own:
             raise LogError(
-                f"two files are called {name!r}, and models are named after their files. Expected "
+                f"two files are called {name!r}, but models are named after their files. Pass "
                 f"names: {name}1={path} …"
             )
     source: Any = {name: str(path) for name, path in named}
-    if own:  # models keep the names that the files give them
+    if own:  # models keep their names from the files
         source = [str(path) for _, path in named] if len(files) > 1 else str(files[0])
     if scans and (moments := scan_large(source, given, missing, by=by, pairs=pairs)) is not None:
         return moments
     given |= {name: given.pop(word) for name, word in RENAMED.items() if word in given}
     log = read_log(source, missing=missing, **given)
     read_from = Path(source).name if isinstance(source, str) else type(source).__name__
-    if log.attrs.get("read_from") == read_from:  # a saved log was noted when it was made
+    if log.attrs.get("read_from") == read_from:  # recorded when the saved log was created
         note_unused_levels(log)
         note_errored(log.attrs)
         if copies := log.attrs.get("n_duplicates"):
-            warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows left out", stacklevel=2)
+            warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows dropped", stacklevel=2)
     return log
 
 
@@ -515,14 +531,16 @@ def names_models(path: Path) -> bool:
 
 
 def still(missing: Missing, log: Any) -> Missing:
-    """Ask for nothing where batches have left missing losses out already."""
+    """Use missing='raise' if batches already dropped missing losses."""
     return "raise" if isinstance(log, Moments) else missing
 
 
 def missing_file(path: Path, after_prediction: bool) -> LogError:
-    """Word that a file does not exist."""
+    """Format the error for a missing file."""
     beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    repeat = " --prediction takes one column; repeat it for each model." if after_prediction else ""
+    repeat = (
+        (" --prediction accepts one column; repeat it for each model.") if after_prediction else ""
+    )
     return LogError(
         f"No such file: {shortened(str(path))}. Expected a log, such as log.parquet."
         f"{repeat}{nearest(path.name, beside)}"
@@ -530,31 +548,39 @@ def missing_file(path: Path, after_prediction: bool) -> LogError:
 
 
 def note_unused_levels(log: Any) -> None:
-    """Warn of levels that no option names: without them the log is another one."""
+    """Warn about levels not named by any option, since they may change the design."""
     for name in log.index.names if isinstance(log, (pd.Series, pd.DataFrame)) else ():
         values = log.index.get_level_values(name)
         if name not in LEVELS and values.nunique() < len(values):
             warnings.warn(
-                f"the column {name!r} is not used. If it holds folds, sources or repetitions, "
-                f"name it by --fold, --source or --repetition.",
+                f"the column {name!r} is not used. If it contains folds, sources or repetitions, "
+                "pass it as --fold, --source or --repetition.",
                 stacklevel=2,
             )
 
 
 def note_errored(attrs: Mapping[Any, Any]) -> None:
-    """Warn of samples that were not read because of an error, in this epoch or another one."""
+    """Warn about samples that were not read because of an error in some epoch."""
     errored, gaps = attrs.get("n_errored", 0), attrs.get("n_incomplete", 0)
     notes = [f"{count_of(errored, 'sample')} ended in an error"] if errored else []
-    notes += [f"{count_of(gaps, 'sample')} with a gap left out of every epoch"] if gaps else []
+    notes += [f"{count_of(gaps, 'sample')} with a gap dropped from every epoch"] if gaps else []
     if notes:
         warnings.warn("; ".join(notes), stacklevel=2)
 
 
 def note_dropped(number: int | None) -> None:
-    """Warn of evaluations that a result leaves out."""
+    """Warn about evaluations dropped from a result."""
     if number:
-        left_out = f"{count_of(number, 'evaluation')} left out"
-        warnings.warn(f"{left_out}: the loss of a model is missing", stacklevel=2)
+        left_out = f"{count_of(number, 'evaluation')} dropped"
+        warnings.warn(f"{left_out}: the loss of some model is missing", stacklevel=2)
+
+
+def note_missing(log: Any, missing: Missing) -> None:
+    """Warn of evaluations of a log that are left out."""
+    if isinstance(log, Moments):
+        note_dropped(log.dropped)
+    elif missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
+        note_dropped(int(pd.DataFrame(log).isna().any(axis=1).sum()))
 
 
 def count_of(number: int, noun: str, plural: str = "") -> str:
@@ -563,7 +589,7 @@ def count_of(number: int, noun: str, plural: str = "") -> str:
 
 
 def number_or_text(word: str) -> str | float:
-    """Read a word as the number that it spells: labels of a table are numbers then."""
+    """Convert a word to a number if possible: labels of a table are numbers then."""
     for kind in (int, float) if word.lstrip("+-.")[:1].isdigit() else ():
         try:
             return kind(word)
@@ -573,9 +599,9 @@ def number_or_text(word: str) -> str | float:
 
 
 def split_name(file: Path) -> tuple[str, Path]:
-    """Split NAME=FILE; a file without a name gives its own to the model."""
+    """Split NAME=FILE; without a name the model is named after the file."""
     name, equals, path = str(file).partition("=")
-    if not equals or os.path.exists(file):  # also of a name that no file can have
+    if not equals or os.path.exists(file):  # also for invalid file names
         return file.stem, file
     return name, Path(path)
 
@@ -587,15 +613,15 @@ def title_of(files: Sequence[Path]) -> str:
 
 
 def check_output(output: Path, files: Sequence[Path]) -> None:
-    """Raise if writing would replace a file that is read, by whatever path or link."""
+    """Raise if writing would overwrite an input file, under any path or link."""
     target = output.resolve()
     for file in (split_name(file)[1] for file in files):
         if not file.exists():
-            continue  # reading says so
+            continue  # reading reports it
         real = file.resolve()
         inside = target.suffix == ".zarr" and real.is_relative_to(target)
         if real == target or inside or (output.exists() and output.samefile(file)):
             raise LogError(
-                f"{str(output)!r} is the file that is read, and writing would replace it. "
-                f"Expected another name for the output."
+                f"{str(output)!r} is also an input file and would be overwritten. Use another "
+                "name for the output."
             )

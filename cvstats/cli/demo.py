@@ -1,4 +1,4 @@
-"""``cvstats demo``: valid and conventional intervals of two logs that ship."""
+"""``cvstats demo``: valid and conventional intervals for two bundled logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cvstats.intervals.wald import wald
 from cvstats.loss_functions import losses
 
 LOGS = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
-"""The logs to show, each with its loss and what that is called."""
+"""The logs to show, each with its loss and the name of the loss."""
 
 
 def demo(*, alpha: float = 0.05) -> None:
@@ -60,7 +60,7 @@ def describe_log(name: str, loss: str, loss_words: str, alpha: float) -> str:
 def interval_table(
     cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame, alpha: float
 ) -> str:
-    """Lay mean ± std of the folds, the naive interval and the valid one side by side."""
+    """Show mean ± std of the folds, the naive interval and the valid interval side by side."""
     digits = decimals(valid["se"])
     level = f"{100 * (1 - alpha):g}%"
     rows = [["", "mean ± std of folds", f"naive {level} interval", f"valid {level} interval"]]
@@ -89,17 +89,17 @@ def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame
     ratio = float((valid["se"] / usual["se"]).mean())
     counted = (
         f"the naive interval treats the {points:,} points, each tested {repetitions} times, as "
-        f"{points * repetitions:,} independent ones, and is {ratio:.1f} times narrower than the "
-        f"valid one"
+        f"{points * repetitions:,} independent points, and is {ratio:.1f} times narrower than "
+        "the valid interval"
         if repetitions > 1
-        else "the naive interval has nearly the same limits, as each point is tested once, but no "
-        "guarantee of covering its target, the error of the algorithm"
+        else "the naive interval has nearly the same limits, because each point is tested once, "
+        "but it is not guaranteed to cover its target, the error of the algorithm"
     )
     return (
         f"How to read it: the std measures how much folds of {size} points differ, not the "
-        f"precision of their mean; {counted}; the valid interval (wald) is for the average error, "
-        f"on new points drawn independently as these were, of the {folds * repetitions} fits made "
-        f"of each model."
+        f"precision of their mean; {counted}; the valid interval (wald) is for the average error "
+        f"of the {folds * repetitions} fits of each model, on new points drawn independently "
+        "from the same distribution."
     )
 
 
@@ -125,9 +125,9 @@ def pair_words(pairs: pd.DataFrame, alpha: float) -> str:
     """Explain the table of comparisons."""
     significant = int((pairs["p_adjusted"] < alpha).sum())
     return (
-        f"How to read it: below 0 the first model has the smaller error, on the same points; p is "
-        f"adjusted for {len(pairs)} comparisons (the intervals are not), and is below "
-        f"{alpha:g} for {significant or 'none'} of them."
+        "How to read it: if the difference is below 0, the first model has the smaller error on "
+        f"the same points; p is adjusted for {len(pairs)} comparisons (the intervals are not), "
+        f"and is below {alpha:g} for {significant or 'none'} of them."
     )
 
 

@@ -1,4 +1,4 @@
-"""Results as text: a table to read, JSON and CSV with every digit, Markdown for a page."""
+"""Results as text: a readable table, JSON and CSV with full precision, or Markdown."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any, Literal, TextIO, TypeAlias
 import numpy as np
 import pandas as pd
 
-from cvstats.formatting import result_frame, text_table, to_markdown
+from cvstats.formatting import result_frame, select_columns, text_table, to_markdown
 from cvstats.scores import as_scores
 
 Format: TypeAlias = Literal["table", "json", "csv", "markdown"]
 WIDEST = 96
-"""So many letters of a line are easy to read."""
+"""Maximum line length in characters for readability."""
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that a terminal obeys, except tab and line break."""
+"""Control characters of a terminal, except tab and line break."""
 
 
 def show(text: str, *, as_message: bool = False) -> None:
     """Print text; control characters of names and labels as escapes, which JSON reads back."""
     stream = sys.stderr if as_message else sys.stdout
-    if stream is not None:  # there may be none
+    if stream is not None:  # it may be None
         print(escape_controls(text), file=stream)
 
 
@@ -37,7 +37,7 @@ def escape_controls(text: str) -> str:
 
 
 def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str:
-    """Write a result of any columns; a table is followed by some attributes and its cautions."""
+    """Format a result; a table is followed by some attributes and its cautions."""
     table = result_frame(result)
     if format == "markdown":
         return to_markdown(table)
@@ -47,7 +47,7 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
     if format == "json":
         records = (table if numbered else table.reset_index()).to_dict("records")
         return to_json({**table.attrs, "rows": records})
-    rows, _ = text_table(table, None, "auto")
+    rows, _ = text_table(table, list(select_columns(table, None)), "auto")
     counts = [f"{name} = {n:,.12g}" for name, n in table.attrs.items()
               if str(name).startswith("n_") and isinstance(n, (int, float))]  # fmt: skip
     notes = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
@@ -60,21 +60,21 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
 
 
 def in_own_direction(result: Any) -> Any:
-    """Turn a result into one about the score that its losses were made from, if there is one."""
+    """Convert a result back to the score from which its losses were made, if any."""
     facts = result.attrs
     one = isinstance(facts.get("metric"), str) and facts.get("orientation") not in (None, "error")
     return as_scores(result) if one else result
 
 
 def line_width() -> int:
-    """Return the letters of a line: as many as fit the terminal, and not too many to read."""
+    """Return the line length: the width of the terminal, up to a readable maximum."""
     return max(40, min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns))
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:
     """Join cells to lines: the first column to the left, the others to the right.
 
-    In a terminal, columns that do not fit follow below, each part with the first column.
+    In a terminal, columns that do not fit continue below, repeating the first column.
     """
     rows = [[" ".join(cell.split()) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -96,18 +96,18 @@ def align(rows: Sequence[Sequence[str]]) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Write values as JSON; letters that the terminal lacks as escapes."""
+    """Write values as JSON, with escapes for characters that the terminal lacks."""
     return json.dumps(to_plain(value), indent=2, ensure_ascii=not is_unicode(sys.stdout))
 
 
 def is_unicode(stream: TextIO | None) -> bool:
-    """Whether a stream takes any letter, or some have to be written as escapes."""
+    """Whether a stream can encode any character without escapes."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return encoding.lower().replace("-", "").startswith("utf")
 
 
 def to_plain(value: Any) -> Any:
-    """Convert values of numpy to those of JSON, and what JSON has no number for to null."""
+    """Convert NumPy values to JSON values, and non-finite numbers to null."""
     if isinstance(value, dict):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -23,18 +23,18 @@ from cvstats.log.columns import find_columns
 from cvstats.loss_functions import LOSSES, find_loss
 
 ROWS, BYTES = 4_000_000, 200_000_000
-"""The rows of Parquet files, and the size of a CSV file, from which on they are streamed."""
+"""Number of rows of Parquet files, and size of CSV files, above which they are streamed."""
 TEXT = ("decimal", "thousands", "encoding", "na_values")
 STREAMED = {"read_as", "loss", "truth", "prediction", "model", "metric", *LEVELS, *TEXT} - {"count"}
-"""The options of reading that streaming knows."""
+"""The reading options supported by streaming."""
 
 
 def scan_large(
     source: Any, given: Mapping[str, Any], missing: Any, *, by: str | None, pairs: bool
 ) -> Moments | None:
-    """Compute the moments of a file or folder that is large, or has groups in further columns.
+    """Compute the moments of a large file or folder, or of one with groups in additional columns.
 
-    None where it is small, or is not a table of losses or predictions of points.
+    None if it is small, or is not a table of losses or predictions of points.
     """
     kind = Path(source).suffix.lower() if isinstance(source, str) else ""
     folder = isinstance(source, str) and Path(source).is_dir()

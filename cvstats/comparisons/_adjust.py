@@ -2,14 +2,15 @@
 
 Max-t adjusts tests and intervals by the largest statistic of their joint distribution.
 
-The standard errors of all differences say what the covariance A of the models' means is, as far
-as differences can: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
+The standard errors of all differences determine the covariance A of the models' means, up to what
+differences cannot show: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
 distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008).
 
 The standard errors are estimates from n points. One statistic then follows Student's t with n - 1
 degrees of freedom rather than the normal distribution, which matters little for one and much for
 the largest of many. The largest of a draw is therefore taken to the scale of t: z becomes
-``t = F^-1(Phi(z))`` with F that t distribution, as if each statistic had been taken from t to z.
+``t = F^-1(Phi(z))`` with F that t distribution, as if each statistic had been transformed from t
+to z.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from cvstats.options import Alternative
 
 
 def adjust_p_values(p: FloatArray, adjust: str) -> FloatArray:
-    """Adjust p-values of any shape for how many there are.
+    """Adjust p-values (an array of any shape) for multiplicity.
 
     ``"holm"`` bounds the chance of any false difference, whatever the dependence of the
     tests (Holm 1979), as ``"bonferroni"`` does with larger p-values. ``"bh"`` bounds the
@@ -68,7 +69,7 @@ def adjust_tests(result: Result, adjust: str | None) -> Result:
 def add_adjusted(
     result: Result, p_adjusted: FloatArray, attrs: Mapping[str, str | float | int]
 ) -> Result:
-    """Put adjusted p-values beside the others."""
+    """Add adjusted p-values next to the unadjusted ones."""
     columns = {}
     for name, values in result.columns.items():
         columns[name] = values
@@ -80,49 +81,49 @@ def add_adjusted(
 # --- max-t ----------------------------------------------------------------------------------------
 
 CHUNK = 1 << 16
-"""Numbers drawn at once: they stay in the processor's cache."""
+"""Numbers drawn at once, to fit in the processor's cache."""
 
 FEWEST = 64
-"""Draws made at once, at the least."""
+"""Minimum number of draws made at once."""
 
 SKEW_ROOM = 2.5
 """Cube of the critical value over the root of the points up to which skewness matters little."""
 
 NO_COVARIANCE = 1e-8
-"""Share of the largest eigenvalue below zero from which on no covariance has these variances."""
+"""Relative size of a negative eigenvalue beyond which no covariance has these variances."""
 
 ALIKE = 1e-8
-"""Share of the largest variance below which a variance is taken from the draws themselves."""
+"""Share of the largest variance below which a variance is computed from the draws."""
 
 
 def check_draws(n_draws: object, alpha: float) -> None:
-    """Refuse so few draws that no p-value could reach ``alpha``."""
+    """Reject a number of draws so small that no p-value could reach ``alpha``."""
     if (
         not is_number(n_draws)
         or not isinstance(n_draws, (int, np.integer))
         or alpha * (n_draws + 1) < 1
     ):
         raise LogError(
-            f"n_draws={n_draws!r} is too few. Expected a whole number of draws, at least "
+            f"n_draws={n_draws!r} is too small. Expected a whole number of draws, at least "
             f"{np.ceil(1 / alpha - 1e-9) - 1:,.0f} for alpha={alpha}; 10,000 is usual."
         )
 
 
 def check_one_cell(cells: int) -> None:
-    """Refuse a single pair of models in many carried cells, which share no covariance."""
+    """Reject a single pair of models in many carried cells, which share no covariance."""
     if cells > 1:
         raise LogError(
-            f"adjust='max-t' allows for several pairs of models within each carried cell, and "
-            f"this log has one pair in each of {cells:,} cells. Use adjust='holm' or adjust='bh', "
-            f"which allow for all cells together."
+            "adjust='max-t' adjusts for several pairs of models within each carried cell, but "
+            f"this log has one pair in each of {cells:,} cells. Use adjust='holm' or "
+            "adjust='bh', which adjust for all cells together."
         )
 
 
 def no_common_covariance(asked: str, method: str, expected: str) -> LogError:
-    """Refuse standard errors that do not come from one covariance of all models."""
+    """Reject standard errors that do not come from one covariance of all models."""
     return LogError(
-        f"{asked} needs standard errors that come from one covariance of all models, and those of "
-        f"{method} with these options do not. Expected {expected}a method such as 'wald'."
+        f"{asked} needs standard errors that come from one covariance of all models, but those "
+        f"of {method} with these options do not. Use {expected}a method such as 'wald'."
     )
 
 
@@ -143,24 +144,29 @@ def adjust_max_t(
     """Adjust tests and intervals by the largest statistic, in each carried cell by itself.
 
     ``every_pair`` is the interval of every two models (of both logs, where there are two), and
-    ``pairs`` the numbers of the two models of each difference in ``result``.
+    ``pairs`` the numbers of the two models of each difference in ``result``. Each statistic has
+    Student's t as a margin. With fewer degrees of freedom than twice the models the estimated
+    covariance makes the maximum too small: the adjustment is Šidák's, if that is larger.
     """
     if not has_standard_errors(every_pair):
         raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
-    df = degrees_of_each(every_pair)
-    if isinstance(df, np.ndarray):
-        raise LogError(
-            f"adjust='max-t' needs one number of degrees of freedom for all differences, and here "
-            f"{every_pair.method} has another one for each. Expected adjust='holm'."
-        )
-    points = every_pair.columns["n_points"].flat[0] if "n_points" in every_pair.columns else None
     left, right = pairs
     cells = len(result.columns["se"]) // len(left)
+    own = np.full((len(left), cells), np.inf)
+    points = every_pair.columns["n_points"].flat[0] if "n_points" in every_pair.columns else None
+    of_method = degrees_of_each(every_pair) is not None
+    if of_method:
+        own = result.columns["df"].reshape(own.shape).astype(np.float64)
+    elif points is not None:
+        own[:] = points - 1
     variance = (every_pair.columns["se"] ** 2).reshape(-1, cells)
     seen = ~np.isnan(every_pair.columns["estimate"]).reshape(-1, cells)
     statistic = orient_statistics(result, alternative).reshape(len(left), cells)
+    of_one = result.columns["p_value"].reshape(statistic.shape)
+    with np.errstate(divide="ignore"):
+        log_of_rest = np.log1p(-of_one)
     p = np.full_like(statistic, np.nan)
-    bound = np.full(cells, np.nan)
+    bound = np.full_like(statistic, np.nan)
     doubt = np.zeros(cells, dtype=np.int64)
     for c in np.flatnonzero(seen.any(axis=0)):
         there = np.flatnonzero(pair_matrix(seen[:, c].astype(float), models).any(axis=0))
@@ -168,18 +174,23 @@ def adjust_max_t(
         known = np.flatnonzero(~np.isnan(statistic[:, c]))
         squared = pair_matrix(variance[:, c], models)[np.ix_(there, there)]
         largest = None if np.isnan(squared).any() else max_statistic_draws(
-            squared, *here[:, known], alternative=alternative, df=df, n_draws=n_draws, seed=seed
+            squared, *here[:, known], alternative=alternative, n_draws=n_draws, seed=seed
         )  # fmt: skip
         if largest is None:
             raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
-        if df is None and points is not None:
-            doubt[c] = doubt_few_points(critical_value(largest, alpha), points)
-            largest = student_quantile(largest, points - 1)
-        p[:, c] = max_t_p_values(statistic[:, c], largest)
-        bound[c] = critical_value(largest, alpha)
-    p[result.columns["p_value"].reshape(p.shape) == 1] = 1.0  # the same losses, whatever is drawn
+        critical = critical_value(largest, alpha)
+        p[:, c] = max_t_p_values(normal_quantile(statistic[:, c], own[:, c]), largest)
+        if of_method and own[known, c].min(initial=np.inf) < 2 * (len(there) - 1):
+            tests = len(known)
+            single = -np.expm1(np.log1p(-alpha) / tests) / (1 + (alternative == "two-sided"))
+            critical = max(critical, -float(special.ndtri(single)))
+            p[:, c] = np.maximum(p[:, c], -np.expm1(tests * log_of_rest[:, c]))
+        elif not of_method and points is not None:
+            doubt[c] = doubt_few_points(critical, points)
+        bound[:, c] = student_quantile(np.full(len(left), critical), own[:, c])
+    p[of_one == 1] = 1.0  # equal losses, for any draws
     columns = dict(result.columns)
-    reach = np.broadcast_to(np.where(np.isinf(bound), 0.0, bound), statistic.shape).reshape(-1)
+    reach = np.where(np.isinf(bound), 0.0, bound).reshape(-1)
     columns["lower"], columns["upper"] = widen_limits(columns, reach, alternative)
     attrs: dict[str, str | float | int] = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
     caution = result.caution | np.where(np.isnan(statistic), 0, doubt).reshape(-1)
@@ -187,10 +198,11 @@ def adjust_max_t(
 
 
 def doubt_few_points(critical: float, points: float) -> Caution:
-    """Doubt a maximum of so many statistics that their skewness matters with so few points.
+    """Flag a maximum of many statistics if their skewness matters with few points.
 
     At the critical value c the tail of a statistic is off by a factor of about
-    ``exp(skewness c^3 / (6 sqrt(n)))``. Without any variance c is infinite: nothing is in doubt.
+    ``exp(skewness c^3 / (6 sqrt(n)))``. Without any variance c is infinite and nothing is
+    flagged.
     """
     few = np.isfinite(critical) and critical**3 > SKEW_ROOM * np.sqrt(points)
     return Caution.MANY_MODELS if few else Caution(0)
@@ -207,7 +219,7 @@ def pair_matrix(of_pairs: FloatArray, models: int) -> FloatArray:
 def widen_limits(
     columns: dict[str, FloatArray], reach: FloatArray, alternative: Alternative
 ) -> tuple[FloatArray, FloatArray]:
-    """Reach further for all differences at once; an open side stays open."""
+    """Widen the limits of all differences; an open side stays open."""
     lower, upper = confidence_limits(columns["difference"], columns["se"], 0.0, 0.0)
     far = reach * columns["se"]
     down = np.full_like(lower, -np.inf) if alternative == "less" else lower - far
@@ -224,7 +236,8 @@ def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray 
 
     ``squared`` holds the variances of all differences, models by models. A is the covariance
     of the models less the one in their middle. Returns None if no covariance has these
-    variances, as may be where they were clamped or corrected one by one; with ``clip`` the nearest.
+    variances, which can happen if they were clamped or corrected one by one; with ``clip`` the
+    nearest one.
     """
     m = len(squared)
     middle = int(squared.sum(axis=0).argmin())
@@ -233,7 +246,7 @@ def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray 
     cov = (away[:, None] + away - squared[np.ix_(rest, rest)]) / 2
     root = np.zeros((m, max(m - 1, 1)))
     jitter = 4 * m * np.finfo(float).eps * float(away.max(initial=0.0))
-    for extra in (0.0, jitter):  # twins make the covariance singular
+    for extra in (0.0, jitter):  # identical models make the covariance singular
         try:
             root[rest] = np.linalg.cholesky(cov + extra * np.eye(m - 1))
             return root
@@ -249,7 +262,7 @@ def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray 
 def inverse_deviations(
     root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray
 ) -> FloatArray:
-    """Invert the standard deviations of drawn differences; 0 where two models are one."""
+    """Invert the standard deviations of drawn differences; 0 if two models are identical."""
     variance = squared[left, right].copy()
     close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max(initial=0.0)))
     if len(close):  # rounding in L may outweigh these: each must still be standard normal
@@ -264,8 +277,7 @@ def draw_means(
 ) -> None:
     """Pass draws of N(0, L L') to ``work``, models by draws, with the numbers of the draws.
 
-    Each chunk has its own random stream, so that neither threads nor carried cells change a
-    number.
+    Each chunk has its own random stream, so results do not depend on threads or carried cells.
     """
     chunks = block_bounds(n_draws, max(FEWEST, CHUNK // len(root)))
 
@@ -286,23 +298,24 @@ def studentize(largest: FloatArray, df: float | None, seed: int) -> FloatArray:
     return largest / np.sqrt(rng.chisquare(df, len(largest)) / df)
 
 
-def student_quantile(z: FloatArray, df: float) -> FloatArray:
-    """Take normal quantiles to those of Student's t at the same probability.
+def student_quantile(z: FloatArray, df: float | FloatArray) -> FloatArray:
+    """Map normal quantiles to those of Student's t at the same probability.
 
-    Some versions of scipy return NaN and not infinity at a probability of 0.
+    Some versions of scipy return NaN and not infinity at a probability of 0. Infinite degrees of
+    freedom change nothing.
     """
     tail = special.ndtr(-np.abs(z))
-    found: FloatArray = np.copysign(np.where(tail == 0, np.inf, special.stdtrit(df, tail)), z)
-    return found
+    found = np.copysign(np.where(tail == 0, np.inf, special.stdtrit(df, tail)), z)
+    return np.where(np.isinf(df), z, found)
 
 
-def normal_quantile(t: FloatArray, df: float) -> FloatArray:
-    """Take quantiles of Student's t to normal ones at the same probability.
+def normal_quantile(t: FloatArray, df: float | FloatArray) -> FloatArray:
+    """Map quantiles of Student's t to normal ones at the same probability.
 
-    Both take the lower tail, which keeps its digits; beyond 1e-300 the result is infinite.
+    Both use the lower tail, which keeps its digits; beyond 1e-300 the result is infinite.
     """
-    found: FloatArray = np.copysign(special.ndtri(special.stdtr(df, -np.abs(t))), t)
-    return found
+    found = np.copysign(special.ndtri(special.stdtr(df, -np.abs(t))), t)
+    return np.where(np.isinf(df), t, found)
 
 
 def max_statistic_draws(
@@ -311,7 +324,6 @@ def max_statistic_draws(
     right: IntArray,
     *,
     alternative: str,
-    df: float | None,
     n_draws: int,
     seed: int,
 ) -> FloatArray | None:
@@ -325,15 +337,13 @@ def max_statistic_draws(
         The models of each pair.
     alternative : {"two-sided", "less", "greater"}
         What counts as large: either sign, the negative one, the positive one.
-    df : float or None
-        Degrees of freedom of the standard errors, which the pairs share.
     n_draws, seed : int
         How many draws, and where their random numbers start.
 
     Returns
     -------
     array, shape (draws,), or None
-        ``-inf`` where no pair has a variance; None where no covariance has them.
+        ``-inf`` if no pair has a variance; None if no covariance has these variances.
     """
     root = factor_covariance(squared)
     if root is None:
@@ -359,7 +369,7 @@ def max_statistic_draws(
             kernels.raise_to_gaps(g, *gaps, both_sides, out[start:stop])
 
     draw_means(root, n_draws, seed, work)
-    return studentize(out, df, seed)
+    return out
 
 
 def count_leads(
@@ -423,7 +433,7 @@ def critical_value(largest: FloatArray, alpha: float) -> float:
 
 
 def orient_statistics(result: Result, alternative: str) -> FloatArray:
-    """Sign statistics so that large ones speak against no difference."""
+    """Orient statistics so that large values are evidence against no difference."""
     statistic: FloatArray = result.columns["statistic"]
     if alternative == "two-sided":
         return np.abs(statistic)

@@ -1,4 +1,4 @@
-"""What paired comparisons share: which models, which differences, and their interval."""
+"""Helpers shared by paired comparisons: models, differences and their interval."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
-from cvstats.core.folds import count_folds, repetition_level
+from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.orientation import targets_of
-from cvstats.core.results import Result
+from cvstats.core.refits import widen_one_partition
+from cvstats.core.results import Result, scale_errors
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import (
     MOST,
@@ -30,19 +31,19 @@ from cvstats.errors import (
     unpaired,
 )
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._ends import add_pseudo_errors
+from cvstats.intervals._ends import add_pseudo_errors, compare_numerators
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
 from cvstats.intervals._recommend import recommend_method, recommend_options
 from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
 from cvstats.log.align import CONSTANT, aligned, same_facts, zeros_like
-from cvstats.log.arrow import as_container
 from cvstats.log.checks import find_whole
+from cvstats.log.columns import as_container
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
-from cvstats.log.metrics import is_root
+from cvstats.log.metrics import is_ratio, is_root
 from cvstats.log.read import MISSING, read
 
 Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
@@ -51,7 +52,7 @@ PairRun: TypeAlias = Callable[[Log, Differences], Result]
 
 
 def any_log(design: Design) -> str | None:
-    """Ask for nothing: the interval of the differences makes demands of its own."""
+    """Accept any log: the interval of the differences has its own requirements."""
     return None
 
 
@@ -64,7 +65,7 @@ def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArr
     m = len(models)
     if m < 2:
         raise LogError(
-            "the log holds one model. Expected two or more: pass the other log, as in "
+            "the log has only one model. Expected at least two: pass the other log, as in "
             "a.cvci.compare(b), or a frame with a column for each model (an array with a "
             "dimension 'model')."
         )
@@ -74,7 +75,7 @@ def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArr
     at = looked_up(reference, {model: i for i, model in enumerate(models)})
     if at is None:
         raise LogError(
-            f"there is no model {reference!r}. Expected reference to be one of "
+            f"Unknown model {reference!r}. Expected reference to be one of "
             f"{listed(map(repr, models))}.{nearest(reference, models)}"
         )
     left = np.delete(np.arange(m), at)
@@ -82,25 +83,25 @@ def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArr
 
 
 def refuse_targets(log: Log, what: str) -> None:
-    """Refuse a metric of which neither more nor less is better, where models are ranked."""
+    """Reject a metric with a target value, for which models cannot be ranked."""
     for metric, target in targets_of(log.noted).items():
         raise LogError(
-            f"{what} asks which model is better, and neither a larger nor a smaller {metric} is: "
-            f"its target is {target:g}. Expected a loss or a score. Take interval for each model, "
-            f"compare for their differences, or rank by a proper score: loss='brier'."
+            f"{what} ranks models, but {metric} has the target value {target:g}: neither a "
+            "larger nor a smaller value is better. Expected a loss or a score. Use interval for "
+            "each model, compare for their differences, or rank by a proper score: loss='brier'."
         )
 
 
 def check_one_partner(other: Losses | None, reference: Hashable) -> None:
-    """Refuse two ways at once to say what to compare with."""
+    """Reject other= together with reference=."""
     if other is not None and reference is not None:
-        raise LogError("other and reference both name what to compare with. Expected one of them.")
+        raise LogError("other and reference were both given. Expected only one of them.")
 
 
 def find_partner(losses: Losses, other: Any, reference: Hashable) -> Any:
-    """Put the log of zeros in the place of 0: differences are compared with no difference.
+    """Replace 0 by a log of zeros: differences are compared with no difference.
 
-    Where a log holds one difference, or several between groups, nothing else can be meant.
+    This is the default for a log of one difference, or of differences between groups.
     """
     noted: Any = getattr(losses, "attrs", {})
     kind = noted.get("kind")
@@ -112,8 +113,8 @@ def find_partner(losses: Losses, other: Any, reference: Hashable) -> Any:
         return other
     if other != 0 or kind is None:
         raise LogError(
-            f"other={other!r} is a number. Expected a log; or 0, for a log of differences, as "
-            f"made by difference or contrast."
+            f"other={other!r} is a number. Expected a log, or 0 if the log holds differences, as "
+            "returned by difference or contrast."
         )
     return zeros_like(losses)
 
@@ -133,22 +134,22 @@ def compare_pairs(
     reads_losses: ReadsLosses | None = None,
     prepare: Callable[[Log], Log] | None = None,
 ) -> Any:
-    """Run a comparison on pairs of models, now or once lazy losses are computed.
+    """Run a comparison on pairs of models, now or when lazy losses are computed.
 
-    ``by`` is the level for each of whose labels to do so, and ``levels`` are those that the
-    interval of the differences was asked for by name. ``all_pairs`` says that all pairs are needed
-    besides those that are asked for, and ``example`` is a quicker comparison whose result has the
-    same form. ``finish`` adds to the result in memory what all pairs and carried cells decide
-    together. ``reads_losses`` says of a log whether all losses of a carried cell are needed at
-    once, also where they are lazy. ``prepare`` notes in the log what the caller says of it.
+    ``by`` is the level for each of whose labels to compare, and ``levels`` are the levels named
+    in the options of the interval. ``all_pairs`` means that all pairs are needed in addition to
+    the requested ones, and ``example`` is a faster comparison whose result has the same form.
+    ``finish`` adds to the result in memory what depends on all pairs and carried cells.
+    ``reads_losses`` decides whether all losses of a carried cell are needed at once, even if
+    lazy. ``prepare`` records in the log what the caller specified about it.
     """
     check_one_partner(other, reference)
     other = find_partner(losses, other, reference)
     if has_lazy_losses(losses, other):
         if by is not None:
             raise LogError(
-                f"this log is lazy, and by={by!r} compares the parts of a log in memory. Load it "
-                f"first: log.compute()."
+                f"this log is lazy, but by={by!r} requires a log in memory. Load it first: "
+                "log.compute()."
             )
         choose = partial(choose_pairs, reference=reference)
         return compare_lazily(
@@ -180,10 +181,10 @@ def compare_parts(
         result = run(part, pairs)
         found.append(result)
         first, own = (part.attrs["interval_method"] for part in (found[0], result))
-        if first != own:
+        if first != own and by != "metric":
             raise LogError(
-                f"compare chooses {own} here and {first} for the first part. Expected parts of "
-                f"one kind, or one method for all of them by method=."
+                f"compare would use {own} here but {first} for the first part. Pass one method "
+                "for all parts by method=."
             )
         return result
 
@@ -204,7 +205,7 @@ def read_pairs(
     levels: Sequence[str] = (),
     by: str | None = None,
 ) -> tuple[Log, Pairs, Differences]:
-    """Pair the models of one log, or each of them with its partner in another log."""
+    """Pair the models of one log, or each model with the same model in another log."""
     if other is not None:
         check_one_partner(other, reference)
         return read_two_logs(losses, other, missing, levels, by)
@@ -216,7 +217,7 @@ def read_pairs(
 def read_two_logs(
     one: Losses, two: Losses, missing: str, levels: Sequence[str], by: str | None
 ) -> tuple[Log, Pairs, Differences]:
-    """Pair each model of one log with its partner in another."""
+    """Pair each model of one log with the same model in another."""
     checked_choice("missing", missing, MISSING)
     one, two = as_container(one), as_container(two)
     facts = same_facts(one, two)
@@ -243,7 +244,7 @@ def read_two_logs(
 
 
 def check_same_evaluations(one: Log, two: Log) -> None:
-    """Refuse two arrays whose masks of evaluations differ, by the first place where they do."""
+    """Reject two arrays whose masks of evaluations differ, naming the first difference."""
     if one.design.present is None and two.design.present is None:
         return
     masks = [
@@ -256,7 +257,7 @@ def check_same_evaluations(one: Log, two: Log) -> None:
         raise unpaired(
             f"only the {'first' if masks[0][differing[0]] else 'second'} log has a loss at "
             f"{listed(shown, len(differing))}. Expected the same evaluations in both. Pass "
-            f"missing='drop' to compare on those that both have."
+            "missing='drop' to compare on the evaluations in both logs."
         )
 
 
@@ -272,13 +273,13 @@ def pair_models(log: Log, left: IntArray, right: IntArray) -> Differences:
 
 
 def average_repetitions(log: Log) -> Log:
-    """Average each point over its repetitions, less the first model's losses.
+    """Average each point over its repetitions, minus the first model's losses.
 
-    Differences of models stay what they are, and a large common level costs no digits.
+    Differences between models are unchanged, and a large common offset loses no digits.
     """
     names = [name for name in ("source", "point") if name in log.design.levels]
     if "fold" in log.design.levels and not log.design.has("fold"):
-        names.insert(0, "fold")  # one test set, whatever sources it has
+        names.insert(0, "fold")  # one test set, regardless of sources
     columns = log.columns_by_cell()
     first = np.empty(log.panels.width, dtype=np.int64)
     first[columns] = columns[0]
@@ -299,16 +300,16 @@ def average_repetitions(log: Log) -> Log:
 def check_method_options(
     method: str | None, options: Options, *, each: bool = False
 ) -> dict[str, Any]:
-    """Refuse options that the method does not have, or that mean nothing for differences.
+    """Reject options that the method does not have, or that do not apply to differences.
 
-    ``each`` says that the method is for the intervals of both models and not for the difference.
+    ``each`` means that the method is for the intervals of both models, not for the difference.
     """
     others = () if each else (UNION, "tango")
     checked_choice("method", method, (*interval_names(for_differences=True), *others, None))
     if not (options is None or isinstance(options, Mapping)):
         raise LogError(
-            f"options={options!r} is not known. Expected the options of the method by name, as in "
-            f"method='wald', options={{'variance': 'within-fold'}}."
+            f"options={options!r} is not a mapping. Expected the options of the method by name, "
+            f"as in method='wald', options={{'variance': 'within-fold'}}."
         )
     given = dict(options or {})
     if method == UNION:
@@ -317,33 +318,31 @@ def check_method_options(
     if not given:
         return given
     if method is None:
-        raise LogError("options belong to a method. Expected method= beside them.")
+        raise LogError("options= requires method=. Pass both.")
     if method == "tango":
-        raise LogError(
-            f"options={options!r} were given and tango has no options. Leave options= out."
-        )
+        raise LogError(f"options={options!r} were given, but tango has no options. Omit options=.")
     record = find_method(method)
     known = [name for name in record.defaults if name not in ("alpha", "alternative")]
     for name in given:
         if name not in known:
             raise LogError(
-                f"options holds {name!r}, and {method} has no such option for differences. "
-                f"Expected some of: {', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
+                f"{method} has no option {name!r} for differences. Valid options: "
+                f"{', '.join(map(repr, known)) or 'none'}.{nearest(name, known)}"
             )
     record.check_options({**record.defaults, **given})
     own = given.get("interval")
     if own in ("hall", "prediction") or (own in BOUNDED and not each):
         more = ", bounds=..." if own in BOUNDED else ""
         raise LogError(
-            f"options={{'interval': {own!r}}} has limits to which no test belongs. Expected "
-            f"{record.defaults['interval']!r}, or the interval of the difference by itself: "
+            f"options={{'interval': {own!r}}} has limits without a corresponding test. Use "
+            f"{record.defaults['interval']!r}, or the interval of the difference alone: "
             f"cvstats.difference(losses, reference=...).cvci.{method}(interval={own!r}{more})."
         )
     if not each and given.get("interval") in PROPORTIONS:
         raise LogError(
-            f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, and "
-            f"a difference is not one. Expected 'wald' or, of holdout, 't'. For losses of 0 and 1 "
-            f"use method='tango'."
+            f"options={{'interval': {given['interval']!r}}} is an interval for a proportion, but "
+            "a difference is not one. Use 'wald' or, for holdout, 't'. For 0/1 losses use "
+            "method='tango'."
         )
     return given
 
@@ -359,7 +358,7 @@ def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[s
 
 
 def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) -> bool:
-    """Whether the method by which to compare needs all lazy losses of a carried cell at once."""
+    """Whether the method of comparison needs all lazy losses of a carried cell at once."""
     if method is None:
         options = recommend_options(log)
         later = log.lazy is not None and log.lazy.nan_tells  # then two ways may, and refits
@@ -368,22 +367,22 @@ def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) 
 
 
 def default_method(log: Log) -> str:
-    """Name the interval for differences: what `interval` chooses, if it has differences."""
+    """Choose the interval for differences: that of `interval`, if it applies to differences."""
     if log.design.by is not None:
         groups = Groups(replace(log, design=replace(log.design, by=None)), log.design.by)
         names = {default_method(groups.part(at)) for at in groups.kinds()}
         if len(names) > 1:
-            raise DifferentGroups("the groups are compared by different methods.")
+            raise DifferentGroups("groups are compared by different methods.")
         return names.pop()
     try:
         method = recommend_method(log)[0]
-    except LogError:  # nothing fits: the error of holdout or wald says what is missing
+    except LogError:  # no method fits: the error of holdout or wald shows what is missing
         return "holdout" if count_folds(log.planned) == 1 else "wald"
     return method if find_method(method).for_differences else "bootstrap_oob"
 
 
 def default_difference(log: Log) -> str:
-    """Name the interval for differences of models: of refitted ones, by what repetitions show."""
+    """Choose the interval for differences of models: refit_corrected if repetitions allow it."""
     method = default_method(log)
     return "refit_corrected" if method == "wald" and shows_refits(log) else method
 
@@ -398,22 +397,24 @@ def difference_interval(
 ) -> Result:
     """Compute the interval of differences on which a comparison is based.
 
-    Of ``"tango"``, whose limits are put in later, it is the one for the points of this design.
-    ``default`` names the one that is used where ``method`` is None.
+    For ``"tango"``, whose limits are inserted later, it is the interval over points of this
+    design. ``default`` names the one that is used where ``method`` is None.
 
     Raises
     ------
     DifferentGroups
         If the log has groups, and these have to be computed one after the other: for averages
-        over repetitions, for losses of 0 and 1, and where differences may be rounding.
+        over repetitions, for 0/1 losses, and where differences may be rounding.
     """
     grouped = log.design.by is not None
     if grouped and (method in (UNION, "tango") or not log.in_memory or log.zero_one().any()):
-        raise DifferentGroups("counts and limits of each model are of one group at a time.")
+        raise DifferentGroups(
+            "counts and limits of each model are computed for one group at a time."
+        )
     chosen = default(log) if method is None else method
     if method is None:
         if grouped and log.crossed:
-            raise DifferentGroups("two levels are taken for one group at a time.")
+            raise DifferentGroups("two levels are used for one group at a time.")
         options = recommend_options(log)
     if method == "tango":
         chosen = "holdout" if count_folds(log.design) == 1 else "wald"
@@ -438,27 +439,47 @@ def difference_interval(
             base = compare_squares(
                 base, find_method(chosen).run(log, alpha=alpha, **options), differences
             )
+    if chosen != UNION and log.noted and is_ratio(log.noted) and has_standard_errors(base):
+        plain = "holdout" if count_folds(log.design) == 1 else "wald"
+        known = chosen == plain
+        of_points = base if known else find_method(plain).run(log, differences, alpha=alpha)
+        base = compare_numerators(base, of_points, log, differences)
     base = zero_rounding_noise(base, log, differences)
-    if method is None and default is default_difference and log.design.metric:
-        base = add_pseudo_errors(base, log, differences)
+    if method is None and default is default_difference:
+        if log.design.metric:
+            base = add_pseudo_errors(base, log, differences)
+        elif chosen == "wald":
+            base = widen_alike(base, log, differences)
     target = f"difference of two models in the {base.attrs['target']}"
     name = chosen if method is None else method
     attrs = {**base.attrs, "target": target, "interval_method": name}
     sampled = log.cells is not None and log.cells.sample is not None and find_whole(log) is None
     if method is None and chosen == "wald" and sampled and repeats_refits(log):
         attrs["instead_of"] = (
-            "refit_corrected, which needs the losses of each point; these moments hold a sample"
+            "refit_corrected, which needs the losses of each point; these moments keep only a "
+            "sample"
         )
     return replace(base, attrs=attrs)
 
 
+def widen_alike(base: Result, log: Log, differences: Differences) -> Result:
+    """Widen intervals of one partition for models that are much alike, as refit_corrected does."""
+    alike = (base.caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0
+    if log.design.number("repetition") > 1 or not alike.any():
+        return base
+    wider = widen_one_partition(log.moments(fold_levels(log.design), differences)).reshape(-1)
+    factor = np.ones_like(wider)  # pairs that are alike have a variance
+    np.divide(wider, base.columns["se"], out=factor, where=alike)
+    return scale_errors(base, factor)
+
+
 def compare_squares(base: Result, each: Result, differences: Differences) -> Result:
-    """Test differences of roots of means, as of RMSE, as those of the means, which are linear.
+    """Test differences of roots of means, such as RMSE, through the means, which are linear.
 
     A root r has the pseudo-losses z, and its square r^2 + 2 r (z - r). Divided by the sum of both
     roots the difference of the squares is that of the roots, and its pseudo-losses are those of the
-    models times 2 a / (a + b) and 2 b / (a + b). One point, however far away, gives it a statistic
-    of 1, where that of the roots tends to 2.
+    models times 2 a / (a + b) and 2 b / (a + b). A single extreme point gives a statistic of at
+    most 1, whereas that of the roots tends to 2.
     """
     per_group = -1, differences.losses.width
     root, variance = each.columns["estimate"], each.columns["se"] ** 2
@@ -477,25 +498,20 @@ def compare_squares(base: Result, each: Result, differences: Differences) -> Res
         squared = moved + share[0] * share[1] * se**2
         own = np.where(a + b > 0, np.sqrt(np.maximum(squared, 0)), se)
         factor = np.where(se > 0, own / se, 1.0)
-    columns = {**base.columns, "se": se * factor}
-    for side in ("lower", "upper"):
-        columns[side] = columns["estimate"] + (columns[side] - columns["estimate"]) * factor
-    return replace(base, columns=columns)
+    return scale_errors(base, factor)
 
 
 def has_standard_errors(base: Result) -> bool:
-    """Whether the limits are so many standard errors to both sides of the estimate."""
+    """Whether the limits are symmetric: the estimate plus or minus a multiple of se."""
     own_limits = np.isnan(base.columns["se"]) & ~np.isnan(base.columns["lower"])
     return "p_value" not in base.columns and not own_limits.any()
 
 
-def degrees_of_freedom(base: Result) -> float | None:
-    """Read the degrees of freedom of Student's t; None where the normal distribution is used."""
-    return float(base.columns["df"].flat[0]) if "df" in base.columns else None
-
-
 def degrees_of_each(base: Result) -> float | FloatArray | None:
-    """Read them where each difference may have a number of its own, which is then an array."""
+    """Read the degrees of freedom of Student's t; None if the normal distribution is used.
+
+    Where differences have numbers of their own these are an array.
+    """
     if "df" not in base.columns:
         return None
     df = np.asarray(base.columns["df"], dtype=np.float64)
@@ -505,7 +521,7 @@ def degrees_of_each(base: Result) -> float | FloatArray | None:
 
 
 def distribution(statistic: FloatArray, df: float | FloatArray | None) -> FloatArray:
-    """Distribution function of Student's t, or of the normal where ``df`` is None."""
+    """Distribution function of Student's t, or of the normal if ``df`` is None."""
     share = special.ndtr(statistic) if df is None else special.stdtr(df, statistic)
     return np.asarray(share, dtype=np.float64)
 
@@ -513,7 +529,7 @@ def distribution(statistic: FloatArray, df: float | FloatArray | None) -> FloatA
 def confidence_limits(
     estimate: FloatArray, se: FloatArray, down: float | FloatArray, up: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Reach so many standard errors down and up; infinite on an open side, NaN without any."""
+    """Compute limits from standard errors; infinite on an open side, NaN without any."""
     with np.errstate(invalid="ignore"):  # an open side of a point
         lower = np.where(np.isinf(down), -np.inf, estimate - down * se)
         upper = np.where(np.isinf(up), np.inf, estimate + up * se)
@@ -562,8 +578,8 @@ def compute_union(
     attrs = {
         **each.attrs,
         "alpha": alpha,
-        "guarantee": "conservative: both intervals of one model cover together at least as often "
-        f"as their levels add up to, and of each holds: {each.attrs['guarantee']}",
+        "guarantee": "conservative (Bonferroni): both single-model intervals cover jointly at "
+        f"the nominal level; for each: {each.attrs['guarantee']}",
         "reference": f"{RELATIVE_STABILITY}; {each.attrs['reference']}",
         "interval_of_each": method,
     }
@@ -581,14 +597,14 @@ def union_p_values(statistic: FloatArray, df: FloatArray | None) -> FloatArray:
 
 
 def weights_of(method: str) -> WeighGroups:
-    """Find how an interval whose sample are groups weighs them."""
+    """Find how an interval over groups weights them."""
     weigh = find_method(method).weigh_groups
-    assert weigh is not None  # the methods that are asked for have one
+    assert weigh is not None  # all such methods define it
     return weigh
 
 
 def group_residuals(cells: Cells, weigh: WeighGroups) -> tuple[FloatArray, FloatArray]:
-    """Scale what is left of the mean of each group: squares add to the variance of the mean.
+    """Scale the residual mean of each group: squares sum to the variance of the mean.
 
     ``cells`` are the groups. Also return the means over groups, weighted as the interval does.
     """
@@ -600,29 +616,29 @@ def group_residuals(cells: Cells, weigh: WeighGroups) -> tuple[FloatArray, Float
 # --- differences that are rounding ----------------------------------------------------------------
 
 ROUNDING = 4 * np.finfo(float).eps
-"""Share of the losses below which the spread of a difference is rounding."""
+"""Share of the losses below which the spread of a difference is rounding error."""
 
 ALWAYS_ROUNDING = 1e-13
-"""A spread that is a smaller share of the mean difference is rounding whatever the losses."""
+"""Share of the mean difference below which a spread is rounding error for any losses."""
 
 SUSPECT = 1e-9
-"""Share of the first losses below which it is worth a pass over the log to find their level."""
+"""Share of the first losses below which the magnitude of all losses is measured."""
 
 HEAD = 1 << 16
-"""How many losses are looked at first."""
+"""Number of losses inspected first."""
 
 
 def zero_rounding_noise(base: Result, log: Log, differences: Differences | None = None) -> Result:
-    """Put the standard errors of differences at zero where they are rounding of the losses.
+    """Set standard errors of differences to zero if they are rounding errors of the losses.
 
     ``differences`` are those of the columns of the log; without them the log holds differences,
-    and only a mean that is much larger than the spread shows the rounding. A mean that is
-    rounding as well is zero then. Limits that are not made of standard errors stay.
+    and only a mean that is much larger than the spread shows the rounding. A mean that is also a
+    rounding error is then set to zero. Limits that do not use standard errors are unchanged.
     """
     estimate, se = base.columns["estimate"], base.columns["se"]
     if log.design.by is not None:
         if ((se > 0) & (se <= SUSPECT * np.fmax(largest_first_loss(log), np.abs(estimate)))).any():
-            raise DifferentGroups("rounding is looked for in one group at a time.")
+            raise DifferentGroups("rounding is checked in one group at a time.")
         return base
     spread = se * np.sqrt(int(log.design.splits().rows.max()))
     tiny = (spread > 0) & (spread <= ALWAYS_ROUNDING * np.abs(estimate))
@@ -637,7 +653,7 @@ def zero_rounding_noise(base: Result, log: Log, differences: Differences | None 
 
 
 def collapse_intervals(base: Result, tiny: MaskArray, equal: MaskArray) -> Result:
-    """Make points of some intervals, and zeros of some estimates among them."""
+    """Collapse some intervals to points, and set some of their estimates to zero."""
     columns = dict(base.columns)
     if has_standard_errors(base):
         columns["estimate"] = np.where(equal, 0.0, base.columns["estimate"])
@@ -651,7 +667,7 @@ def collapse_intervals(base: Result, tiny: MaskArray, equal: MaskArray) -> Resul
 
 
 def largest_first_loss(log: Log) -> float:
-    """Find the largest of the first losses; infinite where there are moments only."""
+    """Find the largest of the first losses; infinite if only moments are available."""
     if not log.in_memory:
         return np.inf
     rows = max(1, HEAD // log.panels.width)
@@ -668,12 +684,12 @@ def pair_magnitude(log: Log, differences: Differences) -> FloatArray:
 
 
 def rounding_of_means(mean: FloatArray, se: FloatArray, n: FloatArray | float) -> FloatArray:
-    """Bound how far means of n losses are from exact ones: the order of the losses decides."""
+    """Bound the rounding error of means of n losses, which depends on the order of the losses."""
     tiny: FloatArray = ROUNDING * np.sqrt(n) * (np.abs(mean) + np.sqrt(n) * se)
     return tiny
 
 
 def loss_magnitude(mean: FloatArray, squares: FloatArray, rows: float) -> FloatArray:
-    """Measure how large losses are: their mean, and once their standard deviation."""
+    """Measure the magnitude of losses: their absolute mean plus their standard deviation."""
     size: FloatArray = np.abs(mean) + np.sqrt(squares / rows)
     return size

@@ -1,13 +1,13 @@
-"""Limits of a difference that hold however often one looks: an asymptotic confidence sequence.
+"""Limits of a difference that are valid at every look: an asymptotic confidence sequence.
 
 Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), arXiv:2103.06476. With n independent units
 (points, or groups of them) and a rate ``r`` that was chosen before the first look, the limits are
 
     mean(d) -+ se sqrt( 2 (n r + 1) / (n r)  log( sqrt(n r + 1) / alpha ) ),                (14)
 
-with the standard error ``se`` at that look in place of ``sd / sqrt(n)``. Beside those of one look
-they are tightest at n = t if ``r = (-W(-alpha^2 / e) - 1) / t``, with the lower branch W of
-Lambert's function.
+with the standard error ``se`` at that look in place of ``sd / sqrt(n)``. Compared with limits for
+one look, they are tightest at n = t if ``r = (-W(-alpha^2 / e) - 1) / t``, with the lower branch
+W of Lambert's function.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ REFERENCE = (
 )
 
 UNITS = {"holdout": "n_points", "clustered": "n_clusters"}
-"""The methods whose standard error may be looked at again and again, and what they count."""
+"""The methods that support repeated looks, and their sampling units."""
 
 TIGHTEST_AT = 500
-"""The number of units at which limits are tightest where none is named."""
+"""Default number of units at which limits are tightest."""
 
 FEWEST = 30
-"""Units below which there are no limits."""
+"""Minimum number of units for finite limits."""
 
 EARLY = 100
-"""Units below which limits miss more often than they say where differences are skewed."""
+"""Units below which coverage is below nominal if differences are skewed."""
 
 
 def check_anytime(
@@ -57,31 +57,31 @@ def check_anytime(
     alternative: str,
     adjust: str | None,
 ) -> int:
-    """Refuse options that limits for every look do not have; return where they are tightest."""
+    """Reject options that anytime limits do not have; return where they are tightest."""
     if method not in (*UNITS, None):
         raise LogError(
-            f"anytime=True counts points or groups of one test set, and method={method!r} does "
-            f"not. Expected method='holdout', or method='clustered'."
+            "anytime=True requires points or groups of one test set, and does not support "
+            f"method={method!r}. Use method='holdout' or method='clustered'."
         )
     if isinstance(options.get("by"), (tuple, list)):
         raise LogError(
-            f"anytime=True counts points or groups of one kind, and by={options['by']!r} names two "
-            f"levels. Expected one."
+            f"anytime=True supports one sampling level, but by={options['by']!r} names two. Pass "
+            "one level."
         )
     if "interval" in options:
         raise LogError(
-            f"options={dict(options)!r} names limits for one look, and anytime=True has its own. "
-            f"Leave it out."
+            f"options={dict(options)!r} selects limits for a single look, but anytime=True has "
+            "its own. Omit it."
         )
     if alternative != "two-sided":
         raise LogError(
-            f"anytime=True has limits on both sides, and alternative={alternative!r} has one. "
-            f"Leave it out: the sign of the limits shows which model is better."
+            f"anytime=True has two-sided limits, but alternative={alternative!r} is one-sided. "
+            "Omit it: the sign of the limits shows which model is better."
         )
     if adjust == "max-t":
         raise LogError(
-            "anytime=True has no joint distribution of all looks, which adjust='max-t' needs. "
-            "Expected adjust='holm'."
+            "adjust='max-t' is not available with anytime=True, which has no joint distribution "
+            "of all looks. Use adjust='holm'."
         )
     return TIGHTEST_AT if tightest_at is None else whole_number("tightest_at", tightest_at, FEWEST)
 
@@ -92,7 +92,7 @@ def mixture_rate(tightest_at: float, alpha: float) -> float:
 
 
 def sequence_multiplier(n: FloatArray | float, rate: float, alpha: float) -> FloatArray:
-    """How many standard errors the limits reach to each side of the estimate, by (14)."""
+    """Return the half-width of the limits in standard errors, by (14)."""
     grown = np.asarray(n, dtype=np.float64) * rate
     found: FloatArray = np.sqrt(2 * (grown + 1) / grown * np.log(np.sqrt(grown + 1) / alpha))
     return found
@@ -116,7 +116,7 @@ def compute_anytime(
     alpha: float,
     tightest_at: int,
 ) -> Result:
-    """Test differences by limits that hold at all looks together."""
+    """Test differences by limits that are valid at all looks simultaneously."""
     chosen = choose_method(log, method)
     base = difference_interval(log, differences, chosen, options, alpha)
     columns = dict(base.columns)
@@ -152,10 +152,9 @@ def compute_anytime(
         "alpha": alpha,
         "anytime": True,
         "tightest_at": tightest_at,
-        "guarantee": "however often one looks and whenever one stops, all limits together hold as "
-        "often as one interval of this level would, as the number of "
-        f"{'points' if chosen == 'holdout' else 'groups'} at the first look grows, if these are "
-        "evaluated in random order",
+        "guarantee": "valid simultaneously at all looks and for any stopping rule, as the "
+        f"number of {'points' if chosen == 'holdout' else 'groups'} at the first look grows, "
+        "if these are evaluated in random order",
         "reference": REFERENCE,
     }
     attrs.pop("interval", None)
@@ -163,31 +162,31 @@ def compute_anytime(
 
 
 def choose_method(log: Log, method: str | None) -> str:
-    """Name the interval of one test set, whose models stay the same at all looks."""
+    """Choose the interval of one test set, whose models stay the same at all looks."""
     if log.planned.has("fold"):
         raise LogError(
-            f"anytime=True is for models that stay the same from look to look, and this log has "
-            f"{log.planned.number('fold'):,} folds, each tested with another model. Expected one "
-            f"test set. Take one of them: {log.design.take('fold')}."
+            "anytime=True requires models that stay the same at every look, but this log has "
+            f"{log.planned.number('fold'):,} folds, each tested with a different model. Expected "
+            f"one test set. Select one fold: {log.design.take('fold')}."
         )
     chosen = default_method(log) if method is None else method
     if method is None and takes_two_ways(log):
         raise LogError(
-            "anytime=True counts points or groups of one test set, and in this log the same points "
-            "occur under several sources, which makes two kinds. Expected a log of one of them, "
-            "such as the mean of each point; points='nested' where they are numbered anew in "
-            "each source; or method='clustered' for these points alone."
+            "anytime=True supports one sampling level, but in this log the same points occur "
+            "under several sources. Use a log with one of the two, such as the mean of each "
+            "point; or points='nested' if points are numbered anew in each source; or "
+            "method='clustered' for these points only."
         )
     if chosen not in UNITS:
         raise LogError(
-            f"anytime=True counts points or groups of one test set, and {chosen} is the interval "
-            f"of this log. Expected method='holdout' or, for sources, method='clustered'."
+            "anytime=True requires points or groups of one test set, but the default interval "
+            f"of this log is {chosen}. Use method='holdout' or, for sources, method='clustered'."
         )
     return chosen
 
 
 def find_few_discordant(log: Log, differences: Differences) -> tuple[MaskArray, MaskArray]:
-    """Find pairs with losses of 0 and 1, and those of them that disagree on too few points.
+    """Find pairs with 0/1 losses, and those of them with too few discordant points.
 
     The squares of -1, 0 and 1 add up to the number of points on which two models disagree, here
     on average over repetitions.

@@ -1,4 +1,4 @@
-"""Which of many models may be the best? Cross-validation with confidence, from second moments.
+"""The set of possibly best models: cross-validation with confidence, from second moments.
 
 Lei (2020), doi:10.1080/01621459.2019.1672556. Given the log, the Gaussian multiplier bootstrap
 of the paper draws the largest coordinate of a normal vector whose covariance is known: that of
@@ -47,12 +47,7 @@ from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, WeighGroup
 from cvstats.intervals._recommend import recommend_options
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._sources import doubt_sources
-from cvstats.intervals._stability import (
-    LARGEST_RATIO,
-    RELATIVELY_STABLE,
-    divide_spreads,
-    repeats_folds,
-)
+from cvstats.intervals._stability import RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
@@ -60,10 +55,10 @@ from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
 ALIKE = 1e-6
-"""Models whose difference keeps a smaller share of their spread are subtracted directly."""
+"""Models whose difference is a smaller share of their spread are subtracted directly."""
 
 SMALL_FOLD = 20
-"""Points in a fold below which its mean takes a share of the variance that matters."""
+"""Points in a fold below which centering removes a relevant share of the variance."""
 
 Numbers: TypeAlias = dict[str, NDArray[np.generic]]
 
@@ -73,8 +68,8 @@ Numbers: TypeAlias = dict[str, NDArray[np.generic]]
     needs="one test set or a K-fold partition, repeated or not, and two models or more",
     target="the models with the smallest average test error of those trained in this "
     "cross-validation",
-    guarantee="holds each best model as the points grow, "
-    f"{RELATIVELY_STABLE}; one test set needs independent points alone",
+    guarantee="contains each best model with probability at least 1 - alpha as the number of "
+    f"points grows, {RELATIVELY_STABLE}; for one test set, if points are independent",
     fits="K for each model and repetition",
     reference="Lei (2020), JASA 115(532), 1978-1997, doi:10.1080/01621459.2019.1672556; "
     f"{RELATIVE_STABILITY}",
@@ -91,7 +86,7 @@ def best_set(
     screening: float | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    r"""Find the models that may be the best: cross-validation with confidence.
+    r"""Find the set of possibly best models: cross-validation with confidence.
 
     The target is the set of models with the smallest average test error of those trained in this
     cross-validation. For each model the hypothesis is that no other has a smaller error, and the
@@ -102,34 +97,34 @@ def best_set(
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        A test set or a K-fold partition, repeated or not; a column for each model. Any unit.
+        A test set or a K-fold partition, repeated or not, with a column for each model. Any unit.
     alpha : float, optional
         One minus the level: a best model stays in the set with probability ``1 - alpha``.
     center : {"fold", "global"}, optional
-        Whether A is taken about the means of each fold or about those of all points. The first
-        asks for two points in each fold. Where sources are what counts there is no such choice.
+        Whether A is centered at the mean of each fold or at the overall mean. The first requires
+        two points in each fold. Ignored if sources are the sampling unit.
     method : {"holdout", "wald", "clustered", "out_of_source"}, optional
-        What counts as independent: points (`holdout` for one test set, `wald` for folds), or
-        the sources (``"clustered"``, ``"out_of_source"``). Without it what `interval` chooses for
-        this log: sources, unless the folds divide them.
+        The sampling unit: points (`holdout` for one test set, `wald` for folds), or sources
+        (``"clustered"``, ``"out_of_source"``). The default is the choice of `interval` for this
+        log: sources, unless folds split them.
     n_draws : int, optional
-        How many draws of g, which all models share.
+        Number of draws of g, shared by all models.
     rng : int or numpy.random.Generator, optional
         The seed of the draws; ``attrs["seed"]`` is the one that was used.
     screening : float, optional
-        A level such as 0.005 (below ``alpha``). Models that are worse beyond doubt then get
-        this p-value, and those that are far behind m do not count in the distribution of
-        T_m. It changes little, except where bad models are many and noisy.
+        A level such as 0.005 (below ``alpha``). Clearly worse models then get this p-value, and
+        models far behind m are excluded from the distribution of T_m. It matters little unless
+        there are many noisy bad models.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     Series, DataFrame or Dataset
         For each model ``estimate`` (mean loss), ``p_value`` and ``in_set`` (``p_value >
-        alpha``); ``lower_rank`` and ``upper_rank``, between which its true rank lies, for all
-        models at once at level ``1 - alpha``; ``statistic`` (T_m), ``n_points``, ``n_folds``,
-        ``n_repetitions`` and ``caution``.
+        alpha``); ``lower_rank`` and ``upper_rank``, simultaneous limits for its true rank at
+        level ``1 - alpha``; ``statistic`` (T_m), ``n_points``, ``n_folds``, ``n_repetitions`` and
+        ``caution``.
 
     Raises
     ------
@@ -154,39 +149,41 @@ def best_set(
         T_m^* = \max_j \frac{g_m - g_j}{\sigma_{mj}}, \qquad
         \sigma_{mj}^2 = \frac{A_{mm} + A_{jj} - 2 A_{mj}}{n - 1} .
 
-    Because these variances are estimated, T_m is first taken from Student's t of n - 1 degrees of
-    freedom to the normal distribution.
+    Because these variances are estimated, T_m is first transformed from Student's t with n - 1
+    degrees of freedom to the normal distribution.
 
-    The set contains each best model with a probability of at least ``1 - alpha`` as the points
-    grow, where the *differences* of the losses are relatively stable (see `compare`; that each
-    learner is stable is not enough), or where one test set was used. From three repetitions on,
-    ``caution`` says ``unstable difference`` for a model whose difference from its closest rival
-    is not. How many others the set contains is a matter of power.
+    The set contains each best model with probability at least ``1 - alpha`` as the number of
+    points grows, if the *differences* of the losses are relatively stable (see `compare`;
+    stability of each learner is not enough), or if one test set was used. With at least three
+    repetitions, ``caution`` contains ``unstable difference`` for a model whose difference from
+    its closest rival is unstable. How many other models the set contains is a matter of power.
 
-    The more models, the more points that takes: where the differences of losses are symmetric, it
-    held for 200 models on 30 points; where they are skewed, it needs hundreds of points for 20
-    models, and ``caution`` says ``many models few points`` where there are fewer. The p-value is
-    ``(1 + #{drawn >= T_m}) / (n_draws + 1)``; two models give that of the one-sided paired t
-    test, one model has 1.
+    More models need more points: with symmetric differences of losses, 30 points were enough for
+    200 models; with skewed differences, 20 models need hundreds of points, and ``caution``
+    contains ``many models few points`` if there are fewer. The p-value is ``(1 + #{drawn >= T_m})
+    / (n_draws + 1)``; with two models it is that of the one-sided paired t test, and with one
+    model it is 1.
 
-    Models with the same losses share all numbers. A model that another one beats by the same
-    amount on every point has p = 0.
+    Models with identical losses have identical results. A model that is worse than another by the
+    same amount on every point has p = 0.
 
-    Ranks: rank 1 is the smallest error. ``lower_rank - 1`` models are surely better and
-    ``M - upper_rank`` surely worse, by the two-sided simultaneous intervals of all pairs from
-    the same draws.
+    Ranks: rank 1 is the smallest error. ``lower_rank - 1`` models are significantly better and
+    ``M - upper_rank`` significantly worse, by the two-sided simultaneous intervals of all pairs
+    from the same draws.
 
-    The divisor of ``sigma_mj^2`` is n - 1 whatever the centering, as in the paper; within folds of
-    few points it makes the leads look larger than they are.
+    The divisor of ``sigma_mj^2`` is n - 1 for either centering, as in the paper; with few points
+    per fold it inflates the leads.
 
     Sources: the covariance of the models' means is that of `clustered` (CR2) or of `out_of_source`,
-    and each lead is taken from Student's t with the degrees of freedom of that interval to the
-    normal distribution before it is compared to the draws. The target is then that of the
-    interval, and its cautions stand here too.
+    and each lead is transformed from Student's t with the degrees of freedom of that interval to
+    the normal distribution before it is compared with the draws. The target is then that of the
+    interval, and its cautions also apply.
 
-    Repetitions: means are taken over all of them and A is their average, as in `wald`: n is
-    the number of points, never points times repetitions. Without folds (several runs of one
-    test set) each point is averaged over its repetitions first, as in `holdout`.
+    Repetitions: means are computed over all of them and A is averaged, as in `wald`: n is the
+    number of points, not points times repetitions. Without folds (several runs of one test set)
+    each point is averaged over its repetitions first, as in `holdout`.
+
+    Time and memory grow with the square of the number of models, because every pair is tested.
 
     References
     ----------
@@ -232,8 +229,8 @@ def choose_models(
     best_set.record.require(log.design)
     if not log.in_memory:
         raise LogError(
-            "this log is lazy or holds moments only, and best_set needs its losses one by one. "
-            "Expected losses in memory: log.compute()."
+            "this log is lazy or holds moments only, but best_set needs single losses. Load "
+            "them into memory: log.compute()."
         )
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
@@ -243,7 +240,6 @@ def choose_models(
     else:
         options = recommend_options(log) if method is None else {}
         pilot = over_groups(log, chosen, options) if by_groups else over_points(log, center)
-    repeated = None if by_groups or not repeats_folds(log) else log.moments(("repetition",))
     table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.panels.width)}
     unstable = np.zeros(log.panels.width, dtype=bool)
     for cell, squares, mean, same in pilot.cells:
@@ -251,8 +247,8 @@ def choose_models(
             mean, squares, same, n=pilot.n, df=pilot.df,
             alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
         )  # fmt: skip
-        if repeated is not None:
-            unstable[cell] = find_unstable_leads(repeated.pick(cell), mean, squares, pilot.n)
+        if not by_groups and repeats_folds(log):
+            unstable[cell] = find_unstable_leads(log, cell, mean, squares, pilot.n)
         for name, values in part.items():
             table[name][cell] = values
     counts = {"n_folds": count_folds(log.design), "n_repetitions": log.design.number("repetition")}
@@ -272,7 +268,7 @@ def choose_models(
 
 @dataclass(frozen=True, eq=False)
 class Leads:
-    """What the test needs of a log, whether points or groups are independent.
+    """The statistics of a log that the test needs, over points or groups.
 
     Parameters
     ----------
@@ -287,7 +283,7 @@ class Leads:
     counts, attrs : dict
         What the result reports besides.
     doubt : Caution
-        What to doubt, whichever model.
+        Cautions for all models.
     """
 
     estimate: FloatArray
@@ -300,12 +296,12 @@ class Leads:
 
 
 def over_points(log: Log, center: str) -> Leads:
-    """Take points for independent, in their folds."""
+    """Collect statistics over independent points, in their folds."""
     repetitions, folds = log.design.number("repetition"), count_folds(log.design)
     used = average_repetitions(log) if folds == 1 and repetitions > 1 else log
     n = int(used.design.splits().rows[0])
     if n < 2:
-        raise LogError("best_set needs at least two points and this log has 1.")
+        raise LogError("best_set needs at least two points, but this log has 1.")
     doubt = doubt_sources(log.design, of_means=False)
     if n < 30:
         doubt |= Caution.FEW_POINTS
@@ -317,8 +313,8 @@ def over_points(log: Log, center: str) -> Leads:
     found = used.moments(by)
     if center == "fold" and found.count.min() < 2:
         raise LogError(
-            "center='fold' needs at least two points in each fold, and this log has folds of one "
-            "point (leave-one-out?). Use center='global'."
+            "center='fold' needs at least two points in each fold, but this log has folds of "
+            "one point (leave-one-out?). Use center='global'."
         )
     whole = found if used is log else log.moments(repetition_level(log.design))
     estimate = whole.over(()).location[0]
@@ -327,7 +323,7 @@ def over_points(log: Log, center: str) -> Leads:
 
 
 def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
-    """Take sources for independent, as the interval ``method`` does."""
+    """Collect statistics over independent sources, as the interval ``method`` does."""
     base, n = find_method(method).run(log, **options), log.design.number("source")
     if options:
         residuals = partial(two_way_residuals, log)
@@ -335,8 +331,9 @@ def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
         residuals = partial(source_residuals, log, weights_of(method))
     df = float(np.nanmin(base.columns["df"]))
     guarantee = (
-        "holds each best model as sources grow, if they are independent and, where models were "
-        f"trained in folds, {RELATIVELY_STABLE}"
+        "contains each best model with probability at least 1 - alpha as the number of sources "
+        "grows, if they are independent and, if models were trained in folds, "
+        f"{RELATIVELY_STABLE}"
     )
     return leads_of(log, base, residuals, n, df, {"df": df, "guarantee": guarantee})
 
@@ -344,16 +341,16 @@ def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
 def source_residuals(
     log: Log, weigh: WeighGroups, differences: Differences
 ) -> tuple[FloatArray, FloatArray]:
-    """Scale what is left of the means of the sources."""
+    """Scale the residual means of the sources."""
     return group_residuals(log.moments(("source",), differences), weigh)
 
 
 def over_tasks(log: Log) -> Leads:
-    """Take the points of each task for independent, and the tasks as they are."""
+    """Collect statistics over independent points of fixed tasks."""
     base = find_method("out_of_source").run(log)
     if "point" not in log.design.levels:
         raise LogError(
-            "best_set compares the points of tasks by name, and this log has no level 'point'. "
+            "best_set matches the points of tasks by label, but this log has no level 'point'. "
             "Add the identity of each point to the index."
         )
 
@@ -361,7 +358,10 @@ def over_tasks(log: Log) -> Leads:
         return task_residuals(log.moments(("source", "point"), differences))
 
     n, tasks = int(base.columns["n_points"].max()), log.design.number("source")
-    guarantee = "holds each best model as the points of each task grow, if they are independent"
+    guarantee = (
+        "contains each best model with probability at least 1 - alpha as the number of points "
+        "per task grows, if they are independent"
+    )
     return leads_of(log, base, residuals, n, n - tasks, {"guarantee": guarantee})
 
 
@@ -373,7 +373,7 @@ def leads_of(
     df: float,
     attrs: dict[str, Any],
 ) -> Leads:
-    """Gather what the test needs where an interval of groups says what is independent."""
+    """Collect the statistics of the test for an interval over groups."""
     known = ~np.isnan(base.columns["estimate"])
     counts = {
         name: int(values[known.argmax()]) for name, values in base.columns.items() if is_count(name)
@@ -391,7 +391,7 @@ def leads_of(
 
 
 def check_screening(screening: object, alpha: float) -> None:
-    """Refuse a screening level that would let a model into the set that it screens out."""
+    """Reject a screening level that would put screened-out models into the set."""
     known = isinstance(screening, Real) and is_number(screening) and 0 < float(screening) < alpha
     if screening is not None and not known:
         raise LogError(
@@ -401,10 +401,10 @@ def check_screening(screening: object, alpha: float) -> None:
 
 
 def task_residuals(points: Cells) -> tuple[FloatArray, FloatArray]:
-    """Scale what is left of the mean of each task: squares add to the variance of the plain mean.
+    """Scale the residual mean of each task: squares sum to the variance of the plain mean.
 
-    ``points`` are the answers to each point, averaged. The tasks are taken as they are, so that
-    the variance is ``K^-2 sum_k var_k / M_k``. Also return the means over tasks.
+    ``points`` are the answers to each point, averaged. The tasks are fixed, so the variance is
+    ``K^-2 sum_k var_k / M_k``. Also return the means over tasks.
     """
     tasks = points.cell_means().over(("source",))
     of_point = np.searchsorted(tasks.codes[:, 0], points.codes[:, points.levels.index("source")])
@@ -434,11 +434,11 @@ def compute(
     Parameters
     ----------
     mean : array, shape (models,)
-        Mean losses, less any number that they share.
+        Mean losses, minus any common offset.
     squares : array, shape (models, models)
         Sums of squares of the centered differences of one repetition (mean over repetitions).
     same : array of int, shape (models,)
-        For each model the first one with the very same losses.
+        For each model the first one with identical losses.
     n : int
         Number of points, or of groups.
     df : float
@@ -464,7 +464,7 @@ def compute(
     )  # fmt: skip
     statistic, p = statistic[same], p[same]
     bound = float(student_quantile(np.array(critical), df))
-    better = ~one & (t > bound)  # the column is surely better than the row
+    better = ~one & (t > bound)  # the column is significantly better than the row
     doubt = np.int64(doubt_few_points(critical, n))
     caution = np.where(dominated, doubt | np.int64(Caution.DOMINATED), doubt)
     twins = np.bincount(same, minlength=m)[same] > 1
@@ -482,7 +482,7 @@ def compute(
 def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatArray:
     """Standardize the lead of each model (column) over each (row): ``sqrt(n) dbar / sigma``.
 
-    Infinite where one is ahead by the same amount everywhere, NaN for the same losses.
+    Infinite if one is ahead by the same amount everywhere, NaN for identical losses.
     """
     gap = mean[:, None] - mean
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -491,16 +491,13 @@ def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatAr
 
 
 def find_unstable_leads(
-    repetitions: Cells, mean: FloatArray, squares: FloatArray, n: int
+    log: Log, cell: IntArray, mean: FloatArray, squares: FloatArray, n: int
 ) -> MaskArray:
     """Find the models whose difference from their closest rival is not stable over repetitions."""
     t = standardized_leads(mean, squares, n)
     rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
-    every = np.arange(len(mean))
-    gaps = repetitions.mean - repetitions.mean[:, rival]
-    ratio = divide_spreads(gaps.std(axis=0, ddof=1), np.sqrt(squares[every, rival]) / n)
-    unstable: MaskArray = (squares[every, rival] > 0) & (ratio > LARGEST_RATIO)
-    return unstable
+    unstable = find_unstable(log, Differences(log.panels, cell, cell[rival]))
+    return np.zeros(len(cell), dtype=bool) if unstable is None else unstable
 
 
 def model_confidence_set(
@@ -514,7 +511,7 @@ def model_confidence_set(
     seed: int,
     screening: float | None,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute statistics and p-values of models that all differ, and the bound of a sure lead.
+    """Compute statistics and p-values of distinct models, and the bound of a significant lead.
 
     The bound is on the scale of the normal distribution, and the statistics on that of t.
     """
@@ -540,7 +537,7 @@ def model_confidence_set(
 
 
 def masked_columns(m: int) -> Numbers:
-    """Fill in what models get that are masked in a carried cell."""
+    """Fill in values for models that are masked in a carried cell."""
     return {
         "p_value": np.full(m, np.nan),
         "in_set": np.zeros(m, dtype=bool),
@@ -622,9 +619,9 @@ def difference_squares(
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Turn cross products into sums of squares of differences, in one repetition on average.
 
-    Models that are nearly alike are subtracted point by point, because the difference of their
-    sums of squares would be rounding. Two models whose difference is as small as the rounding of
-    the losses are twins: they share the numbers of the first of them.
+    Nearly identical models are subtracted point by point, because the difference of their sums of
+    squares would be a rounding error. Two models whose difference is within rounding of the
+    losses are twins: they get the results of the first of them.
     """
     m, n = len(cell), log.design.splits().rows.sum()
     own = cross.diagonal()

@@ -47,7 +47,7 @@ from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtracted
-from cvstats.log.arrow import as_container
+from cvstats.log.columns import as_container
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
 from cvstats.log.read import is_dask_frame, read
@@ -57,9 +57,9 @@ from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_o
 @Comparison(
     requires=any_log,
     needs="two or more models on the same evaluations",
-    target="difference of their errors, as the interval it is based on",
+    target="difference of their errors, with the target of the underlying interval",
     guarantee=OF_INTERVAL,
-    fits="as the interval it is based on",
+    fits="as the underlying interval",
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",
     models=2,
     takes_scores=True,
@@ -84,12 +84,12 @@ def compare(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Any:
-    r"""Test whether models differ, on paired losses.
+    r"""Test whether models differ, using paired losses.
 
-    The target is the difference of what the interval covers; for `wald` the difference of the
+    The target is the difference of the interval's targets; for `wald` the difference of the
     average test errors of the trained models. The losses of two models on the same evaluation are
     subtracted (model minus other, so that negative is better), and the interval of the chosen
-    method is taken of these differences. The statistic is their mean divided by its standard
+    method is computed for these differences. The statistic is their mean divided by its standard
     error.
 
     Parameters
@@ -99,120 +99,121 @@ def compare(
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     reference : hashable, optional
-        In place of ``other``, the name of one of several models, to which the others are
-        compared. With neither, all pairs are.
+        Instead of ``other``, the name of the model to which the others are compared. If neither
+        is given, all pairs are compared.
     method : str, optional
         The interval that gives the standard error and the distribution of the statistic.
-        Without it what `interval` chooses for this log (``"bootstrap_oob"`` if that has no
-        differences): groups are respected, see there. Where that is `wald` and the
-        cross-validation was repeated with other folds, `refit_corrected`. ``"union"`` takes no
-        interval of the difference but one of each model, at level ``1 - alpha / 2``, and subtracts
-        their limits: ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits for
-        losses of 0 and 1 of one test set or of folds.
+        The default is the choice of `interval` for this log, which respects groups
+        (``"bootstrap_oob"`` if that method does not support differences), or `refit_corrected` if
+        that choice is `wald` and the cross-validation was repeated with other folds. For one
+        partition, `wald` with the standard error of `refit_corrected` if the models are very
+        similar. ``"union"`` computes the interval of each model at level ``1 - alpha / 2`` instead
+        of the interval of the difference, and subtracts their limits: ``[L1 - U2, U1 - L2]``.
+        ``"tango"`` gives the score test and limits for 0/1 losses of one test set or of folds.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
-        ``"union"`` those of the interval of each model, and ``"method"``, its name; without it
-        the one that is the default for differences.
+        ``"union"`` those of the interval of each model, and ``"method"``, its name; the default
+        is that for differences.
     points : {"crossed", "nested"}, optional
-        Whether points of one name in several sources are the same ones, as for `interval`.
+        Whether equal point labels in several sources mean the same point, as for `interval`.
     alternative : {"two-sided", "less", "greater"}, optional
-        ``"less"`` asks whether the model has the smaller error.
+        ``"less"`` tests whether the model has the smaller error.
     adjust : {"holm", "bonferroni", "bh", "max-t", None}, optional
-        How ``p_adjusted`` allows for several comparisons: against any false difference
-        (``"holm"``; ``"bonferroni"``, which is larger), or for the share of false ones (``"bh"``,
-        also called ``"fdr"``). All count all pairs of models
-        in all carried cells, such as those of a map. ``"max-t"`` is of the first kind and uses
-        how the models of one cell depend on each other, so it counts the pairs of each cell by
-        itself; it alone also widens ``lower`` and ``upper``, which then cover all differences
-        of a cell at once.
+        How ``p_adjusted`` accounts for multiple comparisons: by the family-wise error rate
+        (``"holm"``; ``"bonferroni"``, which is more conservative) or the false discovery rate
+        (``"bh"``, also called ``"fdr"``). These adjust for all pairs of models in all carried
+        cells, such as those of a map. ``"max-t"`` controls the family-wise error rate and uses
+        the dependence between the models of a cell, so it adjusts for the pairs of each cell
+        separately; only ``"max-t"`` also widens ``lower`` and ``upper``, which then cover all
+        differences of a cell simultaneously.
     anytime : bool, optional
-        Whether the limits are to hold at all looks at a growing test set together, however often
-        one looks and whenever one stops: an asymptotic confidence sequence. For one test set, by
-        points (`holdout`) or groups (`clustered`); `monitor` looks batch by batch.
+        Whether the limits are valid simultaneously at all looks at a growing test set, and for
+        any stopping rule: an asymptotic confidence sequence. For one test set, by points
+        (`holdout`) or groups (`clustered`); `monitor` looks batch by batch.
     tightest_at : int, optional
-        With ``anytime``, the number of points (or groups) at which the limits are to be tightest,
-        chosen before the first look; 500 without it.
+        With ``anytime``, the number of points (or groups) at which the limits are tightest,
+        chosen before the first look; 500 by default.
     relative : bool, optional
         Whether ``difference``, ``lower``, ``upper`` and ``se`` are per cent of the other model's
-        loss: -8 means 8% less. Limits are those of Fieller, for whatever method.
+        loss: -8 means 8% less. Limits are those of Fieller, for any method.
     over : str, optional
         With ``relative``, a level such as ``"source"`` whose labels are data sets: the geometric
-        mean over them of the ratio of mean losses, each data set alike.
+        mean over them of the ratio of mean losses, with equal weights.
     alpha : float, optional
         One minus the level of the intervals.
     n_draws : int, optional
-        For ``"max-t"``, how many draws from the joint distribution.
+        For ``"max-t"``, the number of draws from the joint distribution.
     rng : int or numpy.random.Generator, optional
         For ``"max-t"``, the seed of these draws; ``attrs["seed"]`` is the one that was used.
     by : str, optional
-        A level (or coordinate) of a log in memory: one comparison for each of its labels, by one
-        method for all. ``"holm"`` and ``"bh"`` count the pairs of all labels together.
+        A level (or coordinate) of a log in memory: one comparison for each of its labels, all
+        with the same method. ``"holm"`` and ``"bh"`` adjust for the pairs of all labels together.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        ``difference``, ``se``, ``lower``, ``upper`` in the unit of the loss, ``statistic``,
+        ``difference``, ``se``, ``lower``, ``upper`` in the units of the loss, ``statistic``,
         ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
         ``caution``. A frame is indexed by ``(model, other)``, with ``by`` by ``(label, model,
         other)``; an array has a dimension ``pair`` with these coordinates. A method without a
         standard error gives its own limits, NaN for ``se``, and a p-value if it has a test. Of
-        losses of 0 and 1, ``attrs["test"]`` names the test.
+        0/1 losses, ``attrs["test"]`` names the test.
 
     Raises
     ------
     LogError
-        If the models were evaluated on different points or folds; nothing unpaired is ever
-        computed in their place. If ``"max-t"`` or a one-sided test is asked of a method whose
-        intervals are not made of standard errors, ``"max-t"`` of one pair of models in many
-        carried cells, or ``"tango"`` of losses other than 0 and 1. With ``anytime`` also if the
-        log has folds, which are tested with several models, or if a one-sided test or ``"max-t"``
-        is asked for.
+        If the models were evaluated on different points or folds; an unpaired test is never
+        substituted. If ``"max-t"`` or a one-sided test is requested with a method whose intervals
+        do not use standard errors, ``"max-t"`` with one pair of models in many carried cells, or
+        ``"tango"`` with losses other than 0 and 1. With ``anytime`` also if the log has folds,
+        which are tested with several models, or if a one-sided test or ``"max-t"`` is requested.
 
     See Also
     --------
-    cvstats.best_set : Which of many models may be the best.
+    cvstats.best_set : The set of possibly best models.
     cvstats.equivalence : Whether a difference is too small to matter.
-    cvstats.power : How many points a difference takes.
+    cvstats.power : How many points are needed to detect a difference.
     cvstats.difference : The log of the differences.
 
     Notes
     -----
-    On folds, `wald` is exact as the points grow if the *difference* of the losses is relatively
-    stable: one training point more or less must change it little beside its own spread over
-    points. That each learner is stable is not enough. Where both approach one limit, such as
-    nested models of which the smaller one is right, the spread vanishes as fast as the change:
-    95% intervals then cover from 70% to 85% at every number of points. Under the condition the
-    one-sided test has asymptotically the level alpha where the errors are equal, and a smaller
-    one where the model is worse.
+    On folds, `wald` is asymptotically exact in the number of points if the *difference* of the
+    losses is relatively stable: replacing one training point must change it little compared with
+    its spread over points. Stability of each learner is not enough. If both approach the same
+    limit, such as nested models of which the smaller one is correct, the spread vanishes as fast
+    as the change: coverage of 95% intervals is then 70% to 85% for any number of points. Under
+    the condition the one-sided test has asymptotic level alpha if the errors are equal, and a
+    smaller level if the model is worse.
 
     Repeated cross-validation shows how much of the variance is missing, and `refit_corrected`
-    adds it. With ``method="wald"``, ``caution`` says ``unstable difference`` where that is a large
-    share (of moments of more than 50,000 losses: where the means of three repetitions or more
-    differ, in standard deviations, by more than 0.3 of the standard error, and ``refit_corrected``
-    is not the default); of one partition of 100 points or more where the models are so much alike
-    that it may be; and for a log with each point replaced, all of whose losses are at hand, where
-    such an exchange changes the difference as much. A log without the label may still be unstable.
-    `corrected_t` and `nested_cv` do not need the condition, nor does
-    ``"union"``, which holds wherever both intervals of one model do; but it ignores that the
-    losses are paired, and is many times wider where the models are alike.
+    adds it. With ``method="wald"``, ``caution`` contains ``unstable difference`` if that share is
+    large (for moments of more than 50,000 losses: if the means of at least three repetitions have
+    a standard deviation above 0.3 standard errors, and ``refit_corrected`` is not the default);
+    for one partition of at least 100 points, if the models are so similar that it may be large
+    (without ``method`` their interval is widened); and for replace-one logs with single losses, if
+    such a replacement changes the difference by as much. A log without the label may still be
+    unstable. `corrected_t` and `nested_cv` do not need the condition, nor does ``"union"``, which
+    is valid whenever both single-model intervals are; but it ignores the pairing, and is many times
+    wider if the models are similar.
 
-    Losses of 0 and 1, each point evaluated once, are tested as `mcnemar` does where two models
-    disagree on fewer than 25 points: the p-value is that of the exact test, and the limits are
-    Tango's score limits, reaching to 0 where the exact test finds no difference. Such pairs have
-    the label ``few discordant points``, also where normal tests stay: with repetitions, with
-    ``"max-t"``, and with a method by name. ``"tango"`` has McNemar's score test for any number of
-    discordant points, and averages its counts over repetitions, for the same number of points.
+    0/1 losses with each point evaluated once are tested as in `mcnemar` if two models disagree on
+    fewer than 25 points: the p-value is that of the exact test, and the limits are Tango's score
+    limits, extended to 0 if the exact test is not significant. Such pairs get the label ``few
+    discordant points``, even if normal tests are kept: with repetitions, with ``"max-t"``, and
+    with an explicit method. ``"tango"`` uses McNemar's score test for any number of discordant
+    points, and averages counts over repetitions, with n the number of points.
 
-    ``"max-t"`` draws the models' means from the normal distribution that has the standard
-    errors of all differences (with Student's t, from the t distribution that shares its degrees
-    of freedom), and compares each statistic to the largest one of a draw. Where a method uses the
-    normal distribution, its standard errors are estimates all the same: the largest of a draw is
-    then taken to Student's t of one less than the points. ``p_adjusted <= alpha`` exactly where
-    the interval excludes 0. Many models on few points with skewed differences make too many
-    differences significant still; ``caution`` then says ``many models few points``.
+    ``"max-t"`` draws the models' means from the normal distribution with the standard errors of
+    all differences, and compares each statistic with the largest statistic of each draw, which is
+    transformed to Student's t with the degrees of freedom of the method (n - 1 if it uses the
+    normal distribution, as its standard errors are still estimates). With fewer degrees of freedom
+    than twice the number of models, such as few groups, limits are Šidák's if those are wider.
+    ``p_adjusted <= alpha`` if and only if the interval excludes 0. With many models, few points and
+    skewed differences, too many differences are still significant; ``caution`` then contains
+    ``many models few points``.
 
     With n points (or groups) and a rate r that is chosen before the first look, limits with
     ``anytime`` are
@@ -222,21 +223,22 @@ def compare(
         \bar d \pm \mathrm{se} \sqrt{\frac{2 (n r + 1)}{n r}
             \log\frac{\sqrt{n r + 1}}{\alpha}} ,
 
-    and ``p_value`` is the alpha at which they end at 0. A look after every 20 of 2,000 points, and
-    a stop at the first significant difference, go wrong in 30% to 39% of cases with the usual
-    interval, and in 1% to 4% with these. The price is a width of 1.55 to 1.7 times the usual one.
-    The points have to come in random order. Until there are 30 points (or groups), and for losses
-    of 0 and 1 also 25 points on which the two models disagree, the limits are infinite, and
-    ``caution`` says ``no limits yet``; below 100, where losses are other ones, it says
-    ``early look``.
+    and ``p_value`` is the alpha at which they end at 0. Looking after every 20 of 2,000 points
+    and stopping at the first significant difference leads to a false positive in 30% to 39% of
+    cases with the usual interval, and in 1% to 4% with these limits. The cost is a width of 1.55
+    to 1.7 times the usual one. The points must come in random order. Below 30 points (or groups),
+    and for 0/1 losses also below 25 discordant points, the limits are infinite and ``caution``
+    contains ``no limits yet``; for other losses it contains ``early look`` below 100.
 
     With ``relative`` and mean losses A and B, the estimate is ``100 (A / B - 1)``. Its limits are
     the r at which the interval of the mean of ``a - (1 + r) b``, by the same method, ends at 0
-    (Fieller): they contain 0 exactly where the interval of the difference does, and ``p_value`` is
-    that of the difference. Where B is not significantly different from 0 there is no interval, and
-    ``caution`` says ``reference near zero``. For gamma losses of 20, 50 and 200 points 95% limits
-    covered 97%, 95% and 95%, those of the delta method 91%, 93% and 94%. ``over`` takes the t
-    interval of the logarithms of the ratios of data sets, five or more of them.
+    (Fieller): they contain 0 if and only if the interval of the difference does, and ``p_value``
+    is that of the difference. If B is not significantly different from 0, no interval exists, and
+    ``caution`` contains ``reference near zero``. For gamma losses of 20, 50 and 200 points 95%
+    limits covered 97%, 95% and 95%, and those of the delta method 91%, 93% and 94%. ``over`` uses
+    the t interval of the log ratios of at least five data sets.
+
+    Without ``reference``, time and memory grow with the square of the number of models.
 
     References
     ----------
@@ -258,10 +260,10 @@ def compare(
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest", "gradient_boosting"])
     >>> table = losses.cvci.compare(reference="ridge")
     >>> table[["difference", "lower", "upper", "p_adjusted"]].round(3)
-                             difference    lower    upper  p_adjusted
+                            difference lower upper p_adjusted
     model             other
-    random_forest     ridge     181.842  -69.026  432.709       0.311
-    gradient_boosting ridge     143.377 -119.401  406.155       0.311
+    random_forest     ridge        182   -69   433      0.311
+    gradient_boosting ridge        143  -119   406      0.311
     """
     given = check_method_options(method, options)
     looked_at = None
@@ -271,15 +273,14 @@ def compare(
         )
     elif tightest_at is not None:
         raise LogError(
-            f"tightest_at={tightest_at!r} is for limits that hold at every look. Expected "
-            f"anytime=True beside it."
+            f"tightest_at={tightest_at!r} requires anytime=True. Pass both, or omit tightest_at=."
         )
     check_rng(rng)
     check_relative(relative, over, method, anytime, adjust)
     if adjust == "max-t" and method == "tango":
         raise LogError(
-            "adjust='max-t' needs standard errors, and the limits of tango are not made of them. "
-            "Expected adjust='holm', or method='wald'."
+            "adjust='max-t' needs standard errors, which tango does not have. Use adjust='holm' "
+            "or method='wald'."
         )
     if adjust == "max-t":
         check_draws(n_draws, alpha)
@@ -322,7 +323,7 @@ def compare(
         prepare=partial(take_points, points=points),
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:
-        check_one_cell(table["difference"].size)  # some cells do not see those of the others
+        check_one_cell(table["difference"].size)  # chunks are processed separately
     if lazy and method is None and "test" in table.attrs:
         table.attrs["test"] = SOME_EXACT
     if "n_draws" in table.attrs:
@@ -334,11 +335,11 @@ def compare(
 
 
 DRAWS_OF_EXAMPLE = 999
-"""Draws for the form of a lazy result, of which no number is kept."""
+"""Number of draws used only to find the form of a lazy result."""
 
 
 def compare_columns(log: Log, differences: Differences, **options: Any) -> Result:
-    """Test differences, and show their standard errors as they are without pseudo-errors."""
+    """Test differences, and report standard errors without pseudo-errors."""
     return show_own_errors(compute_comparison(log, differences, **options))
 
 
@@ -357,11 +358,11 @@ def compute_comparison(
 ) -> Result:
     """Test the differences of pairs of models, in each cell of the remaining dimensions.
 
-    ``tightest_at`` is None where the limits are those of one look.
+    ``tightest_at`` is None for limits of a single look.
     """
     grouped = log.design.by is not None
     if grouped and (tightest_at is not None or adjust == "max-t"):
-        raise DifferentGroups("looks and maxima are of one group at a time.")
+        raise DifferentGroups("repeated looks and maxima are computed for one group at a time.")
     if tightest_at is not None:
         return compute_anytime(
             log, differences, method=method, options=options, alpha=alpha, tightest_at=tightest_at
@@ -396,8 +397,8 @@ def compute_comparison(
 def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     """Turn an interval of mean differences into tests of no difference.
 
-    Interval and test are duals: the interval excludes 0 where ``p_value < alpha``. A method
-    without a symmetric standard error keeps its own limits, and its own test if it has one.
+    Interval and test agree: the interval excludes 0 if ``p_value < alpha``. A method without a
+    symmetric standard error keeps its own limits, and its own test if it has one.
     """
     if not has_standard_errors(base):
         return keep_own_tests(base, alternative=alternative)
@@ -419,16 +420,16 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
         "p_value": np.where(np.isnan(se), np.nan, p),
     }
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
-    # A difference of models that agree everywhere is not a small sample.
+    # Models that agree everywhere are not a small-sample problem.
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)
     return Result(base.method, {**tests, **columns}, caution, attrs, calls=base.calls)
 
 
 def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: str) -> FloatArray:
-    """Probability of a statistic as far out, under no difference.
+    """Probability of a statistic at least as extreme, under no difference.
 
-    ``"less"`` asks whether the model has the smaller error. An infinite statistic (a
-    difference without any variance) gives 0 or 1.
+    ``"less"`` tests whether the model has the smaller error. An infinite statistic (a difference
+    without any variance) gives 0 or 1.
     """
     if alternative == "two-sided":
         return 2 * distribution(-np.abs(statistic), df)
@@ -436,11 +437,11 @@ def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: 
 
 
 def keep_own_tests(base: Result, *, alternative: str) -> Result:
-    """Take limits, statistic and p-value as a method without standard errors gives them."""
+    """Keep limits, statistic and p-value of a method without standard errors."""
     if alternative != "two-sided":
         raise LogError(
-            f"alternative={alternative!r} needs a standard error, and {base.method} with these "
-            f"options has none. Expected alternative='two-sided', or another method."
+            f"alternative={alternative!r} needs a standard error, but {base.method} with these "
+            "options has none. Use alternative='two-sided', or another method."
         )
     columns = dict(base.columns)
     estimate = columns.pop("estimate")
@@ -461,15 +462,15 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     requires=any_log,
     needs="two or more models on the same evaluations",
     target="the log of paired differences, itself a log",
-    guarantee="none by itself; the interval taken of it states what holds for differences",
+    guarantee="none by itself; see the guarantee of the interval computed from it",
     fits="as the log has",
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",
     models=2,
     needs_losses=True,
     takes_lazy_losses=True,
-)
+).of_any_kind
 def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:
-    """Take paired differences: the loss of the model minus the loss of the other.
+    """Compute paired differences: the loss of the model minus the loss of the other model.
 
     Parameters
     ----------
@@ -478,13 +479,13 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     reference : hashable, optional
-        In place of ``other``, the name of one of several models: the others minus this one.
-        With neither, all pairs.
+        Instead of ``other``, the name of the model to subtract from the others. If neither is
+        given, all pairs.
 
     Returns
     -------
     Series, DataFrame, DataArray or Dataset
-        A loss log again, with the levels of ``losses``; negative where the model is better.
+        A loss log with the levels of ``losses``; negative values mean that the model is better.
         All pairs of a frame have columns ``(model, other)``, those of an array a dimension
         ``pair``. Its ``attrs`` are those of the log, or those in which two logs agree: whether it
         holds scores of splits, the training sizes, the metric and its direction.
@@ -502,10 +503,10 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
 
     Notes
     -----
-    Every method that takes a log takes this one: its estimate is then the difference in
-    error. ``attrs["kind"]`` is ``"differences"``, and what an interval promises of it has the
-    condition that `compare` states. Losses of 0 and 1 have differences of -1, 0 and 1, so
-    intervals for proportions do not apply.
+    Every method that accepts a log accepts this one: its estimate is then the difference in
+    error. ``attrs["kind"]`` is ``"differences"``, and the guarantee of an interval is subject to
+    the condition stated in `compare`. Differences of 0/1 losses are -1, 0 and 1, so intervals for
+    proportions do not apply.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Are two models as good as equal? Two one-sided tests, and the Bayesian correlated t test."""
+"""Are two models practically equivalent? Two one-sided tests and the Bayesian correlated t test."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Margin: TypeAlias = float | tuple[float | None, float | None]
     needs="two or more models on the same evaluations",
     target="whether a difference is too small to matter",
     guarantee=OF_INTERVAL,
-    fits="as the interval it is based on",
+    fits="as the underlying interval",
     reference="Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, "
     f"doi:10.1007/BF01068419; {RELATIVE_STABILITY}",
     models=2,
@@ -77,10 +77,10 @@ def equivalence(
 ) -> Any:
     r"""Test whether the difference of two models is too small to matter.
 
-    Two one-sided tests: is the difference above the lower end of the margin, and below its upper
-    end? The p-value is the larger of the two. Losses of 0 and 1 are tested by Tango's score at
-    both ends instead, as standard errors of few discordant points are too small. The target is the
-    difference that the interval covers, as in `compare`.
+    Two one-sided tests (TOST): is the difference above the lower end of the margin, and below its
+    upper end? The p-value is the larger of the two. For 0/1 losses, Tango's score test is used at
+    both ends instead, because standard errors with few discordant points are too small. The
+    target is the difference that the interval covers, as in `compare`.
 
     Parameters
     ----------
@@ -89,42 +89,41 @@ def equivalence(
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     margin : float or pair of float
-        The largest difference that does not matter, in the unit of the loss; or the ends
-        ``(low, high)``. An end of None is open: ``(None, 0.01)`` asks for non-inferiority,
-        whether the model is at most 0.01 worse than the other. It has no default: no number
-        in the log says what matters.
+        The largest difference that does not matter, in the units of the loss; or the ends ``(low,
+        high)``. None leaves an end open: ``(None, 0.01)`` tests for non-inferiority, i.e. whether
+        the model is at most 0.01 worse than the other. Required: the data cannot tell which
+        difference is negligible.
     reference : hashable, optional
-        In place of ``other``, the name of one of several models, to which the others are
-        compared. With neither, all pairs are.
+        Instead of ``other``, the name of the model to which the others are compared. If neither
+        is given, all pairs are compared.
     method : str, optional
         The interval that gives standard error and distribution, as in `compare`; or ``"tango"``,
-        for losses of 0 and 1, which is taken for them without it.
+        the default for 0/1 losses.
     options : mapping, optional
         Options of that method, as in `compare`.
     alpha : float, optional
         The level of the test, below 0.5. The interval has level ``1 - 2 alpha``.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        ``difference``, ``se``, ``lower``, ``upper`` (at ``1 - 2 alpha``) in the unit of the
+        ``difference``, ``se``, ``lower``, ``upper`` (at ``1 - 2 alpha``) in the units of the
         loss, ``p_value``, ``equivalent`` (``p_value < alpha``), what the method adds, and
-        ``caution``; a frame is indexed by ``(model, other)``, an array has a dimension
-        ``pair``.
+        ``caution``; a frame is indexed by ``(model, other)``, an array has a dimension ``pair``.
 
     Raises
     ------
     LogError
-        If the margin is not a margin, the method has no standard error, the models were
-        evaluated on different points or folds, or a loss is neither 0 nor 1 for ``"tango"``.
+        If the margin is invalid, the method has no standard error, the models were evaluated on
+        different points or folds, or a loss is neither 0 nor 1 for ``"tango"``.
 
     See Also
     --------
     cvstats.compare : Whether there is a difference.
     cvstats.rope : The probability that it is too small to matter.
-    cvstats.power : How many points a comparison takes.
+    cvstats.power : How many points a comparison needs.
 
     Notes
     -----
@@ -136,18 +135,19 @@ def equivalence(
         p = \max\left\{1 - F\left(\frac{d - \mathrm{low}}{\mathrm{se}}\right),\;
             F\left(\frac{d - \mathrm{high}}{\mathrm{se}}\right)\right\} .
 
-    ``equivalent`` is true exactly where the interval lies within the margin. A test that finds
-    no difference does not show equivalence; this one does. Several comparisons are not adjusted
-    for. A difference without any variance is equivalent, with p = 0, if it lies within the margin;
-    of losses of 0 and 1 it shows nothing, and a method of standard errors gives NaN.
+    ``equivalent`` is true if and only if the interval lies within the margin. A non-significant
+    difference does not show equivalence; this test does. No adjustment is made for multiple
+    comparisons. A difference with zero variance is equivalent, with p = 0, if it lies within the
+    margin; for 0/1 losses it is uninformative, and methods based on standard errors give NaN.
 
-    For losses of 0 and 1 of one test set or of folds, p-value and limits are those of Tango's score
-    test, with a correction for continuity of a quarter of a point. Its exact size at the margin,
-    with 30 to 500 points and margins from .01 to .1, is .051 at the most (.0704 without the
-    correction); that of standard errors is up to .6. Two models that agree on all of 20 points are
-    equivalent within 0.15, and no less. Counts are averages over repetitions, for the same number
-    of points. Where a test set was evaluated several times, and the models disagree on 25 points or
-    more, the points' averages are tested by their standard error. ``attrs["test"]`` names the test.
+    For 0/1 losses of one test set or of folds, p-value and limits are those of Tango's score
+    test, with a continuity correction of a quarter of a point. Its exact size at the margin, with
+    30 to 500 points and margins from .01 to .1, is at most .051 (.0704 without the correction);
+    with standard errors it is up to .6. Two models that agree on all of 20 points are equivalent
+    within 0.15, but not within less. Counts are averaged over repetitions, with n the number of
+    points. If a test set was evaluated several times and the models disagree on at least 25
+    points, the point averages are tested by their standard error. ``attrs["test"]`` names the
+    test.
 
     On folds the difference must be relatively stable, see `compare`.
 
@@ -168,9 +168,9 @@ def equivalence(
     >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
     >>> a, b = losses["logistic_regression"], losses["gradient_boosting"]
     >>> a.cvci.equivalence(b, margin=0.01)[["difference", "lower", "upper", "equivalent"]].round(4)
-                                           difference   lower  upper  equivalent
+                                          difference   lower   upper equivalent
     model               other
-    logistic_regression gradient_boosting      0.0006  0.0003  0.001        True
+    logistic_regression gradient_boosting     0.0006  0.0003  0.0010       True
     """
     if alpha >= 0.5:
         raise LogError(f"alpha={alpha!r} leaves no interval at 1 - 2 alpha. Expected below 0.5.")
@@ -208,15 +208,15 @@ def equivalence(
 
 
 def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: float) -> Result:
-    """Test twice, one-sided, that a difference lies within a margin (Schuirmann 1987).
+    """Compute two one-sided tests that a difference lies within a margin (Schuirmann 1987).
 
-    ``p < alpha`` exactly where the interval of level ``1 - 2 alpha`` lies within the margin.
-    A difference without variance is equivalent, with p = 0, if it lies within.
+    ``p < alpha`` if and only if the interval of level ``1 - 2 alpha`` lies within the margin. A
+    difference with zero variance is equivalent, with p = 0, if it lies within the margin.
     """
     if not has_standard_errors(base):
         raise LogError(
-            f"equivalence needs a standard error, and {base.method} with these options has none. "
-            f"Use another method, such as method='wald'."
+            f"equivalence needs a standard error, but {base.method} with these options has none. "
+            "Use another method, such as method='wald'."
         )
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
@@ -242,7 +242,7 @@ def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: flo
 
 
 def drop_p_values(result: Result, at: MaskArray) -> Result:
-    """Leave pairs without a p-value that a method of standard errors cannot have."""
+    """Remove p-values that a method based on standard errors cannot provide."""
     p = np.where(at, np.nan, result.columns["p_value"])
     equivalent = result.columns["equivalent"] & ~at
     columns = {**result.columns, "p_value": p, "equivalent": equivalent}
@@ -253,14 +253,13 @@ def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
     """Read a margin: a number for both sides, or a pair, with None for an open side."""
     if margin is None:
         raise NotGiven(
-            "margin is not given, and it has no default: no number in the log says which "
-            "difference is too small to matter. Expected one in the unit of the loss, as in "
-            "margin=0.01, or a pair, as in margin=(-0.01, 0.02)."
+            "margin is required: the data cannot tell which difference is negligible. Pass it "
+            "in the units of the loss, as in margin=0.01, or a pair, as in margin=(-0.01, 0.02)."
         )
     refusal = LogError(
-        f"margin={margin!r} is not known. Expected the largest difference that does not matter, "
-        f"in the unit of the loss: a number {'from' if zero else 'above'} 0, or a pair (low, "
-        f"high) with low < high, where None leaves a side open."
+        f"Invalid margin={margin!r}. Expected the largest negligible difference in the units of "
+        f"the loss: a number {'from' if zero else 'above'} 0, or a pair (low, high) with low < "
+        "high, where None leaves a side open."
     )
     if isinstance(margin, Real) and is_number(margin):
         low, high = -float(margin), float(margin)
@@ -285,9 +284,9 @@ def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
 
 @Comparison(
     requires=several_splits,
-    needs="two random splits or more, or a (repeated) K-fold partition",
+    needs="at least two random splits, or a (repeated) K-fold partition",
     target="difference of the expected risks of models trained on sets of this size",
-    guarantee="heuristic: takes the correlation of two test sets to be the test share",
+    guarantee="heuristic: assumes that the correlation of two test sets equals the test fraction",
     fits="1 for each split, K for each repetition",
     reference="Corani and Benavoli (2015), Machine Learning 100, 285-304, "
     "doi:10.1007/s10994-015-5486-z",
@@ -304,11 +303,11 @@ def rope(
     train_size: TrainSize = None,
     missing: Missing = "raise",
 ) -> Any:
-    r"""Compute the probability that a model is better, as good as equal, or worse.
+    r"""Compute the probability that a model is better, practically equivalent, or worse.
 
     The Bayesian correlated t test: the difference of the expected errors has a t distribution
     about the mean of the differences over J test sets, with J - 1 degrees of freedom and a scale
-    that allows for the overlap of training sets. The margin around zero is the region of practical
+    that accounts for overlapping training sets. The margin around zero is the region of practical
     equivalence. The target is the difference of the expected risks of the two algorithms at the
     size of the training sets.
 
@@ -316,28 +315,28 @@ def rope(
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         The losses of one model, or of several: K-fold cross-validation, repeated or not, or
-        random splits. One score for each split does as well.
+        random splits. One score per split is enough.
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     margin : float or pair of float
-        The largest difference that does not matter, in the unit of the loss; or the ends
-        ``(low, high)``, None for an open one. 0 leaves two probabilities. It has no default.
+        The largest difference that does not matter, in the units of the loss; or the ends ``(low,
+        high)``, with None for an open end. With 0 only two probabilities remain. Required.
     reference : hashable, optional
-        In place of ``other``, the name of one of several models, to which the others are
-        compared. With neither, all pairs are.
+        Instead of ``other``, the name of the model to which the others are compared. If neither
+        is given, all pairs are compared.
     rho : float, optional
-        Correlation of the means of two test sets. Without it the share of the test set is
-        taken: 1 / K for K equal folds.
+        Correlation of the means of two test sets. The default is the test fraction: 1 / K for K
+        equal folds.
     train_size : float, sequence, mapping or Series, optional
-        Without ``rho``, on how many points each model was trained, as in `corrected_t`. Folds
-        say it themselves, random splits do not.
+        If ``rho`` is not given, the number of points each model was trained on, as in
+        `corrected_t`. It is known for folds but not for random splits.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        ``difference`` and ``scale`` of the posterior in the unit of the loss; ``p_better``
+        ``difference`` and ``scale`` of the posterior in the units of the loss; ``p_better``
         (below the margin: the model has the smaller error), ``p_equivalent`` (within) and
         ``p_worse``, which add up to 1; ``df``, ``n_splits`` (J), ``rho`` and ``caution``.
 
@@ -362,11 +361,11 @@ def rope(
         \left(\frac1J + \frac{\rho}{1 - \rho}\right) S^2 .
 
     These are posterior probabilities under a flat prior, not p-values. With ``margin=0``,
-    ``p_worse`` is the one-sided p-value of `corrected_t` for the model being better. The value
-    of rho is a heuristic, which no log can give. Test sets that all have the same difference
-    put all probability where it lies. The posterior does not ask for the relative stability of
-    the difference. Where repetitions show that it is missing, ``caution`` says ``unstable
-    difference``: the interval of `wald` in `compare` may be far too narrow there.
+    ``p_worse`` is the one-sided p-value of `corrected_t` for the model being better. The value of
+    rho is a heuristic that cannot be estimated from the log. If all test sets have the same
+    difference, all probability is at that value. The posterior does not require relative
+    stability of the difference. If repetitions show that the difference is unstable, ``caution``
+    contains ``unstable difference``: the `wald` interval in `compare` may then be far too narrow.
 
     References
     ----------
@@ -442,7 +441,7 @@ def compute_posterior(moments: Cells, ratio: float, *, margin: tuple[float, floa
 def split_t_distribution(
     center: FloatArray, scale: FloatArray, low: float, high: float, df: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Split a t distribution at two points; without any scale all of it is at its center."""
+    """Split a t distribution at two points; with zero scale all mass is at its center."""
     with np.errstate(divide="ignore", invalid="ignore"):
         left = distribution((low - center) / scale, df)
         right = distribution(-(high - center) / scale, df)

@@ -1,4 +1,4 @@
-"""A comparison that grows batch by batch, looked at as often as one likes."""
+"""A comparison that grows batch by batch and can be inspected at any time."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ from cvstats.options import Adjust, Missing, check_alpha, check_choices, find_ch
 Path = str | os.PathLike[str]
 
 DECISIONS = ("", "better", "worse", "alike", "")
-"""What may be known of a pair: that the model is better, worse, or within the margin.
+"""Possible decisions about a pair: the model is better, worse, or within the margin.
 
-The last one is for a masked cell, of which there is nothing to know.
+The last one is for a masked cell.
 """
 
 NOTE = "monitor"
-"""Where a file of moments keeps the settings and decisions of a monitor."""
+"""Attribute in a file of moments with the settings and decisions of a monitor."""
 
 
 class Monitor:
-    """A comparison of models on a test set that grows, valid however often one looks.
+    """A comparison of models on a growing test set that is valid at every look.
 
-    Made by `monitor`, or read from a file by `load`.
+    Created by `monitor`, or read from a file by `load`.
 
     Parameters
     ----------
     reference : hashable
         The model to which the others are compared; None for all pairs.
     method : {"holdout", "clustered"} or None
-        Whether points are counted, or sources; None for what the log says.
+        Whether points or sources are the sampling unit; None to infer it from the log.
     margin : tuple of two floats or None
         The ends between which a difference does not matter.
     adjust : {"holm", "bonferroni", "bh"} or None
-        How decisions about several pairs allow for each other.
+        How decisions are adjusted for multiple pairs.
     alpha : float
         One minus the level of the limits.
     tightest_at : int
@@ -69,9 +69,9 @@ class Monitor:
     ...     watch.save(pathlib.Path(folder, "watch.npz"))
     ...     tomorrow = cvstats.Monitor.load(pathlib.Path(folder, "watch.npz"))
     >>> tomorrow.interval()[["difference", "lower", "upper", "decision"]].round(0)
-                         difference   lower  upper decision
+                        difference   lower upper decision
     model other
-    ridge random_forest      -589.0 -1857.0  680.0
+    ridge random_forest       -589  -1,857   680
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Monitor:
         self._stopped_at: FloatArray | None = None
 
     def __repr__(self) -> str:
-        """Say how much was seen, and what of it is decided."""
+        """Show the number of evaluations and of decided pairs."""
         if self._moments is None:
             return "<Monitor of nothing yet>"
         words = "too few to decide"
@@ -103,40 +103,39 @@ class Monitor:
 
     @property
     def n_losses(self) -> int:
-        """Number of evaluations that were added, of each model."""
+        """Number of evaluations added for each model."""
         return 0 if self._moments is None else self._moments.n_losses
 
     @property
     def moments(self) -> Moments:
-        """What is kept of all batches: counts, means and squared deviations of differences."""
+        """Aggregates of all batches: counts, means and squared deviations of differences."""
         if self._moments is None:
             raise LogError(
-                "nothing was added to this monitor yet. Expected a batch of losses first: "
-                "monitor.add(losses)."
+                "this monitor is empty. Add a batch of losses first: monitor.add(losses)."
             )
         return self._moments
 
     @property
     def stop(self) -> bool:
-        """Whether every pair is decided, so that further evaluations would bring nothing new."""
+        """Whether every pair is decided, so that no further evaluations are needed."""
         return self._decided is not None and bool((self._decided > 0).all())
 
     def add(self, batch: Losses, *, missing: Missing = "raise") -> None:
-        """Add a batch of paired losses, and look at what is known now.
+        """Add a batch of paired losses, and update the decisions.
 
         Parameters
         ----------
         batch : DataFrame, DataArray, Dataset or Moments
-            A loss log of further points, of the same models as before. All repetitions of a point
-            are in one batch. Or its `Moments`, with ``pairs=True``.
+            A loss log of further points for the same models, with all repetitions of a point in
+            one batch; or its `Moments`, with ``pairs=True``.
         missing : {"raise", "drop"}, optional
-            Whether a NaN loss is an error, or leaves the evaluation out for all models.
+            Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
         Raises
         ------
         LogError
-            If the batch does not fit the others, or holds an evaluation again. The monitor then
-            stays as it was.
+            If the batch does not match the others, or repeats an evaluation. The monitor is then
+            unchanged.
         """
         before, repeated = self._moments, self._repeated
         try:
@@ -151,13 +150,13 @@ class Monitor:
             raise
 
     def interval(self) -> Any:
-        """Return the differences of the models as they are known now.
+        """Return the current differences between the models.
 
         Returns
         -------
         DataFrame or Dataset
             As of ``compare(anytime=True)``, with ``decision`` (``"better"``, ``"worse"``, or
-            ``"alike"`` within the margin; empty until something is known) and ``stopped_at``, the
+            ``"alike"`` within the margin; empty until a decision is made) and ``stopped_at``, the
             number of points (or groups) at which it was made. A decision is never taken back.
 
         Raises
@@ -175,9 +174,9 @@ class Monitor:
         return compare_pairs(self.moments, None, self._reference, "raise", run, finish=self._decide)
 
     def _summarize(self, losses: Any, missing: Missing) -> Moments:
-        """Compute what is kept of a batch; each point of several repetitions is a source.
+        """Compute the aggregates of a batch; each point with several repetitions is a source.
 
-        Models that stay the same make one test set of all sources, which a level ``fold`` says.
+        With fixed models all sources form one test set, which is marked by a level ``fold``.
         """
         names = names_of_frame(losses)
         if names is not None:
@@ -195,7 +194,7 @@ class Monitor:
         return Moments.of_log(losses, pairs=True, missing=missing)
 
     def _decide(self, result: Result) -> Result:
-        """Add to a look what was decided at it, or at one before."""
+        """Add the decisions made at this look or earlier."""
         result = adjust_tests(result, self._adjust)
         columns = dict(result.columns)
         p = columns.get("p_adjusted", columns["p_value"])
@@ -220,12 +219,12 @@ class Monitor:
         return replace(result, columns=columns, attrs={**result.attrs, "method": "monitor"})
 
     def save(self, path: Path) -> None:
-        """Write the monitor to one small file, to go on another day.
+        """Write the monitor to one small file, to continue later.
 
         Parameters
         ----------
         path : str or path
-            Where to write; a file that is there is replaced. `Moments.load` reads it as well.
+            Where to write; an existing file is overwritten. `Moments.load` can also read it.
 
         Raises
         ------
@@ -250,7 +249,7 @@ class Monitor:
 
     @classmethod
     def load(cls, path: Path) -> Monitor:
-        """Read what `save` wrote, and go on from there.
+        """Read a file written by `save`, to continue from there.
 
         Parameters
         ----------
@@ -272,8 +271,8 @@ class Monitor:
         note = from_plain(shared.pop(NOTE, None))
         if note is None:
             raise LogError(
-                f"{os.fspath(path)!r} holds moments and no monitor. Expected a file of "
-                f"Monitor.save. For moments use cvstats.Moments.load."
+                f"{os.fspath(path)!r} contains moments, not a monitor. Expected a file written "
+                "by Monitor.save. For moments use cvstats.Moments.load."
             )
         at = note["reference"]
         found = cls(
@@ -302,30 +301,30 @@ def monitor(
     tightest_at: int | None = None,
     alpha: float = 0.05,
 ) -> Monitor:
-    """Compare models on a test set that grows, and stop as soon as enough is known.
+    """Compare models on a growing test set, and stop as soon as all pairs are decided.
 
-    Each batch of paired losses is followed by a look, and all looks together err with
-    probability ``alpha`` at most, as the points at the first one grow: an asymptotic
-    confidence sequence, as of ``compare(anytime=True)``. Only counts, means and squared deviations
-    are kept.
+    Each batch of paired losses is followed by a look, and the probability of any false decision
+    over all looks is at most ``alpha``, as the number of points at the first look grows: an
+    asymptotic confidence sequence, as of ``compare(anytime=True)``. Only counts, means and
+    squared deviations are kept.
 
     Parameters
     ----------
     batch : DataFrame, DataArray, Dataset or Moments, optional
         The first batch; others follow by ``add``.
     reference : hashable, optional
-        The name of a model to which the others are compared; without it all pairs are.
+        The name of a model to which the others are compared; all pairs by default.
     method : {"holdout", "clustered"}, optional
-        Whether points are counted, or sources; without it sources where the log has any.
+        Whether points or sources are the sampling unit; by default sources, if the log has any.
     margin : float or pair of float, optional
-        The largest difference that does not matter, in the unit of the loss. Models whose
-        difference is surely smaller are then ``"alike"``, and decided as well; without a margin
-        two equal models are never decided.
+        The largest difference that does not matter, in the units of the loss. Models whose
+        difference is significantly smaller are then decided as ``"alike"``; without a margin two
+        equally good models are never separated.
     adjust : {"holm", "bonferroni", "bh", None}, optional
-        How decisions about several pairs allow for each other; that two models are alike is decided
-        for each pair by itself.
+        How decisions are adjusted for multiple pairs; the decision ``"alike"`` is made for each
+        pair separately.
     tightest_at : int, optional
-        The number of points (or groups) at which the limits are to be tightest; 500 without it.
+        The number of points (or groups) at which the limits are tightest; 500 by default.
     alpha : float, optional
         One minus the level of the limits.
 
@@ -337,15 +336,15 @@ def monitor(
     Raises
     ------
     LogError
-        If an option is not known, or the first batch is not a log of two models or more.
+        If an option is invalid, or the first batch does not have at least two models.
 
     Notes
     -----
-    The points have to come in random order: shuffle the questions before you begin. Batches may
-    be of any size, and may depend on what was seen before; the points in them may not. Nothing is
-    decided below 100 points (or groups), except for losses of 0 and 1, where 30 are enough if
-    the two models disagree on 25 of them. Several repetitions (answers) of a point in a DataFrame
-    are averaged, and belong to one batch; then the mean of each point is kept.
+    The points must come in random order: shuffle the questions before you begin. Batch sizes are
+    arbitrary and may depend on earlier results; the choice of points may not. Nothing is decided
+    below 100 points (or groups), except for 0/1 losses, where 30 are enough if the two models
+    disagree on 25 of them. Several repetitions (answers) of a point in a DataFrame must be in one
+    batch, and are averaged; the mean of each point is then stored.
 
     References
     ----------

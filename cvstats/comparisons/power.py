@@ -1,4 +1,4 @@
-"""How many points do I need? What a pilot log shows of a larger one."""
+"""How many points do I need? Planning a comparison from a pilot log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cvstats.comparisons._pairs import (
     check_method_options,
     compare_pairs,
     default_method,
-    degrees_of_freedom,
+    degrees_of_each,
     difference_interval,
     group_residuals,
     has_standard_errors,
@@ -49,29 +49,29 @@ from cvstats.log.read import is_dask_frame
 from cvstats.options import Alternative, Missing, check_numbers, whole_number
 
 TAIL = 0.1
-"""The range over the pilot's uncertainty leaves so much out on either side."""
+"""Tail probability of the range over the pilot's uncertainty, on either side."""
 
 TWO_POINTS = 1e-6
-"""Differences of two values that are equally frequent have a kurtosis of 1, and no more."""
+"""Kurtosis of differences with two equally frequent values, the smallest possible."""
 
 TINY = np.finfo(float).tiny
-"""The variance of differences that are all the same, in a quotient."""
+"""Value used for a variance of zero in a quotient."""
 
 NUMBERS_NEEDED = ("points_needed", "groups_needed")
 PLANS = ("power", "smallest_effect", *NUMBERS_NEEDED)
-"""How the columns that plan begin, in place of those about the pilot."""
+"""Prefixes of the columns about the planned experiment."""
 
 FAR = 1e3
-"""More standard errors away from 0 than this a difference need not be told apart."""
+"""Differences more standard errors away from 0 than this have power 1."""
 
 
 @Comparison(
     requires=any_log,
-    needs="one test set or a K-fold partition, repeated or not, and two models or more",
-    target="the points that a comparison needs",
-    guarantee=f"that of the comparison that is planned: of folds {RELATIVELY_STABLE}; and the "
-    "pilot's variance is an estimate, of which power_lower and power_upper show the range",
-    fits="as the interval it is based on",
+    needs="one test set or a K-fold partition, repeated or not, and at least two models",
+    target="the number of points that a comparison needs",
+    guarantee=f"that of the planned comparison: for folds {RELATIVELY_STABLE}; the pilot's "
+    "variance is an estimate, and power_lower and power_upper show the resulting range",
+    fits="as the underlying interval",
     reference="Cohen (1988), Statistical power analysis for the behavioral sciences; "
     "Miller (2024), arXiv:2411.00640",
     models=2,
@@ -91,13 +91,12 @@ def power(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Any:
-    r"""Plan a comparison with the spread of a pilot log: power, smallest effect, points needed.
+    r"""Plan a comparison from a pilot log: power, smallest detectable effect, points needed.
 
-    If the true difference were ``effect``, how probably would `compare` find it, with as many
-    points as here? The answer uses the standard error of the mean difference in the pilot log, and
-    the normal distribution, or the noncentral t distribution where the test has degrees of
-    freedom. The target of that comparison is the difference that the interval covers, as in
-    `compare`.
+    If the true difference were ``effect``, how likely is `compare` to detect it with this many
+    points? The answer uses the standard error of the mean difference in the pilot log, and the
+    normal distribution, or the noncentral t distribution if the test uses Student's t. The target
+    of that comparison is the difference that the interval covers, as in `compare`.
 
     Parameters
     ----------
@@ -107,56 +106,57 @@ def power(
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     effect : float
-        The difference to be found, in the unit of the loss: what would matter, not what the
-        pilot happened to show; it has no default. Negative is better; the sign counts for
-        one-sided tests.
+        The difference to detect, in the units of the loss: the smallest difference that would
+        matter, not the one observed in the pilot. Required. Negative is better; the sign matters
+        for one-sided tests.
     repetitions : int, optional
         How often the planned experiment evaluates each point: answers of a language model, runs,
-        partitions. Without it as often as the pilot did. The pilot needs two repetitions or more.
+        partitions. The default is as often as in the pilot. The pilot needs at least two
+        repetitions.
     reference : hashable, optional
-        In place of ``other``, the name of one of several models, to which the others are
-        compared. With neither, all pairs are.
+        Instead of ``other``, the name of the model to which the others are compared. If neither
+        is given, all pairs are compared.
     method : str, optional
-        The interval that the comparison is based on, as in `compare`; without it the one that
-        `compare` takes for this log.
+        The interval that the comparison is based on, as in `compare`; by default the one that
+        `compare` uses for this log.
     options : mapping, optional
         Options of that method, as in `compare`.
     alternative : {"two-sided", "less", "greater"}, optional
-        The test that is planned.
+        The planned test.
     target_power : float, optional
-        The power that ``smallest_effect`` and ``points_needed`` are for.
+        The power for ``smallest_effect`` and ``points_needed``.
     alpha : float, optional
-        The level of the test that is planned.
+        The level of the planned test.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         ``difference`` and ``se`` of the pilot; with ``repetitions`` the ``planned_se`` for that
         number, from which the rest is computed; ``power`` for ``effect`` with as many points;
-        ``smallest_effect``, the difference found with the target power; ``points_needed`` to
-        find ``effect`` with it (infinite if its sign contradicts the alternative), and
-        ``groups_needed`` if groups are counted: ``points_needed`` are then points in that many
-        groups of the average size of these (``attrs["group_size"]``);
+        ``smallest_effect``, the difference detected with the target power; ``points_needed`` to
+        detect ``effect`` with it (infinite if its sign contradicts the alternative), and
+        ``groups_needed`` if groups are the sampling unit: ``points_needed`` is then the number of
+        points in that many groups of the pilot's average size (``attrs["group_size"]``);
         ``power_lower``, ``power_upper``, ``points_needed_lower`` and ``points_needed_upper``,
-        their 80% ranges over the uncertainty of the pilot's variance.
-        From repetitions: ``point_variance`` and ``repetition_variance``, the parts of the
-        variance of one point's difference that repeating leaves and removes (of the squared
-        standard error times the number of points, where groups count), and
-        ``smallest_effect_limit`` and ``points_needed_limit``, the same with endlessly
-        many repetitions; NaN for a single one. Then what the interval adds, and ``caution``.
+        their 80% ranges over the uncertainty of the pilot's variance. From repetitions:
+        ``point_variance`` and ``repetition_variance``, the parts of the variance of one point's
+        difference that repetition cannot and can remove (of the squared standard error times the
+        number of points, if groups are the sampling unit), and ``smallest_effect_limit`` and
+        ``points_needed_limit``, the same with infinitely many repetitions; NaN for a single
+        repetition. Then the columns of the interval, and ``caution``.
 
     Raises
     ------
     LogError
         If ``effect`` is 0 or not a number, the method has no standard error, or the models were
         evaluated on different points. If ``repetitions`` is given and the pilot has one, or the
-        method does not shorten its interval for them (`wald` and others for folds).
+        interval of the method does not narrow with repetitions (`wald` and others for folds).
 
     See Also
     --------
-    cvstats.compare : The comparison that is planned.
+    cvstats.compare : The planned comparison.
     cvstats.equivalence : Whether a difference is too small to matter.
 
     Notes
@@ -169,41 +169,43 @@ def power(
         + \Phi\left(-\frac{\mathrm{effect}}{\mathrm{se}} - z\right), \qquad
         z = \Phi^{-1}\left(1 - \frac{\alpha}{2}\right) .
 
-    Standard errors fall like one over the root of the number of points, if the further points
-    are drawn like these. More points for training change the models too, which no pilot shows.
+    Standard errors decrease like one over the square root of the number of points, if additional
+    points are drawn like these. More training points also change the models, which a pilot cannot
+    show.
 
-    With groups (`clustered`, `out_of_source`) it is the number of groups that counts: more points
-    of these groups bring much less. Degrees of freedom grow with the groups. The tasks of a
-    benchmark stay as they are, and it is their questions that count: ``points_needed`` are those of
-    all tasks together, in the shares of the pilot.
+    With groups (`clustered`, `out_of_source`) the number of groups determines the power: more
+    points per group help much less. Degrees of freedom grow with the number of groups. The tasks
+    of a benchmark are fixed, and their questions are the sampling unit: ``points_needed`` is the
+    total over all tasks, in the proportions of the pilot.
 
-    Losses of 0 and 1 are planned for by McNemar's test: a difference d takes at least a share d
-    of discordant points, so no pilot promises to find it with a few points. Of models that agree
-    on every point the numbers are the cautious ends of their ranges, which rest on a share of
-    ``1 - 0.1^(1 / n)``, and ``caution`` says ``no discordant points``. Where a test set was
-    evaluated several times, and the models disagree on 25 points or more, the points' averages
-    are planned for by their standard error. The plan is that of the chi-squared test. Where the
-    next log has fewer than 25 discordant points, `compare` tests exactly and finds less:
-    with about ten of them the power was half of that planned, with fifty it was as planned.
+    For 0/1 losses the plan uses McNemar's test: a difference d requires at least a share d of
+    discordant points, so a few points never suffice. For models that agree on every point, the
+    results are the conservative ends of their ranges, based on a share of ``1 - 0.1^(1 / n)``,
+    and ``caution`` contains ``no discordant points``. If a test set was evaluated several times
+    and the models disagree on at least 25 points, the plan uses the standard error of the point
+    averages. The plan is for the chi-squared test. If the next log has fewer than 25 discordant
+    points, `compare` uses the exact test, which has less power: with about ten of them the power
+    was half of that planned, with fifty it was as planned.
 
-    The ranges leave out 10% on either side: they are power and points needed at both ends of an
-    80% interval for the variance of a difference, from the chi-squared distribution. Its
-    degrees of freedom are those of the standard error (groups); for `wald` and `holdout` they
-    match the kurtosis k of the pilot's n differences, ``2 (n - 1) / (k - 1)``. In
-    simulations they contain the truth in 75% to 80% of pilots of 50 to 300 points with normal
-    differences and in 67% to 78% with differences of squared errors: a small pilot from heavy tails
-    shows too little of them. Of cross-validated pilots they promise less: in five simulations 0% to
-    40% of the ranges contained the truth, and a planned power of 80% was .68 to .77. The kurtosis
-    needs the losses one by one: without them, as for lazy arrays and moments, the ranges are NaN,
-    and so they are for methods without degrees of freedom. That more points for training change
-    the models is not part of them.
+    The ranges are the power and the points needed at both ends of an 80% interval for the
+    variance of a difference, from the chi-squared distribution. Its degrees of freedom are those
+    of the standard error (groups); for `wald` and `holdout` they match the kurtosis k of the
+    pilot's n differences, ``2 (n - 1) / (k - 1)``. In simulations they contained the true value
+    for 75% to 80% of pilots of 50 to 300 points with normal differences and for 67% to 78% with
+    differences of squared errors: a small sample underestimates heavy tails. For cross-validated
+    pilots they are less reliable: in five simulations 0% to 40% of the ranges contained the true
+    value, and the actual power was .68 to .77 if 80% was planned. The kurtosis needs single
+    losses: without them, as for lazy arrays and moments, the ranges are NaN, as they are for
+    methods without degrees of freedom. They do not account for the effect of more training points
+    on the models.
 
-    The limits for many repetitions take these for independent given the point: true of runs
-    of one model, nearly true of partitions, whose models share most of their data. `wald` does
-    not shorten its interval for repetitions; `holdout`, `clustered` and `out_of_source` do. With
-    ``repetitions=r`` the standard error is the root of ``(point_variance + repetition_variance / r)
-    / n``, where a negative part counts as 0. The variance that comes with the training data as a
-    whole is in no log: neither more repetitions nor these numbers reach it.
+    The limits for many repetitions treat repetitions as independent given the point: this is true
+    for runs of one model, and nearly true for partitions, whose models share most of their data.
+    The `wald` interval does not narrow with repetitions; those of `holdout`, `clustered` and
+    `out_of_source` do. With ``repetitions=r`` the standard error is the square root of
+    ``(point_variance + repetition_variance / r) / n``, where a negative part is set to 0. The
+    variance due to the training set as a whole cannot be estimated from a log, and is not
+    included.
 
     References
     ----------
@@ -219,21 +221,23 @@ def power(
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
     >>> plan = losses.cvci.power(effect=100)
     >>> plan[["se", "power", "smallest_effect", "points_needed"]].round(3)
-                              se  power  smallest_effect  points_needed
+                          se  power smallest_effect points_needed
     model other
-    ridge random_forest  103.516  0.162          290.008         3718.0
+    ridge random_forest  104  0.162             290         3,718
     """
     if effect is None:
         raise NotGiven(
-            "effect is not given, and it has no default: no number in the log says which "
-            "difference would matter. Expected it in the unit of the loss, as in effect=0.01."
+            "effect is required: the data cannot tell which difference would matter. Pass it in "
+            "the units of the loss, as in effect=0.01."
         )
     given = check_method_options(method, options)
     check_numbers("effect", effect)
     check_numbers("target_power", target_power)
     planned = None if repetitions is None else whole_number("repetitions", repetitions, 1)
     if effect == 0:
-        raise LogError("effect=0 cannot be found by any log. Expected the difference that matters.")
+        raise LogError(
+            "effect=0 cannot be detected. Expected the smallest difference that matters."
+        )
     if is_dask_frame(losses):
         ask = partial(
             power, effect=effect, repetitions=repetitions, reference=reference, method=method,
@@ -244,16 +248,16 @@ def power(
     levels = levels_of_options(method, given)
     if len(levels) > 1:
         raise LogError(
-            f"power plans the number of points or of groups, and by={levels!r} counts two kinds. "
-            f"Expected one level, as in options={{'by': {levels[0]!r}}}."
+            f"power plans the number of points or of groups, but by={levels!r} names two levels. "
+            f"Pass one level, as in options={{'by': {levels[0]!r}}}."
         )
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha, default_method)
         if not has_standard_errors(base):
             raise LogError(
-                f"power needs a standard error, and {base.method} with these options has none. "
-                f"Use another method, such as method='wald'."
+                f"power needs a standard error, but {base.method} with these options has none. "
+                "Use another method, such as method='wald'."
             )
         if planned is not None:
             check_repetitions(log, base)
@@ -262,7 +266,7 @@ def power(
             n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
             factors=variance_factors(log, differences, base), repetitions=planned,
         )  # fmt: skip
-        if "n_second" in base.columns:  # more of both levels: no number of points says how many
+        if "n_second" in base.columns:  # two sampling levels: a number of points is not enough
             result = drop_plans(result, np.ones(differences.width, dtype=bool), NUMBERS_NEEDED)
         found = find_discordance(log, differences, base)
         if found is None or planned is not None:
@@ -295,7 +299,7 @@ def compute(
     estimate, se = columns.pop("estimate"), columns.pop("se")
     pilot = {"difference": estimate, "se": se}
     columns.pop("lower"), columns.pop("upper")
-    test = PlannedTest(alpha, alternative, degrees_of_freedom(base), count_groups(base))
+    test = PlannedTest(alpha, alternative, degrees_of_each(base), count_groups(base))
     away = test.find_distance(target)
     sign = -1.0 if alternative == "less" else 1.0
     helps = alternative == "two-sided" or sign * effect > 0
@@ -348,24 +352,24 @@ def compute(
 
 
 def check_repetitions(log: Log, base: Result) -> None:
-    """Refuse to plan repetitions with a pilot of one, or for intervals that stay as they are."""
+    """Reject planning repetitions from a pilot of one, or for intervals that do not narrow."""
     if log.design.number("repetition") < 2:
         raise LogError(
-            "repetitions= plans with the variance of one point's difference, and this log has one "
-            "repetition, which does not show it. Expected a pilot with two or more."
+            "repetitions= needs the variance of repeated evaluations of a point, but this log "
+            "has one repetition. Expected a pilot with at least two."
         )
     name = base.attrs["interval_method"]
     averages = name == "holdout" or (name == "out_of_source" and log.fixed_sources)
     if not averages and count_groups(base) is None:
         raise LogError(
-            f"repetitions= plans a shorter interval, and {name} does not shorten its interval for "
-            f"repetitions. Expected one test set; or see smallest_effect_limit, which holds for "
-            f"any number of them."
+            f"repetitions= does not apply to {name}, whose interval does not narrow with "
+            "repetitions. Use one test set, or see smallest_effect_limit, which applies to any "
+            "number of repetitions."
         )
 
 
 def count_groups(base: Result) -> int | None:
-    """Count the clusters or sources that an interval takes for a sample; None for points."""
+    """Count the clusters or sources that are the sampling unit; None for points."""
     if "df" not in base.columns:
         return None
     counts = (base.columns[name] for name in ("n_clusters", "n_sources") if name in base.columns)
@@ -373,7 +377,7 @@ def count_groups(base: Result) -> int | None:
 
 
 def plan_zero_one(result: Result, found: Discordance) -> Result:
-    """Plan McNemar's test of models whose losses are 0 and 1.
+    """Plan McNemar's test for models with 0/1 losses.
 
     A difference of d takes at least a share d of discordant points. If their share is s, the
     statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
@@ -393,7 +397,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     helps = alternative == "two-sided" or sign * effect > 0
 
     def plan(share: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the power, and the points needed, if so many points are discordant."""
+        """Compute the power and the points needed for a share of discordant points."""
         null, away = spreads(share, abs(effect))
         ahead = np.sqrt(n) * (abs(effect) if helps else -abs(effect))
         power = special.ndtr((ahead - z * null) / away)
@@ -416,7 +420,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     columns = dict(result.columns)
     for name, values in numbers.items():
         columns[name] = np.where(at, values, columns[name])
-    # without a spread, the points leave nothing to plan endless repetitions with
+    # without a spread, nothing can be planned for infinitely many repetitions
     for name in ("smallest_effect_limit", "points_needed_limit"):
         stays = ~(columns["point_variance"] > 0)
         columns[name] = np.where(at & stays, np.nan, columns[name])
@@ -431,8 +435,8 @@ def spreads(share: FloatArray, effect: FloatArray | float) -> tuple[FloatArray, 
     return np.sqrt(discordant), np.sqrt(np.maximum(discordant - np.square(effect), 1e-300))
 
 
-def smallest_difference(share: FloatArray, n: float, z: float, more: float) -> FloatArray:
-    """Find the difference found with the target power by bisection; NaN if no difference is."""
+def smallest_difference(share: FloatArray, n: float, z: float, more: FloatArray) -> FloatArray:
+    """Find the difference detected with the target power by bisection; NaN if there is none."""
     low, high = np.zeros_like(share), np.ones_like(share)
     for _ in range(60):
         middle = (low + high) / 2
@@ -443,7 +447,7 @@ def smallest_difference(share: FloatArray, n: float, z: float, more: float) -> F
 
 
 def drop_plans(result: Result, at: MaskArray, plans: tuple[str, ...] = PLANS) -> Result:
-    """Leave pairs without a plan whose standard error of zero shows nothing."""
+    """Remove the plan of pairs whose standard error of zero is uninformative."""
     columns = {
         name: np.where(at, np.nan, values) if name.startswith(plans) else values
         for name, values in result.columns.items()
@@ -459,19 +463,19 @@ class PlannedTest:
     ----------
     alpha, alternative
         As in `power`.
-    df : float or None
-        Degrees of freedom in the pilot; None for the normal distribution.
+    df : float, array or None
+        Degrees of freedom in the pilot, perhaps of each pair; None for the normal distribution.
     groups : int or None
-        How many groups the pilot has, where these and not points are independent.
+        Number of groups in the pilot, if groups are the sampling unit.
     """
 
     alpha: float
     alternative: str
-    df: float | None
+    df: float | FloatArray | None
     groups: int | None
 
     def power(self, distance: FloatArray, df: float | FloatArray | None) -> FloatArray:
-        """Compute the probability to find a difference so many standard errors away from 0."""
+        """Compute the power for a difference given in standard errors."""
         two = self.alternative == "two-sided"
         tail = self.alpha / 2 if two else self.alpha
         away = -distance if self.alternative == "less" else distance
@@ -482,28 +486,28 @@ class PlannedTest:
         found: FloatArray = 1 - noncentral_t(df, away, t)
         return found + noncentral_t(df, away, -t) if two else found
 
-    def find_distance(self, target: float) -> float:
-        """Find how many standard errors a difference measures that is found with some power."""
+    def find_distance(self, target: float) -> FloatArray:
+        """Find the difference, in standard errors, that is detected with a given power."""
         if not self.alpha < target < 1:
             raise LogError(
                 f"target_power={target!r} is out of range. Expected a probability above "
                 f"alpha={self.alpha} and below 1, such as 0.8."
             )
         if self.df is None and self.alternative != "two-sided":
-            return quantile(1 - self.alpha) + quantile(target)
+            return np.asarray(quantile(1 - self.alpha) + quantile(target))
         sign = -1.0 if self.alternative == "less" else 1.0
-        if self.power(np.asarray(sign * FAR), self.df) < target:
-            return np.inf
-        low, high = 0.0, FAR
+        low = np.zeros_like(0.0 if self.df is None else self.df, dtype=np.float64)
+        high = np.full_like(low, FAR)
+        out_of_reach = self.power(sign * high, self.df) < target
         for _ in range(100):  # power grows with the distance
             middle = (low + high) / 2
-            if self.power(np.asarray(sign * middle), self.df) < target:
-                low = middle
-            else:
-                high = middle
-        return high
+            less = self.power(sign * middle, self.df) < target
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        return np.where(out_of_reach, np.inf, high)
 
-    def find_size(self, distance: FloatArray, target: float, away: float, n: int) -> FloatArray:
+    def find_size(
+        self, distance: FloatArray, target: float, away: FloatArray, n: int
+    ) -> FloatArray:
         """Find how many points, or groups, give the power; the pilot's effect is ``distance``.
 
         Degrees of freedom, and one more, grow like the number of groups.
@@ -513,14 +517,15 @@ class PlannedTest:
             return np.maximum(np.ceil(n * (away / distance) ** 2 * (1 - 1e-12)), 2)
         share = (self.df + 1) / pilot
         sign = -1.0 if self.alternative == "less" else 1.0
-        least = np.full(distance.shape, np.ceil(max(2.0, 2 / share * (1 - 1e-12))))
+        fewest = np.ceil(np.fmax(2.0, 2 / share * (1 - 1e-12)))
+        least = np.broadcast_to(fewest, distance.shape).copy()
 
         def reaches(groups: FloatArray) -> MaskArray:
             moved = sign * distance * np.sqrt(groups / pilot)
             found = self.power(moved, np.maximum(share * groups - 1, 1.0))
             return np.asarray(found >= target)
 
-        known = np.isfinite(distance) & (distance > 0)
+        known = np.isfinite(distance) & (distance > 0) & ~np.isnan(share)
         distance = np.where(known, distance, 1.0)
         low, high = least - 1, least.copy()
         while not (enough := reaches(high)).all():
@@ -533,7 +538,7 @@ class PlannedTest:
 
 
 def noncentral_t(df: float | FloatArray, away: FloatArray, t: FloatArray) -> FloatArray:
-    """Distribution function of the noncentral t, also so far out that scipy gives up."""
+    """Distribution function of the noncentral t, also in far tails where scipy fails."""
     share = special.nctdtr(df, np.clip(away, -FAR, FAR), t)
     share = np.where(np.isnan(share) | np.isinf(away), away < 0, share)
     return np.where(np.isnan(away), np.nan, share)
@@ -574,7 +579,7 @@ def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
 def variance_parts(
     log: Log, differences: Differences, base: Result
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute the parts of the variance of each difference that repeating leaves, and removes."""
+    """Compute the parts of each difference's variance that repetition cannot and can remove."""
     repetitions = log.design.number("repetition")
     if count_groups(base) is not None or base.method == "out_of_source":
         n = log.design.splits().rows[0]
@@ -590,9 +595,8 @@ def variance_parts(
         return split_variance(once, once, 1)
     if not log.in_memory:
         raise LogError(
-            "power splits the variance of each point's difference over repetitions, for which it "
-            "needs the losses one by one. Expected losses in memory: log.compute(); or one "
-            "repetition."
+            "power splits the variance of each point's difference over repetitions, which needs "
+            "single losses. Load them into memory: log.compute(); or pass one repetition."
         )
     points = average_repetitions(log)
     means = Differences(points.panels, differences.left, differences.right)
@@ -602,7 +606,7 @@ def variance_parts(
 def split_variance(
     once: FloatArray, averaged: FloatArray, repetitions: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Split the variance of a point's difference: what repeating leaves, and removes.
+    """Split the variance of a point's difference into what repetition cannot and can remove.
 
     ``once`` is the variance over points in one repetition (mean over repetitions) and
     ``averaged`` that of the points' means over r of them. If repetitions were independent given
@@ -617,7 +621,7 @@ def split_variance(
 
 def variance_per_repetition(log: Log, differences: Differences, base: Result) -> FloatArray:
     """Average over repetitions the variance that an interval has from one of them."""
-    if "df" not in base.columns:  # these sources, such as the tasks of a benchmark
+    if "df" not in base.columns:  # fixed sources, such as the tasks of a benchmark
         tasks = squared_errors_of_sources(log.moments(("repetition", "source"), differences))
         factor = 2 if base.attrs["variance"] == "theta_b" else 1
         return np.asarray(factor * tasks.sum(axis=0) / len(tasks) ** 2)

@@ -1,4 +1,4 @@
-"""A few labels of people, helped by many of a judge that is wrong at times."""
+"""A few human labels, combined with many labels from an imperfect judge."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ REFERENCE = (
 )
 
 FEW = 30
-"""Points with a label of a person below which the normal approximation is rough."""
+"""Number of human labels below which the normal approximation is rough."""
 
 FEW_APART = 10
-"""Points on which people and judge disagree below which it is too rough for losses of 0 and 1."""
+"""Number of disagreements of people and judge below which it is too rough for 0/1 losses."""
 
 
 def prediction_powered(
@@ -39,28 +39,28 @@ def prediction_powered(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """Prediction-powered interval for a mean: a few labels of people, many of a judge.
+    """Prediction-powered interval for a mean: a few human labels and many of a judge.
 
-    The target is the mean of the losses that people would give, over points drawn as these were.
+    The target is the mean of the losses that people would give, over points drawn like these.
     With y the losses by people and f those by the judge on the same n points, and u those by the
-    judge on N other points, the estimate is ``w mean(u) + mean(y - w f)``: what the judge says
-    on many points, corrected by what it gets wrong on a few. Its variance is
-    ``w^2 var(u) / N + var(y - w f) / n``. The weight w that makes it small is
-    ``cov(y, f) / ((1 + n / N) var(f and u))``, clipped to [0, 1].
+    judge on N other points, the estimate is ``w mean(u) + mean(y - w f)``: the mean of the judge
+    on many points, corrected by its error on a few. Its variance is ``w^2 var(u) / N + var(y - w
+    f) / n``. The weight w that minimizes it is ``cov(y, f) / ((1 + n / N) var(f and u))``,
+    clipped to [0, 1].
 
     Parameters
     ----------
     human : Series, DataFrame or DataArray
-        Losses from labels of people, one for each of a few points: a level ``point``, and a
-        column for each model.
+        Losses from human labels, one for each of a few points: a level ``point``, and a column
+        for each model.
     judge : the same kind
         Losses of the same answers from labels of the judge, in any order.
     judge_on_all : the same kind
-        Those of many points. Points that people have labelled may be among them, and are not
-        counted again.
+        Losses of many points from labels of the judge. They may include points that people
+        labeled, which are not counted twice.
     weight : float, optional
-        In place of the best weight, a number from 0 (the judge does not count) to 1 (the first
-        form of the method); chosen before the labels were seen.
+        Instead of the best weight, a number from 0 (ignore the judge) to 1 (the original form of
+        the method), chosen before seeing the labels.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
@@ -70,31 +70,31 @@ def prediction_powered(
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, ``weight``, ``human_se`` (the standard error
-        without the judge) and ``caution``. ``n_points`` (labelled by people) and ``n_judged``
-        (others) are in ``attrs``.
+        ``upper`` and ``se`` in the units of the loss, ``weight``, ``human_se`` (the standard
+        error without the judge) and ``caution``. ``n_points`` (labeled by people) and
+        ``n_judged`` (others) are in ``attrs``.
 
     Raises
     ------
     LogError
-        If people and judge did not label the same points, if points are not named or appear several
-        times, or if the judge has labelled no further point.
+        If people and judge did not label the same points, if points have no labels or appear
+        several times, or if the judge labeled no further point.
 
     Notes
     -----
-    Exact as both numbers grow, however bad the judge is, if the points that people label were drawn
-    at random from all: not the hard ones, and not those on which judges disagree. A bad judge
-    gets a small weight, and at 0 the interval is that of the people alone. A judge that agrees
-    with people with correlation r brings about as much as ``1 / (1 - r^2)`` times as many labels
-    of people, as long as it labels many more points.
+    Asymptotically exact in both numbers of points, however bad the judge is, if the points that
+    people label were drawn at random: not the hard ones, and not those on which judges disagree.
+    A bad judge gets a small weight, and at 0 the interval is that of the human labels alone. A
+    judge whose losses have correlation r with the human ones is worth about as much as ``1 / (1 -
+    r^2)`` times as many human labels, as long as it labels many more points.
 
-    With 200 labels of people, 95% intervals for a share of 20% covered in 94% to 95% of 2,000
-    simulations, with 50 or 100 in 91% to 94%. A judge that hardly errs needs more of them: of one
-    that is wrong on 5% of points, 50 labels show two or three errors, and ``caution`` then says
-    ``few disagreements``.
+    With 200 human labels, 95% intervals for a proportion of 20% covered in 94% to 95% of 2,000
+    simulations, and with 50 or 100 labels in 91% to 94%. An accurate judge needs more human
+    labels: if it is wrong on 5% of points, 50 labels show two or three errors, and ``caution``
+    then contains ``few disagreements``.
 
-    For two models pass the differences of their losses, by people and by the judge, as
-    `difference` makes them.
+    To compare two models, pass the differences of their losses from `difference`, by people and
+    by the judge.
 
     References
     ----------
@@ -113,15 +113,15 @@ def prediction_powered(
     >>> people = truth.sample(100, random_state=1)
     >>> found = cvstats.prediction_powered(people, judged[people.index], judged)
     >>> found.round(3)
-           estimate  lower  upper     se  weight  human_se caution
+          estimate  lower  upper     se weight human_se caution
     model
-    model     0.298  0.236   0.36  0.032   0.618     0.045
+    model    0.298  0.236  0.360  0.032  0.618    0.045
     """
     check_alpha(alpha)
     if weight is not None and not (is_number(weight) and 0 <= weight <= 1):
         raise LogError(
             f"weight={weight!r} is out of range. Expected a number from 0 to 1, or None for the "
-            f"best one."
+            "best weight."
         )
     check_points(read(human, missing=missing), "human")
     both = read_pairs(human, judge, None, missing)[0]
@@ -134,7 +134,7 @@ def prediction_powered(
     people, judged = of_both.pick(pairs.left), of_both.pick(pairs.right)
     n, n_others = people.count[0], of_others.count[0]
     if n < 2:
-        raise LogError(f"people have labelled {n:.0f} point. Expected two or more.")
+        raise LogError(f"only {n:.0f} point has a human label. Expected at least two.")
     error = both.moments((), pairs)  # y - f
     covariance = (people.m2[0] + judged.m2[0] - error.m2[0]) / 2 / n
     tuned = best_weight(covariance, judged, of_others)
@@ -150,9 +150,9 @@ def prediction_powered(
     if n < FEW:
         caution |= np.int64(Caution.FEW_POINTS)
     attrs: dict[str, Any] = {
-        "target": "mean of the losses that people would give, over points drawn as these were",
-        "guarantee": "exact as the points labelled by people and by the judge grow, if the former "
-        "are drawn at random from all, however good or bad the judge is",
+        "target": "mean of the losses that people would give, over points drawn like these",
+        "guarantee": "asymptotically exact in the numbers of points labeled by people and "
+        "judge, if the former are drawn at random from all, however good or bad the judge is",
         "reference": REFERENCE,
     }
     result = interval(
@@ -172,7 +172,7 @@ def prediction_powered(
 
 
 def best_weight(covariance: FloatArray, judged: Cells, others: Cells) -> FloatArray:
-    """Weigh the judge by how much of the labels of people its own explain; 0 if it never varies."""
+    """Weight the judge by how well its labels predict the human ones; 0 if they never vary."""
     n, n_others = judged.count[0], others.count[0]
     total = n + n_others
     gap = judged.location[0] - others.location[0]
@@ -183,16 +183,16 @@ def best_weight(covariance: FloatArray, judged: Cells, others: Cells) -> FloatAr
 
 
 def check_points(log: Log, name: str) -> None:
-    """Refuse what is not one loss for each of some named points."""
+    """Reject logs without exactly one loss per labeled point."""
     design = log.design
     if "point" not in design.levels:
         raise LogError(
-            f"the points of {name} have no names, and they are matched by name. Expected a level "
-            f"'point'. Type {name}.rename_axis('point')."
+            f"the points of {name} have no labels, but points are matched by label. Expected a "
+            f"level 'point': {name}.rename_axis('point')."
         )
     for level in ("repetition", "fold", "outer", "sample"):
         if design.has(level):
             raise LogError(
-                f"{name} has {design.number(level):,} labels of the level {level!r}. Expected one "
-                f"loss for each point. Average them first: {name}.groupby('point').mean()."
+                f"{name} has {design.number(level):,} labels of the level {level!r}. Expected "
+                f"one loss per point. Average them first: {name}.groupby('point').mean()."
             )

@@ -29,18 +29,18 @@ DEMSAR = "Demsar (2006), JMLR 7, 1-30"
 
 
 def several_data_sets(design: Design, by: str) -> str | None:
-    """Ask for a level that names data sets, two or more."""
+    """Require a level with at least two data sets."""
     if (words := single_dataset(design)) is not None:
         return words
     if by not in design.levels:
         return (
-            f"the log has no level {by!r}. Expected the level that tells data sets apart, as in "
-            f"by='dataset'; it has {listed(map(repr, design.levels)) or 'none'}."
+            f"the log has no level {by!r}. Expected the level that identifies data sets, as in "
+            f"by='dataset'; the log has {listed(map(repr, design.levels)) or 'none'}."
         )
     if design.number(by) < 2:
         return (
-            f"the log holds one label of {by!r}. Expected two data sets or more: name the level "
-            f"that tells them apart in by=."
+            f"the log has only one label of {by!r}. Expected at least two data sets: pass the "
+            "level that identifies them as by=."
         )
     return None
 
@@ -57,8 +57,8 @@ def read_data_sets(
     models = len(columns)
     if models < method.models:
         raise LogError(
-            f"the log holds {models} model{'s' if models > 1 else ''}. Expected three or more; "
-            f"for two, use compare."
+            f"the log holds {models} model{'s' if models > 1 else ''}. Expected at least three; "
+            "for two, use compare."
         )
     return log, rank_models(log.moments((by,)), columns), columns
 
@@ -66,8 +66,8 @@ def read_data_sets(
 def rank_models(cells: Cells, columns: IntArray) -> FloatArray:
     """Rank models within each data set, 1 for the smallest mean loss.
 
-    ``columns`` are those of the models, models by carried cells. Where a model has no losses the
-    ranks are NaN. Models whose means are equal but for rounding share the mean of their ranks.
+    ``columns`` are those of the models, models by carried cells. Ranks are NaN if a model has no
+    losses. Models whose means are equal up to rounding share the mean of their ranks.
     """
     from scipy import stats
 
@@ -87,7 +87,7 @@ def rank_models(cells: Cells, columns: IntArray) -> FloatArray:
 
 
 def rank_error(n: int, k: int) -> float:
-    """Compute what turns a difference of mean ranks into a studentized range, by division."""
+    """Compute the divisor that turns a difference of mean ranks into a studentized range."""
     return float(np.sqrt(k * (k + 1) / (12 * n)))
 
 
@@ -103,9 +103,9 @@ def critical_difference(n: int, k: int, alpha: float) -> float:
 
 @Comparison(
     requires=several_data_sets,
-    needs="a level that names data sets, two or more, and three models or more",
-    target="mean ranks of the models over data sets drawn as these were",
-    guarantee="exact as the data sets grow, if they are independent",
+    needs="a level that identifies at least two data sets, and at least three models",
+    target="mean ranks of the models over data sets drawn like these",
+    guarantee="asymptotically exact in the number of data sets, if they are independent",
     fits="as the log has",
     reference=DEMSAR,
     models=3,
@@ -125,35 +125,36 @@ def friedman(
     r"""Test whether many models differ over many data sets, by their ranks.
 
     Within each data set the models are ranked by mean loss (1 is best, ties share the mean of
-    their ranks). Friedman's statistic measures how far the mean ranks of the models are apart. The
+    their ranks). Friedman's statistic measures how much the mean ranks of the models differ. The
     target is the population from which the data *sets* were drawn, not that of points.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        A column for each of three models or more. Losses may be those of single points, or one
-        score for each data set; units may differ between data sets.
+        A column for each of at least three models. Losses may be those of single points, or one
+        score per data set; units may differ between data sets.
     by : str, optional
         The level whose labels are the data sets.
     test : {"chi2", "f"}, optional
         Friedman's chi-squared, corrected for ties, or the F statistic of Iman and Davenport
-        made of it, which is less conservative.
+        derived from it, which is less conservative.
     alpha : float, optional
         One minus the level of the critical difference.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        For each model ``mean_rank``; then numbers of all models together: ``statistic`` and
-        ``p_value`` of the test, ``critical_difference`` (mean ranks that are further apart
-        differ, by Nemenyi's test at ``alpha``), ``n_blocks`` (data sets); and ``caution``.
+        For each model ``mean_rank``; then values common to all models: ``statistic`` and
+        ``p_value`` of the test, ``critical_difference`` (mean ranks that differ by more are
+        significantly different, by Nemenyi's test at ``alpha``), ``n_blocks`` (data sets); and
+        ``caution``.
 
     Raises
     ------
     LogError
-        If there are fewer than three models or two data sets, or no such level.
+        If there are fewer than three models or two data sets, or the level does not exist.
 
     See Also
     --------
@@ -170,15 +171,15 @@ def friedman(
         \chi^2 = \frac{12 N}{k (k + 1)} \sum_j \left(R_j - \frac{k + 1}{2}\right)^2 .
 
     The approximations need about ten data sets. With fewer than five the F test rejects too often
-    (equal models in 7% to 20% of cases at 5%), and ``caution`` says ``few data sets``; chi-squared
-    rejects too seldom. If all data sets rank the models alike, F is infinite, and its p-value is
-    the exact probability of that, ``1 / k!^(N - 1)`` without ties.
+    (7% to 20% of cases at a nominal 5% if models are equal), and ``caution`` contains ``few data
+    sets``; chi-squared is conservative. If all data sets rank the models in the same order, F is
+    infinite, and its p-value is the exact probability of that, ``1 / k!^(N - 1)`` without ties.
 
-    Models whose means are equal but for rounding tie, whatever the order of the rows.
+    Models whose means are equal up to rounding tie, regardless of the order of the rows.
 
-    Data sets are treated as independent, and nothing is assumed about their points. How surely
-    a model is better *within* a data set does not count, and ranks of a model depend on which
-    others are in the log. `nemenyi` says which models differ.
+    Data sets are treated as independent, and nothing is assumed about their points. The precision
+    of each difference *within* a data set is ignored, and the ranks of a model depend on which
+    others are in the log. `nemenyi` shows which models differ.
 
     References
     ----------
@@ -227,15 +228,15 @@ def friedman(
 
 
 FEWEST = 5
-"""Data sets below which F is too often significant: at 5%, in 7% to 20% of equal models."""
+"""Data sets below which F rejects too often: 7% to 20% at a nominal 5%."""
 
 
 def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
     """Test whether the mean ranks differ: the statistic and its p-value.
 
     ``"chi2"`` is Friedman's statistic, corrected for ties; ``"f"`` that of Iman and Davenport,
-    which is less conservative. F is infinite where all data sets rank the models alike, of which
-    the probability is known: each has one order of k! (fewer with ties).
+    which is less conservative. F is infinite if all data sets rank the models in the same order,
+    whose probability is known: each has one order out of k! (fewer with ties).
     """
     from scipy import stats
 
@@ -260,9 +261,9 @@ def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
 
 @Comparison(
     requires=several_data_sets,
-    needs="a level that names data sets, two or more, and three models or more",
-    target="differences of mean ranks over data sets drawn as these were",
-    guarantee="exact as the data sets grow, if they are independent",
+    needs="a level that identifies at least two data sets, and at least three models",
+    target="differences of mean ranks over data sets drawn like these",
+    guarantee="asymptotically exact in the number of data sets, if they are independent",
     fits="as the log has",
     reference=DEMSAR,
     models=3,
@@ -276,20 +277,20 @@ def nemenyi(
 ) -> Any:
     r"""Test which of many models differ over many data sets, by their mean ranks.
 
-    For each two models the difference of their mean ranks (as in `friedman`) is compared to the
-    studentized range, which allows for all pairs at once: a difference above the critical
-    difference is significant. The target is the population from which the data sets were drawn.
+    For each two models the difference of their mean ranks (as in `friedman`) is compared with the
+    studentized range, which adjusts for all pairs: a difference above the critical difference is
+    significant. The target is the population from which the data sets were drawn.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        A column for each of three models or more.
+        A column for each of at least three models.
     by : str, optional
         The level whose labels are the data sets.
     alpha : float, optional
         One minus the level of the critical difference.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
@@ -301,7 +302,7 @@ def nemenyi(
     Raises
     ------
     LogError
-        If there are fewer than three models or two data sets, or no such level.
+        If there are fewer than three models or two data sets, or the level does not exist.
 
     See Also
     --------

@@ -1,8 +1,8 @@
 """Per cent of the other model's loss: Fieller's limits over any method, geometric means.
 
-The ratio R of two mean losses is not significantly different from r exactly where the mean of
+The ratio R of two mean losses is not significantly different from r if and only if the mean of
 ``a - r b`` is not significantly different from 0. Its limits are the r at which the interval of
-that mean, by whatever method, ends at 0 (Fieller 1954, doi:10.1111/j.2517-6161.1954.tb00159.x).
+that mean, by any method, ends at 0 (Fieller 1954, doi:10.1111/j.2517-6161.1954.tb00159.x).
 """
 
 from __future__ import annotations
@@ -24,53 +24,51 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.errors import LogError, is_several, listed, nearest, spelled
+from cvstats.errors import LogError, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
 from cvstats.intervals._limits import fieller
 from cvstats.intervals._recommend import recommend_options
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
-from cvstats.log.metrics import is_root
+from cvstats.log.metrics import STRENGTHS, is_root
 
 FIELLER = "Fieller (1954), JRSS B 16(2), 175-185, doi:10.1111/j.2517-6161.1954.tb00159.x"
 
 QUADRATIC = ("clustered", "corrected_t", "cv_t", "holdout", "naive", "out_of_source", "wald")
-"""Methods whose variance of ``a - r b`` is that of a, b and a - b put together, whatever r."""
+"""Methods whose variance of ``a - r b`` follows from those of a, b and a - b for every r."""
 
 FEWEST = 5
-"""Data sets of a geometric mean, at the least."""
+"""Minimum number of data sets for a geometric mean."""
 
 STEPS = 50
-"""Steps of the secant method, at the most."""
+"""Maximum number of steps of the secant method."""
 
 CLOSE = 1e-13
-"""A step that is a smaller share of the ratio is the last one."""
+"""Relative step size at which the iteration stops."""
 
 
 def check_relative(
     relative: bool, over: str | None, method: str | None, anytime: bool, adjust: str | None
 ) -> None:
-    """Refuse options that relative differences do not go with."""
+    """Reject options that do not apply to relative differences."""
+    checked_flag("relative", relative)
     if over is not None and not relative:
-        raise LogError(
-            f"over={over!r} averages relative differences over data sets. Expected "
-            f"relative=True with it."
-        )
+        raise LogError(f"over={over!r} requires relative=True. Pass both.")
     if relative and (anytime or method in ("union", "tango")):
         what = "anytime=True" if anytime else f"method={method!r}"
         raise LogError(
-            f"relative=True needs standard errors, and {what} has none. Expected another method, "
-            f"such as method='wald' or 'holdout'."
+            f"relative=True needs standard errors, but {what} has none. Use another method, such "
+            "as method='wald' or 'holdout'."
         )
     if over is not None and (method is not None or adjust == "max-t"):
         raise LogError(
-            f"over={over!r} is a t interval of the log ratios of data sets, with no method= and "
-            f"without adjust='max-t'. Leave them out, or leave out over=."
+            f"over={over!r} uses a t interval of the log ratios of data sets, and does not "
+            "support method= or adjust='max-t'. Omit them, or omit over=."
         )
 
 
 def refuse_scores(log: Log) -> None:
-    """Refuse losses of which a ratio says nothing, or something else than expected."""
+    """Reject losses whose ratio is meaningless or misleading."""
     several = log.noted.get("metrics")
     for part in several.values() if isinstance(several, Mapping) else [log.noted]:
         turned = part.get("orientation") if isinstance(part, Mapping) else None
@@ -78,44 +76,47 @@ def refuse_scores(log: Log) -> None:
         if turned == "1 - score":
             error = "the error rate: loss='zero_one'" if name == "accuracy" else "an error"
             raise LogError(
-                f"relative=True is a ratio of losses, and this log holds 1 - {name}, whose ratio "
-                f"is not that of {name}. Expected losses. Use relative=False, or {error}."
+                f"relative=True computes a ratio of losses, but this log holds 1 - {name}, whose "
+                f"ratio is not that of {name}. Use relative=False, or {error}."
             )
         if turned == "value":
             raise LogError(
-                f"relative=True is a ratio of losses, and {name} has a target: a smaller value is "
-                f"not a better one. Expected losses. Use relative=False."
+                f"relative=True computes a ratio of losses, but {name} has a target value: "
+                "smaller is not better. Use relative=False."
             )
         if turned == "-score":
+            has = f"{name} has no zero, so no ratio" if name in STRENGTHS else (
+                f"this log holds minus {name}, which has no ratio"
+            )  # fmt: skip
             raise LogError(
-                f"relative=True is a ratio of losses, and this log holds minus {name}, which has "
-                f"no ratio. Expected losses of 0 or more. Use relative=False."
+                f"relative=True is a ratio of losses, and {has}. Expected losses of 0 or more. "
+                f"Use relative=False."
             )
     if log.differences is None and log.of_differences:
         raise LogError(
-            "relative=True is a ratio of losses, and this log holds differences. Expected the "
-            "log of which they were made."
+            "relative=True computes a ratio of losses, but this log holds differences. Pass the "
+            "log from which they were computed."
         )
 
 
 def refuse_negative(log: Log, differences: Differences, means: FloatArray) -> None:
-    """Refuse negative losses, and a reference that has no loss at all."""
+    """Reject negative losses, and a reference whose losses are all 0."""
     smallest = means[np.concatenate([differences.left, differences.right])]
-    if log.in_memory:
-        tables = log.panels.tables  # NaN where carried cells miss evaluations
+    if log.in_memory and not log.design.metric:
+        tables = log.panels.tables  # NaN if carried cells lack evaluations
         least = [float(np.fmin.reduce(table, axis=None, initial=0)) for table in tables]
         smallest = np.append(smallest, least)
     if (smallest < 0).any():
         raise LogError(
-            f"relative=True is a ratio of losses, and one is {np.nanmin(smallest):.4g}. Expected "
-            f"losses of 0 or more. Use relative=False."
+            "relative=True computes a ratio of losses, but one loss is "
+            f"{np.nanmin(smallest):.4g}. Expected nonnegative losses. Use relative=False."
         )
     reference = means[differences.right]
     if (reference[~np.isnan(reference)] == 0).all():
         name = log.name(int(differences.right[0]))
         raise LogError(
-            f"the loss of {name} is 0 everywhere, so nothing is a per cent of it. Expected a "
-            f"reference that makes errors. Use relative=False, or another reference=."
+            f"all losses of {name} are 0, so the relative difference is undefined. Expected a "
+            "reference with a positive mean loss. Use relative=False, or another reference=."
         )
 
 
@@ -130,22 +131,23 @@ def compute_relative(
     adjust: str | None,
     alpha: float,
 ) -> Result:
-    """Turn the test of a difference into the per cent that it is of the reference's loss."""
+    """Express the test of a difference as a percentage of the reference's loss."""
     refuse_scores(log)
+    asked = {"method": method, "options": options}
     if method is None:
         method, options = default_difference(log), recommend_options(log)
     record = find_method(method)
     each = record.run(log, alpha=alpha, **options)
     if not has_standard_errors(each):
         raise LogError(
-            f"relative=True needs standard errors, and {method} with these options has none. "
-            f"Expected another method, such as method='wald'."
+            f"relative=True needs standard errors, but {method} with these options has none. Use "
+            "another method, such as method='wald'."
         )
     rows = -1, differences.losses.width
     mean, variance = each.columns["estimate"].reshape(rows), each.columns["se"].reshape(rows) ** 2
     for row in mean:
         refuse_negative(log, differences, row)
-    result = run(log, differences, method=method, options=options)
+    result = run(log, differences, **asked)
     d, se = result.columns["difference"], result.columns["se"]
     a, b = (mean[:, side].reshape(-1) for side in (differences.left, differences.right))
     va, vb = (variance[:, side].reshape(-1) for side in (differences.left, differences.right))
@@ -167,16 +169,16 @@ def compute_relative(
     lower, upper = (np.where(np.isnan(lower + upper), np.nan, limit) for limit in (lower, upper))
     if method not in QUADRATIC or is_several(options.get("by")):
         if log.design.by is not None:
-            raise DifferentGroups("ratios are solved for in one group at a time.")
+            raise DifferentGroups("ratios are computed for one group at a time.")
         if root or not log.in_memory:
             raise LogError(
-                f"relative=True with {method} needs losses of points in memory. Expected another "
-                f"method, one of {', '.join(QUADRATIC)}; or log.compute()."
+                f"relative=True with {method} needs single losses in memory. Use another method, "
+                f"one of {', '.join(QUADRATIC)}; or log.compute()."
             )
 
         def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:
-            asked = {**record.defaults, **options, "alpha": alpha}
-            found = record.formula(scale_reference(log, differences, ratios), **asked)
+            given = {**record.defaults, **options, "alpha": alpha}
+            found = record.formula(scale_reference(log, differences, ratios), **given)
             return found.columns["se"], degrees_of_each(found)
 
         fixed = adjust == "max-t"
@@ -194,14 +196,14 @@ def compute_relative(
         **result.columns, "difference": 100 * ratio, "lower": 100 * lower, "upper": 100 * upper,
         "se": 100 * spread,
     }  # fmt: skip
-    attrs = {**result.attrs, "relative": "per cent of the loss of the other model"}
+    attrs = {**result.attrs, "relative": "percent of the loss of the other model"}
     attrs["reference"] = f"{FIELLER}; {attrs['reference']}"
     attrs["target"] = f"relative {attrs['target']}"
     return replace(result, columns=columns, caution=caution, attrs=attrs)
 
 
 def finite(reach: Any) -> Any:
-    """Put 0 in the place of an infinite quantile, of a side that is open."""
+    """Replace the infinite quantile of an open side by 0."""
     return np.where(np.isinf(reach), 0.0, reach)
 
 
@@ -212,7 +214,7 @@ def scale_reference(log: Log, differences: Differences, ratios: FloatArray) -> L
     right = np.stack([
         (1 + ratios[i]) * log.panels.column(int(differences.right[i]), 0, size) for i in pairs
     ], axis=1)  # fmt: skip
-    panels = LossColumns((np.nan_to_num(left), np.nan_to_num(right)))  # masked cells are not asked
+    panels = LossColumns((np.nan_to_num(left), np.nan_to_num(right)))  # masked cells are not used
     sides = np.arange(differences.width)
     scaled = Differences(panels, sides, sides + len(sides))
     return replace(log, panels=panels, differences=scaled)
@@ -230,7 +232,7 @@ def solve_by_secant(
 ) -> FloatArray:
     """Find the ratios at which the interval of ``d - r b`` ends at 0, from near ones.
 
-    ``reach`` is None where the method's own quantile decides, which may depend on the ratio.
+    ``reach`` is None if the method's own quantile is used, which may depend on the ratio.
     """
     known: MaskArray = np.isfinite(start) & (b > 0)
     if not known.any():
@@ -264,23 +266,23 @@ def compute_geometric_mean(
         raise DifferentGroups("data sets are averaged in one group at a time.")
     if over not in log.design.levels:
         raise LogError(
-            f"the log has no level {over!r}. Expected over= to name the level of the data sets."
-            f"{nearest(over, log.design.levels)}"
+            f"the log has no level {over!r}. Expected over= to name the level of the data "
+            f"sets.{nearest(over, log.design.levels)}"
         )
     cells = log.moments((over,))
     number = len(cells.count)
     if number < FEWEST:
         raise LogError(
-            f"over={over!r} averages over data sets, and this log has {number}. Expected "
-            f"{FEWEST} or more labels of {over!r}. Leave out over=."
+            f"over={over!r} averages over data sets, but this log has {number}. Expected at "
+            f"least {FEWEST} labels of {over!r}. Omit over=."
         )
     mean = cells.location
     low = np.argwhere(mean[:, np.concatenate([differences.left, differences.right])] <= 0)
     if len(low):
         label = spelled(cells.labels[0][int(cells.codes[low[0][0], 0])])
         raise LogError(
-            f"over={over!r} needs mean losses above 0, and one of {over} {listed([label])} is not. "
-            f"Expected losses above 0 in every data set. Leave that one out, or leave out over=."
+            f"over={over!r} needs mean losses above 0, but that of {over} {listed([label])} is "
+            "not. Expected positive mean losses in every data set. Drop that one, or omit over=."
         )
     logs = np.log(mean[:, differences.left] / mean[:, differences.right])
     middle = logs.mean(axis=0)
@@ -306,8 +308,8 @@ def compute_geometric_mean(
     caution[(se == 0) & ~missing] |= np.int64(Caution.ZERO_VARIANCE)
     attrs: dict[str, Any] = {
         "alpha": alpha, "alternative": alternative, "interval_method": "geometric_mean",
-        "relative": f"per cent: geometric mean over {over} of the ratio of mean losses",
-        "target": "geometric mean, over data sets drawn as these were, of the ratio of mean losses",
+        "relative": f"percent: geometric mean over {over} of the ratio of mean losses",
+        "target": "geometric mean, over data sets drawn like these, of the ratio of mean losses",
         "guarantee": "exact for independent data sets whose log ratios are normally distributed",
         "reference": "Fleming and Wallace (1986), Communications of the ACM 29(3), 218-221, "
         "doi:10.1145/5666.5673",

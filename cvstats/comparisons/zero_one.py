@@ -1,8 +1,8 @@
-"""Models whose losses are 0 and 1: McNemar's test, Cochran's Q, and Tango's score test.
+"""Models with 0/1 losses: McNemar's test, Cochran's Q, and Tango's score test.
 
-A difference of two such losses is -1, 0 or 1, and few points decide: those on which one model
-errs and the other does not. Where these are few, standard errors are rough or zero, and Tango's
-score test and the binomial test take the place of normal ones.
+A difference of two such losses is -1, 0 or 1, and only the discordant points are informative:
+those on which one model errs and the other does not. If these are few, standard errors are rough
+or zero, and Tango's score test and the binomial test replace normal ones.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ FEW = 25
 """Discordant points below which normal approximations are poor."""
 
 SLACK = 1e-4
-"""How far from a whole number a sum over the points may be that is one."""
+"""Tolerance for a sum over points to count as a whole number."""
 
 TANGO = (
     "Tango (1998), Statistics in Medicine 17(8), 891-908, "
     "doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B"
 )
 
-SOME_EXACT = "exact for losses of 0 and 1 with fewer than 25 discordant points, otherwise wald"
-"""The test of `compare` where pairs differ in it, or their losses are not computed yet."""
+SOME_EXACT = "exact for 0/1 losses with fewer than 25 discordant points, otherwise wald"
+"""The test of `compare` if it varies between pairs, or losses are not computed yet."""
 
-SOME_SCORE = "tango for losses of 0 and 1, otherwise wald"
-"""The same of `equivalence`."""
+SOME_SCORE = "tango for 0/1 losses, otherwise wald"
+"""The same for `equivalence`."""
 
 OF_POINTS = ("holdout", "wald", "tango")
-"""Intervals of differences whose sample are the points, each in every repetition."""
+"""Intervals of differences with points as the sampling unit, each in every repetition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +62,16 @@ class Discordance:
     Parameters
     ----------
     known : array of bool
-        Whether the losses of both models are 0 or 1; the counts of other pairs mean nothing.
+        Whether the losses of both models are 0 or 1; the counts of other pairs are meaningless.
     n01, n10 : array
-        Points on which the other model alone errs, and on which the model alone does; averages
-        over repetitions.
+        Points on which only the other model errs, and on which only the model errs; averages over
+        repetitions.
     n : float
         Number of points.
     repetitions : int
         How often each point was evaluated.
     averaged : bool
-        Whether the interval averages each point over the repetitions, which makes it shorter.
+        Whether the interval averages each point over the repetitions, which makes it narrower.
     alone : bool
         Whether these are all pairs, and no other carried cells are tested in their own way.
     """
@@ -91,7 +91,7 @@ class Discordance:
 
     @property
     def counted(self) -> MaskArray:
-        """Whether counts serve better than standard errors: not where many points are averaged."""
+        """Whether counts are better than standard errors: not if many points are averaged."""
         return self.few if self.averaged else self.known
 
     @property
@@ -101,10 +101,10 @@ class Discordance:
 
 
 def find_discordance(log: Log, differences: Differences, base: Result) -> Discordance | None:
-    """Count where the models of each pair disagree; None where points are not the sample.
+    """Count disagreements of each pair; None if points are not the sampling unit.
 
-    The sums of the differences say at once that most losses are other ones. Where they may be 0
-    and 1, the losses themselves are looked at.
+    The sums of the differences quickly rule out most other losses. If losses may be 0/1, they are
+    inspected individually.
     """
     if base.attrs["interval_method"] not in OF_POINTS:
         return None
@@ -123,7 +123,7 @@ def find_discordance(log: Log, differences: Differences, base: Result) -> Discor
 
 
 def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Count where only the other errs, and where only the model.
+    """Count points on which only the other model errs, and only the model.
 
     Differences of 0/1 losses are -1, 0 or 1: their squares add up to ``both``, the discordant
     points, and they themselves to ``net``: those where only the model errs, less the others.
@@ -136,7 +136,7 @@ def sum_differences(
 ) -> tuple[FloatArray, FloatArray]:
     """Sum the differences and their squares: a row for each repetition.
 
-    Of one repetition the interval has them already: in its estimate and its standard error.
+    For one repetition they follow from the estimate and standard error of the interval.
     """
     plain = ("all-pairs", "size", None)
     attrs = base.attrs
@@ -158,7 +158,7 @@ def apply_tests(
     alternative: str,
     alpha: float,
 ) -> Result:
-    """Test pairs of models with losses of 0 and 1 as `compare` does.
+    """Test pairs of models with 0/1 losses, as in `compare`.
 
     Simultaneous limits need one covariance of all models, so ``"max-t"`` keeps normal tests.
     """
@@ -174,11 +174,10 @@ def apply_tests(
 def take_exact_tests(
     result: Result, found: Discordance, *, alternative: str, alpha: float
 ) -> Result:
-    """Put exact tests and Tango's limits in the place of normal ones, for few discordant points.
+    """Replace normal tests and limits by exact tests and Tango's limits for few discordant points.
 
-    Points that are evaluated once are as many coins as models disagree on; averages over
-    repetitions are not, and keep the normal test. The limits reach to 0 where the exact test
-    finds no difference.
+    The exact test applies to points evaluated once; averages over repetitions keep the normal
+    test. The limits are extended to 0 if the exact test is not significant.
     """
     at = found.few
     if not found.known.any():
@@ -198,7 +197,7 @@ def take_exact_tests(
 
 
 def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: float) -> Result:
-    """Take Tango's limits, and his test of no difference, which is McNemar's."""
+    """Compute Tango's limits, and his test of no difference, which is McNemar's."""
     check_known(result, found)
     lower, upper = tango_limits(found.n10, found.n01, found.n, alpha, alternative)
     z = score_statistic(found.n10, found.n01, found.n, 0.0)
@@ -209,7 +208,7 @@ def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: 
 
 
 CORRECTION = 0.25
-"""Points by which the score test of equivalence is corrected: its size is .051 at the most."""
+"""Continuity correction of the score test of equivalence, in points: its size is at most .051."""
 
 
 def score_equivalence(
@@ -232,9 +231,9 @@ def score_equivalence(
 
 
 def no_evidence(log: Log, differences: Differences, base: Result) -> MaskArray:
-    """Find pairs with losses of 0 and 1 whose standard error is zero, which shows nothing.
+    """Find pairs with 0/1 losses whose standard error of zero is uninformative.
 
-    Two models agree on the points of a small log although they err on different ones beyond it.
+    Two models may agree on the points of a small log although they differ on other points.
     """
     at: MaskArray = base.columns["se"] == 0
     if at.any():
@@ -244,16 +243,15 @@ def no_evidence(log: Log, differences: Differences, base: Result) -> MaskArray:
 
 
 def check_known(result: Result, found: Discordance) -> None:
-    """Refuse pairs with losses other than 0 and 1, but for masked cells."""
+    """Reject pairs with losses other than 0 and 1, except in masked cells."""
     if not (found.known | np.isnan(result.columns["difference"])).all():
         raise LogError(
-            "method='tango' needs losses that are 0 or 1, and this log has other losses. For "
-            "these use method='wald'."
+            "method='tango' needs 0/1 losses, but this log has other losses. Use method='wald'."
         )
 
 
 def replace_numbers(result: Result, at: MaskArray, numbers: Mapping[str, Any], test: str) -> Result:
-    """Replace numbers of some pairs, and say by which test they were found."""
+    """Replace numbers of some pairs, and record the test used."""
     columns = dict(result.columns)
     for name, values in numbers.items():
         columns[name] = np.where(at, values, columns[name])
@@ -275,28 +273,28 @@ def flag_few(result: Result, found: Discordance) -> Result:
 
 
 def find_other_loss(log: Log) -> str | None:
-    """Find a loss other than 0 and 1, and say where; carried cells may be masked."""
+    """Find a loss other than 0 and 1; carried cells may be masked."""
     masked = log.masked()
     if len(masked) == 0 and binary_columns(log.design, log.panels).all():
         return None
     for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
         values = log.panels.column(j, 0, log.design.size)
         here = values if log.design.present is None else values[log.design.present]
-        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is named by its label later
+        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is reported by label later
         if len(odd):
             return (
-                f"{log.name(j)} holds {odd[0]:g}. Expected the zero-one loss: "
-                f"cvstats.losses(…, loss='zero_one'); for other losses, use compare."
+                f"{log.name(j)} contains {odd[0]:g}. Expected the zero-one loss: "
+                "cvstats.losses(…, loss='zero_one'); for other losses, use compare."
             )
     return None
 
 
 @Comparison(
     requires=one_test_per_point,
-    needs="losses of 0 and 1 of each point, evaluated once",
+    needs="0/1 losses, with each point evaluated once",
     target="difference of the error rates of the models that were trained",
-    guarantee="given the models exact by the binomial test; by chi-squared, and over several "
-    "folds, as the discordant points grow",
+    guarantee="given the models, exact for the binomial test; asymptotically exact in the "
+    "number of discordant points for chi-squared and over several folds",
     fits="1 for a test set, K for folds",
     reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
     models=2,
@@ -323,23 +321,22 @@ def mcnemar(
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Losses of 0 and 1 of one model, or of several; each point evaluated once.
+        0/1 losses of one model, or of several; each point evaluated once.
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     reference : hashable, optional
-        In place of ``other``, the name of one of several models, to which the others are
-        compared. With neither, all pairs are.
+        Instead of ``other``, the name of the model to which the others are compared. If neither
+        is given, all pairs are compared.
     test : {"exact", "chi2", "mid-p"}, optional
-        The binomial test, McNemar's chi-squared with one degree of freedom, or the binomial
-        test that counts half of the observed table. Without it the exact test below 25
-        discordant points and chi-squared from there on.
+        The binomial test, McNemar's chi-squared with one degree of freedom, or the mid-p binomial
+        test. The default is the exact test below 25 discordant points and chi-squared otherwise.
     correction : bool, optional
         Whether chi-squared is corrected for continuity (Edwards), never beyond zero.
     adjust : {"holm", "bonferroni", "bh", None}, optional
-        How ``p_adjusted`` allows for several comparisons, of all pairs of models and carried
+        How ``p_adjusted`` accounts for multiple comparisons over all pairs of models and carried
         cells, as in `compare`.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
@@ -362,18 +359,17 @@ def mcnemar(
 
     Notes
     -----
-    The binomial test is exact given the models, for one test set; chi-squared, which is taken
-    from 25 discordant points on, is exact as they grow. Over the folds of cross-validation the
+    The binomial test is exact given the models, for one test set; chi-squared, which is used with
+    at least 25 discordant points, is asymptotically exact. Over the folds of cross-validation the
     counts are pooled: chi-squared is then the test of `compare` by `wald`, whose z satisfies
 
     .. math::
 
         z^2 = \frac{\chi^2}{1 - \chi^2 / n} .
 
-    Neither accounts for the luck of the training data. Models that never disagree have p = 1.
+    Neither accounts for training-set variability. Models that never disagree have p = 1.
 
-    Some authors number the same cells by correct (1) and wrong (0), which swaps ``n01`` and
-    ``n10``.
+    Some authors code correct as 1 and wrong as 0, which swaps ``n01`` and ``n10``.
 
     References
     ----------
@@ -441,7 +437,7 @@ def compute_mcnemar(cell: Cells, *, test: str | None, correction: bool) -> Resul
 
 
 def count_discordant(cell: Cells) -> tuple[FloatArray, FloatArray]:
-    """Count from one cell of differences where only the other errs, and where only the model."""
+    """Count discordant points of each kind from one cell of differences."""
     total = cell.count[0] * cell.location[0]
     return split_discordant(np.rint(total), np.rint(cell.squares[0]))
 
@@ -452,9 +448,9 @@ def whole_counts(values: FloatArray) -> IntArray:
 
 
 def check_binary(log: Log, method: Method) -> None:
-    """Refuse losses other than 0 and 1."""
+    """Reject losses other than 0 and 1."""
     if (words := find_other_loss(log)) is not None:
-        raise LogError(f"{method.name} needs losses that are 0 or 1, and {words}")
+        raise LogError(f"{method.name} needs 0/1 losses, but {words}")
 
 
 # --- Cochran's Q ----------------------------------------------------------------------------------
@@ -462,9 +458,9 @@ def check_binary(log: Log, method: Method) -> None:
 
 @Comparison(
     requires=one_test_per_point,
-    needs="losses of 0 and 1 of each point, evaluated once",
+    needs="0/1 losses, with each point evaluated once",
     target="differences of the error rates of the models that were trained",
-    guarantee="exact as the points grow on which models disagree",
+    guarantee="asymptotically exact in the number of points on which models disagree",
     fits="1 for a test set, K for folds",
     reference="Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256",
     models=2,
@@ -476,21 +472,21 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     r"""Test whether several models err equally often: Cochran's Q.
 
     The target is the error rates of the models that were trained. Q measures, over all pairs of
-    models, how unequally the discordant points of a pair are divided between its two models. It is
-    compared with the chi-squared distribution of M - 1 degrees of freedom for M models. Of two
-    models it is McNemar's statistic.
+    models, how unequally the discordant points of a pair are divided between its two models. It
+    is compared with the chi-squared distribution with M - 1 degrees of freedom for M models. For
+    two models it is McNemar's statistic.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Losses of 0 and 1, a column for each of two models or more; each point evaluated once.
+        0/1 losses, with a column for each of at least two models; each point evaluated once.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
-        For each model ``estimate`` (its error rate); then numbers of all models together:
+        For each model ``estimate`` (its error rate); then values common to all models:
         ``statistic`` (Q), ``df``, ``p_value``, ``n_points``; and ``caution``.
 
     Raises
@@ -514,8 +510,9 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
 
         Q = (M - 1)\, \frac{\sum (b - c)^2}{\sum (b + c)} .
 
-    Asymptotic in the points on which models disagree. It says that some models differ;
-    `mcnemar` with ``adjust="holm"`` says which. Models that never disagree have p = 1.
+    Asymptotically exact in the number of points on which models disagree. Q shows that some
+    models differ; `mcnemar` with ``adjust="holm"`` shows which. Models that never disagree have p
+    = 1.
 
     References
     ----------
@@ -544,7 +541,7 @@ def compare_error_rates(log: Log) -> Result:
     columns = log.columns_by_cell()
     models = len(columns)
     if models < 2:
-        raise LogError("the log holds one model. Expected two or more.")
+        raise LogError("the log has only one model. Expected at least two.")
     check_binary(log, cochran_q.record)
     estimate = log.moments(()).location[0]
     cell = log.moments((), pair_all_models(log))

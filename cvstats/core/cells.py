@@ -27,7 +27,7 @@ NEAR = 64.0
 """A mean fewer standard deviations than this away from zero needs no origin."""
 
 SLACK = 1e-6
-"""How far from a whole number a sum of losses of 0 and 1 may be."""
+"""How far from a whole number a sum of 0/1 losses may be."""
 
 ROUNDING = 1e-13
 """The same as a share of the number of losses, where these are very many."""
@@ -40,7 +40,7 @@ def choose_origin(count: FloatArray, mean: FloatArray, m2: FloatArray) -> FloatA
 
     ``count`` has any shape, ``mean`` and ``m2`` that shape and one more axis, the columns. The
     origin is a multiple of a power of two near the standard deviation, so that parts of a log
-    mostly have one origin, and the difference of two origins is exact.
+    usually have one origin, and the difference of two origins is exact.
     """
     weight, axes = (count / count.sum())[..., None], tuple(range(count.ndim))
     with np.errstate(all="ignore"):  # a column of NaN, or of losses beyond 1e150, gets 0
@@ -166,7 +166,7 @@ class Cells:
         return np.asarray(np.add.reduceat(rows, self.starts, axis=0))
 
     def average(self, values: NDArray[Any]) -> FloatArray:
-        """Average numbers of cells, all alike: a row for each group."""
+        """Average values of cells with equal weights: a row for each group."""
         return self.sum(values) / self.n_cells
 
     def first(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -178,7 +178,7 @@ class Cells:
         return numbers if len(numbers) == 1 else np.repeat(numbers, self.n_cells[:, 0], axis=0)
 
     def mean_and_squares(self) -> tuple[FloatArray, FloatArray]:
-        """Average the means of cells, all alike, and sum the squares about that, group by group.
+        """Average the means of cells with equal weights, and sum the squares about that, by group.
 
         The squares are exactly zero where all means are equal.
         """
@@ -218,14 +218,18 @@ class Cells:
         """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it.
 
         One group after the other. The losses of a cell and their squares add up to the same whole
-        number. Of losses between 0 and 1, and of whole numbers, only 0 and 1 do that.
+        number. Of losses between 0 and 1, and of whole numbers, only 0 and 1 do that. A sum of 0
+        is one of zeros only, and not of losses in a unit that makes them small.
         """
         n, share = self.count[:, None], self.location
         total = n * share
         slack = np.maximum(SLACK, ROUNDING * n)
         whole = np.abs(total - np.rint(total)) <= slack
         same = np.abs(self.m2 - total * (1 - share)) <= slack
-        found: MaskArray = np.logical_and.reduceat(whole & same, self.starts)
+        noise = ROUNDING * (np.abs(self.origin) + np.abs(share).max(axis=0, initial=0.0))
+        zeros = (np.abs(share) <= noise) & (self.m2 <= n * noise**2)
+        sums = whole & same & (zeros | (np.rint(total) != 0))
+        found: MaskArray = np.logical_and.reduceat(sums, self.starts)
         return found.reshape(-1)
 
     def shift_origin(self, origin: FloatArray) -> Cells:

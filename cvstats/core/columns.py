@@ -105,7 +105,12 @@ class LossColumns:
     def table(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Copy any rows of any columns, a line for each row."""
         if len(self.tables) == 1:
-            return self.tables[0][np.ix_(rows, columns)].astype(np.float64, copy=False)
+            table = self.tables[0]
+            if len(columns) < table.shape[1]:
+                return table[np.ix_(rows, columns)].astype(np.float64, copy=False)
+            part = table[rows].astype(np.float64, copy=False)
+            every = len(columns) == self.width and np.array_equal(columns, np.arange(self.width))
+            return part if every else part.take(columns, axis=1)
         found = map(self.find, columns.tolist())
         return np.stack([table[rows, at] for table, at in found], axis=1).astype(np.float64)
 
@@ -161,12 +166,12 @@ class Differences:
             return left - self.losses.some(self.right[columns], start, stop)
 
     def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Take some rows of neighbouring pairs, a line for each pair."""
+        """Take some rows of neighboring pairs, a line for each pair."""
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
         return readonly(np.stack(part)), 0, 0
 
     def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Take some rows of neighbouring pairs, a line for each row."""
+        """Take some rows of neighboring pairs, a line for each row."""
         rows = self.losses.tables[0][start:stop]
         sides = (rows[:, side[columns]] for side in (self.left, self.right))
         left, right = (side.astype(np.float64, copy=False) for side in sides)

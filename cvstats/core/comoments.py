@@ -40,7 +40,7 @@ def pair_moments(design: Design, losses: Differences, by: Sequence[str]) -> tupl
     """Compute moments of many differences from one matrix of co-moments for each cell.
 
     With centered losses x and y of a cell, ``sum (x - y)^2 = sum x^2 + sum y^2 - 2 sum x y``.
-    Also returns the pairs of models so alike that this loses digits.
+    Also returns the pairs of models that are so similar that this loses digits.
     """
     table = design.cell_table(tuple(by))
     models = np.unique(np.concatenate([losses.left, losses.right]))

@@ -27,6 +27,9 @@ from cvstats.errors import MOST, LogError, listed, place, spelled
 
 LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
 
+LABELLED = frozenset(LEVELS) - {"point"}
+"""Levels on which every evaluation has a label."""
+
 SPLIT = ("sample", "outer", "repetition")
 """Levels within which a point is evaluated at most once."""
 
@@ -208,28 +211,31 @@ class CellTable:
         return codes
 
 
-def count_blocks(rows: int, cells: NDArray[np.int32], size: int) -> tuple[Counts, Counts]:
+def count_blocks(rows: int, cells: Codes, size: int, *, few: bool = False) -> tuple[Counts, Counts]:
     """Count, in each block of some rows, those of each cell, and find the first of them."""
     blocks = -(-len(cells) // rows)
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
-    if blocks == 1 and len(cells) <= small_logs.FEW:
+    if few and blocks == 1:
         small_logs.count_rows(cells, counts[0], first[0])
     else:
         kernels.count_rows(cells, rows, counts, first)
     return counts, first
 
 
-def drop_last_level(table: CellTable, by: tuple[str, ...]) -> CellTable | None:
-    """Merge the labels of the last level; None where the table does not hold its blocks."""
-    if table.index is not None or table.blocks is None:
+def merge_levels(finer: CellTable, by: tuple[str, ...]) -> CellTable | None:
+    """Merge cells until only ``by`` tell them apart; None where that needs another count."""
+    labelled = LABELLED.issuperset(finer.by) and by == tuple(filter(by.__contains__, finer.by))
+    if finer.index is not None or finer.blocks is None or not labelled:
         return None
-    counts, first = (part.reshape(len(part), -1, table.sizes[-1]) for part in table.blocks)
-    begin = np.where(counts > 0, first, np.iinfo(first.dtype).max).min(axis=2)
-    number = counts.sum(axis=2, dtype=counts.dtype)
+    counts, first = (part.reshape(len(part), *finer.sizes) for part in finer.blocks)
+    others = tuple(at for at, name in enumerate(finer.by, 1) if name not in by)
+    begin = np.where(counts > 0, first, np.iinfo(first.dtype).max).min(axis=others)
+    number = counts.sum(axis=others, dtype=counts.dtype)
     begin[number == 0] = 0
     total = number.sum(axis=0, dtype=np.int64)
-    return CellTable(by, table.sizes[:-1], table.rows, total, blocks=(number, begin))
+    blocks = number.reshape(len(number), -1), begin.reshape(len(number), -1)
+    return CellTable(by, number.shape[1:], finer.rows, total.reshape(-1), blocks=blocks)
 
 
 def readonly(values: NDArray[Any]) -> NDArray[Any]:
@@ -336,38 +342,31 @@ class Design:
         """Put the level of the groups, if there are any, before some others."""
         return tuple(levels) if self.by is None else tuple(dict.fromkeys((self.by, *levels)))
 
-    def stored_cells(self, by: Sequence[str], start: int, stop: int) -> Codes | None:
-        """Take the cell number of some rows from where they are stored in 8 or 16 bits, if so."""
-        if self.present is not None or ("index", tuple(by)) in self.facts:
-            return None
-        if len(telling := self._telling(by)) != 1:
-            return None
-        codes = self.levels[telling[0]].codes
-        narrow = isinstance(codes, np.ndarray) and codes.dtype in (np.int8, np.int16)
-        return readonly(codes[start:stop]) if narrow else None
-
-    def _telling(self, by: Sequence[str]) -> Sequence[str]:
-        """Leave out what has one label, once no evaluation is known to lack it."""
-        if "splits" not in self.facts:
-            return by
-        return [name for name in by if name not in SPLIT or len(self.levels[name].labels) > 1]
-
     def cells(
-        self, by: Sequence[str], start: int, stop: int, out: NDArray[np.int32] | None = None
-    ) -> NDArray[np.int32]:
+        self, by: Sequence[str], start: int, stop: int, scratch: Scratch | None = None
+    ) -> Codes:
         """Find the cell number of some rows; -1 where nothing was evaluated.
 
-        ``out`` is memory to put them into.
+        With ``scratch``, for kernels: in its memory or where they are stored, in 8 or 16 bits if
+        these suffice.
         """
         index: CellIndex | None = self.facts.get(("index", tuple(by)))
         if index is not None:
             return readonly(index.find(self._codes(by, start, stop)).astype(np.int32))
-        numbers = np.empty(stop - start, dtype=np.int32) if out is None else out
-        by = self._telling(by)
-        codes = [readonly(self.levels[name].codes[start:stop]) for name in by]
-        sizes = [len(self.levels[name].labels) for name in by]
-        if len(by) < 2:
-            numbers[:] = codes[0] if by else 0
+        checked = SPLIT if "splits" in self.facts else ()  # without any evaluation outside them
+        codes, sizes = [], []
+        for name in by:
+            level = self.levels[name]
+            if name not in checked or len(level.labels) > 1:
+                codes.append(readonly(level.codes[start:stop]))
+                sizes.append(len(level.labels))
+        if scratch and len(codes) == 1 and codes[0].itemsize <= 2 and self.present is None:
+            return codes[0]
+        kind = np.min_scalar_type(-1 - math.prod(sizes)) if scratch else np.dtype(np.int32)
+        rows = stop - start
+        numbers = scratch.array(kind.str, rows, kind) if scratch else np.empty(rows, dtype=kind)
+        if len(codes) < 2:
+            numbers[:] = codes[0] if codes else 0
         elif len(numbers) <= small_logs.FEW:
             small_logs.combine(numbers, codes, sizes)
         else:
@@ -388,11 +387,13 @@ class Design:
 
     def cell_table(self, by: tuple[str, ...]) -> CellTable:
         """Count the rows in the cells of some levels (remembered)."""
-        if ("cells", by) not in self.facts:
-            finer = self.facts.get(("cells", (*by, "fold")))
-            known = None if finer is None else drop_last_level(finer, by)
-            self.facts["cells", by] = known or self._cell_table(by)
-        table: CellTable = self.facts["cells", by]
+        table: CellTable | None = self.facts.get(("cells", by))
+        if table is None:
+            for key in list(self.facts):
+                if table is None and key[0] == "cells" and set(key[1]).issuperset(by):
+                    table = merge_levels(self.facts[key], by)
+            table = self._cell_table(by) if table is None else table
+            self.facts["cells", by] = table
         return table
 
     def product(self, by: Sequence[str]) -> int:
@@ -437,8 +438,8 @@ class Design:
 
         def work(p: int) -> tuple[Counts, Counts] | None:
             start, stop = blocks[pieces[p][0]][0], blocks[pieces[p][1] - 1][1]
-            cells = self.cells(by, start, stop, scratch.array("cells", stop - start, np.int32))
-            counts, first = count_blocks(rows, cells, size)
+            cells = self.cells(by, start, stop, scratch)
+            counts, first = count_blocks(rows, cells, size, few=self.size <= small_logs.FEW)
             with adding:  # whole numbers: in any order
                 np.add(total, counts.sum(axis=0, dtype=np.int64), out=total)
             return (counts, first) if keep else None
@@ -464,9 +465,9 @@ class Design:
     def require_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on these levels besides the known ones (remembered)."""
         for name in names:
-            if name not in LEVELS and name in self.levels and ("labelled", name) not in self.facts:
+            if name not in LEVELS and name in self.levels and ("labeled", name) not in self.facts:
                 self.check_labels((name,))
-                self.facts["labelled", name] = True
+                self.facts["labeled", name] = True
 
     def check_labels(self, names: Sequence[str]) -> None:
         """Every evaluation needs a label on every known level."""
@@ -573,8 +574,7 @@ class Design:
             def work(b: int, low: int = low, seen: NDArray[np.uint8] = seen) -> None:
                 start, stop = blocks[b]
                 points = self._point_codes(offset, start, stop)
-                out = scratch.array("cells", stop - start, np.int32)
-                cells = self.cells(table.by, start, stop, out)
+                cells = self.cells(table.by, start, stop, scratch)
                 mark_seen(seen, cells, points, low, origin, width)
 
             for _ in ordered_map(work, len(blocks)):
@@ -596,7 +596,7 @@ class Design:
         """Make the error for rows that share a split and a point."""
         names = (*by, "point", *(["source"] if "source" in self.levels else []))
         keys, full = self._number_rows(names), self._number_rows(self.identity())
-        order = np.lexsort((np.arange(self.size), full, keys))  # copies become neighbours
+        order = np.lexsort((np.arange(self.size), full, keys))  # copies become neighbors
         order = order[keys[order] >= 0]
         again = np.flatnonzero(np.diff(keys[order]) == 0)
         rows = [sorted((int(order[i]), int(order[i + 1]))) for i in again]
@@ -610,10 +610,9 @@ class Design:
         within = f"one {by[-1]}" if by else "the log"
         return LogError(
             f"a point appears in two folds of {within}: {listed(moved, len(pairs))}. Expected "
-            f"each point in one fold of a repetition. If these are several random splits, "
-            f"label each as a repetition of its own, as in cvstats.as_log(frame, "
-            f"repetition='split'); if the points of different sources share their names, add "
-            f"the level 'source'."
+            "each point in one fold of a repetition. If these are several random splits, label "
+            "each as a separate repetition, as in cvstats.as_log(frame, repetition='split'); if "
+            "points of different sources have the same labels, add the level 'source'."
         )
 
     def _number_rows(self, names: Sequence[str]) -> IntArray:
@@ -628,15 +627,17 @@ class Design:
         ]
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
-            f"The level {others[0]!r} is not one that tells evaluations apart; if it names the "
-            f"models, give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
-            f"call it 'repetition'."
+            f"The level {others[0]!r} does not identify evaluations; if it names the models, "
+            f"give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, call "
+            "it 'repetition'. If it is a lead time or another condition, ask for each of its "
+            f"labels: by={others[0]!r}."
             if others
-            else "Drop the copies: log[~log.index.duplicated()]; or tell them apart by a level "
-            "'repetition'."
+            else "Drop copies: log[~log.index.duplicated()]. Number runs or seeds by a level "
+            "'repetition'. For lead times or other conditions add a level of their name, and ask "
+            "for each label: by='lead_time'."
         )
         if "metric" in others:
-            hint = "The log holds several metrics. Ask for each of them: by='metric'."
+            hint = "The log contains several metrics. Analyze each of them: by='metric'."
         return LogError(
             f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"

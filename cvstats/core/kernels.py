@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 LANES = 4
 """Sums that take turns for one cell."""
 
+RUN = 1024
+"""Rows copied into the nearest cache in vectors, so that no addition waits for them."""
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
 Hashes = NDArray[np.uint64]
@@ -83,10 +86,16 @@ def mark_seen(
 
     The table has ``width`` points, from ``origin`` on, for each group from ``low`` on.
     """
-    high, end = low + seen.shape[0] // width, origin + width
-    for i in range(groups.shape[0]):
-        if low <= groups[i] < high and origin <= points[i] < end:
-            seen[np.uint64((groups[i] - low) * width + (points[i] - origin))] = 1
+    place, size = np.empty(RUN, np.int64), np.uint64(seen.shape[0])
+    for start in range(0, groups.shape[0], RUN):
+        here, named = groups[start : start + RUN], points[start : start + RUN]
+        for i in range(here.shape[0]):
+            line, at = np.int64(here[i]) - low, np.int64(named[i]) - origin
+            place[i] = line * width + at if (line >= 0) & (at >= 0) & (at < width) else -1
+        for i in range(here.shape[0]):
+            one = np.uint64(place[i])
+            if one < size:
+                seen[one] = 1
 
 
 @compiled()
@@ -110,29 +119,40 @@ def accumulate_one_cell(values: Floats, shift: float, sums: Floats) -> None:
 
 
 @compiled()
-def accumulate_one_shift(values: Floats, cells: Ints, shift: float, sums: Floats) -> None:
+def accumulate_one_shift(
+    values: Floats, cells: Ints, shift: float, sums: Floats, part: Floats
+) -> None:
     """Add ``x - shift`` and its square to the sums of the row's cell; the shift is one for all.
 
     ``sums`` has ``LANES`` pairs for each cell: a sum and a sum of squares, side by side so
-    that the processor adds both at once.
+    that the processor adds both at once. ``part`` is memory for ``RUN`` losses.
     """
-    rows = values.shape[0]
-    whole = rows - rows % LANES
-    for i in range(0, whole, LANES):
-        for lane in range(LANES):
-            k = cells[i + lane]
+    for start in range(0, values.shape[0], RUN):
+        run, here = values[start : start + RUN], cells[start : start + RUN]
+        rows, first, others = run.shape[0], here[0], 0
+        if first >= 0 and here[rows - 1] == first:
+            for i in range(rows):
+                others |= here[i] ^ first
+            if others == 0:
+                at = np.int64(first) * LANES * 2
+                accumulate_one_cell(run, shift, sums[at : at + 2])
+                continue
+        for i in range(rows):
+            part[i] = run[i] - shift
+        whole = rows - rows % LANES
+        for i in range(0, whole, LANES):
+            for lane in range(LANES):
+                k = here[i + lane]
+                if k >= 0:
+                    d, at = part[i + lane], (np.int64(k) * LANES + lane) * 2
+                    sums[at] += d
+                    sums[at + 1] += d * d
+        for i in range(whole, rows):
+            k = here[i]
             if k >= 0:
-                d = values[i + lane] - shift
-                at = (np.int64(k) * LANES + lane) * 2
-                sums[at] += d
-                sums[at + 1] += d * d
-    for i in range(whole, rows):
-        k = cells[i]
-        if k >= 0:
-            d = values[i] - shift
-            at = np.int64(k) * LANES * 2
-            sums[at] += d
-            sums[at + 1] += d * d
+                at = np.int64(k) * LANES * 2
+                sums[at] += part[i]
+                sums[at + 1] += part[i] * part[i]
 
 
 @compiled()
@@ -141,8 +161,7 @@ def accumulate_own_shifts(values: Floats, cells: Ints, shift: Floats, sums: Floa
 
     ``sums`` has ``LANES`` pairs for each cell, as for `accumulate_one_shift`.
     """
-    rows = values.shape[0]
-    for i in range(rows):
+    for i in range(values.shape[0]):
         k = cells[i]
         if k >= 0:
             d = values[i] - shift[k]
@@ -170,6 +189,7 @@ def accumulate(
     are in, or -1: then ``cells`` says. ``shift`` has shape (blocks, columns, 1 or cells) and
     ``sums`` (blocks, columns, cells * LANES * 2).
     """
+    part = np.empty(RUN)
     for b in range(shift.shape[0]):
         start, stop = b * rows, min((b + 1) * rows, size)
         for j in range(shift.shape[1]):
@@ -179,7 +199,7 @@ def accumulate(
                 at = LANES * 2 * k
                 accumulate_one_cell(values, about[k % len(about)], here[at : at + 2])
             elif len(about) == 1:
-                accumulate_one_shift(values, cells[start:stop], about[0], here)
+                accumulate_one_shift(values, cells[start:stop], about[0], here, part)
             else:
                 accumulate_own_shifts(values, cells[start:stop], about, here)
 

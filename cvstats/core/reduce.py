@@ -58,7 +58,7 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Cells
     """Compute the moments of every column in every cell, in one pass over the losses.
 
     Many pairs of few models come from cross products, not from a column for each; those of
-    models that are nearly alike are then subtracted loss by loss.
+    nearly identical models are then subtracted loss by loss.
     """
     if design.size * losses.width <= small_logs.FEW:
         return reduce_few(design, losses, by)
@@ -161,14 +161,6 @@ def _merge(parts: list[State]) -> State:
     return total[None], mean[None], m2[None]
 
 
-def _cell_numbers(
-    design: Design, table: CellTable, start: int, stop: int, scratch: Scratch
-) -> NDArray[np.int32]:
-    """Find the cells of some rows, in memory that a thread uses again."""
-    out = scratch.array("cells", stop - start, np.int32)
-    return design.cells(table.by, start, stop, out)
-
-
 def _center_sums(
     counts: Counts, shift: FloatArray, sums: FloatArray, squares: FloatArray
 ) -> tuple[Sums, NDArray[np.bool_]]:
@@ -213,7 +205,7 @@ def _read_columns(
     """
     start, stop = piece[0] * table.rows, min(piece[1] * table.rows, design.size)
     if table.blocks is None:
-        numbers = _cell_numbers(design, table, start, stop, scratch)
+        numbers = design.cells(table.by, start, stop, scratch)
         counts, first = count_blocks(table.rows, numbers, table.size)
     else:
         counts, first = table.blocks
@@ -226,8 +218,7 @@ def _read_columns(
     only = np.where(whole, largest, -1)
     cells: Codes = np.empty(0, dtype=np.int32)
     if not whole.all():
-        stored = design.stored_cells(table.by, start, stop)
-        cells = _cell_numbers(design, table, start, stop, scratch) if stored is None else stored
+        cells = design.cells(table.by, start, stop, scratch)
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -262,7 +253,7 @@ def _read_rows(
     """Read some rows, many columns of a row at a time."""
     start, stop = piece
     values, row, column = losses.tile(columns, start, stop)
-    cells = _cell_numbers(design, table, start, stop, scratch)
+    cells = design.cells(table.by, start, stop, scratch)
     counts, first = count_blocks(stop - start, cells, table.size)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:

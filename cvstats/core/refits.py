@@ -1,12 +1,12 @@
 """What training on each other's points adds to the variance of a difference of two models.
 
 In cross-validation the model that predicts point i was trained on point j, and the model that
-predicts j was trained on i. For the difference of two models that are nearly alike these mutual
+predicts j was trained on i. For the difference of two nearly identical models these mutual
 effects are as large as the differences themselves. Errors of two points in different folds are
 correlated only through them, and the variance of the mean difference about the mean test error is
-``W + K (V - s)``: W the variance of the mean as if points were independent, K the number of folds,
-V the variance of the means of repetitions and s what V would be if each refit were independent of
-the others. Points of one fold show ``V - s`` with K times the degrees of freedom.
+``W + K (V - s)``: W the variance of the mean as if points were independent, K the number of
+folds, V the variance of the means of repetitions and s what V would be if each refit were
+independent of the others. Points of one fold show ``V - s`` with K times the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from cvstats.core.cells import Cells
 from cvstats.core.types import FloatArray, IntArray
 
 LARGE_SHARE, SIGNIFICANT = 0.2, 1.645
 """Refits matter where they add this share to the variance, and more than this many times noise."""
 
 ALIKE, NEARLY_ALIKE = 10.0, 40.0
-"""Below these values of `likeness`, one partition is not enough to compare two models."""
+"""Below these values of `find_alike`, one partition is not enough to compare two models."""
 
 MOST_DF = 9
 """More degrees of freedom are not given to the fold means of one partition."""
+
+LEVEL = 0.025
+"""One tail of the level at which a quantile of Student's t is taken to a normal one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,34 +130,18 @@ def measure_refits(differences: FloatArray, partitions: Partitions) -> RefitVari
     )
 
 
-def measure_likeness(one: FloatArray, two: FloatArray) -> float:
-    """Divide the variance of the differences by the mean squared losses of a point: small if alike.
+def widen_one_partition(folds: Cells) -> FloatArray:
+    """Compute standard errors for two models that the folds of one partition find alike.
 
-    The ratio is about 0.65 times the number of directions in which the two models differ by noise
-    alone. It depends on the zero of the losses, so it is for losses that have one.
+    The larger of two: with twice the variance of independent points, which is what mutual training
+    adds at most, and that of the corrected t interval of the fold means, times the ratio of its
+    quantile to the normal one at 95%.
     """
-    difference = one - two
-    squares = one @ one + two @ two
-    if squares == 0:
-        return 0.0
-    apart = difference - difference.mean()
-    return float(len(difference) * (apart @ apart) / squares)
-
-
-def widen_one_partition(
-    differences: FloatArray, fold: IntArray, alpha: float
-) -> tuple[float, float]:
-    """Compute standard error and degrees of freedom for two models that one partition finds alike.
-
-    The wider of two intervals: with twice the variance of independent points, which is what mutual
-    training adds at most, and the corrected t interval of the fold means.
-    """
-    n, count = len(differences), np.bincount(fold)
-    k, trained = len(count), n - count
-    apart = differences - differences.mean()
-    of_points = float(np.sqrt(2 * (apart @ apart))) / n
-    means = np.bincount(fold, differences) / count
-    df = min(k - 1, MOST_DF)
-    of_folds = float(np.sqrt((1 / k + (count / trained).mean()) * means.var(ddof=1)))
-    wider = -special.stdtrit(df, alpha / 2) * of_folds > -special.ndtri(alpha / 2) * of_points
-    return (of_folds, float(df)) if wider else (of_points, np.inf)
+    whole, k = folds.over(()), folds.n_cells
+    of_points = np.sqrt(2 * whole.m2) / whole.count[:, None]
+    trained = folds.repeat(whole.count[:, None])[:, 0] - folds.count
+    factor = 1 / k + folds.average((folds.count / trained)[:, None])
+    of_folds = np.sqrt(factor * folds.mean_and_squares()[1] / (k - 1))
+    ratio = special.stdtrit(np.minimum(k - 1, MOST_DF), LEVEL) / special.ndtri(LEVEL)
+    wider: FloatArray = np.maximum(of_points, ratio * of_folds)
+    return wider

@@ -1,4 +1,4 @@
-"""What the maths returns, before it is labelled: plain columns, a number per model each."""
+"""What the maths returns, before it is labeled: plain columns, a number per model each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALTERNATIVES = ("two-sided", "less", "greater")
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Columns of numbers, one entry for each model, with what to doubt about each.
+    """Columns of numbers, one entry for each model, with cautions.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Result:
     takes_means : bool
         Whether the mean of a split says as much to the method as its losses.
     allows_for : Caution
-        Reasons to doubt other results of the same losses that are none to doubt this one.
+        Cautions about other results of the same losses that do not apply to this one.
     calls : mapping
         What to call on this very log because of a caution, where the method found something.
     """
@@ -194,6 +194,16 @@ RANGES = {
     "fisher-z": (-1.0, 1.0, "between -1 and 1"),
 }
 """The ends of each scale, in words too."""
+
+
+def scale_errors(result: Result, factor: FloatArray) -> Result:
+    """Multiply standard errors and the distances of limits from the estimate by a factor."""
+    columns, estimate = dict(result.columns), result.columns["estimate"]
+    columns["se"] = columns["se"] * factor
+    for side in ("lower", "upper"):
+        columns[side] = estimate + (columns[side] - estimate) * factor
+    return replace(result, columns=columns)
+
 
 ROUNDING = 1e-12
 """How far an estimate may lie outside its range."""

@@ -1,8 +1,7 @@
-"""Real prediction logs that ship with the package: what models predicted, and the truth.
+"""Logs that ship with the package: predictions with the truth, and scores of answers.
 
-They are predictions and not yet losses, so that the loss can be chosen: hand them to
-`cvstats.losses`. The scripts in ``tools/datasets`` of the repository made them and make them
-again, bit for bit.
+Pass predictions to `cvstats.losses`, where you choose the loss. The scripts in
+``tools/datasets`` of the repository reproduce every log bit for bit.
 """
 
 from __future__ import annotations
@@ -20,6 +19,11 @@ import pandas as pd
 from cvstats.errors import LogError
 
 __all__ = ["list", "load"]
+
+
+def __dir__() -> builtins.list[str]:
+    return __all__
+
 
 # `list` below is the public function of this module; the type is spelled `builtins.list` here.
 
@@ -73,30 +77,52 @@ _FLIGHTS_BY_MONTH = {
     "eleven others",
 }
 
+_LLM = {
+    "title": "Answers of 8 language models to 300 questions about 60 passages, simulated",
+    "target": "score of the answer: 1 if it is right, 0 if it is wrong",
+    "units": "1",
+    "fits": {
+        "aster-8b": "ability 0.2 (log-odds of a right answer to an average question)",
+        "aster-70b": "ability 1.5",
+        "birch-7b": "ability 0.0",
+        "birch-32b": "ability 1.0",
+        "cedar-mini": "ability 0.6",
+        "cedar-large": "ability 1.5",
+        "dahlia": "ability 1.2",
+        "elm": "ability 1.5",
+    },
+    "design": "4 repetitions (epochs); nothing is trained, so there are no folds",
+    "point": "question, five about each passage",
+    "precision": 1.0,
+    "source": "simulated by tools/datasets/make_llm.py",
+    "licence": "that of cvstats",
+    "reference": "cvstats",
+}
+
 
 def list() -> builtins.list[str]:
-    """Name the prediction logs that ship with the package.
+    """Return the names of the logs that ship with the package.
 
     Returns
     -------
     list of str
-        The names that `load` knows, in alphabetical order.
+        The names that `load` accepts, in alphabetical order.
 
     Examples
     --------
     >>> from cvstats import datasets
     >>> datasets.list()
-    ['diabetes', 'flights', 'flights_by_month']
+    ['diabetes', 'flights', 'flights_by_month', 'llm']
     """
     return sorted(_LOADERS)
 
 
 def load(name: str) -> pd.DataFrame:
-    """Load a prediction log: the truth and what each model predicted, out of sample.
+    """Return a log that ships with the package: out-of-sample predictions, or scores.
 
     Parameters
     ----------
-    name : {"diabetes", "flights", "flights_by_month"}
+    name : {"diabetes", "flights", "flights_by_month", "llm"}
         Which log.
 
         ``"diabetes"``
@@ -113,12 +139,19 @@ def load(name: str) -> pd.DataFrame:
         ``"flights_by_month"``
             The same flights and classifiers, each month predicted by fits to the eleven others.
             Levels ``source, point``: the sources are the folds.
+        ``"llm"``
+            A simulated evaluation of eight language models: 300 questions, five about each of
+            60 passages, answered four times. Levels ``repetition, source, point``, the source
+            being the passage; 1,200 rows. The columns, one per model, are scores: 1 for a right
+            answer, 0 for a wrong one. ``aster-70b``, ``cedar-large`` and ``elm`` have the same
+            ability, the highest. ``1 - load("llm")`` is a loss log.
 
     Returns
     -------
     pandas.DataFrame
-        A row per prediction, sorted by its index levels; the columns are ``y_true`` (float for
-        diabetes, 0 or 1 for the flights) and one per model. Each call makes a new frame.
+        A row per prediction, sorted by its index levels. The columns are the models, after
+        ``y_true`` (float for diabetes, 0 or 1 for the flights, absent from the scores of
+        ``"llm"``). Each call makes a new frame.
         ``attrs`` holds ``name``, ``title``, ``target``, ``units``, ``models`` (their columns),
         ``fits`` (model -> what was fitted), ``design``, ``point`` (what a point label refers
         to), ``precision`` (of the stored predictions), ``source``, ``licence`` and
@@ -131,9 +164,9 @@ def load(name: str) -> pd.DataFrame:
 
     Notes
     -----
-    Every model of a log was fitted on the same splits, with a fixed seed, so the models are
-    paired by point and the variation between repetitions is that of the splits. No tuning was
-    done inside the folds.
+    Except in ``"llm"``, every model of a log was fitted on the same splits, with a fixed seed, so
+    the models are paired by point and the variation between repetitions is that of the splits.
+    No tuning was done inside the folds.
 
     The classifiers saw the timetable only: scheduled times, carrier, both airports, distance and
     day of the week, neither the month nor anything measured on the day. Cancelled and diverted
@@ -173,7 +206,7 @@ def load(name: str) -> pd.DataFrame:
     """
     if not isinstance(name, str) or name not in _LOADERS:
         raise LogError(
-            f"there is no data set {name!r}. Expected one of {', '.join(map(repr, list()))}."
+            f"Unknown data set {name!r}. Expected one of {', '.join(map(repr, list()))}."
         )
     build, attrs = _LOADERS[name]
     frame = build()
@@ -214,6 +247,21 @@ def _flights_by_month() -> pd.DataFrame:
     return _frame(_flight_levels(stored), columns)
 
 
+def _llm() -> pd.DataFrame:
+    """Lay the epochs one after the other, with five questions about each passage."""
+    stored = _read("llm.npz")
+    scores = stored["score"].astype(np.int64)
+    repetition, point = np.indices(scores.shape[:2])
+    passages: builtins.list[Hashable] = [f"p{passage:02d}" for passage in range(60)]
+    levels: dict[str, _Level] = {
+        "repetition": ([*range(1, 1 + len(scores))], repetition.ravel()),
+        "source": (passages, point.ravel() // 5),
+        "point": ([f"{name}-q{one}" for name in passages for one in range(5)], point.ravel()),
+    }
+    columns = zip(stored["model"], np.moveaxis(scores, -1, 0), strict=True)
+    return _frame(levels, {str(model): score.ravel() for model, score in columns})
+
+
 def _flight_levels(stored: dict[str, _Array]) -> dict[str, _Level]:
     """Name the month and the flight of each row."""
     months: builtins.list[Hashable] = [f"2013-{month:02d}" for month in range(1, 13)]
@@ -225,7 +273,7 @@ def _flight_levels(stored: dict[str, _Array]) -> dict[str, _Level]:
 
 
 def _read(archive: str) -> dict[str, _Array]:
-    """Read all arrays of an archive beside this file; it holds no pickles."""
+    """Read all arrays of an archive next to this file, without pickles."""
     path = resources.files(__name__).joinpath(archive)
     with path.open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
         return dict(stored)
@@ -253,4 +301,5 @@ _LOADERS: dict[str, tuple[Callable[[], pd.DataFrame], dict[str, Any]]] = {
     "diabetes": (_diabetes, _DIABETES),
     "flights": (_flights, _FLIGHTS | _FLIGHTS_RANDOM),
     "flights_by_month": (_flights_by_month, _FLIGHTS | _FLIGHTS_BY_MONTH),
+    "llm": (_llm, _LLM),
 }

@@ -129,7 +129,7 @@ def fingerprint(name: str, value: Any) -> str:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise LogError(
             f"{name} cannot be pickled, which checkpoint= needs: {error}. Define functions and "
-            f"classes by def and class at the top level of a module, or leave checkpoint= out."
+            "classes by def and class at the top level of a module, or omit checkpoint=."
         ) from error
 
 

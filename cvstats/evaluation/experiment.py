@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, M
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -16,13 +16,20 @@ import pandas as pd
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NotGiven, checked_flag, install_command
 from cvstats.evaluation.checkpoint import cache_in, fingerprint
-from cvstats.evaluation.data import Data, read_data
-from cvstats.evaluation.fit import FitResult, Loss, fit_and_score, run_fit, scoring_spec
+from cvstats.evaluation.fit import (
+    Data,
+    FitResult,
+    Loss,
+    fit_and_score,
+    read_data,
+    run_fit,
+    scoring_spec,
+)
 from cvstats.evaluation.table import LossTable, asks_for_metrics, metric_log, prediction_spec
-from cvstats.loss_functions import ACCURACY, find_loss, loss_name
+from cvstats.loss_functions import ACCURACY, LossKeywords, find_loss, loss_name, refuse_options
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
-from cvstats.plans.given import bind_splits
+from cvstats.plans.plan import bind_splits
 
 LONGEST_CALL = 100
 """Up to how many characters the call that makes a splitter is kept with the log."""
@@ -36,15 +43,13 @@ def evaluate(
     plan: Plan | BoundPlan | None = None,
     cv: Any = None,
     loss: Loss | Sequence[Loss] | None = None,
-    quantile: float | None = None,
-    clip: float | None = None,
     folds: Literal["average", "pool"] | None = None,
-    average: Literal["binary", "macro", "weighted", "micro"] | None = None,
     groups: Any = None,
     point: Any = None,
     n_jobs: int | None = 1,
     progress: bool = True,
     checkpoint: str | PathLike[str] | None = None,
+    **options: Unpack[LossKeywords],
 ) -> pd.Series | pd.DataFrame:
     """Run estimators over a resampling plan and return the loss log.
 
@@ -78,14 +83,8 @@ def evaluate(
         with the level ``metric``. Of two classes the second one is positive. By default
         ``zero_one`` for classifiers, and ``squared_error`` for regressors; for estimators that
         are neither, ``zero_one`` where ``y`` holds text, categories, or True and False.
-    quantile : float, optional
-        For ``pinball``, the level of the predicted quantile.
-    clip : float, optional
-        For ``log_loss``, the least probability that counts, such as 1e-6, see `cvstats.losses`.
     folds : {"average", "pool"}, optional
         For metrics, as for `cvstats.losses`.
-    average : {"binary", "macro", "weighted", "micro"}, optional
-        For metrics of several classes, as for `cvstats.losses`.
     groups : array or Series, shape (n,), optional
         Source of each point. It becomes the level ``source``, and it is what grouped plans and
         ``leave_one_source_out`` keep together.
@@ -99,16 +98,20 @@ def evaluate(
         Folder that keeps each finished fit; made if it does not exist. The same call continues
         an interrupted run from it, and returns the same log as if it had not been interrupted.
         A fit is used again for the same rows, data, loss, estimator and code only.
+    **options : optional
+        Options of single losses and metrics, such as ``quantile``, ``delta``, ``threshold``,
+        ``clip``, ``average`` or ``beta``, as in `cvstats.losses`. Those that name columns, such as
+        ``event``, need logged predictions.
 
     Returns
     -------
     Series or DataFrame
-        The losses, in the unit of the loss, with the levels of the plan as index; for a mapping
+        The losses, in the units of the loss, with the levels of the plan as index; for a mapping
         of estimators a DataFrame with a column for each. ``attrs``: ``plan`` (as text),
         ``n_fits`` (of each estimator), ``loss``, ``n_train`` (points that the fits to the data
         themselves were trained on: one number, or a list in the order of the fits where they
-        differ) and, for bootstrap plans, ``no_information`` (a number for each model; with
-        outer samples a list by ``sample``), where the methods find it.
+        differ) and, for bootstrap plans, ``no_information`` (a number for each model; with outer
+        samples a list by ``sample``), where the methods find it.
 
     Raises
     ------
@@ -151,9 +154,9 @@ def evaluate(
     >>> log.index.names, log.shape
     (FrozenList(['fold', 'point']), (442, 1))
     >>> log.cvci.wald().round(0)
-           estimate   lower   upper     se caution
+          estimate  lower  upper   se caution
     model
-    ridge    2990.0  2634.0  3345.0  182.0
+    ridge    2,990  2,634  3,345  182
 
     Two lines from estimators to a verdict:
 
@@ -162,7 +165,12 @@ def evaluate(
     a is better than b: its mean squared error is lower by 2,010 (95% interval 1,586 to 2,433,
     p < 0.001).
     """
-    check_choices({"folds": folds, "average": average}, find_choices(evaluate))
+    refuse_options(evaluate, options)
+    choices = find_choices(evaluate) | find_choices(LossKeywords)
+    check_choices({**options, "folds": folds}, choices)
+    given = {
+        name: value for name, value in {**options, "folds": folds}.items() if value is not None
+    }
     base, joblib, threads, bars = import_tools()
     checked_flag("progress", progress)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
@@ -174,10 +182,10 @@ def evaluate(
     if isinstance(loss, str) and not find_loss(loss)[1]:
         loss = str(find_loss(loss)[0])
     if asks_for_metrics(loss):
-        spec = prediction_spec(loss, quantile, clip, data.truth, bound)
+        spec = prediction_spec(loss, given, data.truth, bound)
     else:
         of_points: Any = "zero_one" if loss == "accuracy" else loss
-        spec = scoring_spec(of_points, quantile, clip, data.truth)
+        spec = scoring_spec(of_points, given, data.truth)
     table = LossTable.of_plan(bound, list(models), sum(spec.widths) or 1)
     score: Callable[..., Any] = fit_and_score
     keys = dict.fromkeys(models, "")
@@ -213,7 +221,6 @@ def evaluate(
             bar.update()
     facts = {"plan": str(bound.plan), "n_fits": bound.n_fits, **table.attrs()}
     if spec.responses:
-        given = {"folds": folds, "average": average, "quantile": quantile, "clip": clip}
         log = metric_log(table, data, spec, loss, given)
         found = log.iloc[:, 0] if is_single else log
         found.attrs = {**facts, **log.attrs}
@@ -231,7 +238,7 @@ def import_tools() -> tuple[Any, Any, Any, Any]:
         return base, joblib, import_module("threadpoolctl"), import_module("tqdm")
     except ImportError as error:
         raise ImportError(
-            f"cvstats.evaluate needs scikit-learn, joblib and tqdm ({error}). Type: "
+            f"cvstats.evaluate needs scikit-learn, joblib and tqdm ({error}). Install it: "
             f"{install_command('sklearn')}"
         ) from error
 
@@ -280,13 +287,13 @@ def bind_cv(
 ) -> BoundPlan:
     """Split as scikit-learn does, once for all estimators; without ``cv`` bind the plan."""
     if cv is not None and plan is not None:
-        raise LogError("plan= and cv= both say how to split. Expected one of them.")
+        raise LogError("plan= and cv= were both given. Expected only one of them.")
     if cv is None or isinstance(cv, (Plan, BoundPlan)):
         return bind_plan(plan if cv is None else cv, data, groups)
     splits_data = hasattr(cv, "split") and not isinstance(cv, (str, type))
     if not (splits_data or is_pairs(cv) or (is_whole(cv) and int(cv) >= 2)):
         raise LogError(
-            f"cv={cv!r} is not known. Expected a number of folds from 2, such as cv=5, a splitter "
+            f"Invalid cv={cv!r}. Expected a number of folds from 2, such as cv=5, a splitter "
             f"of scikit-learn, or pairs of training and test rows."
         )
     if is_pairs(cv):
@@ -317,21 +324,21 @@ def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPl
     n = len(data.truth)
     if plan is None:
         raise NotGiven(
-            "cv is required: it decides what is trained, what is tested and which error the "
-            "interval is about. Expected what scikit-learn takes, such as cv=5, or a plan of "
-            "cvstats, such as plan=cvstats.plans.k_fold(10, rng=1)."
+            "cv is required: it determines training sets, test sets and the target of the "
+            "interval. Expected any scikit-learn cv, such as cv=5, or a plan of cvstats, such "
+            "as plan=cvstats.plans.k_fold(10, rng=1)."
         )
     if isinstance(plan, Plan):
         return plan.bind(n, data.truth, None if groups is None else data.source)
     if not isinstance(plan, BoundPlan):
         raise LogError(
             f"plan= is a {type(plan).__name__}. Expected a plan of cvstats, such as "
-            f"cvstats.plans.k_fold(10, rng=1). What scikit-learn takes as cv is passed as cv=."
+            "cvstats.plans.k_fold(10, rng=1). Pass a scikit-learn cv as cv=."
         )
     if plan.points.n != n:
-        raise LogError(f"the plan is bound to {plan.points.n:,} points, and X has {n:,} rows.")
+        raise LogError(f"the plan is bound to {plan.points.n:,} points, but X has {n:,} rows.")
     if data.source is None and "source" in plan.plan.levels:
-        raise LogError(f"{plan.plan.name} needs to know the sources. Expected groups=.")
+        raise LogError(f"{plan.plan.name} needs the sources. Pass groups=.")
     return plan
 
 

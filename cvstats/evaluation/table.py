@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, place
-from cvstats.evaluation.data import Data
-from cvstats.evaluation.fit import RESPONSES, FitResult, Loss, ScoringSpec
+from cvstats.evaluation.fit import Data, FitResult, Loss, ScoringSpec, response_of
 from cvstats.loss_functions import (
     LossOptions,
     check_different,
     checked_loss,
     find_loss,
     join_metrics,
+    looks_at,
     loss_name,
     losses,
 )
@@ -200,40 +200,33 @@ def listed_losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
     return list(loss) if isinstance(loss, Sequence) and not isinstance(loss, str) else [loss]
 
 
-def response_of(loss: Loss) -> str:
-    """Name the method of a model whose predictions a loss takes."""
-    if not isinstance(loss, str):
-        return "predict"
-    if loss in METRICS:
-        return "predict_proba" if METRICS[loss].reads == "scores" else "predict"
-    return RESPONSES.get(loss, "predict")
-
-
 def prediction_spec(
-    loss: Loss | Sequence[Loss], quantile: float | None, clip: float | None,
-    truth: NDArray[Any], plan: BoundPlan,
-) -> ScoringSpec:  # fmt: skip
+    loss: Loss | Sequence[Loss], given: Mapping[str, Any], truth: NDArray[Any], plan: BoundPlan
+) -> ScoringSpec:
     """Find which predictions every fit has to keep."""
-    check_different(listed_losses(loss))
+    names = check_different(listed_losses(loss))
     wanted = [find_loss(one)[0] for one in listed_losses(loss)]
     if "count" in plan.plan.levels:
         raise LogError(
-            f"{plan.plan.name} draws bootstrap samples, whose methods average losses of points. "
-            f"Expected one loss of points, such as loss='zero_one'. For metrics take "
-            f"cvstats.plans.k_fold."
+            f"{plan.plan.name} draws bootstrap samples, whose methods average pointwise losses. "
+            "Expected one pointwise loss, such as loss='zero_one'. For metrics use "
+            "cvstats.plans.k_fold."
         )
+    if not isinstance(loss, str):
+        for option in given:
+            if not any(looks_at(one, option, given) for one in wanted):
+                raise LogError(f"none of loss={names!r} uses {option}=. Omit it.")
     for one in wanted:
         metric = METRICS.get(one) if isinstance(one, str) else None
         if metric is None:
-            given: dict[str, Any] = {"quantile": quantile, "clip": clip}
-            own = {name: given[name] for name in TAKES_GIVEN.get(str(one), ())}
-            checked_loss(one, LossOptions(**own))
-        elif "reference" in metric.takes:
+            checked_loss(one, LossOptions.of(used_by(one, given)))
+        elif "reference" in metric.takes or metric.assumes:
+            what = "events of censored times" if metric.assumes else "predictions of a reference"
             raise LogError(
-                f"loss={one!r} needs the predictions of a reference. Expected another metric. "
-                f"Log the predictions, and use cvstats.losses(…, reference=…)."
+                f"loss={one!r} needs the {what}. Use another metric; or save the predictions and "
+                f"use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
             )
-    responses = tuple(dict.fromkeys(map(response_of, wanted)))
+    responses = tuple(dict.fromkeys(response_of(one, used_by(one, given)) for one in wanted))
     labels = {"predict_proba", "decision_function"} & set(responses) or any(
         isinstance(one, str)
         and (one == "zero_one" or (one in METRICS and METRICS[one].reads == "labels"))
@@ -269,33 +262,34 @@ def metric_log(
     logs = {}
     for one in listed_losses(loss):
         known, implied = find_loss(one)
-        own = options_of(known, spec, {**given, **implied}) | implied
-        made = losses(frame, "truth", columns[response_of(known)], known, **own)
+        asked = {**given, **implied}
+        own = asked if isinstance(loss, str) else used_by(known, asked)
+        response = response_of(known, own)
+        own = own | options_of(known, response, spec, own)
+        made: Any = losses(frame, "truth", columns[response], known, **own)
         made.columns.name = "model"
         logs[loss_name(one)] = made
     log: pd.DataFrame = logs[loss] if isinstance(loss, str) else join_metrics(logs)
     return log
 
 
-TAKES_GIVEN = {"pinball": ("quantile",), "log_loss": ("clip",)}
-"""The options of `evaluate` that losses of points look at."""
+def used_by(loss: Loss, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose the options that one of several losses looks at."""
+    return {name: value for name, value in given.items() if looks_at(loss, name, given)}
 
 
-def options_of(loss: Loss, spec: ScoringSpec, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose the options that one loss looks at."""
-    metric = METRICS.get(loss) if isinstance(loss, str) else None
-    if metric is None:
-        own = {name: given[name] for name in TAKES_GIVEN.get(str(loss), ())}
-    else:
-        own = {name: given[name] for name in ("folds", "average") if metric.uses(name)}
-    if response_of(loss) != "predict":
+def options_of(
+    loss: Loss, response: str, spec: ScoringSpec, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Name the classes of the predictions, or the positive one of two."""
+    if response != "predict":
         several = len(spec.classes) > 2
-        return own | ({"classes": spec.classes} if several else {"positive": spec.classes[1]})
-    if loss == "accuracy":
-        return {}
-    if "average" in own and len(spec.classes) == 2 and own["average"] in (None, "binary"):
-        own["positive"] = spec.classes[1]
-    return own
+        return {"classes": spec.classes} if several else {"positive": spec.classes[1]}
+    metric = METRICS.get(loss) if isinstance(loss, str) and loss != "accuracy" else None
+    binary = len(spec.classes) == 2 and own.get("average", "binary") == "binary"
+    if metric is not None and metric.uses("average") and binary:
+        return {"positive": spec.classes[1]}
+    return {}
 
 
 def from_codes(codes: FloatArray, classes: Sequence[Hashable]) -> NDArray[Any]:

@@ -15,9 +15,9 @@ from cvstats.log.log import Log
 
 
 def qualify_contrast(result: Result, log: Log) -> Result:
-    """Say that an interval is for a difference between groups, and take Welch's limits.
+    """Label an interval as one for a difference between groups, and use Welch's limits.
 
-    Not where sources that occur in several groups are the sample.
+    Not if sources that occur in several groups are the sampling unit.
     """
     target = f"difference between groups in the {result.attrs['target']}"
     result = replace(result, attrs={**result.attrs, "target": target})
@@ -35,7 +35,7 @@ def qualify_contrast(result: Result, log: Log) -> Result:
 
 
 def add_points(log: Log, by: str) -> tuple[FloatArray, FloatArray]:
-    """Add up the squares of the points of each group about the difference; also count the points.
+    """Sum the squared deviations of the points of each group; also count the points.
 
     A row for each group, a number for each column.
     """
@@ -48,7 +48,7 @@ def add_points(log: Log, by: str) -> tuple[FloatArray, FloatArray]:
 
 
 def add_sources(cells: Cells) -> tuple[FloatArray, FloatArray]:
-    """Add up the squares of the sums of sources, each of which lies in one group."""
+    """Sum the squared totals of sources, each of which lies in one group."""
     mean = cells.over(()).mean
     each = (cells.count[:, None] * (cells.mean - mean)) ** 2
     return add_up(cells.codes[:, -1], each, np.ones(len(cells.count)))
@@ -66,8 +66,8 @@ def add_up(codes: IntArray, each: FloatArray, count: FloatArray) -> tuple[FloatA
 def take_welch(result: Result, squares: FloatArray, n: FloatArray) -> Result:
     """Use Student's t with the degrees of freedom of Welch and Satterthwaite.
 
-    ``(sum_g S_g)^2 / sum_g S_g^2 / (n_g - 1)`` with S_g what group g adds to the squares about the
-    difference (Welch 1947, doi:10.1093/biomet/34.1-2.28).
+    ``(sum_g S_g)^2 / sum_g S_g^2 / (n_g - 1)`` where S_g is the contribution of group g to the
+    squared deviations (Welch 1947, doi:10.1093/biomet/34.1-2.28).
     """
     spare = np.maximum(n - 1, 1)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,12 +1,12 @@
-"""Limits in the place of normal ones: of proportions, of bounded losses, of skewed ones.
+"""Limits for proportions, bounded losses and skewed losses, instead of normal limits.
 
-Two models that err on the same points make four counts. Only two of them say which model is
+Two models evaluated on the same points give four counts. Only two of them show which model is
 better: ``n10``, the points on which the model alone errs, and ``n01``, those on which the other
 alone does. All functions of proportions are elementwise; counts may be averages over repetitions.
 
 Hall (1992), Journal of the Royal Statistical Society B 54(1), 221-228: the Studentized mean t of
 n losses of skewness s is nearly normal after ``g(t) = t + s (t^2 / 3 + 1 / 6) / sqrt(n) + s^2 t^3 /
-(27 n)``, which is monotone, so that normal limits may be taken back.
+(27 n)``, which is monotone, so normal limits can be transformed back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def wilson(
     z = critical_value(alpha, alternative)
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    # 0 and 1 are limits themselves where no loss, or every loss, is 1
+    # the limits are exactly 0 or 1 if no loss, or every loss, is 1
     lower = np.where(share == 0, 0.0, np.maximum(middle - reach, 0.0))
     upper = np.where(share == 1, 1.0, np.minimum(middle + reach, 1.0))
     return open_side(np.where(np.isnan(share), np.nan, lower), upper, alternative)
@@ -71,9 +71,9 @@ def fieller(
 ) -> Limits:
     """Limits of a ratio of two means by Fieller (1954, doi:10.1111/j.2517-6161.1954.tb00159.x).
 
-    They are the ratios R at which ``above - R below`` is as many of its standard errors from 0
-    as the critical value: the roots of ``(B^2 - c^2 v_B) R^2 - 2 (A B - c^2 v_AB) R + A^2 - c^2
-    v_A``. NaN where the mean below is not significantly different from 0: no interval exists.
+    The ratios R at which ``above - R below`` is as many of its standard errors from 0 as the
+    critical value: the roots of ``(B^2 - c^2 v_B) R^2 - 2 (A B - c^2 v_AB) R + A^2 - c^2 v_A``.
+    NaN where the mean below is not significantly different from 0: no interval exists.
     """
     square = np.asarray(critical, dtype=np.float64) ** 2
     a = below**2 - square * variances[1]
@@ -88,12 +88,12 @@ def fieller(
 
 
 def critical_value(alpha: float, alternative: str) -> float:
-    """How many standard errors away the limits are; all of alpha is on one side of a bound."""
+    """Return the normal quantile of the limits; a one-sided bound spends all of alpha there."""
     return -quantile(alpha / 2 if alternative == "two-sided" else alpha)
 
 
 def open_side(lower: FloatArray, upper: FloatArray, alternative: str) -> Limits:
-    """Leave one side of the interval open where the question is one-sided."""
+    """Leave one side of the interval open if the alternative is one-sided."""
     if alternative == "less":
         lower = np.where(np.isnan(lower), np.nan, -np.inf)
     elif alternative == "greater":
@@ -153,9 +153,9 @@ def tango_limits(
 ) -> Limits:
     """Score interval of a difference of paired proportions (Tango 1998).
 
-    All differences whose score statistic is not significant. The statistic falls as the
-    difference grows, so that each limit is the only root between the estimate and the end of
-    the range, and bisection finds it.
+    The interval contains all differences whose score statistic is not significant. The statistic
+    decreases with the difference, so each limit is the only root between the estimate and the end
+    of the range, and bisection finds it.
     """
     z = critical_value(alpha, alternative)
     lower = lower_tango_limit(n10, n01, n, z, correction)
@@ -166,7 +166,7 @@ def tango_limits(
 def lower_tango_limit(
     n10: FloatArray, n01: FloatArray, n: FloatArray | float, z: float, correction: float
 ) -> FloatArray:
-    """Find the smallest difference whose score statistic is z at the most."""
+    """Find the smallest difference whose score statistic is at most z."""
     high = (n10 - n01) / n
     low = np.where(np.isnan(high), np.nan, -1.0)
     for _ in range(HALVINGS):
@@ -183,7 +183,7 @@ def binomial_p_values(
     """Test exactly whether each discordant point is as likely to be an error of one as the other.
 
     ``mid`` counts half of the probability of the observed table (Fagerland, Lydersen and Laake
-    2013, doi:10.1186/1471-2288-13-91). ``"less"`` asks whether the model errs less often.
+    2013, doi:10.1186/1471-2288-13-91). ``"less"`` tests whether the model errs less often.
     """
     if alternative == "two-sided":
         p = 2 * lower_tail(np.minimum(n10, n01), n10 + n01, mid)
@@ -205,10 +205,10 @@ Floats = NDArray[np.float64]
 
 BETS = 10
 TOGETHER = 16
-"""So many factors are multiplied before their product is looked at."""
+"""Number of factors multiplied between checks for overflow."""
 
 LARGE = 1e50
-"""A product above this, or below its inverse, is put away as a logarithm."""
+"""A product above this, or below its inverse, is moved into the logarithm."""
 
 FIRST = 0.25
 """The first step below the mean, in logarithms."""
@@ -235,7 +235,7 @@ def log_product(losses: Floats, keep: float, gain: float) -> float:
 
 @compiled()
 def log_wealth(losses: Floats, m: float) -> float:
-    """Logarithm of the wealth that all bets have on average, if m is the candidate."""
+    """Logarithm of the average wealth of all bets, if m is the candidate."""
     wealth = np.empty(2 * BETS)
     for j in range(BETS):
         c = (j + 1) / (BETS + 1)
@@ -284,17 +284,17 @@ def find_limits(losses: Floats, limit: float, out: Floats) -> None:
 
 
 BOUNDED = ("betting", "bernstein")
-"""Intervals that need to know what a loss can be."""
+"""Intervals that need the bounds of the loss."""
 
 TILE = 1 << 18
 """Losses that one task works on."""
 
 ROUNDING = 1e-6
-"""Losses that are outside by this share of the range are rounding, as of a float32."""
+"""Losses outside the bounds by less than this share of the range are float32 rounding errors."""
 
 GUARANTEE = (
-    "finite-sample: covers with probability 1 - alpha or more for any number of independent test "
-    "points, if no loss can be outside of the bounds"
+    "finite-sample: coverage of at least 1 - alpha for any number of independent test points, "
+    "if no loss can fall outside the bounds"
 )
 
 REFERENCES = {
@@ -305,31 +305,34 @@ REFERENCES = {
 
 
 def check_bounds(options: Mapping[str, Any]) -> None:
-    """Refuse bounds that are missing, are none, or belong to another interval."""
+    """Reject bounds that are missing, invalid, or meant for another interval."""
     interval, bounds = options["interval"], options["bounds"]
     if interval not in BOUNDED:
         if bounds is not None:
             raise LogError(
-                f"bounds={bounds!r} belongs to interval='betting' or 'bernstein'. Expected one of "
-                f"these, or no bounds=."
+                f"bounds={bounds!r} is only used by interval='betting' and 'bernstein'. Use one "
+                "of these, or omit bounds=."
             )
         return
     if bounds is None:
         raise LogError(
-            f"interval={interval!r} needs the smallest and the largest loss that can be, which no "
-            f"log shows. Declare them: holdout(losses, interval={interval!r}, bounds=(0, 1))."
+            f"interval={interval!r} needs the smallest and the largest possible loss, which the "
+            f"data cannot show. Pass them: holdout(losses, interval={interval!r}, bounds=(0, 1))."
         )
     pair = isinstance(bounds, tuple | list) and len(bounds) == 2
     if not pair or not all(is_number(end) and np.isfinite(end) for end in bounds):
-        raise LogError(f"bounds={bounds!r} is not a pair of numbers. Expected such as (0, 1).")
+        raise LogError(
+            f"bounds={bounds!r} is not a pair of numbers. Expected the smallest and the largest "
+            "possible loss, such as (0, 1)."
+        )
     if bounds[0] >= bounds[1]:
-        raise LogError(f"bounds={bounds!r} has no room. Expected the smaller number first.")
+        raise LogError(f"bounds={bounds!r} is an empty range. Expected the smaller number first.")
 
 
 def bounded_limits(
     result: Result, log: Log, points: Cells | None, bounds: tuple[float, float]
 ) -> Result:
-    """Put limits that hold for any number of points in the place of normal ones.
+    """Replace normal limits with limits that are valid for any number of points.
 
     ``points`` are the means of points over several repetitions, where there are such.
 
@@ -342,8 +345,8 @@ def bounded_limits(
     log = log.rows()
     if log.design.metric:
         raise LogError(
-            "bounds are those of single losses, and this log holds pseudo-losses of a metric. "
-            "Expected interval='wald', or a loss of points."
+            "bounds= applies to losses of single points, but this log holds pseudo-losses of a "
+            "metric. Use interval='wald', or a loss of single points."
         )
     alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
     width, lowest, span = log.panels.width, bounds[0], bounds[1] - bounds[0]
@@ -385,23 +388,23 @@ def bounded_limits(
 def outside_bounds(
     name: str, where: str | None, value: float, bounds: tuple[float, float]
 ) -> LogError:
-    """Word the first loss that is outside."""
+    """Describe the first loss that is out of bounds."""
     what = f"the loss of {name} at {where}" if where else f"a point's mean loss of {name}"
     return LogError(
         f"{what} is {value:g}, outside of bounds=({bounds[0]:g}, {bounds[1]:g}). Expected the "
-        f"smallest and the largest loss that can be, for a loss that has both."
+        "smallest and the largest possible loss, for a loss that has both."
     )
 
 
 def bet(share: FloatArray, alpha: float) -> FloatArray:
-    """Find the means on which constant bets do not win: both limits of each line of losses."""
+    """Find the means against which constant bets do not win: both limits of each row of losses."""
     out = np.empty((2, len(share)))
     find_limits(share, -np.log(alpha), out)
     return out
 
 
 def bound_by_bernstein(share: FloatArray, alpha: float) -> FloatArray:
-    """Reach ``sqrt(2 V L / n) + 7 L / (3 (n - 1))``, L = ln(4 / alpha), V the variance."""
+    """Use half-width ``sqrt(2 V L / n) + 7 L / (3 (n - 1))``, L = ln(4 / alpha), V the variance."""
     n, level = share.shape[1], np.log(4 / alpha)
     mean, variance = share.mean(axis=1), share.var(axis=1, ddof=1)
     reach = np.sqrt(2 * variance * level / n) + 7 * level / (3 * (n - 1))
@@ -410,17 +413,17 @@ def bound_by_bernstein(share: FloatArray, alpha: float) -> FloatArray:
 
 
 PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
-"""Intervals for losses of 0 and 1."""
+"""Intervals for 0/1 losses."""
 
-SOME_WILSON = "wilson for losses of 0 and 1, otherwise wald"
-"""What `interval` does, where some losses are of both kinds or not computed yet."""
+SOME_WILSON = "wilson for 0/1 losses, otherwise wald"
+"""Limits chosen by `interval` if columns are of both kinds or not computed yet."""
 
 NOT_ZERO_ONE = (
     "squared_error", "absolute_error", "percentage_error", "pinball", "log_loss", "brier", "hinge",
     "net_benefit", "squared_log_error", "huber", "interval_score", "weighted_interval_score",
     "overprediction", "underprediction", "dispersion", "crps", "energy_score",
 )  # fmt: skip
-"""Losses that may be zero everywhere without being errors that did not happen."""
+"""Losses that may be zero everywhere without being 0/1 errors."""
 
 PROPORTION_NAMES = (
     "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce",
@@ -435,11 +438,11 @@ OF_NORMAL_LIMITS = {
     "wald": Caution.ZERO_VARIANCE | Caution.FEW_ERRORS,
     "holdout": Caution.ZERO_VARIANCE | Caution.FEW_ERRORS | Caution.FEW_POINTS,
 }
-"""What is doubtful about normal limits and not about those of a proportion, by method."""
+"""Cautions that apply to normal limits and not to limits of a proportion, by method."""
 
 
 def flag_few_errors(result: Result, zero_one: MaskArray) -> Result:
-    """Flag normal limits of losses of 0 and 1 where few points, but some, are of the rarer kind.
+    """Flag normal limits of 0/1 losses with few points, but not none, of the rarer outcome.
 
     Numbers of errors are averages over repetitions.
     """
@@ -451,7 +454,7 @@ def flag_few_errors(result: Result, zero_one: MaskArray) -> Result:
 
 
 def proportion_limits(result: Result, zero_one: MaskArray, interval: str) -> Result:
-    """Put the limits of a proportion in the place of normal ones.
+    """Replace normal limits with those of a proportion.
 
     Raises
     ------
@@ -460,18 +463,17 @@ def proportion_limits(result: Result, zero_one: MaskArray, interval: str) -> Res
     """
     if not (zero_one | np.isnan(result.columns["estimate"])).all():
         raise LogError(
-            f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
-            f"log has other losses. Use interval='wald'."
+            f"interval={interval!r} needs one 0/1 loss per point, but this log has other losses. "
+            "Use interval='wald'."
         )
     limits = replace_limits(result, np.ones_like(zero_one), interval)
     return replace(limits, attrs={**limits.attrs, "interval": interval})
 
 
 def replace_limits(result: Result, at: MaskArray, interval: str) -> Result:
-    """Put the limits of a proportion in the place of normal ones, in some columns.
+    """Replace normal limits with those of a proportion, in some columns.
 
-    Repetitions do not make new points: the share of errors is their average, and n is the
-    number of points.
+    Repetitions add no points: the error rate is their average, and n is the number of points.
     """
     alpha, columns = float(result.attrs["alpha"]), dict(result.columns)
     share, n = np.where(at, columns["estimate"], np.nan), columns["n_points"]
@@ -484,16 +486,16 @@ def replace_limits(result: Result, at: MaskArray, interval: str) -> Result:
 
 
 def leave_open(result: Result, at: MaskArray) -> Result:
-    """Leave out the limits of some columns, whose variance says nothing."""
+    """Remove the limits of columns whose variance is uninformative."""
     at = at & ((result.caution & np.int64(Caution.ZERO_VARIANCE)) != 0)
     limits = {side: np.where(at, np.nan, result.columns[side]) for side in ("lower", "upper")}
     return replace(result, columns={**result.columns, **limits})
 
 
 def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
-    """Find the columns whose losses are 0 or 1 by name or by type, or where both are seen.
+    """Find the columns whose losses are 0/1 by name, by type, or because both values occur.
 
-    Costs that are mostly zero may be all zero in a log, and are not errors that did not happen.
+    Costs that are usually zero may all be zero in a log, and still not be 0/1 errors.
     """
     name = str(log.noted.get("loss")).removeprefix("1 - ")
     if log.design.metric or name in NOT_ZERO_ONE:
@@ -503,11 +505,11 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
 
 
 TABLE = 1 << 20
-"""Losses looked at in one go, about."""
+"""Approximate number of losses processed at once."""
 
 
 def hall_limits(result: Result, skewness: FloatArray) -> Result:
-    """Put Hall's limits in the place of normal ones."""
+    """Replace normal limits with Hall's."""
     columns = dict(result.columns)
     n, se = columns["n_points"], columns["se"]
     down, up = half_widths(
@@ -562,16 +564,16 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
 
 
 def refuse_metric(log: Log) -> None:
-    """Refuse pseudo-losses: a metric that is not a mean is skewed in other ways besides."""
+    """Reject pseudo-losses: a metric that is not a mean has other sources of skewness."""
     if log.design.metric:
         raise LogError(
-            "interval='hall' corrects a mean of losses, and this log holds pseudo-losses of a "
-            "metric, which is not one. Expected interval='wald', or a loss of points."
+            "interval='hall' corrects a mean of losses, but this log holds pseudo-losses of a "
+            "metric. Use interval='wald', or a loss of single points."
         )
 
 
 def skewness_of_means(log: Log, points: Cells) -> FloatArray:
-    """Measure the skewness of the mean losses of points, all alike."""
+    """Measure the skewness of the mean losses of points, with equal weights."""
     refuse_metric(log)
     deviations = points.mean - points.repeat(points.average(points.mean))
     return standardize_third(points.average(deviations**3), points.average(deviations**2))

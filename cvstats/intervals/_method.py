@@ -1,7 +1,7 @@
 """The record of a method, which is the decorator that makes its public function.
 
 A method is one function with its whole public signature and docstring. Its body is the formula:
-it receives a `Log` in the place of the losses and returns a `Result`, and the decorator does the
+it receives a `Log` in place of the losses and returns a `Result`, and the decorator does the
 rest::
 
     @IntervalMethod(requires=partition, needs="a K-fold partition", target=..., ...)
@@ -13,9 +13,9 @@ rest::
         ...
 
 `by` and `missing` are for the decorator: the formula is called with its other options only, and
-is called for each label of `by`. Methods of the accessor, ``compare(method=)``, ``interval()``,
-``methods()``, moments and lazy arrays read the record; nothing else names the method but one line
-of the registry.
+is called for each label of `by`. The accessor, ``compare(method=)``, ``interval()``,
+``methods()``, moments and lazy arrays all read the record; the only other place that names the
+method is one line of the registry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, wraps
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import (
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 
@@ -46,6 +55,7 @@ from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Axis, Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
+from cvstats.log.signatures import TableFunction
 from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
 from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
 
@@ -77,6 +87,18 @@ class Function(Protocol[P, T_co]):
         """Call the function."""
 
 
+class Computed(TableFunction[P], Protocol[P]):
+    """A public function that returns a table of numbers, with the record of its method."""
+
+    record: LogMethod
+
+
+class Compared(TableFunction[P], Protocol[P]):
+    """A public function that compares models, with the record of its method."""
+
+    record: Method
+
+
 class LogFunction(Protocol[P, T_co]):
     """A public function whose first parameter is a log, with the record of its method."""
 
@@ -94,42 +116,42 @@ class Method:
     Parameters
     ----------
     requires : callable
-        Takes the design of a log (and the label of ``level_option``, where the method has one)
-        and returns what is missing, in words, or None where the method applies.
+        Maps the design of a log (and the label of ``level_option``, if the method has one) to a
+        description of what is missing, or None if the method applies.
     needs, target, guarantee, fits, reference : str
-        The log it needs, what the result is about, what is promised, how many models have to be
-        fitted, and the source.
+        The log it needs, the quantity it estimates, its guarantee, the number of model fits, and
+        the literature reference.
     plan : str
-        The resampling plan that makes such a log, where ``requires`` does not name it.
+        The resampling plan that creates such a log, if ``requires`` does not name it.
     models : int
-        How many models it needs at least.
+        Minimum number of models.
     of_losses : callable, optional
-        Takes the log and returns what is wrong with its losses, or None.
+        Maps the log to a description of what is wrong with its losses, or None.
     needs_losses : bool
-        Whether it looks at single losses, so that moments of cells are not enough.
+        Whether it needs single losses, so that moments of cells are not enough.
     takes_kept_losses : bool
-        Whether those that come with the moments of a short log serve.
+        Whether the losses kept with the moments of a short log suffice.
     needs_points : bool
-        Whether it averages each point over the repetitions, where there are several.
+        Whether it averages each point over the repetitions.
     lazy : bool
         Whether it is computed lazily on a lazy array.
     takes_lazy_losses : bool
-        Whether it does to single losses of a lazy array what it does to those in memory.
+        Whether single losses of a lazy array are processed as those in memory are.
     needs_pairs : bool
-        Whether a method of several models needs more of moments than each model alone.
+        Whether a method for several models needs cross-moments between models.
     takes_scores : bool
         Whether one score per split is enough.
     takes_means : bool
-        Whether the mean of a split says as much to it as the losses.
+        Whether it needs only the mean of each split.
     level_option : str, optional
         The option that names a level of the log.
     takes_two_levels : bool
-        Whether that option may name two.
+        Whether that option may name two levels.
     takes_metrics : bool or "averaged"
-        Whether it takes pseudo-losses of metrics; "averaged" only of those that have a value in
-        each fold, as it uses the means of folds.
+        Whether it accepts pseudo-losses of metrics; "averaged" only those with a value in each
+        fold, because it uses fold means.
     check : callable, optional
-        Takes the options by name and raises for those that the annotations do not rule out.
+        Receives the options by name and raises for invalid values that the annotations allow.
     """
 
     requires: Callable[..., str | None]
@@ -178,11 +200,11 @@ class Method:
 
     @cached_property
     def choices(self) -> dict[str, tuple[Any, ...]]:
-        """Options that take one of a few words, read off the annotations."""
+        """Options with a fixed set of values, read from the annotations."""
         return find_choices(inspect.unwrap(self.function))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that no log could make right; defaults are right."""
+        """Reject options that are invalid for every log; defaults are valid."""
         for name, value in options.items():
             if value is self.options.get(name):
                 continue
@@ -197,24 +219,24 @@ class Method:
             self.check(options)
 
     def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
-        """Say what is missing, and which plan makes it; None where the method applies."""
+        """Describe what is missing and which plan creates it; None if the method applies."""
         if design.scores and not self.takes_scores:
             of_one = isinstance(self, LogMethod)
             others = "corrected_t or five_by_two" if of_one else "compare, rope or winner"
             return (
-                f"the log holds one score for each split, and no losses of single points. Choose "
-                f"{others}; or keep predictions: cvstats.evaluate does, and "
-                f"cross_validate(…, return_estimator=True, return_indices=True)."
+                "the log holds one score per split and no losses of single points. Use "
+                f"{others}; or save the predictions: cvstats.evaluate does, and "
+                "cross_validate(…, return_estimator=True, return_indices=True)."
             )
         if design.metric and self.takes_metrics is False:
             return (
-                "the log holds pseudo-losses of a metric, which are not losses of single points. "
-                "Choose wald, clustered or compare, or take a loss of points."
+                "the log holds pseudo-losses of a metric, which are not losses of single "
+                "points. Use wald, clustered or compare, or a loss of single points."
             )
         if design.metric == "pool" and self.takes_metrics == "averaged":
             return (
-                f"the metric of this log was pooled over folds, and {self.name} uses its value in "
-                f"each of them. Make the log with cvstats.losses(…, folds='average')."
+                f"the metric of this log was pooled over folds, but {self.name} needs its value "
+                "in each fold. Create the log with cvstats.losses(…, folds='average')."
             )
         if self.level_option is None:
             words = self.requires(design)
@@ -225,7 +247,7 @@ class Method:
         return f"{words} cvstats.plans.{self.plan} makes a log for {self.name}."
 
     def require(self, design: Design, options: Mapping[str, Any] | None = None) -> None:
-        """Refuse a log that the method cannot answer for.
+        """Reject a log to which the method does not apply.
 
         Raises
         ------
@@ -236,7 +258,7 @@ class Method:
             raise LogError(f"{self.name} needs {self.needs}; {words}")
 
     def add_facts(self, result: Result) -> Result:
-        """Add what every result of the method carries."""
+        """Add the attributes shared by all results of the method."""
         attrs = {**self.facts, **result.attrs}
         return replace(result, attrs=attrs, takes_means=self.takes_means)
 
@@ -250,19 +272,23 @@ class Method:
 
 @dataclass(eq=False, kw_only=True)
 class Comparison(Method):
-    """A method whose function reads its logs by itself, such as a comparison of models.
+    """A method whose function reads its own logs, such as a comparison of models.
 
     As a decorator it checks the options before the function is called.
     """
 
-    def __call__(self, function: Callable[P, T_co]) -> Function[P, T_co]:
+    def __call__(self, function: Callable[Concatenate[Losses, P], Any]) -> Compared[P]:
         """Check options first, and attach the record."""
+        return cast(Compared[P], self.of_any_kind(function))
+
+    def of_any_kind(self, function: Callable[P, T_co]) -> Function[P, T_co]:
+        """Do the same for a function that returns something other than a table of numbers."""
 
         @wraps(function)
         def public(*args: P.args, **options: P.kwargs) -> T_co:
             for name in OTHER_NAMES:
                 if name in options:
-                    options[name] = known_name(name, options[name])
+                    options[name] = known_name(name, options[name], *args[:1])
             self.check_options(options)
             return function(*args, **options)
 
@@ -278,22 +304,21 @@ class LogMethod(Method):
     Parameters
     ----------
     prepare : callable, optional
-        Takes the log and returns it without what the method has to ignore.
+        Returns the log without the parts that the method ignores.
     group_option : str
-        The option that names the level for each of whose labels to give an answer.
+        The option naming the level for each of whose labels a result is returned.
     for_differences : bool
-        Whether it also serves for the differences of two models, as ``compare(method=)``.
+        Whether it also applies to differences of two models, as in ``compare(method=)``.
     of_groups : bool
-        Whether it is an interval whose sample are the groups and not the points.
+        Whether it is an interval whose sampling unit is the group, not the point.
     weigh_groups : callable, optional
-        Takes the sizes of the groups, and ``correction`` where that is an option; returns their
-        shares in the mean, and factors that make the squares of their residuals add up to its
-        variance.
+        Maps the sizes of the groups (and ``correction``, if that is an option) to their weights
+        in the mean, and to factors with which their squared residuals sum to its variance.
     groups_at_once : bool
         Whether the formula computes all groups of ``by=`` at once, from moments of their cells.
     reads_losses : callable, optional
-        Takes the options and the log, and says whether with these the formula needs single losses,
-        also of a lazy array.
+        Maps the options and the log to whether the formula needs single losses, even of a lazy
+        array.
     """
 
     prepare: Callable[[Log], Log] | None = None
@@ -305,7 +330,7 @@ class LogMethod(Method):
     groups_at_once: bool = False
     formula: Callable[..., Result] = field(init=False)
 
-    def __call__(self, formula: Callable[Concatenate[Log, P], Result]) -> LogFunction[P, Table]:
+    def __call__(self, formula: Callable[Concatenate[Log, P], Result]) -> Computed[P]:
         """Make the public function, which takes losses in any container."""
         self.formula = formula
 
@@ -334,12 +359,12 @@ class LogMethod(Method):
         vars(public)["__signature__"] = signature.replace(
             parameters=[losses, *options], return_annotation="Table"
         )
-        return cast(LogFunction[P, Table], self.attach(public))
+        return cast(Computed[P], self.attach(public))
 
     def computed_by(
         self, formula: Callable[..., Result]
     ) -> Callable[[Callable[Concatenate[Losses, P], T_co]], LogFunction[P, T_co]]:
-        """Attach the record to a function that reads its log by itself and calls a formula."""
+        """Attach the record to a function that reads its own log and calls a formula."""
         self.formula = formula
         return self.attach
 
@@ -350,19 +375,19 @@ class LogMethod(Method):
         return {name: value for name, value in super().defaults.items() if name != by}
 
     def reads_lazy_losses(self, options: Mapping[str, Any], log: Log) -> bool:
-        """Whether a lazy array has to bring the losses of each carried cell together."""
+        """Whether the losses of each carried cell of a lazy array must be in one chunk."""
         if self.reads_losses is None:
             return self.takes_lazy_losses
         return self.reads_losses({**self.defaults, **options}, log)
 
     def run(self, log: Log, differences: Columns | None = None, **options: Any) -> Result:
-        """Check that the log is one for this method, and compute; or for differences in it."""
+        """Check that the method applies to the log, and compute; or do so for differences in it."""
         options = {**self.defaults, **options}
         if differences is not None:
             log = replace(log, differences=differences)
         grouped = log.design.by is not None
         if grouped and (not self.groups_at_once or self.reads_lazy_losses(options, log)):
-            raise DifferentGroups(f"{self.name} takes one group at a time.")
+            raise DifferentGroups(f"{self.name} accepts one group at a time.")
         if self.prepare is not None:
             log = self.prepare(log)
         for design in list_kinds(log) if grouped else [log.design]:
@@ -375,7 +400,7 @@ class LogMethod(Method):
         return replace(result, calls=calls) if calls else result
 
     def qualify(self, result: Result, log: Log) -> Result:
-        """Add what the log makes doubtful about a result: nothing, but for intervals."""
+        """Add cautions about a result: none, except for intervals."""
         return result
 
 
@@ -386,14 +411,14 @@ class IntervalMethod(LogMethod):
     Parameters
     ----------
     claims_too_much : bool
-        Whether it is kept to show what not to use.
+        Whether it is included only as an example of what not to use.
     difference_guarantee : str
-        What is promised for the difference of two models, where that asks for the relative
-        stability of the difference. Without it the guarantee is that of one model.
+        The guarantee for the difference of two models, if it requires relative stability of the
+        difference. By default the guarantee is that of one model.
     made_for : tuple of str
-        The levels that show a log to be resampled in the way that this method calls for.
+        The levels that identify the resampling design this method is made for.
     recognized_by : str
-        How such a log is recognized, in words: the reason that `interval` gives.
+        How such a log is recognized, in words: the reason shown by `interval`.
     """
 
     for_differences: bool = True
@@ -404,9 +429,9 @@ class IntervalMethod(LogMethod):
     is_interval = True
 
     def qualify(self, result: Result, log: Log) -> Result:
-        """Add what the log makes doubtful about an interval.
+        """Add cautions about an interval.
 
-        Differences of models are judged as such, and sources that are taken for points named.
+        Differences of models are checked for stability, and ignored sources are flagged.
         """
         if log.of_contrasts:
             result = qualify_contrast(result, log)
@@ -431,23 +456,25 @@ class IntervalMethod(LogMethod):
         return flag_ignored_sources(result, log.design, of_means=of_means)
 
     def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
-        """State what is promised for differences, and mark those that are not stable.
+        """State the guarantee for differences, and mark unstable ones.
 
-        A result that promises less by itself, such as a heuristic, keeps its own words.
+        A result with a weaker guarantee, such as a heuristic, keeps its own.
         """
         caution, attrs = result.caution, dict(result.attrs)
         if unstable is not None:
             caution = caution | np.where(unstable, np.int64(Caution.UNSTABLE_DIFFERENCE), 0)
-        if str(attrs["guarantee"]).startswith("exact"):
+        words = str(attrs["guarantee"])
+        exact = words.startswith(("exact", "asymptotically exact"))
+        if exact and "relatively stable" not in words:
             attrs["guarantee"] = self.difference_guarantee
             attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
         return replace(result, caution=caution, attrs=attrs)
 
 
 def find_call(caution: Caution, log: Log, used: str) -> str:
-    """Find what to call on this log in place of the method used; empty if there is nothing.
+    """Find a method to call on this log instead of the one used; empty if there is none.
 
-    Whether a log is one for a method is remembered for its design.
+    Whether a method applies is cached with the design of the log.
     """
     of_pairs, known = log.differences is not None, log.design.facts
     for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
@@ -487,8 +514,8 @@ def apply_method(
     """Read a log, run a method on it or on its part for each label of ``by``, and label the result.
 
     ``level`` is another level whose labels the method needs, or two of them, and ``axis`` names
-    what it stacks in its result. ``reads_losses`` says of a log whether a lazy array is
-    computed cell by cell.
+    the dimension stacked in its result. ``reads_losses`` decides whether a lazy array is computed
+    cell by cell.
     """
     levels = () if level is None else (level,) if isinstance(level, str) else tuple(level)
     if is_dask_frame(losses) and not needs_losses:
@@ -514,7 +541,7 @@ def apply_method(
 
 
 def run_labelled(run: Callable[[Log], Result], levels: Sequence[str], log: Log) -> Result:
-    """Run a method that needs a label of some more levels at every evaluation."""
+    """Run a method that needs labels of additional levels at every evaluation."""
     log.design.require_labels(levels)
     return run(log)
 
@@ -530,7 +557,7 @@ def find_method(name: str) -> LogMethod:
 
 
 def load_methods(names: Iterable[str]) -> list[Any]:
-    """Import the records of some methods; a file that is broken breaks its own method only."""
+    """Import the records of some methods; a broken file disables only its own method."""
     records = []
     for name in names:
         try:
@@ -547,7 +574,7 @@ def list_methods() -> list[Method]:
 
 @cache
 def interval_names(*, for_differences: bool = False, of_groups: bool = False) -> tuple[str, ...]:
-    """List the methods that return intervals; those for differences, or for groups, alone."""
+    """List the methods that return intervals; optionally only those for differences or groups."""
     if not (for_differences or of_groups):
         return tuple(INTERVALS)
     return tuple(

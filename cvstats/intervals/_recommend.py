@@ -1,9 +1,9 @@
-"""Which interval the design of a log calls for, and why.
+"""Which interval fits the design of a log, and why.
 
-The one rule that `interval`, comparisons, plots and the report go by. Groups are respected: one
-source left out at a time gives `out_of_source`, folds of whole sources and one test set of several
-sources `clustered`. Where the same points occur under several sources, both are what was sampled.
-Only where the design divides sources are points what counts.
+`interval`, comparisons, plots and the report share this rule. It respects groups: one source left
+out at a time leads to `out_of_source`; folds of whole sources, and one test set of several
+sources, lead to `clustered`. If the same points occur under several sources, both are sampling
+units. Points alone are the sampling unit only if the design splits sources.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
 
 POINTS = "crossed", "nested"
-"""What points of one name in several sources may be: the same ones, or numbered anew."""
+"""Points with one label in several sources: the same points, or numbered anew in each source."""
 
 SHOWN = 3
-"""So many labels of points are named."""
+"""Number of point labels shown in a message."""
 
 STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024), arXiv:2409.18836"
 
 SMALL = 100
-"""So many points are few for the study that compared the methods."""
+"""Number of points up to which the study of the methods counts a sample as small."""
 
 ONLY_TESTED = ("lm-eval", "inspect")
-"""Formats of logs of models that were tested and not trained."""
+"""Formats of logs of models that were tested but not trained."""
 
 RATES = "no_information"
 """Where the attrs of a log may hold the no-information rates."""
 
 
 def recommend_method(log: Log) -> tuple[str, str]:
-    """Choose by the design, and by whether there are losses of points at all.
+    """Choose a method by the design, and by whether the log has losses of points.
 
     Returns the name of the method and the reason.
     """
@@ -59,10 +59,10 @@ def recommend_method(log: Log) -> tuple[str, str]:
         method, reason = resampled
         if method == "bootstrap_632" and RATES not in log.noted:
             method = "bootstrap_oob"
-            reason += f"; no no-information rate is in attrs[{RATES!r}], which .632+ needs"
+            reason += f"; the no-information rate that .632+ needs is missing from attrs[{RATES!r}]"
         return method, reason
     if log.noted.get("holds") == "scores":
-        return "corrected_t", "one score for each split, and no losses of points"
+        return "corrected_t", "one score per split and no losses of single points"
     if takes_two_ways(log):
         return "clustered", describe_crossed(log)
     if log.of_contrasts and design.number("source") > 1:
@@ -78,21 +78,21 @@ def recommend_method(log: Log) -> tuple[str, str]:
 
 
 def take_points(log: Log, points: str | None) -> Log:
-    """Note whether points of one name in several sources are the same ones; None to find out."""
+    """Record whether equal point labels in several sources mean one point; None to detect it."""
     checked_choice("points", points, (*POINTS, None))
     if points == "crossed" and log.lazy is not None and log.lazy.nan_tells:
         log = replace(log, design=whole_design(log))  # NaN will show what was evaluated
     if points == "crossed" and not has_crossed_sources(log.planned):
         raise LogError(
-            "points='crossed' says that the same points occur under several sources, and in this "
-            "log they do not. Expected levels 'source' and 'point' whose labels meet several of "
-            "the other. Leave points= out."
+            "points='crossed' means that the same points occur under several sources, but in "
+            "this log they do not. Expected points that occur in several sources, and sources "
+            "with several points. Omit points=."
         )
     return log if points is None else replace(log, noted={**log.noted, POINTS_ARE: points})
 
 
 def takes_two_ways(log: Log) -> bool:
-    """Whether sources and points are both samples, which folds do not divide without asking."""
+    """Whether sources and points are both sampling units, and folds do not split them."""
     design = log.planned
     if not log.crossed or is_resampled(design) or log.noted.get("holds") == "scores":
         return False
@@ -108,20 +108,21 @@ def recommend_options(log: Log) -> dict[str, Any]:
         return {"interval": "t"} if of_t else {}
     if not keeps_points(log.planned):
         raise LogError(
-            "the same points occur under several sources, so that both are samples, and cells do "
-            "not keep the points. Expected the log in memory; of a lazy array points='crossed'; or "
-            "points='nested', where they are numbered anew in each source."
+            "the same points occur under several sources, so both are sampling units, but "
+            "moments do not keep the points. Pass the log in memory; for a lazy array pass "
+            "points='crossed'; or pass points='nested' if points are numbered anew in each "
+            "source."
         )
     return {"by": SOURCES_BY_POINTS}
 
 
 def keeps_points(design: Design) -> bool:
-    """Whether the points have their labels, as those of cells have not."""
+    """Whether points have labels, which moments of cells do not keep."""
     return len(design.levels["point"].labels) > 0
 
 
 def describe_crossed(log: Log) -> str:
-    """Say which points occur under several sources, and what to pass if they are not the same."""
+    """Describe which points occur under several sources, and what to pass if they differ."""
     design = log.planned
     if not keeps_points(design):
         return "the same points occur under several sources"
@@ -133,7 +134,7 @@ def describe_crossed(log: Log) -> str:
     reason = (
         f"the points {shown}{', ...' if points > SHOWN else ''} occur "
         f"{'in every source' if every else 'in several sources'}: {points:,} points under "
-        f"{sources:,} sources, both of them samples"
+        f"{sources:,} sources, and both are sampling units"
     )
     if log.noted.get(POINTS_ARE) == "crossed":
         return reason
@@ -141,19 +142,19 @@ def describe_crossed(log: Log) -> str:
 
 
 def name_point(label: object) -> str:
-    """Name a point; of a day only the day."""
+    """Format a point label; a timestamp at midnight as its date."""
     return str(label).removesuffix(" 00:00:00") if is_date(label) else spelled(label)
 
 
 def allows(design: Design, name: str) -> bool:
-    """Whether a method takes logs of this design."""
+    """Whether a method applies to logs of this design."""
     return find_method(name).problem(design) is None
 
 
 def recommend_for_resampling(design: Design) -> tuple[str, str] | None:
-    """Choose the method whose levels of resampling the log has; None where it has none of them.
+    """Choose the method made for the resampling levels of the log; None if it has none.
 
-    Of several, the one that asks for most levels, and among these the first that applies.
+    Of several, the one that needs the most levels, and among these the first that applies.
     """
     if not is_resampled(design):
         return None
@@ -172,7 +173,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
     """Choose for cross-validation: by folds or by sources, once or several times."""
     sources = design.number("source")
     by_source = sources > 1 and allows(design, "out_of_source")
-    if by_source or fold_level(design) == "source":
+    if design.metric != "pool" and (by_source or fold_level(design) == "source"):
         how = "left out one at a time" if "fold" in design.levels else "each tested as a whole"
         return "out_of_source", (
             f"{sources:,} sources, {how} (level 'source')"
@@ -180,14 +181,14 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
         )
     k = fewest_folds(design)
     if sources > 1 and has_whole_sources(design):
-        return "clustered", f"{k:,} folds that hold whole sources, {sources:,} of them"
+        if fold_level(design) == "source":
+            return "clustered", f"a metric of all points, of {sources:,} sources"
+        return "clustered", f"{k:,} folds of whole sources, {sources:,} in all"
     repetitions = design.number("repetition")
     points = design.splits().points
     what = "leave-one-out" if k == points else f"a partition into {k:,} folds"
     groups = (
-        "; sources occur in several folds, so the interval covers these sources, not new ones"
-        if sources > 1
-        else ""
+        "; sources occur in several folds, so points are the sampling unit" if sources > 1 else ""
     )
     if repetitions == 1:
         return "wald", f"{what}: every point is tested once{groups}"
@@ -196,13 +197,14 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
 
 
 def recommend_for_test_sets(design: Design) -> tuple[str, str]:
-    """Choose between one test set, perhaps evaluated several times, and random splits."""
+    """Choose between one test set (evaluated once or several times) and random splits."""
     splits = design.splits()
     if splits.points is None and not splits.apart:
         raise LogError(
-            f"the log has {len(splits.rows):,} repetitions and no level 'point', so random splits "
-            f"cannot be distinguished from one test set evaluated several times. Add the identity "
-            f"of each point to the index, or choose: interval(losses, method='corrected_t')."
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so random "
+            "splits cannot be distinguished from one test set evaluated several times. Add the "
+            "identity of each point to the index, or choose a method: interval(losses, "
+            "method='corrected_t')."
         )
     if covers_all_points(design):
         again = f", evaluated {len(splits.rows):,} times" if len(splits.rows) > 1 else ""
@@ -216,10 +218,10 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
 
 
 def suggest_study(log: Log) -> str:
-    """Say what the study recommends for so many points.
+    """Describe what the study recommends for this number of points.
 
-    Nothing where they have no names; where they come from sources, which random splits would
-    divide; and of language models, which were not trained for it.
+    Nothing if points have no labels, if they come from sources (which random splits would
+    divide), or for language models (which were not trained here).
     """
     n = log.design.splits().points
     made = "quantiles" in log.noted  # a log made of another
@@ -227,12 +229,12 @@ def suggest_study(log: Log) -> str:
         return ""
     if n <= SMALL:
         what = (
-            "nested_cv with 5 folds and 25 repetitions or more, or conservative_z with 25 "
-            "divisions of 10 splits or more"
+            "nested_cv with 5 folds and at least 25 repetitions, or conservative_z with at "
+            "least 25 divisions of 10 splits"
         )
     else:
         what = (
-            "corrected_t on 25 random splits or more that train on 90% of the points, or "
+            "corrected_t on at least 25 random splits that train on 90% of the points, or "
             "conservative_z with 10 divisions of 5 splits"
         )
     return f"{STUDY} recommend {what} for {n:,} points"

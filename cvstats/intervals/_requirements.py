@@ -1,4 +1,4 @@
-"""What a log must be for a method: each function asks, and says in words what is missing."""
+"""Requirements of methods: each function checks a design and describes what is missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cvstats.log.log import Log
 
 
 def single_dataset(design: Design) -> str | None:
-    """Ask for a log of one data set, without resampled copies or inner folds."""
+    """Require a log of one data set, without resampled copies or inner folds."""
     if design.levels.keys().isdisjoint(RESAMPLED):
         return None
     for level, what in {
@@ -33,15 +33,15 @@ def single_dataset(design: Design) -> str | None:
     }.items():
         if design.has(level):
             return (
-                f"this is {what} (level {level!r}). Take one part of it first, as in "
+                f"this is {what} (level {level!r}). Select one part of it first, as in "
                 f"{design.take(level)}, or use interval(losses), which chooses a method made for "
-                f"it."
+                "it."
             )
     return None
 
 
 def partition(design: Design) -> str | None:
-    """Ask for each point to be tested once in every repetition."""
+    """Require that each point is tested once in every repetition."""
     if (problem := single_dataset(design)) is not None:
         return problem
     splits = design.splits()
@@ -49,31 +49,31 @@ def partition(design: Design) -> str | None:
         return splits.apart
     if splits.points is None and has_one_loss_per_split(design):
         return (
-            f"the log has {len(splits.rows):,} repetitions, one loss in each fold, and no level "
-            f"'point'. If these are means of folds or scores, say so with log.attrs['holds'] = "
-            f"'scores' and use corrected_t; otherwise add the identity of each point to the index."
+            f"the log has {len(splits.rows):,} repetitions, one loss per fold, and no level "
+            "'point'. If these are fold means or scores, set log.attrs['holds'] = 'scores' and "
+            "use corrected_t; otherwise add the identity of each point to the index."
         )
     if splits.points is None:
         return (
-            f"the log has {len(splits.rows):,} repetitions and no level 'point', so it is unknown "
-            f"which losses belong to one point. Add the identity of each point to the index, "
-            f"or take one repetition: {design.take('repetition')}."
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so losses of "
+            "the same point cannot be matched. Add the identity of each point to the index, or "
+            f"select one repetition: {design.take('repetition')}."
         )
     least, most = int(splits.rows.min()), int(splits.rows.max())
     if least < splits.points:
         tested = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         return (
             f"its repetitions test {tested} of the {splits.points:,} points, so these are random "
-            f"splits, or some evaluations were left out. A partition tests every point once in "
-            f"each repetition. Random splits are what corrected_t is for; otherwise keep the "
-            f"points that all repetitions have, or treat one repetition as a test set: "
+            "splits, or some evaluations are missing. A partition tests every point once in "
+            "each repetition. For random splits use corrected_t; otherwise keep only the points "
+            "that all repetitions test, or treat one repetition as a test set: "
             f"holdout({design.take('repetition')})."
         )
     return None
 
 
 def several_folds(design: Design) -> str | None:
-    """Ask for a partition with at least two folds."""
+    """Require a partition with at least two folds."""
     if (problem := partition(design)) is not None:
         return problem
     if fewest_folds(design) < 2:
@@ -85,47 +85,47 @@ def several_folds(design: Design) -> str | None:
 
 
 def several_splits(design: Design) -> str | None:
-    """Ask for two test sets or more, of one data set."""
+    """Require at least two test sets of one data set."""
     if (problem := single_dataset(design)) is not None:
         return problem
     if len(count_cells(design, split_levels(design))[1]) < 2:
         return (
             "the log has one test set. Label each random split by the level 'repetition' "
-            "(cvstats.plans.subsampling makes such a log), or use holdout."
+            "(cvstats.plans.subsampling creates such a log), or use holdout."
         )
     return None
 
 
 def one_test_per_point(design: Design) -> str | None:
-    """Ask for each point to be evaluated once."""
+    """Require that each point is evaluated once."""
     if (problem := partition(design)) is not None:
         return problem
     if design.has("repetition"):
         return (
-            f"the log has {design.number('repetition'):,} repetitions, and errors of one point in "
-            f"several of them are not independent. Take one: {design.take('repetition')}; or "
-            f"use compare, which allows for repetitions."
+            f"the log has {design.number('repetition'):,} repetitions, and losses of the same "
+            f"point are not independent. Select one: {design.take('repetition')}; or use "
+            "compare, which accounts for repetitions."
         )
     return None
 
 
 # --- sources and other groups --------------------------------------------------------------------
 
-SOURCES_MADE = "cvstats.plans.leave_one_source_out makes such a log."
+SOURCES_MADE = "cvstats.plans.leave_one_source_out creates such a log."
 
 
 def no_level(name: str) -> str:
-    """Say how a log gets a level that names groups."""
+    """Explain how to add a level that names groups."""
     way = (
         "cvstats.as_log(frame, source='subject')"
         if name == "source"
         else f"frame.set_index({name!r}, append=True)"
     )
-    return f"the log has no level {name!r}. Add the group of each point to the index, as in {way}"
+    return f"the log has no level {name!r}. Add the group of each point to the index: {way}"
 
 
 def one_source_out(design: Design) -> str | None:
-    """Ask for folds that are sources: each model is tested on the one source it never saw."""
+    """Require folds that are sources: each model is tested on the one source left out."""
     if (problem := single_dataset(design)) is not None:
         return problem
     if "source" not in design.levels:
@@ -133,16 +133,16 @@ def one_source_out(design: Design) -> str | None:
     if design.number("source") < 2:
         only = design.levels["source"].labels[design.cell_table(("source",)).codes[0, 0]]
         return (
-            f"the log has one source, {spelled(only)}, which says nothing about another. Expected "
-            f"two or more, ten or more to say much; {SOURCES_MADE}"
+            f"the log has one source, {spelled(only)}, which does not support inference about "
+            f"others. Expected at least two, and preferably ten or more; {SOURCES_MADE}"
         )
     if "fold" not in design.levels:
         return partition(design)
     if (problem := find_across_folds(design, "source")) is not None:
         return (
             f"{problem}, so its models were trained on points of the source that tests them. "
-            f"Leave one source out at a time ({SOURCES_MADE[:-1]}), or ask about these sources: "
-            f"wald, or clustered."
+            f"Leave one source out at a time ({SOURCES_MADE[:-1]}), or use wald or clustered for "
+            "these sources."
         )
     codes, meets = pair_labels(design, "fold", "source")
     several = np.flatnonzero(meets > 1)
@@ -152,14 +152,14 @@ def one_source_out(design: Design) -> str | None:
         fold = spelled(design.levels["fold"].labels[codes[several[0], 1]])
         return (
             f"fold {fold} tests {len(names):,} sources ({listed(names)}). Expected one source in "
-            f"each fold; {SOURCES_MADE} Folds of whole sources answer other questions: clustered, "
-            f"for points of new sources; wald, for the models trained here."
+            f"each fold; {SOURCES_MADE} For folds of whole sources, use clustered (points of new "
+            "sources) or wald (the models trained here)."
         )
     return partition(design)
 
 
 def several_groups(design: Design, name: str = "source") -> str | None:
-    """Ask for two groups or more, of one data set."""
+    """Require at least two groups of one data set."""
     if (problem := single_dataset(design)) is not None:
         return problem
     if name not in design.levels:
@@ -167,15 +167,15 @@ def several_groups(design: Design, name: str = "source") -> str | None:
     if design.number(name) < 2:
         only = design.levels[name].labels[design.cell_table((name,)).codes[0, 0]]
         return (
-            f"the log has one cluster, {name}={spelled(only)}. Expected two or more, thirty or "
-            f"more to rely on; a single one is a sample of one."
+            f"the log has one cluster, {name}={spelled(only)}. Expected at least two, and "
+            "preferably thirty or more: a single cluster is a sample of size one."
         )
     splits = design.splits()
     if splits.points is None and not splits.apart:
         return (
-            f"the log has {len(splits.rows):,} repetitions and no level 'point', so it is unknown "
-            f"whether a point keeps its cluster. Add the identity of each point to the index, "
-            f"or take one repetition: {design.take('repetition')}."
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so it cannot be "
+            "checked that a point stays in its cluster. Add the identity of each point to the "
+            f"index, or select one repetition: {design.take('repetition')}."
         )
     return None
 
@@ -184,7 +184,7 @@ def several_groups(design: Design, name: str = "source") -> str | None:
 
 
 def read_sample_numbers(design: Design) -> set[int] | None:
-    """Read the labels of ``sample`` that occur as numbers; None where one is not a number."""
+    """Read the labels of ``sample`` as numbers; None if one is not a number."""
     used = design.cell_table(("sample",)).codes[:, 0]
     labels = [design.levels["sample"].labels[code] for code in used.tolist()]
     try:
@@ -196,14 +196,14 @@ def read_sample_numbers(design: Design) -> set[int] | None:
 
 
 def read_samples(log: Log, found: Cells) -> IntArray:
-    """Read the labels of ``sample`` of each cell as the numbers that they are."""
+    """Read the label of ``sample`` of each cell as a number."""
     codes = found.codes[:, found.levels.index("sample")]
     labels = log.design.levels["sample"].labels
     return np.array([int(labels[code]) for code in codes.tolist()], dtype=np.int64)
 
 
 def sampled(design: Design, made: str) -> str | None:
-    """Ask for whole numbers as labels of ``sample``, the data among them, and no bootstrap."""
+    """Require whole numbers as labels of ``sample``, including 0 for the data, and no bootstrap."""
     if "sample" not in design.levels:
         return f"the log has no level 'sample'. Add it to the index, 0 for the data; {made}"
     for level, what in {"count": "bootstrap samples", "outer": "nested cross-validation"}.items():

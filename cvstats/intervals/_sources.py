@@ -1,4 +1,4 @@
-"""What methods for sources and other groups share: their points, and their moments."""
+"""Helpers shared by methods for sources and other groups."""
 
 from __future__ import annotations
 
@@ -18,33 +18,37 @@ from cvstats.log.log import Log
 
 
 def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:
-    """Put the level of repetitions, where the log has one, before others."""
+    """Put the repetition level, if the log has one, before other levels."""
     return (*repetition_level(log.design), *levels)
 
 
 SOURCES_BY_POINTS = "source", "point"
-"""The two levels of logs in which the same points occur under several sources."""
+"""The two sampling levels of crossed logs, in which the same points occur under several sources."""
 
 NEW_GROUPS = "mean loss on points of new groups, drawn like these, of models not trained on them"
-"""What an interval is about whose sample are groups."""
+"""The target of an interval whose sampling unit is the group."""
 
 INDEPENDENT = (
-    "exact as groups grow, if they are independent and none occurs in training and in test folds"
+    "asymptotically exact in the number of groups, if they are independent and none occurs in "
+    "both training and test folds"
 )
-"""What such an interval promises."""
+"""The guarantee of such an interval."""
 
 FEW_CLUSTERS = 30
-"""With fewer clusters, or labels of both levels, skewed means make the interval too narrow."""
+"""With fewer clusters (or labels of either level), skewed means make the interval too narrow.
+
+Unequal clusters count as one more than their degrees of freedom.
+"""
 
 FEW_DF = 2 - 1e-12
-"""Degrees of freedom below which one cluster or two carry the interval; 2 up to rounding."""
+"""Degrees of freedom below which one or two clusters dominate the interval; 2 up to rounding."""
 
-OF_FOLDS = f"and, where models were trained in folds, {RELATIVELY_STABLE}"
-"""What it asks for besides of the differences of models."""
+OF_FOLDS = f"and, if models were trained in folds, {RELATIVELY_STABLE}"
+"""The additional condition for differences of models."""
 
 
 def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
-    """Count the points of each group, each of which must belong to one group in all repetitions."""
+    """Count the points of each group; a point must stay in one group in all repetitions."""
     design = log.design
     splits = tally(design, *SPLIT)
     if (splits.n_cells == 1).all():
@@ -60,18 +64,18 @@ def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
         shared = "a point appears in several of them" if moved.any() else None
     if shared is not None:
         raise LogError(
-            f"{method} needs groups that share no point, and {shared}. Expected {by!r} to be the "
-            f"same for a point in all repetitions. Name another level in by=, or take one "
+            f"{method} needs groups that share no point, but {shared}. Expected one label of "
+            f"{by!r} per point in all repetitions. Name another level in by=, or select one "
             f"repetition: {log.design.take('repetition')}."
         )
     return counts
 
 
 def doubt_sources(design: Design, *, of_means: bool) -> Caution:
-    """Doubt a method that takes points for independent, if the log has sources.
+    """Find the caution for a method that treats points as independent, if the log has sources.
 
-    ``of_means`` says that it looks at the means of test sets only: then sources are ignored
-    where test sets divide them.
+    ``of_means`` means that the method uses only the means of test sets: then sources are ignored
+    if test sets divide them.
     """
     if not design.has("source") or (of_means and has_whole_sources(design)):
         return Caution(0)
@@ -79,9 +83,9 @@ def doubt_sources(design: Design, *, of_means: bool) -> Caution:
 
 
 def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:
-    """Add to a result whether its method takes the points of one source for independent.
+    """Flag a result whose method treats the points of one source as independent.
 
-    Not where there is nothing, or the folds are the sources.
+    Not if there are no losses, or if the folds are the sources.
     """
     if "source" not in design.levels:
         return result
@@ -96,6 +100,17 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
     return replace(result, caution=result.caution | doubt)
 
 
+def are_skewed(cells: Cells, parts: FloatArray) -> MaskArray:
+    """Mark columns whose groups are too few for the skewness of their parts of the mean.
+
+    By Cochran's rule: with G parts of skewness G1 about their mean of 0, where ``25 G1^2 > G``.
+    """
+    squares = cells.sum(parts**2)
+    scaled = parts / cells.repeat(np.sqrt(np.where(squares > 0, squares, 1.0)))
+    skewed: MaskArray = 5 * np.abs(cells.sum(scaled**3)) > 1
+    return skewed
+
+
 def average_sources(cells: Cells) -> tuple[Cells, FloatArray]:
     """Merge the repetitions of each source; also count the points in it."""
     merged = cells.over(("source",))
@@ -106,7 +121,7 @@ def average_sources(cells: Cells) -> tuple[Cells, FloatArray]:
 def squared_errors_of_sources(moments: Cells) -> FloatArray:
     """Compute ``var_k / M_k`` of each source, averaged over repetitions.
 
-    Points come back in every repetition, so the mean is not divided by the repetitions.
+    Points recur in every repetition, so the mean is not divided by their number.
     """
     lonely = np.flatnonzero(moments.count < 2)
     if len(lonely):
@@ -114,9 +129,9 @@ def squared_errors_of_sources(moments: Cells) -> FloatArray:
         codes = np.unique(moments.codes[lonely, at]).tolist()
         names = [spelled(moments.labels[at][code]) for code in codes]
         raise LogError(
-            f"the variance within sources needs at least two points of each, and source "
-            f"{listed(names)} has one. Leave these sources out, or ask for "
-            f"target='new_source', which needs the means of the sources only."
+            "the variance within sources needs at least two points per source, but source "
+            f"{listed(names)} has one. Drop these sources, or use target='new_source', which "
+            "needs only the source means."
         )
     each = moments.m2 / ((moments.count - 1) * moments.count)[:, None]
     splits = replace(
@@ -127,7 +142,7 @@ def squared_errors_of_sources(moments: Cells) -> FloatArray:
 
 
 def size_range(points: FloatArray | IntArray, groups: Cells) -> dict[str, IntArray]:
-    """Count the points of the smallest and of the largest source, or other group of points."""
+    """Count the points of the smallest and of the largest source or other group."""
     ends = {"smallest": np.minimum, "largest": np.maximum}
     return {
         name: np.rint(end.reduceat(points, groups.starts)).astype(np.int64)[:, None]

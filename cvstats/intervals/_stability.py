@@ -1,9 +1,9 @@
-"""Whether the difference of two models is stable beside its own spread, as far as a log shows.
+"""Whether the difference of two models is stable relative to its spread, as far as a log shows.
 
-An interval of cross-validation that counts its points asks for relative stability: what a
-difference of losses changes when one training point is exchanged must be small beside its
-spread over points (Bayle, Janson and Mackey 2025). Two stable learners do not give that: where
-both approach one limit, their difference vanishes as fast as it changes.
+A cross-validation interval that treats points as the sampling unit requires relative stability:
+the change of a difference of losses when one training point is replaced must be small compared
+with its spread over points (Bayle, Janson and Mackey 2025). Two stable learners do not imply
+this: if both approach the same limit, their difference vanishes as fast as it changes.
 """
 
 from __future__ import annotations
@@ -30,32 +30,33 @@ from cvstats.log.groups import DifferentGroups, ask_groups
 from cvstats.log.log import Log
 
 RELATIVELY_STABLE = (
-    "if the difference of the losses is relatively stable, which fails where both models approach "
-    "one limit; the stability of each learner is not enough"
+    "if the difference of the losses is relatively stable, which fails if both models approach "
+    "the same limit; stability of each learner is not enough"
 )
-"""The condition under which an interval that counts points holds for a difference."""
+"""The condition under which an interval over points is valid for a difference."""
 
 OF_INTERVAL = (
-    f"that of the interval it is based on; of folds exact as points grow, {RELATIVELY_STABLE}"
+    "that of the interval it is based on; for folds asymptotically exact in the number of "
+    f"points, {RELATIVELY_STABLE}"
 )
-"""The guarantee of a comparison that takes the interval of a method."""
+"""The guarantee of a comparison that uses the interval of a method."""
 
 ENOUGH = 3
-"""Repetitions from which on their standard deviation says something."""
+"""Minimum number of repetitions for a meaningful standard deviation."""
 
 LARGEST_RATIO = 0.3
-"""Repetitions differ so much where two models approach one limit; where they differ, by 0.1."""
+"""Ratio reached if two models approach one limit; for clearly different models it is about 0.1."""
 
 REMEMBERED = 1 << 20
-"""Evaluations whose repetitions, folds and points are remembered, at the most."""
+"""Maximum number of evaluations whose repetitions, folds and points are cached."""
 
 LARGEST_CHANGE = 1.0
-"""An exchange of a training point that changes as much is not a small one; stable: near 0."""
+"""Exchange ratio above which a difference is unstable; stable differences are near 0."""
 
 
 def repeats_folds(log: Log) -> bool:
     """Whether the log is a cross-validation that was repeated often enough to compare."""
-    if log.fixed_sources:  # the tasks of a benchmark: nothing was trained
+    if log.fixed_sources:  # tasks of a benchmark: no model was trained
         return False
     folded = count_folds_by_group(log.planned) > 1
     if folded.any() != folded.all():
@@ -70,7 +71,7 @@ def is_repeated(design: Design) -> bool:
 
 
 def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
-    """Find the differences that the log shows to be unstable; None where it shows nothing."""
+    """Find the differences that are unstable according to the log; None if it cannot show it."""
     whole = find_whole(log)
     if whole is not None and whole is not log and isinstance(losses, Differences):
         losses = replace(losses, losses=whole.panels)
@@ -84,7 +85,7 @@ def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
 
 
 def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
-    """Find the differences to whose variance the refits of repetitions add a large share."""
+    """Find the differences whose variance is largely due to refitting."""
     if log.design.by is not None:
         raise DifferentGroups("points are compared over the repetitions of one group at a time.")
     cut = read_partitions(log.design)
@@ -94,6 +95,20 @@ def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
         if column is not None:
             found[j] = measure_refits(column[here] - column[here][0], cut).matters
     return found
+
+
+def find_alike(log: Log, differences: Differences, variance: FloatArray) -> FloatArray:
+    """Divide the variance of differences by the mean squared losses of a point; small if alike.
+
+    ``variance`` is that of the mean difference. The ratio is about 0.65 times the number of
+    directions in which the two models differ by noise alone. It depends on the zero of the losses,
+    so it is for losses that have one.
+    """
+    losses = replace(log, differences=None).moments(())
+    squares = losses.m2 / losses.count[:, None] + losses.location**2
+    both = squares[:, differences.left] + squares[:, differences.right]
+    n = losses.count[:, None] / log.design.number("repetition")
+    return n**2 * variance / np.where(both > 0, both, np.inf)
 
 
 def read_partitions(design: Design) -> Partitions:
@@ -117,7 +132,7 @@ def read_partitions(design: Design) -> Partitions:
 def repetition_ratio(repetitions: Cells) -> FloatArray:
     """Divide the standard deviation of the repetition means by the standard error of one.
 
-    ``repetitions`` has a cell for each repetition. The ratio is 0 where nothing varies.
+    ``repetitions`` has a cell for each repetition. The ratio is 0 if nothing varies.
     """
     se = np.sqrt(repetitions.average(repetitions.m2)) / repetitions.average(repetitions.count)
     squares = repetitions.mean_and_squares()[1]
@@ -125,7 +140,7 @@ def repetition_ratio(repetitions: Cells) -> FloatArray:
 
 
 def divide_spreads(change: FloatArray, spread: FloatArray) -> FloatArray:
-    """Divide two standard deviations or variances; 0 where nothing varies."""
+    """Divide two standard deviations or variances; 0 if nothing varies."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(change == 0, 0.0, change / spread)
 
@@ -141,7 +156,7 @@ def exchange_ratio(log: Log, losses: Columns | None) -> FloatArray:
     sample, point, cell = read_replaced(log)
     half = sample == 1
     before = find_rows(point[half], point)
-    # A fold that holds the replaced point has the model of before, and a point that is new.
+    # The fold that contains the replaced point keeps its model but tests a new point.
     refitted = np.bincount(cell, before < 0) == 0
     rows = np.flatnonzero((sample > 1) & (refitted & (np.bincount(cell) > 1))[cell])
     earlier = np.flatnonzero(half)[before[rows]]
@@ -174,7 +189,7 @@ def read_replaced(log: Log) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def find_rows(known: IntArray, asked: IntArray) -> IntArray:
-    """Find the position of each number that was asked for among different known ones; -1: none."""
+    """Find the position of each requested number among distinct known ones; -1 if absent."""
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known, asked, sorter=order), len(known) - 1)
     return np.where(known[order[place]] == asked, order[place], -1)

@@ -1,4 +1,4 @@
-"""Repeated answers to the same points: how much of the variance more of them would remove."""
+"""Repeated answers to the same points: how much variance additional answers would remove."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
 
 ROUNDING = 1e-12
-"""A share of the variance between points below which a negative part of it is rounding."""
+"""Share of the variance between points below which a negative value is rounding error."""
 
 
 def check_repetitions(options: Mapping[str, Any]) -> None:
-    """Refuse what are not numbers of answers."""
+    """Reject invalid numbers of answers."""
     if not list_numbers(options["repetitions"]):
         raise LogError(
-            "repetitions=() is empty. Expected one number of answers or more, as in "
+            "repetitions=() is empty. Expected at least one number of answers, as in "
             "repetitions=(1, 4, 16)."
         )
 
 
 def repeated_answers(design: Design) -> str | None:
-    """Ask for one test set whose points were evaluated several times."""
+    """Require one test set whose points were evaluated several times."""
     if (problem := single_dataset(design)) is not None:
         return problem
     if "point" not in design.levels:
         return (
-            "the log has no level 'point', so it is unknown which answers belong to one point. "
-            "Add the identity of each point to the index."
+            "the log has no level 'point', so answers to the same point cannot be matched. Add "
+            "the identity of each point to the index."
         )
     if design.has("fold"):
         return (
-            f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
-            f"one of them: {design.take('fold')}; or use power, which plans repetitions of "
-            f"cross-validation."
+            f"the log has {design.number('fold'):,} folds, each tested with a different model. "
+            f"Select one fold: {design.take('fold')}; or use power, which plans repetitions of "
+            "cross-validation."
         )
     if "fold" not in design.levels and design.has("source"):
         return (
-            f"a log with sources and no folds leaves one source out at a time, with "
-            f"{design.number('source'):,} models. For the tasks of a benchmark ask for each: "
-            f"by='source'. If one model answered all points, say so with a fold: "
-            f"pandas.concat({{0: log}}, names=['fold'])."
+            "a log with sources and no folds leaves one source out at a time, with "
+            f"{design.number('source'):,} models. For the tasks of a benchmark pass by='source'. "
+            f"If one model answered all points, add a constant fold: pandas.concat({{0: log}}, "
+            "names=['fold'])."
         )
     if not design.has("repetition"):
         return (
-            "the log has one repetition, which does not show how much answers to one point "
-            "differ. Expected two or more with labels of a level 'repetition'."
+            "the log has one repetition, which does not show how much answers to the same point "
+            "differ. Expected at least two, labeled by the level 'repetition'."
         )
     return None
 
@@ -65,8 +65,8 @@ def repeated_answers(design: Design) -> str | None:
 @LogMethod(
     check=check_repetitions,
     requires=repeated_answers,
-    needs="one test set whose points were evaluated twice or more",
-    target="standard error of the mean over points drawn as these were, with K answers to each",
+    needs="one test set whose points were each evaluated at least twice",
+    target="standard error of the mean over points drawn like these, with K answers per point",
     guarantee="unbiased variances, for independent points and answers that are independent given "
     "the point",
     fits="1",
@@ -81,43 +81,43 @@ def answers(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Split the variance of repeated answers: between points, and between answers to one point.
+    r"""Split the variance of repeated answers into parts between and within points.
 
-    The target is the standard error of the mean over points drawn as these were, if each were
+    The target is the standard error of the mean over points drawn like these, if each point were
     answered K times. The variance of the points' means has two parts: the variance between
     points, which stays, and the variance of the answers to one point, which is divided by K.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        One test set, each point of which was evaluated twice or more (level ``repetition``:
-        epochs, runs, samples of a language model), some perhaps more often than others. Losses
-        in any unit, or their differences.
+        One test set in which each point was evaluated at least twice (level ``repetition``:
+        epochs, runs, samples of a language model), possibly more often for some points. Losses in
+        any unit, or their differences.
     repetitions : int or sequence of int, optional
-        The numbers K to give a standard error for.
+        Numbers of answers K for which to compute a standard error.
     by : str, optional
         A level (or coordinate): one result for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves its point out for all models.
+        Whether NaN losses raise an error, or their points are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, the mean over
-        points; ``se``, its standard error with the answers there are, ``sqrt(B / n)``; ``between``
+        points; ``se``, its standard error with the existing answers, ``sqrt(B / n)``; ``between``
         (B), ``within`` (W) and ``point_variance`` (omega^2, raw), in squared units of the loss;
-        ``se_1``, ``se_4``, ... with so many answers, and ``se_limit`` with no end of them; and
-        ``caution``. ``n_points`` and ``n_answers`` are in ``attrs``.
+        ``se_1``, ``se_4``, ... with that many answers per point, and ``se_limit`` with infinitely
+        many; and ``caution``. ``n_points`` and ``n_answers`` are in ``attrs``.
 
     Raises
     ------
     LogError
-        If there is one repetition, a point was answered once, points have no names, or the log
-        has folds.
+        If there is one repetition, a point was answered only once, points have no labels, or the
+        log has folds.
 
     See Also
     --------
-    cvstats.power : How many points or answers a comparison takes.
+    cvstats.power : How many points or answers a comparison needs.
     cvstats.clustered : Points and seeds as two samples at once.
     cvstats.holdout : The interval for the mean over these answers.
 
@@ -132,12 +132,12 @@ def answers(
         \mathrm{se}_K^2 = \frac{1}{n} \left(\omega^2 + \frac{W}{K}\right) .
 
     Unbiased for points that are independent and answers that are independent given the point. A
-    negative ``point_variance`` counts as 0 in the standard errors, and ``caution`` says ``points
-    alike``. More answers divide the variance of a single one by ``(omega^2 + W) / omega^2`` at
-    most.
+    negative ``point_variance`` is set to 0 in the standard errors, and ``caution`` contains
+    ``points alike``. More answers reduce the variance of a single answer by a factor of at most
+    ``(omega^2 + W) / omega^2``.
 
     Seeds of one network are not such answers if one seed is better than another on all points:
-    then more points do not help, and ``clustered(by=("point", "repetition"))`` is right.
+    then more points do not help; use ``clustered(by=("point", "repetition"))``.
 
     References
     ----------
@@ -152,11 +152,11 @@ def answers(
     >>> wrong = "0001 0000 1110 0010 1001 1111 0100 1000 1111 0100 0000 0111".replace(" ", "")
     >>> losses = pd.Series([float(mark) for mark in wrong], index, name="llm")
     >>> losses.cvci.answers()[["estimate", "se", "se_1", "se_16", "se_limit"]].round(3)
-           estimate     se   se_1  se_16  se_limit
+          estimate    se   se_1  se_16 se_limit
     model
-    llm       0.438  0.103  0.146  0.088     0.083
+    llm       0.44  0.10  0.146  0.088    0.083
     """
-    # Compare the means of the points, and the answers to each.
+    # Compute the variance of the point means, and of the answers to each point.
     points = log.moments([name for name in ("source", "point") if name in log.design.levels])
     check_numbers_of_answers(points)
     n, k = points.n_cells, points.count[:, None]
@@ -190,10 +190,10 @@ def list_numbers(repetitions: Any) -> list[int]:
 
 
 def check_numbers_of_answers(points: Cells) -> None:
-    """Refuse a single point, and points that were answered once."""
+    """Reject a single point, and points that were answered only once."""
     if (points.n_cells < 2).any():
         raise LogError(
-            "answers needs two points or more, and this log has one. Expected the whole test set."
+            "answers needs at least two points, but this log has one. Pass the whole test set."
         )
     once = np.flatnonzero(points.count < 2)
     if len(once):
@@ -207,6 +207,7 @@ def check_numbers_of_answers(points: Cells) -> None:
             for row in once.tolist()
         ]  # fmt: skip
         raise LogError(
-            f"these points have one answer: {listed(names)}. Expected two or more of each, "
-            f"which show how much answers to one point differ. Ask again, or leave them out."
+            f"these points have only one answer: {listed(names)}. Expected at least two per "
+            "point, to show how much answers to the same point differ. Collect more answers, or "
+            "drop these points."
         )

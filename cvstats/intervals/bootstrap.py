@@ -55,9 +55,9 @@ JIANG = (
     "7(1), 8, doi:10.2202/1544-6115.1322"
 )
 
-MADE = "cvstats.plans.bootstrap makes such a log."
-MADE_OF_CASES = "cvstats.plans.case_bootstrap makes such a log."
-MADE_OF_SAMPLES = "cvstats.plans.two_stage makes such a log."
+MADE = "cvstats.plans.bootstrap creates such a log."
+MADE_OF_CASES = "cvstats.plans.case_bootstrap creates such a log."
+MADE_OF_SAMPLES = "cvstats.plans.two_stage creates such a log."
 
 MEANING = {
     "sample": "the outer sample that was resampled, 0 for the data itself",
@@ -68,23 +68,23 @@ MEANING = {
 """What the levels of bootstrap samples mean."""
 
 SHARE = 0.632
-"""The share of different points in a bootstrap sample of many."""
+"""The expected share of distinct points in a large bootstrap sample."""
 
 INTERPOLATES = 0.05
-"""Share of the error below which an apparent error is close to zero."""
+"""Share of the error below which an apparent error counts as close to zero."""
 
 MUCH_NOISE = 0.25
-"""Share of the variance that may come from the number of samples without a caution."""
+"""Largest share of Monte Carlo variance that is not flagged."""
 
 OPTIMISTIC = 0.85
-"""Share of the corrected error below which apparent errors spread too little."""
+"""Share of the corrected error below which apparent errors vary too little."""
 
 
 # --- what a log must be -------------------------------------------------------------------------
 
 
 def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str | None:
-    """Ask for some levels, and for whole numbers in ``count``."""
+    """Require some levels, and whole numbers in ``count``."""
     for name in names:
         if name not in design.levels:
             return f"the log has no level {name!r} ({MEANING[name]}). Add it to the index; {made}"
@@ -99,14 +99,14 @@ def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str |
 
 
 def one_sample(design: Design, made: str) -> str | None:
-    """Ask for several bootstrap samples of one data set."""
+    """Require several bootstrap samples of one data set."""
     if (problem := levels_of_counts(design, ("repetition", "point", "count"), made)) is not None:
         return problem
     if design.has("sample"):
         return (
             f"the log holds {design.number('sample'):,} resampled data sets (level 'sample'). "
-            f"Take one of them, 0 being the data: {design.take('sample')}; or use "
-            f"interval(losses), which uses all of them."
+            f"Select one (0 is the data): {design.take('sample')}; or use interval(losses), "
+            "which uses all of them."
         )
     samples = design.number("repetition") - (apparent_fit(design) is not None)
     if samples < 2:
@@ -115,20 +115,20 @@ def one_sample(design: Design, made: str) -> str | None:
 
 
 def bootstrap_samples(design: Design) -> str | None:
-    """Ask for bootstrap samples whose out-of-bag points were evaluated."""
+    """Require bootstrap samples whose out-of-bag points were evaluated."""
     if (problem := one_sample(design, MADE)) is not None:
         return problem
     groups, found = count_draws(design)
     if not found[groups[:, 1] != apparent_fit(design), 0].any():
         return (
-            f"the log has no evaluation out of bag (count 0). A log of case cross-validation "
-            f"is what case_bootstrap is for; {MADE}"
+            "the log has no out-of-bag evaluation (count 0). For case cross-validation use "
+            f"case_bootstrap; {MADE}"
         )
     return None
 
 
 def bootstrap_with_apparent_error(design: Design) -> str | None:
-    """Ask for the same and for the fit on the sample itself."""
+    """Require bootstrap samples and the fit on the sample itself."""
     if (problem := bootstrap_samples(design)) is not None:
         return problem
     if apparent_fit(design) is None:
@@ -145,21 +145,21 @@ def bootstrap_with_apparent_error(design: Design) -> str | None:
 
 
 def case_bootstrap_samples(design: Design) -> str | None:
-    """Ask for bootstrap samples in each of which every point drawn was left out once."""
+    """Require bootstrap samples in which every drawn point was left out once."""
     if (problem := one_sample(design, MADE_OF_CASES)) is not None:
         return problem
     groups, found = count_draws(design)
     if found[groups[:, 1] != apparent_fit(design), 0].any():
         return (
-            f"the log has evaluations out of bag (count 0). Expected each point of a bootstrap "
-            f"sample to be tested by a model that was trained without its copies. Out-of-bag "
-            f"losses are what bootstrap_oob is for; {MADE_OF_CASES}"
+            "the log has out-of-bag evaluations (count 0). Expected each point of a bootstrap "
+            "sample to be tested by a model trained without its copies. For out-of-bag losses "
+            f"use bootstrap_oob; {MADE_OF_CASES}"
         )
     return None
 
 
 def two_stage_samples(design: Design) -> str | None:
-    """Ask for bootstrap samples, and the fit itself, of the data and of outer samples."""
+    """Require bootstrap samples, and the fit itself, of the data and of outer samples."""
     names = ("sample", "repetition", "point", "count")
     if (problem := levels_of_counts(design, names, MADE_OF_SAMPLES)) is not None:
         return problem
@@ -167,8 +167,8 @@ def two_stage_samples(design: Design) -> str | None:
         codes = design.cell_table(("sample",)).codes[:, 0].tolist()
         shown = listed([spelled(design.levels["sample"].labels[code]) for code in codes])
         return (
-            f"its level 'sample' has the labels {shown}. Expected 0 for the data and two outer "
-            f"samples or more; {MADE_OF_SAMPLES}"
+            f"its level 'sample' has the labels {shown}. Expected 0 for the data and at least "
+            f"two outer samples; {MADE_OF_SAMPLES}"
         )
     groups, found = count_draws(design)
     own = groups[:, 1] == code_of(design, "repetition", 0)
@@ -183,8 +183,8 @@ def two_stage_samples(design: Design) -> str | None:
             )
         if not found[mine & ~own, 0].any():
             return (
-                f"sample {spelled(labels[code])} has no evaluation out of bag (count 0). Expected "
-                f"bootstrap samples of each outer sample; {MADE_OF_SAMPLES}"
+                f"sample {spelled(labels[code])} has no out-of-bag evaluation (count 0). "
+                f"Expected bootstrap samples of each outer sample; {MADE_OF_SAMPLES}"
             )
     return None
 
@@ -234,21 +234,21 @@ def estimate_out_of_bag(
     """Estimate the leave-one-out bootstrap error (ET 17) and its variance (ET 35-40).
 
     ``columns`` gives losses, fits by points, or None for a column without any. The variance is
-    the sum of squares of the ``D_i``, the directional derivatives of the error divided by n.
-    The noise is the part of it that a finite number of samples adds: the variance that each
-    ``D_i`` has if counts and ``q_b`` of a sample are independent.
+    the sum of squares of the ``D_i``, the directional derivatives of the error divided by n. The
+    noise is the part due to the finite number of samples: the variance of each ``D_i`` if counts
+    and ``q_b`` of a sample are independent.
     """
     n, used = bags.counts.shape[1], bags.times_out > 0
     if used.sum() < 2:
         raise LogError(
-            f"{used.sum()} of the {n:,} points is out of bag in some sample. Expected two or "
-            f"more. Draw more bootstrap samples."
+            f"only {used.sum()} of the {n:,} points is ever out of bag. Expected at least two. "
+            "Draw more bootstrap samples."
         )
     nothing = np.nan, np.full(n, np.nan), np.full(len(bags.counts), np.nan)
     found = [nothing if each is None else point_means(bags, each) for each in columns]
     error, point, fits = (np.array(parts) for parts in zip(*found, strict=True))
     if monte_carlo == "kept":
-        fits += error[:, None] * bags.share  # as printed: their mean level is noise, no signal
+        fits += error[:, None] * bags.share  # as printed: their mean level is noise
     products, squares = bags.covary(fits)
     point, times = point[:, used], bags.times_out[used]
     derivative = (2 + 1 / (n - 1)) * point / n + products[:, used] / times
@@ -268,9 +268,9 @@ def estimate_out_of_bag(
 def weighted_means(
     bags: BootstrapCounts, losses: FloatArray, weights: IntArray | None = None
 ) -> FloatArray:
-    """Mean loss of each fit, where a point counts as often as it was drawn.
+    """Mean loss of each fit, with each point weighted by how often it was drawn.
 
-    With ``weights`` it counts so often in every fit instead. NaN where there is no loss.
+    With ``weights``, these are used in every fit instead. NaN if there is no loss.
     """
     means = np.empty(len(bags.counts))
     for slab in bags.slabs:
@@ -306,10 +306,10 @@ class Corrected:
 def correct_errors(
     apparent: FloatArray, error: FloatArray, no_information: FloatArray | None
 ) -> Corrected:
-    """Weigh apparent and out-of-bag error: .632+ (ET 27-32), or .632 (ET 24) without a rate.
+    """Weight apparent and out-of-bag error: .632+ (ET 27-32), or .632 (ET 24) without a rate.
 
-    The relative overfitting rate R stays in [0, 1], and Err1 at or below the no-information
-    rate gamma. Differences to the apparent error are what is computed with.
+    The relative overfitting rate R is clipped to [0, 1], and Err1 to at most the no-information
+    rate gamma. Computations use differences from the apparent error.
     """
     excess = error - apparent
     if no_information is None:
@@ -348,7 +348,7 @@ def percentile_interval(
     """Interval between two quantiles (type 7) of replicates, moved by ``shift``.
 
     ``values`` has a row for each replicate and a column for each model. The standard error is
-    NaN: the method has none.
+    NaN: the method does not provide one.
     """
     origin = values[0]
     limits = origin + np.quantile(values - origin, [alpha / 2, 1 - alpha / 2], axis=0) + shift
@@ -385,7 +385,7 @@ def measure_samples(log: Log, data: Sequence[Resample], measure: Measure, width:
 
 
 def measure_of(correction: str) -> Measure:
-    """Choose what a correction needs of a data set: apparent error, and error or corrected."""
+    """Choose what a correction computes from a data set: the apparent and the (corrected) error."""
 
     def error(data: Resample, values: FloatArray) -> tuple[float, ...]:
         apparent, losses = apparent_error(data, values), data.losses(values)
@@ -409,13 +409,13 @@ def correct_by(
 
 
 def overfitting_caution(apparent: FloatArray, error: FloatArray, least: float) -> IntArray:
-    """Caution where the apparent error is a smaller share of the error than it may be."""
+    """Flag an apparent error that is too small a share of the error."""
     flagged = (apparent < least * error) & (error > 0)
     return np.where(flagged, np.int64(Caution.OVERFITTING), np.int64(0))
 
 
 def never_out_caution(data: Sequence[Resample], correction: str) -> int:
-    """Caution where some point of some data set is in all of its samples."""
+    """Flag data sets with a point that is in all of its samples."""
     if correction == "harrell" or all((one.bags.times_out > 0).all() for one in data):
         return 0
     return int(Caution.NEVER_OUT_OF_BAG)
@@ -428,7 +428,7 @@ def never_out_caution(data: Sequence[Resample], correction: str) -> int:
     requires=bootstrap_samples,
     needs="bootstrap samples with the losses of their points out of bag (levels 'repetition', "
     "'point' and 'count')",
-    target="expected risk of training on a bootstrap sample, about 0.632 n different points",
+    target="expected risk of training on a bootstrap sample, about 0.632 n distinct points",
     guarantee="heuristic",
     fits="B",
     reference=EFRON,
@@ -447,10 +447,10 @@ def bootstrap_oob(
 ) -> Result:
     r"""Leave-one-out bootstrap: the error of points that a bootstrap sample does not contain.
 
-    The target is the expected risk of a model trained on a bootstrap sample, which holds about
-    0.632 n different points, and so is a little too large for n points. Each point has a mean
-    loss, over the samples without it, and the estimate is the mean of these over the points. The
-    standard error is that of the infinitesimal jackknife.
+    The target is the expected risk of a model trained on a bootstrap sample, which contains about
+    0.632 n distinct points, so the estimate is slightly too large for n points. The loss of each
+    point is averaged over the samples without it, and the estimate is the mean over the points.
+    The standard error is that of the infinitesimal jackknife.
 
     Parameters
     ----------
@@ -459,37 +459,36 @@ def bootstrap_oob(
         was in the sample, 0 out of bag), every point in each repetition. Losses in any unit;
         those in bag, and repetition 0 (the fit on the sample itself), are not used.
     monte_carlo : {"kept", "removed"}, optional
-        Whether the standard error is the printed formula, or that less the variance which it
-        has from the number of samples being finite; that variance is estimated, and its larger
-        part, which grows with the mean loss, left out from the start.
+        Whether the standard error is the published formula, or excludes the Monte Carlo variance
+        due to the finite number of samples. That variance is estimated, and its larger part,
+        which grows with the mean loss, is avoided from the start.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models. Its count
-        is read all the same, so losses in bag need not be there.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models. Counts
+        are still read, so in-bag losses are not needed.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, ``se_monte_carlo`` (the part of the printed
-        ``se`` that comes from the number of samples; squares add up) and ``caution``. ``n_points``
-        and ``n_repetitions`` (bootstrap samples) are in ``attrs``, or columns where rows differ in
-        them.
+        ``upper`` and ``se`` in the units of the loss, ``se_monte_carlo`` (the Monte Carlo part of
+        the published ``se``; squares add up) and ``caution``. ``n_points`` and ``n_repetitions``
+        (bootstrap samples) are in ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
     LogError
-        If a level is missing, a repetition lacks points, its counts do not add up to n, or
-        fewer than two points are ever out of bag.
+        If a level is missing, a repetition lacks points, its counts do not sum to n, or fewer
+        than two points are ever out of bag.
 
     See Also
     --------
     cvstats.bootstrap_632 : The same, corrected for the smaller training samples.
     cvstats.case_bootstrap : Leave-one-out within each bootstrap sample.
-    cvstats.plans.bootstrap : The resampling plan that it needs.
+    cvstats.plans.bootstrap : The resampling plan this method needs.
 
     Notes
     -----
@@ -504,11 +503,11 @@ def bootstrap_oob(
     where N_ib counts point i in sample b, q_b is 1/n times the sum of the losses out of bag, and
     the last denominator is the number of samples without point i.
 
-    Heuristic; B fits. The printed standard error is too large unless the samples are many times
-    the points: with as many samples as points its square is more than doubled. A constant added
-    to all losses changes it too, since the share of points out of bag differs from sample to
-    sample; with ``monte_carlo="removed"`` it does not.
-    Points that are never out of bag are left out and the variance rescaled by n over the rest.
+    Heuristic; B fits. The published standard error is too large unless there are many times more
+    samples than points: with as many samples as points its square is more than doubled. Adding a
+    constant to all losses also changes it, because the share of out-of-bag points varies between
+    samples; with ``monte_carlo="removed"`` it does not. Points that are never out of bag are
+    dropped and the variance is rescaled by n over the rest.
 
     References
     ----------
@@ -529,9 +528,9 @@ def bootstrap_oob(
     >>> log = pd.DataFrame({"count": counts.ravel(), "mean": loss.ravel()}, index=index)
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> losses.cvci.bootstrap_oob()[["estimate", "se", "se_monte_carlo"]].round(3)
-           estimate     se  se_monte_carlo
+          estimate    se se_monte_carlo
     model
-    mean      0.386  0.108            0.04
+    mean      0.39  0.11           0.04
     """
     # Estimate the out-of-bag error and its variance.
     (data,) = resamples(log.design)
@@ -554,8 +553,8 @@ def bootstrap_oob(
     needs="bootstrap samples with the losses of their points out of bag, and the fit on the sample "
     "itself (levels 'repetition', 'point' and 'count')",
     target="expected risk",
-    guarantee="heuristic: the standard error is that of bootstrap_oob, in proportion; .632 is "
-    "far too small for models that fit their training data perfectly",
+    guarantee="heuristic: the standard error is that of bootstrap_oob, rescaled; .632 is far "
+    "too small for models that fit their training data perfectly",
     fits="B + 1",
     reference=EFRON,
     needs_losses=True,
@@ -577,8 +576,8 @@ def bootstrap_632(
 
     The target is the expected risk at n points. The estimate is a weighted mean of two errors: the
     apparent error of the model fitted to the whole sample, which is too small, and the
-    leave-one-out bootstrap error of `bootstrap_oob`, which is too large. The latter has the weight
-    0.632 for .632; for .632+ its weight rises from there to 1, the more the model overfits. The
+    leave-one-out bootstrap error of `bootstrap_oob`, which is too large. The latter has weight
+    0.632 for .632; for .632+ its weight rises from 0.632 to 1 with the degree of overfitting. The
     standard error is that of `bootstrap_oob`, multiplied by the ratio of the two estimates.
 
     Parameters
@@ -587,41 +586,41 @@ def bootstrap_632(
         As for `bootstrap_oob`, with repetition 0: the losses of the model fitted to the sample
         itself, with a count of 1.
     plus : bool, optional
-        Whether to compute .632+, or .632, which needs no gamma and is too small for models that
-        fit their training data perfectly.
+        Whether to compute .632+ rather than .632, which does not need gamma but is too small for
+        models that fit their training data perfectly.
     no_information : float, mapping, sequence or array, optional
         For .632+ the rate gamma: the mean loss over all n^2 pairs of a truth and a prediction of
         the model fitted to the whole sample. A number for all models, or one for each, by name
         or in their order; for an array of losses also an array over its carried dimensions.
-        Without it ``losses.attrs["no_information"]``, which `cvstats.evaluate` writes.
+        The default is ``losses.attrs["no_information"]``, which `cvstats.evaluate` sets.
     monte_carlo : {"kept", "removed"}, optional
-        See `bootstrap_oob`. The noise of the samples hides that .632+ estimates its weight: with
-        "removed" its intervals are too narrow, and those of learners that overfit covered 65% to
-        87% in place of 95%.
+        See `bootstrap_oob`. The Monte Carlo noise compensates for the estimated weight of .632+:
+        with "removed" its intervals are too narrow, and for learners that overfit they covered
+        65% to 87% instead of 95%.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
         ``upper``, ``se``, ``se_monte_carlo``, ``apparent`` (err), ``out_of_bag`` (Err1) and
-        ``no_information`` (gamma), all in the unit of the loss; ``overfitting`` (R), ``weight`` (w)
-        and ``caution``. ``n_points`` and ``n_repetitions`` are in ``attrs``, or columns where rows
-        differ in them.
+        ``no_information`` (gamma), all in the units of the loss; ``overfitting`` (R), ``weight``
+        (w) and ``caution``. ``n_points`` and ``n_repetitions`` are in ``attrs``, or columns if
+        they vary between rows.
 
     Raises
     ------
     LogError
-        If repetition 0 or gamma is missing, or for the reasons of `bootstrap_oob`.
+        If repetition 0 or gamma is missing, or for the same reasons as `bootstrap_oob`.
 
     See Also
     --------
     cvstats.bootstrap_oob : The out-of-bag error alone, which also compares models.
     cvstats.location_shifted : The same estimate, with quantiles of apparent errors.
-    cvstats.plans.bootstrap : The resampling plan that it needs.
+    cvstats.plans.bootstrap : The resampling plan this method needs.
 
     Notes
     -----
@@ -633,12 +632,12 @@ def bootstrap_632(
         w_{.632+} = \frac{0.632}{1 - 0.368 R}, \qquad
         R = \frac{\mathrm{Err}_1 - \mathrm{err}}{\gamma - \mathrm{err}} .
 
-    Heuristic; B + 1 fits. For a model that fits its training data perfectly .632 is
-    0.632 Err1, whatever the error is, and covered 18% to 24% for the nearest neighbour;
-    ``caution`` then says ``overfitting``. R is kept within 0 and 1, and Err1 at or below gamma
-    where it enters the estimate; ``caution`` says where that was needed. The proportion of the
-    standard errors supposes that losses are positive: it is left out where Err1 is not, and
-    rules out differences of two models; `bootstrap_oob` compares them.
+    Heuristic; B + 1 fits. For a model that fits its training data perfectly, .632 is always 0.632
+    Err1, and covered 18% to 24% for the nearest neighbor; ``caution`` then contains
+    ``overfitting``. R is clipped to [0, 1], and Err1 to at most gamma in the estimate;
+    ``caution`` flags this. Rescaling the standard error requires positive losses: it is skipped
+    if Err1 is not positive, and differences of two models are not supported; use `bootstrap_oob`
+    to compare models.
 
     References
     ----------
@@ -647,7 +646,7 @@ def bootstrap_632(
 
     Examples
     --------
-    The nearest neighbour of 40 labels that are coin tosses and cannot be predicted:
+    A nearest-neighbor classifier of 40 labels that are coin tosses and cannot be predicted:
 
     >>> import cvstats, numpy as np, pandas as pd
     >>> rng = np.random.default_rng(2)
@@ -669,9 +668,8 @@ def bootstrap_632(
     >>> print(result.attrs["cautions"]["bounded"])
     The standard error, or the overfitting rate, was set to the end of its possible ...
     """
-    # Weigh apparent and out-of-bag error; the standard error is that of Err1, in proportion.
-    #
-    # The proportion makes sense for errors, which are positive, and is left out for others.
+    # Weight apparent and out-of-bag error; the standard error is that of Err1, rescaled.
+    # Rescaling makes sense for positive errors only, and is skipped for others.
     rates = None
     if plus:
         rates = no_information_of(
@@ -710,7 +708,7 @@ def bootstrap_632(
 
 
 def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float) -> Result:
-    """Take percentiles of the errors of the samples; ``leave_one_out`` has a mean a column."""
+    """Compute percentiles of the samples' errors; ``leave_one_out`` has one mean per column."""
     drawn = draws(log.design)
     theta = np.stack(
         [
@@ -758,45 +756,45 @@ def case_bootstrap(
 ) -> Table:
     r"""Bootstrap case cross-validation: leave-one-out within each bootstrap sample.
 
-    The target is the expected risk. In each bootstrap sample every different point is tested by a
-    model that was trained without any of its copies; the mean of these losses, each weighted by
-    the copies of its point, is the error of the sample. The estimate is the mean of these errors,
-    and the limits are their quantiles at alpha/2 and 1 - alpha/2. With ``leave_one_out`` the
-    estimate is the mean of those losses, and the limits move along.
+    The target is the expected risk. In each bootstrap sample every distinct point is tested by a
+    model trained without any of its copies; the mean of these losses, weighted by the number of
+    copies, is the error of the sample. The estimate is the mean of these errors, and the limits
+    are their quantiles at alpha/2 and 1 - alpha/2. With ``leave_one_out`` the estimate is the
+    mean of those losses, and the limits shift with it.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        A loss for each different point of each bootstrap sample: levels ``repetition``,
-        ``point`` and ``count`` (how often the point is in the sample, 1 or more).
+        A loss for each distinct point of each bootstrap sample: levels ``repetition``, ``point``
+        and ``count`` (how often the point is in the sample, 1 or more).
     leave_one_out : log or array-like, optional
         Leave-one-out cross-validation of the sample itself: a log of the same models and points,
-        matched by their labels as carried dimensions are, or for one model a loss for each point
-        in any order.
+        matched by label (as are carried dimensions), or, for one model, one loss per point in any
+        order.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` (NaN: quantiles have none) in the unit of the loss, ``bias`` (what the
-        correction subtracted, with ``leave_one_out``) and ``caution``. ``n_points`` and
-        ``n_repetitions`` are in ``attrs``.
+        ``upper`` and ``se`` (NaN: quantiles have none) in the units of the loss, ``bias`` (the
+        amount subtracted by the correction, with ``leave_one_out``) and ``caution``. ``n_points``
+        and ``n_repetitions`` are in ``attrs``.
 
     Raises
     ------
     LogError
         If a level is missing, if the log has evaluations out of bag, or if ``leave_one_out``
-        has other models or carried cells, or lacks a point.
+        has different models or carried cells, or lacks a point.
 
     See Also
     --------
     cvstats.bootstrap_oob : Fewer fits: points that a bootstrap sample does not contain.
     cvstats.two_stage : A bootstrap within a bootstrap.
-    cvstats.plans.case_bootstrap : The resampling plan that it needs.
+    cvstats.plans.case_bootstrap : The resampling plan this method needs.
 
     Notes
     -----
@@ -806,11 +804,11 @@ def case_bootstrap(
 
         \theta_b = \frac{\sum_i N_{ib}\, e_{ib}}{\sum_i N_{ib}} .
 
-    Heuristic; about 0.632 n B fits, and n for the correction. Training sets of fewer different
-    points make the uncorrected estimate too large. Where the counts of the samples do not add
-    up to equally many draws, losses of drawn points are missing (or the samples were drawn in
-    another way), and ``caution`` says so. Quantiles are of type 7 (linear between
-    order statistics); those at 2.5% ask for 200 samples.
+    Heuristic; about 0.632 n B fits, and n for the correction. Training sets with fewer distinct
+    points make the uncorrected estimate too large. If the counts of the samples do not have equal
+    sums, losses of drawn points are missing (or the samples were drawn differently), and
+    ``caution`` flags it. Quantiles are of type 7 (linear between order statistics); those at 2.5%
+    require 200 samples.
 
     References
     ----------
@@ -820,7 +818,7 @@ def case_bootstrap(
 
     Examples
     --------
-    The loss of a mean, with all copies of the point left out of it:
+    The loss of a mean computed without any copy of the point:
 
     >>> import cvstats, numpy as np, pandas as pd
     >>> rng = np.random.default_rng(1)
@@ -834,9 +832,9 @@ def case_bootstrap(
     >>> without = (y - (y.sum() - y) / 19) ** 2
     >>> result = losses.cvci.case_bootstrap(leave_one_out=without)
     >>> result[["estimate", "lower", "upper", "bias"]].round(3)
-           estimate  lower  upper   bias
+          estimate lower upper   bias
     model
-    mean      0.369  0.175  0.641  0.022
+    mean      0.37  0.17  0.64  0.022
     """
     record = case_bootstrap.record
     record.check_options({"alpha": alpha})
@@ -852,8 +850,8 @@ def case_bootstrap(
     needs="bootstrap samples with the losses of their points in and out of bag, and the fit on the "
     "sample itself (levels 'repetition', 'point' and 'count')",
     target="expected risk",
-    guarantee="heuristic: the spread is that of apparent errors, and none for models that fit "
-    "their training data perfectly",
+    guarantee="heuristic: the spread is that of apparent errors, which is zero for models that "
+    "fit their training data perfectly",
     fits="B + 1",
     reference=NOMA,
     needs_losses=True,
@@ -868,7 +866,7 @@ def location_shifted(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Location-shifted bootstrap: quantiles of apparent errors, moved to the corrected error.
+    r"""Location-shifted bootstrap: quantiles of apparent errors, shifted to the corrected error.
 
     The target is the expected risk, and the estimate the apparent error of the model fitted to the
     whole sample, corrected for optimism. Each bootstrap fit has an apparent error in its own
@@ -888,14 +886,14 @@ def location_shifted(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
         ``upper``, ``se`` (NaN: quantiles have none), ``apparent``, ``out_of_bag`` and
-        ``no_information`` (as far as the correction has them), all in the unit of the loss; and
+        ``no_information`` (if the correction uses them), all in the units of the loss; and
         ``caution``. ``n_points`` and ``n_repetitions`` are in ``attrs``.
 
     Raises
@@ -907,7 +905,7 @@ def location_shifted(
     --------
     cvstats.bootstrap_632 : The same estimate, with a standard error.
     cvstats.two_stage : Quantiles of corrected errors.
-    cvstats.plans.bootstrap : The resampling plan that it needs.
+    cvstats.plans.bootstrap : The resampling plan this method needs.
 
     Notes
     -----
@@ -919,12 +917,12 @@ def location_shifted(
         q_{\alpha/2}(\mathrm{app}) + \mathrm{estimate} - \mathrm{err}, \qquad
         q_{1 - \alpha/2}(\mathrm{app}) + \mathrm{estimate} - \mathrm{err} .
 
-    Heuristic; B + 1 fits. The spread is that of apparent errors, which is the smaller the more a
-    model overfits: least squares with a feature for every four points was covered 46% to 57% of
-    the time, and a model that fits its training data perfectly has no spread, so that the
-    interval is a point. ``caution`` says ``overfitting``. The interval need not contain
-    the estimate, since bootstrap fits see each point more than once and their apparent errors
-    are smaller than err.
+    Heuristic; B + 1 fits. The spread is that of apparent errors, which decreases as a model
+    overfits: for least squares with one feature per four points coverage was 46% to 57%, and for
+    a model that fits its training data perfectly the interval has zero width. ``caution``
+    contains ``overfitting``. The interval need not contain the estimate, because bootstrap
+    samples contain some points several times and the apparent errors of their fits are smaller
+    than err.
 
     References
     ----------
@@ -949,7 +947,7 @@ def location_shifted(
     model
     mean      0.333  0.162  0.508
     """
-    # Take percentiles of the apparent errors of the bootstrap fits, moved by the correction.
+    # Compute percentiles of the apparent errors of the bootstrap fits, shifted by the correction.
     rates = None
     if correction == "632+":
         rates = no_information_of(
@@ -1003,12 +1001,12 @@ def two_stage(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Result:
-    """Two-stage bootstrap: the corrected error, computed anew from resampled data sets.
+    """Two-stage bootstrap: the corrected error, recomputed on resampled data sets.
 
-    The target is the expected risk. Each outer sample s is treated as the data: a fit on itself
-    and bootstrap samples of it give an error corrected for optimism. The estimate is that of
-    the data (sample 0), and the limits are the quantiles ``q(alpha/2)`` and ``q(1 - alpha/2)``
-    of those of the outer samples.
+    The target is the expected risk. Each outer sample s is treated as a data set: a fit on it and
+    bootstrap samples of it give an error corrected for optimism. The estimate is that of the data
+    (sample 0), and the limits are the quantiles ``q(alpha/2)`` and ``q(1 - alpha/2)`` of those of
+    the outer samples.
 
     Parameters
     ----------
@@ -1016,23 +1014,23 @@ def two_stage(
         Levels ``sample`` (0 the data, others the outer samples), ``repetition`` (0 the fit on
         the sample itself, others its bootstrap samples), ``point`` and ``count``: how often the
         point was in the sample of that fit, which for repetition 0 is how often it was drawn
-        into the outer sample. Each different point of an outer sample is in all its repetitions.
+        into the outer sample. Each distinct point of an outer sample is in all its repetitions.
     correction : {"632+", "632", "harrell"}, optional
         As in `location_shifted`.
     no_information : mapping, sequence, Series, DataFrame or array, optional
         For "632+" a number for each sample, by label or in the order of the labels; for several
-        models as much for each, by name, or a frame of samples by models. Without it
-        ``losses.attrs["no_information"]``, which `cvstats.evaluate` writes.
+        models the same for each, by name, or a frame of samples by models. The default is
+        ``losses.attrs["no_information"]``, which `cvstats.evaluate` sets.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` (NaN: quantiles have none) in the unit of the loss, and ``caution``.
+        ``upper`` and ``se`` (NaN: quantiles have none) in the units of the loss, and ``caution``.
         ``n_points``, ``n_samples`` (outer samples) and ``n_repetitions`` (bootstrap samples of
         each, the fewest) are in ``attrs``.
 
@@ -1045,14 +1043,15 @@ def two_stage(
     --------
     cvstats.bootstrap_632 : One stage, with far fewer fits.
     cvstats.case_bootstrap : Leave-one-out within each bootstrap sample.
-    cvstats.plans.two_stage : The resampling plan that it needs.
+    cvstats.plans.two_stage : The resampling plan this method needs.
 
     Notes
     -----
     Heuristic; (B_outer + 1) (B_inner + 1) fits. For a model that fits its training data
-    perfectly, "harrell" and "632" miss; ``caution`` says ``overfitting``. Out of bag is meant by
-    point: a point drawn twice into an outer sample is out of bag of an inner one if no copy of it
-    is in there, and then counts once. Apparent errors weigh points by how often they were drawn.
+    perfectly, "harrell" and "632" fail; ``caution`` contains ``overfitting``. Out of bag refers
+    to points: a point drawn twice into an outer sample is out of bag of an inner sample if it
+    contains no copy, and then counts once. Apparent errors weight points by how often they were
+    drawn.
 
     References
     ----------
@@ -1076,11 +1075,11 @@ def two_stage(
     >>> losses = log.set_index("count", append=True)["mean"]
     >>> result = losses.cvci.two_stage(correction="632")
     >>> result.round(3)
-           estimate  lower  upper  se                   caution
+          estimate  lower  upper se                   caution
     model
-    mean      0.354  0.199  0.555 NaN  skewed, never out of bag
+    mean     0.354  0.199  0.555  –  skewed, never out of bag
     """
-    # Take percentiles of the corrected error, computed anew from each outer sample.
+    # Compute percentiles of the corrected error, recomputed on each outer sample.
     data = resamples(log.design)
     rates = None
     if correction == "632+":

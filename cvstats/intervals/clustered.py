@@ -1,9 +1,9 @@
-"""Cluster-robust interval: groups of points, not points, are the independent units.
+"""Cluster-robust interval: groups of points, not points, are the sampling units.
 
-Two levels at once, such as points and seeds, or prompts and judges, are samples of two kinds. A
-loss then has a part of its point, a part of its seed and a rest. The mean of all losses varies with
-all three: ``Var(mean) = sigma_A^2 / I + sigma_B^2 / J + sigma_E^2 / (I J)`` for I points under J
-seeds.
+With two levels, such as points and seeds, or prompts and judges, there are two sampling units. A
+loss is then the sum of a point effect, a seed effect and a residual, and the variance of the mean
+has three parts: ``Var(mean) = sigma_A^2 / I + sigma_B^2 / J + sigma_E^2 / (I J)`` for I points
+under J seeds.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from cvstats.intervals._sources import (
     NEW_GROUPS,
     OF_FOLDS,
     SOURCES_BY_POINTS,
+    are_skewed,
     count_points,
     size_range,
 )
@@ -48,11 +49,11 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 TOO_NARROW = 0.9
-"""A share of CR1's own target below which clusters count as too unequal for it."""
+"""Share of CR1's target below which clusters count as too unequal for CR1."""
 
 
 def check_parts(options: Mapping[str, Any]) -> None:
-    """Refuse parts of one cluster each."""
+    """Reject parts of one cluster each."""
     by, per = options["by"], options.get("per")
     if per is not None:
         checked_level("per", per)
@@ -61,13 +62,13 @@ def check_parts(options: Mapping[str, Any]) -> None:
             checked_level("by", name)
         if per in names:
             raise LogError(
-                f"per={per!r} leaves one cluster in each part. "
-                f"Expected another level than by={by!r}."
+                f"per={per!r} leaves one cluster in each part. Expected a level other than "
+                f"by={by!r}."
             )
 
 
 def one_or_two_ways(design: Design, by: str | Sequence[str] = "source") -> str | None:
-    """Ask for two groups or more of one level, or of two."""
+    """Require at least two groups of one level, or of two."""
     return several_groups(design, by) if isinstance(by, str) else two_ways(design, *by)
 
 
@@ -97,7 +98,7 @@ def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArra
 
 @IntervalMethod(
     requires=one_or_two_ways,
-    needs="a level that names independent groups (source), two groups or more; or two such levels",
+    needs="a level that identifies at least two independent groups (source), or two such levels",
     target=NEW_GROUPS,
     guarantee=INDEPENDENT,
     difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
@@ -122,23 +123,23 @@ def clustered(
     per: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Cluster-robust interval: groups of points, not points, are what was sampled.
+    r"""Cluster-robust interval: groups of points, not points, are the sampling unit.
 
-    The target is the mean loss over points of groups drawn as these were, and the estimate is the
+    The target is the mean loss over points of groups drawn like these, and the estimate is the
     mean of all losses. Its variance comes from the deviations of the clusters' totals, and the
-    limits use Student's t: with the degrees of freedom of Bell and McCaffrey for CR2, and with one
-    less than the number of clusters for CR1 and for CR3, the jackknife. All three are equal for
-    clusters of equal size.
+    limits use Student's t: with the degrees of freedom of Bell and McCaffrey for CR2, and with
+    one less than the number of clusters for CR1 and for CR3, the jackknife. All three are equal
+    for clusters of equal size.
 
-    Two levels in ``by``, as in ``("point", "repetition")``, are two samples at once: points and
+    Two levels in ``by``, as in ``("point", "repetition")``, are two sampling units: points and
     seeds, prompts and judges. The target is then the mean loss over new labels of both. The
-    variance is that of a balanced analysis of variance where every pair of labels has equally many
+    variance is that of a balanced analysis of variance if every pair of labels has equally many
     losses; otherwise it is CR1 of the one level plus CR1 of the other, less CR1 of their pairs.
 
-    A log is crossed where the same points occur under several sources: stores by dates, horizons
-    by origins, judges by items. It has two samples, ``("source", "point")``, which are what
-    `interval` and comparisons take. What a date has in common in all stores does not average out
-    over the stores. Where the labels of points are dates, neighbouring ones may be alike as well.
+    A log is crossed if the same points occur under several sources: stores by dates, horizons by
+    origins, judges by items. It has two sampling units, ``("source", "point")``, which `interval`
+    and comparisons use. Effects of a date shared by all stores do not average out over the
+    stores. If the labels of points are dates, losses may also be autocorrelated.
 
     Parameters
     ----------
@@ -146,36 +147,36 @@ def clustered(
         Any log of one data set with a level that names the clusters; each point belongs to
         one cluster. Losses in any unit.
     by : str or two of them, optional
-        The level (or coordinate) whose labels are the clusters, or two levels that are crossed.
-        One of these may hold all points under each of its labels, such as ``"seed"``.
+        The level (or coordinate) whose labels are the clusters, or two crossed levels. One of
+        these may contain all points under each of its labels, such as ``"seed"``.
     correction : {"CR2", "CR1", "CR3"}, optional
-        CR2 is unbiased where losses are independent and of one variance, and its degrees of
-        freedom fall where some clusters hold much of the log. CR1 is the usual one of other
-        programs, and too narrow for such clusters. With two levels ``"CR1"`` always takes the
-        sum of clusters, and there is no CR3.
+        CR2 is unbiased if losses are independent with equal variances, and its degrees of freedom
+        are smaller if some clusters contain much of the log. CR1 is the usual correction in other
+        software, and too narrow for such clusters. With two levels ``"CR1"`` always uses the sum
+        of clusters, and CR3 is not available.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     per : str, optional
         Another level: one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, ``df`` and ``caution`` (labels, each explained
-        in ``attrs["cautions"]``). ``n_points``, ``n_clusters`` and the points of the ``smallest``
-        and the ``largest`` cluster are in ``attrs``, or columns where rows differ in them; for two
-        levels ``n_points``, ``n_first`` and ``n_second``, the labels of each, and ``crossed``, 1
-        where pairs have equally many losses; of dates also ``n_cosines``.
+        ``upper`` and ``se`` in the units of the loss, ``df`` and ``caution`` (labels, each
+        explained in ``attrs["cautions"]``). ``n_points``, ``n_clusters`` and the points of the
+        ``smallest`` and the ``largest`` cluster are in ``attrs``, or columns if they vary between
+        rows; for two levels ``n_points``, ``n_first`` and ``n_second``, the labels of each, and
+        ``crossed``, 1 where pairs have equally many losses; of dates also ``n_cosines``.
 
     Raises
     ------
     LogError
-        If there is one cluster only, or a point is in several; for two levels, if each label of
-        one occurs with a single label of the other, or points are not at hand (lazy arrays,
-        `Moments`) that ``by`` names.
+        If there is only one cluster, or a point is in several; for two levels, if each label of
+        one occurs with a single label of the other, or the points named by ``by`` are not
+        available (lazy arrays, `Moments`).
 
     See Also
     --------
@@ -227,26 +228,29 @@ def clustered(
     long-run variance of `ordered`, from ``floor(0.4 T^(2/3))`` cosines, which are its degrees of
     freedom.
 
-    Exact as clusters grow in number, if they are independent and models were trained on other
-    clusters than they were tested on. ``caution`` reports fewer than 30 clusters, and fewer
-    than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval is
-    about these clusters and not about new ones; and for CR1 clusters so unequal that it would
-    be a tenth or more below its target even if all cluster means varied alike.
+    Asymptotically exact in the number of clusters, if they are independent and models were not
+    trained on the clusters they were tested on. ``caution`` reports fewer than 30 clusters, and
+    fewer than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval
+    is about these clusters and not about new ones; and for CR1 clusters so unequal that it would
+    be a tenth or more below its target even if all cluster means had equal variances. Unequal
+    clusters count as one more than the degrees of freedom of CR2: of 40 clusters whose sizes go
+    with their errors 86% of 95% intervals cover, and all logs have the label. From 30 on,
+    ``skewed`` marks clusters whose parts of the mean are too skewed for their number.
 
     CR3 here is (G - 1) / G times that of clubSandwich, as the jackknife has it.
 
-    Several repetitions give each cluster one mean, over all of its losses: the same numbers
-    as averaging each point over the repetitions first. Points and clusters stay as many as
-    they are, however often the cross-validation was repeated.
+    With several repetitions each cluster has one mean over all of its losses, which is equivalent
+    to averaging each point over the repetitions first. Repeating the cross-validation does not
+    add points or clusters.
 
     Of two levels, that of mean squares is exact in all sizes for normal effects of both levels
     but for Satterthwaite's approximation: in simulations 94% to 97% of 95% intervals cover, from
     three seeds on, and 91% with two. A variance below its floor ``MS_E / (I J)`` is replaced by
-    that, with the degrees of freedom of MS_E, and ``caution`` says ``two ways clamped``; so it does
-    where CR1 of the pairs is not smaller than the sum of the others, which is then kept. Intervals
-    of incomplete logs cover too often where a level has few labels, as min(I, J) - 1 is a lower
-    bound. ``few of one way`` marks levels of fewer than 10 labels. A level whose labels occur
-    within those of another, as pupils in schools, needs no second way: ``by="school"``.
+    that, with the degrees of freedom of MS_E, and ``caution`` contains ``two ways clamped``, as
+    it does where CR1 of the pairs is not smaller than the sum of the others, which is then kept.
+    Intervals of incomplete logs cover too often where a level has few labels, as min(I, J) - 1 is
+    a lower bound. ``few of one way`` marks levels of fewer than 10 labels. Nested levels, such as
+    pupils in schools, do not need two levels: ``by="school"``.
 
     Of crossed logs V is never below that of either way, so that it also holds where the labels of
     points mean nothing, as rows that are numbered anew in each source: in simulations at 5% it then
@@ -274,11 +278,11 @@ def clustered(
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> result = losses.cvci.clustered()
     >>> result.round(3)
-                 estimate  lower  upper     se    df       caution
+                estimate  lower  upper     se  df       caution
     model
-    naive_bayes     0.175  0.157  0.193  0.008  11.0  few clusters
+    naive_bayes    0.175  0.157  0.193  0.008  11  few clusters
     >>> print(result.attrs["cautions"]["few clusters"])
-    There are fewer than 30 clusters, so the interval may be too narrow, especially if ...
+    There are fewer than 30 clusters, or so unequal ones that they count as fewer, so ...
 
     Twenty points under four seeds, of which one is unlucky:
 
@@ -291,7 +295,7 @@ def clustered(
     model
     net       0.335  0.183  0.487  8.709
     """
-    # Take the clusters for independent: each has one mean, over all evaluations of its points.
+    # Treat clusters as independent: each has one mean, over all evaluations of its points.
     if not isinstance(by, str):
         return compute_two_ways(log, (by[0], by[1]), correction, alpha)
     cells = log.moments((by,))
@@ -300,30 +304,37 @@ def clustered(
     v = cells.count[:, None] / total
     deviations = cells.mean - cells.repeat(mean)
     squared = cells.sum((scale_groups(v, cells.repeat(g), correction) * deviations) ** 2)
-    df = degrees_of_freedom(cells, v, correction)
-    caution = flag(Caution.FEW_CLUSTERS, g < FEW_CLUSTERS)
+    effective = degrees_of_freedom(cells, v)
+    df = effective if correction == "CR2" else g - 1
+    few = effective < (FEW_CLUSTERS - 1) * (1 - 1e-12)
+    caution = flag(Caution.FEW_CLUSTERS, few)
+    caution = caution | flag(Caution.SKEWED, are_skewed(cells, v * deviations) & ~few)
     caution = caution | flag(Caution.VERY_FEW_CLUSTERS, df < FEW_DF)
     if correction == "CR1":
         caution |= flag(Caution.UNEQUAL_CLUSTERS, expected_cr1_ratio(v, cells) < TOO_NARROW)
-    caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, find_crossed(log.design, by))
+    across = find_crossed(log.design, by)
+    caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, across)
+    target = {"target": OF_OTHER_POINTS} if across.any() else {}
     return interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
             "df": df, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
             **size_range(points, cells),
         },
-        caution=caution, attrs={"by": by, "correction": correction},
+        caution=caution, attrs={"by": by, "correction": correction, **target},
     )  # fmt: skip
 
 
-def degrees_of_freedom(cells: Cells, v: FloatArray, correction: str) -> FloatArray | IntArray:
-    """Compute those of Bell and McCaffrey (2002) for CR2; clusters minus one for the others.
+OF_OTHER_POINTS = NEW_GROUPS.replace("not trained on them", "trained on other points of them")
+"""The target where groups occur in several folds."""
 
-    CR2 is a sum of squares, of which Satterthwaite's degrees of freedom are taken as if losses
-    were independent and of one variance.
+
+def degrees_of_freedom(cells: Cells, v: FloatArray) -> FloatArray:
+    """Compute those of Bell and McCaffrey (2002) for CR2.
+
+    CR2 is a sum of squares, with Satterthwaite's degrees of freedom as if losses were independent
+    with equal variances.
     """
-    if correction != "CR2":
-        return cells.n_cells - 1
     q = v**2 / (1 - v)
     return 1 / (cells.sum(v**2) + cells.sum(q) ** 2 - cells.sum(q**2))
 
@@ -339,18 +350,17 @@ def expected_cr1_ratio(v: FloatArray, cells: Cells) -> FloatArray:
 
 
 FEW_OF_ONE = 10
-"""With fewer labels of one level its part of the standard error is known badly."""
+"""Number of labels of one level below which its part of the standard error is imprecise."""
 
 ROUNDING = 1e-12
 """A share of the larger variances below which their difference is rounding."""
 
 TWO_WAYS_TARGET = (
-    "mean loss over new labels of both levels, such as new points under new seeds, drawn as these "
-    "were"
+    "mean loss over new labels of both levels, such as new points under new seeds, drawn like these"
 )
 TWO_WAYS_GUARANTEE = (
-    "asymptotically exact in the labels of both levels, if those of each are independent and none "
-    "occurs in training and in test folds"
+    "asymptotically exact in the labels of both levels, if those of each are independent and "
+    "none occurs in both training and test folds"
 )
 TWO_WAYS_REFERENCE = (
     "Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29(2), 238-249, "
@@ -359,11 +369,11 @@ TWO_WAYS_REFERENCE = (
 )
 
 
-CROSSED_TARGET = "mean loss of new points in new sources, drawn as these were"
-DATES_TARGET = "mean loss in new sources, drawn as these were, at times that go on as these did"
+CROSSED_TARGET = "mean loss of new points in new sources, drawn like these"
+DATES_TARGET = "mean loss in new sources, drawn like these, if the series continues like this"
 DATES_GUARANTEE = (
-    "asymptotically exact in sources and times, if sources are independent, the dependence of "
-    "times dies away and no model was tested on sources or times that it was trained on"
+    "asymptotically exact in sources and times, if sources are independent, the dependence over "
+    "time fades and no model was tested on sources or times it was trained on"
 )
 COSINES_REFERENCE = (
     "Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics 36(4), "
@@ -372,12 +382,12 @@ COSINES_REFERENCE = (
 
 
 def is_sources_by_points(names: Sequence[str]) -> bool:
-    """Whether two levels are those of points that occur under several sources."""
+    """Whether two levels are sources and points in a crossed log."""
     return sorted(names) == sorted(SOURCES_BY_POINTS)
 
 
 def two_ways(design: Design, one: str, two: str) -> str | None:
-    """Ask for two labels or more of both levels, of one data set."""
+    """Require at least two labels of both levels, of one data set."""
     if (problem := single_dataset(design)) is not None:
         return problem
     for name, other in ((one, two), (two, one)):
@@ -386,8 +396,8 @@ def two_ways(design: Design, one: str, two: str) -> str | None:
         points = design.splits().points if name == "point" else None
         if (design.number(name) if points is None else points) < 2:
             return (
-                f"the log has one label of {name!r}, which does not show how much others would "
-                f"differ. Expected two or more, ten or more to rely on; without them use "
+                f"the log has only one label of {name!r}, which does not show how much others "
+                "would differ. Expected at least two, and preferably ten or more; otherwise use "
                 f"by={other!r}."
             )
     return None
@@ -396,11 +406,11 @@ def two_ways(design: Design, one: str, two: str) -> str | None:
 def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: float) -> Result:
     """Compute the interval from mean squares in a crossed log, otherwise from sums of clusters."""
     if log.design.by is not None:
-        raise DifferentGroups("two levels are taken for one group at a time.")
+        raise DifferentGroups("two levels are used for one group at a time.")
     if correction == "CR3":
         raise LogError(
-            "correction='CR3' takes clusters of one level, and by= names two. Expected 'CR2', or "
-            "'CR1' for the sums of clusters of other programs."
+            "correction='CR3' supports one level of clusters, but by= names two. Use 'CR2', or "
+            "'CR1' for the sums of clusters used by other software."
         )
     if of_sources := is_sources_by_points(names):
         names = SOURCES_BY_POINTS
@@ -528,8 +538,8 @@ class TwoWays:
             if found.pairs == labels:
                 raise LogError(
                     f"each label of {name!r} occurs with one label of {other!r} only: the levels "
-                    f"are nested and not crossed. Expected two levels whose labels meet several of "
-                    f"the other. by={other!r} allows for both."
+                    f"are nested, not crossed. Expected two crossed levels. by={other!r} "
+                    "accounts for both."
                 )
         return found
 
@@ -624,7 +634,7 @@ def find_cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class LongRun:
-    """The variance of the mean over dates, of which neighbours may be alike.
+    """The variance of the mean over dates, of which neighbors may be alike.
 
     Parameters
     ----------
@@ -688,7 +698,7 @@ def sum_ways(ways: TwoWays, dates: LongRun | None) -> tuple[FloatArray, FloatArr
 
 
 def two_way_residuals(log: Log, differences: Differences) -> tuple[FloatArray, FloatArray]:
-    """Scale what is left of the means of sources and of points: squares add to ``V_S + V_T``.
+    """Scale the residual means of sources and of points: squares add up to ``V_S + V_T``.
 
     Without ``- V_I``, with which the covariances of several models need not be a matrix of
     covariances. Also return the means.

@@ -17,14 +17,14 @@ from cvstats.options import Missing
 
 
 def halves(design: Design) -> str | None:
-    """Ask for random splits of the data and of both halves of every division."""
-    made = "cvstats.plans.paired_subsampling makes such a log."
+    """Require random splits of the data and of both halves of every division."""
+    made = "cvstats.plans.paired_subsampling creates such a log."
     if (problem := sampled(design, made)) is not None:
         return problem
     codes, _ = count_cells(design, ("sample", "repetition", "fold"))
     if len(np.unique(codes[:, :2], axis=0)) < len(codes):
         return (
-            "its splits have several folds (level 'fold'), as replace-one cross-validation has. "
+            "its splits have several folds (level 'fold'), as in replace-one cross-validation. "
             f"Expected one test set in each repetition of a sample; {made}"
         )
     numbers = (read_sample_numbers(design) or set()) - {0}
@@ -40,8 +40,9 @@ def halves(design: Design) -> str | None:
     needs="random splits of the data and of the halves of one or more divisions (levels 'sample' "
     "and 'repetition')",
     target="expected risk of models trained on sets of this size",
-    guarantee="conservative in expectation, if the estimate varies no less with training sets of "
-    "less than half the points, whose variance it is: not where the error rises with the points",
+    guarantee="conservative in expectation, if the estimate is at least as variable for "
+    "training sets of less than half the points, whose variance is used: not if the error "
+    "increases with the number of points",
     fits="J (2R + 1) for J splits and R divisions",
     reference=NADEAU,
     takes_scores=True,
@@ -57,28 +58,28 @@ def conservative_z(
 
     The target is the expected risk of models trained on sets of this size. The estimate is the mean
     of the split means of the data (sample 0). Each of R divisions cuts the data into two halves,
-    samples 2r - 1 and 2r, and each half is split as well: how much the two halves differ gives the
-    variance.
+    samples 2r - 1 and 2r, and each half is also split: the differences between the two halves
+    give the variance.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         Levels ``sample`` (0, 1, …, 2R) and ``repetition`` (the splits of each sample). All test
-        sets are meant to have the same number of points.
+        sets should have the same number of points.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, and ``caution``. ``n_divisions`` (R),
-        ``n_splits`` (J), ``n_test`` (points of a test set of the data), and ``n_points`` where the
-        log has the level ``point``, are in ``attrs``, or columns where rows differ in them.
+        ``upper`` and ``se`` in the units of the loss, and ``caution``. ``n_divisions`` (R),
+        ``n_splits`` (J), ``n_test`` (points of a test set of the data), and ``n_points`` where
+        the log has the level ``point``, are in ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
@@ -88,9 +89,9 @@ def conservative_z(
 
     See Also
     --------
-    cvstats.corrected_t : A fraction of the fits, with a shorter interval.
+    cvstats.corrected_t : A fraction of the fits, with a narrower interval.
     cvstats.nested_cv : For the model fitted to all data.
-    cvstats.plans.paired_subsampling : The resampling plan that it needs.
+    cvstats.plans.paired_subsampling : The resampling plan this method needs.
 
     Notes
     -----
@@ -100,13 +101,13 @@ def conservative_z(
 
         \mathrm{se}^2 = \frac{1}{2 R} \sum_r (a_r - b_r)^2 .
 
-    Two halves share no point, so that their difference estimates the variance of such a mean
-    without bias, for training sets of less than half the points. That is the larger variance, and
-    the interval conservative in expectation, if the losses vary less the more points there are
-    to train on. The condition fails where the error rises on the way from n/2 to n points:
-    least squares of minimum norm with 85 features and 100 points interpolates better with 50
-    points than with 90, and the squared standard error is then 0.003 of the variance. ``caution``
-    reports fewer than 10 divisions, and halves that share a point: both make a poor variance.
+    Two halves share no point, so their difference gives an unbiased estimate of the variance of
+    such a mean, for training sets of less than half the points. The interval is conservative in
+    expectation if this variance is larger, that is, if losses vary less with more training
+    points. The condition fails if the error increases between n/2 and n points: least squares of
+    minimum norm with 85 features and 100 points interpolates better with 50 points than with 90,
+    and the squared standard error is then 0.003 of the variance. ``caution`` reports fewer than
+    10 divisions, and halves that share a point: both make the variance unreliable.
 
     References
     ----------
@@ -120,9 +121,9 @@ def conservative_z(
     >>> plan = cvstats.plans.paired_subsampling(10, 12, rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> cvstats.conservative_z(losses).round(2)
-                    estimate  lower  upper    se caution
+                   estimate  lower upper    se caution
     model
-    DummyRegressor      0.98  -0.04    2.0  0.52  skewed
+    DummyRegressor     0.98  -0.04  2.00  0.52  skewed
     """
     # Average the squared differences between the means of the two halves of a division.
     #
@@ -158,9 +159,9 @@ def conservative_z(
 
 
 def halves_overlap(design: Design) -> bool:
-    """Whether a point is tested in both halves of a division, which should share none."""
+    """Whether a point is tested in both halves of a division, which should be disjoint."""
     if "point" not in design.levels or not len(design.levels["point"].labels):
-        return False  # moments of cells know that there are points, and not which
+        return False  # moments of cells do not identify points
     names = tuple(name for name in ("sample", "source", "point") if name in design.levels)
     codes = design.cell_table(names).codes
     labels = design.levels["sample"].labels

@@ -23,10 +23,10 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 NOTED = "n_train"
-"""Where the attrs of a log may hold the training sizes."""
+"""Attribute of a log with the training sizes."""
 
 FEW_SPLITS = 10
-"""Fewer splits make the interval far wider than more of them would."""
+"""Number of splits below which the interval is much wider than necessary."""
 
 
 class SizesByLabel(Protocol):
@@ -40,14 +40,14 @@ TrainSize: TypeAlias = float | Sequence[float] | Mapping[Hashable, float] | Size
 
 
 def check_train_size(train_size: object) -> None:
-    """Refuse what cannot be a number of points, or one for each split."""
+    """Reject values that are not a number of points, or one for each split."""
     if train_size is None:
         return
     if isinstance(train_size, Real) and is_number(train_size):
         check_sizes(np.array([float(train_size)]))
     elif not (is_several(train_size) or has_labels(train_size)):
         raise LogError(
-            f"train_size={train_size!r} is not known. Expected a number of points, or one for "
+            f"Invalid train_size={train_size!r}. Expected a number of points, or one for "
             f"each split."
         )
 
@@ -55,10 +55,10 @@ def check_train_size(train_size: object) -> None:
 @IntervalMethod(
     check=lambda options: check_train_size(options["train_size"]),
     requires=several_splits,
-    needs="two random splits or more, or a (repeated) K-fold partition",
+    needs="at least two random splits, or a (repeated) K-fold partition",
     target="expected risk of models trained on sets of this size",
-    guarantee="heuristic: takes the correlation of two test sets to be the test share; too narrow "
-    "for random splits of unstable learners",
+    guarantee="heuristic: assumes that the correlation of two test sets equals the test "
+    "fraction; too narrow for random splits of unstable learners",
     fits="1 for each split, K for each repetition",
     reference=f"{NADEAU}; for repeated folds {BOUCKAERT}",
     plan="subsampling",
@@ -77,35 +77,35 @@ def corrected_t(
     r"""Corrected resampled t interval, from random splits or the folds of cross-validation.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the
-    plain mean of the means of the J test sets. Its variance is that of independent means, raised by
-    the ratio of the numbers of test and training points because training sets overlap, and the
+    unweighted mean of the means of the J test sets. Its variance is that of independent means,
+    increased by the ratio of test to training points because training sets overlap, and the
     limits use Student's t with J - 1 degrees of freedom.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Random splits, each a ``repetition`` with a test set of its own, or a K-fold partition,
-        repeated or not. Any unit; losses that are one score for each split do as well.
+        Random splits, each a ``repetition`` with its own test set, or a K-fold partition,
+        repeated or not. Any units; one score per split is enough.
     train_size : float, sequence, mapping or Series, optional
-        On how many points each model was trained: one number, or one for each split, in the
-        order of their labels or by label. Folds need none: it is what they leave of
-        their repetition. Random splits do not, unless `cvstats.evaluate` made the log and noted
-        it in ``losses.attrs["n_train"]``.
+        The number of points each model was trained on: one number, or one for each split, in the
+        order of their labels or by label. It is known for folds: the points outside the fold. For
+        random splits it is required, unless `cvstats.evaluate` recorded it in
+        ``losses.attrs["n_train"]``.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
-        splits), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``df`` and ``caution``.
-        ``n_splits`` (J), ``n_train`` and ``n_test`` (points of a training and a test set, averaged
-        over splits), and ``n_points`` where the log has the level ``point``, are in ``attrs``, or
-        columns where rows differ in them.
+        splits), ``lower``, ``upper`` and ``se`` in the units of the loss, ``df`` and ``caution``.
+        ``n_splits`` (J), ``n_train`` and ``n_test`` (points of a training and a test set,
+        averaged over splits), and ``n_points`` where the log has the level ``point``, are in
+        ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
@@ -128,13 +128,13 @@ def corrected_t(
 
         \mathrm{se}^2 = \left(\frac1J + \frac{n_\mathrm{test}}{n_\mathrm{train}}\right) S^2 .
 
-    Heuristic: the correlation of the means of two test sets, which no log can give, is taken
-    to be ``n_test / (n_train + n_test)``. For stable learners the interval of 25 random splits is
-    slightly too short. For nearest neighbours and other unstable ones it covered 84% to 90% in
-    place of 95%, where that of one partition into 10 folds covered 92% to 96% with fewer than
-    half the fits: the better choice. Fewer than 10 splits cover and are wide. For test sets of
-    different sizes the ratio is averaged over the splits. A log with the level ``source`` and no
-    ``fold`` is read as leaving sources out.
+    Heuristic: the correlation of the means of two test sets, which cannot be estimated from a
+    log, is assumed to be ``n_test / (n_train + n_test)``. For stable learners the interval of 25
+    random splits is slightly too narrow. For nearest neighbors and other unstable learners it
+    covered 84% to 90% instead of 95%, whereas one partition into 10 folds covered 92% to 96% with
+    fewer than half the fits and is the better choice. With fewer than 10 splits the interval
+    covers but is wide. For test sets of different sizes the ratio is averaged over the splits. A
+    log with the level ``source`` and no ``fold`` is read as leaving sources out.
 
     With ``by="source"`` and folds of several sources, the points of a part are tested by models
     that were trained on all others, and n_train counts these.
@@ -150,14 +150,13 @@ def corrected_t(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> losses.cvci.corrected_t().round(0)
-           estimate   lower   upper     se  df caution
+          estimate  lower  upper   se  df caution
     model
-    ridge    3007.0  2592.0  3423.0  209.0  99
+    ridge    3,007  2,592  3,423  209  99
     """
-    # Correct the variance of the means of the test sets for what the training sets share.
-    #
-    # Nadeau and Bengio (2003), the corrected resampled t; over the folds of several partitions
-    # it is that of Bouckaert and Frank (2004). Unequal splits: the ratio is averaged over them.
+    # Correct the variance of the test-set means for overlapping training sets.  Nadeau and Bengio
+    # (2003), the corrected resampled t; over the folds of several partitions it is that of
+    # Bouckaert and Frank (2004). Unequal splits: the ratio is averaged over them.
     splits = ask_groups(log, split_levels)
     cells = log.moments(splits)
     tested, trained = find_sizes(log, cells, train_size)
@@ -192,8 +191,8 @@ def find_sizes(log: Log, found: Cells, train_size: TrainSize) -> tuple[FloatArra
             count = np.full(len(count), float(tested))
         elif train_size is not None or not ask_groups(log, is_partition):
             raise LogError(
-                "how many points are behind each score is not known, in training and in testing. "
-                "Expected both in read_log: read_log(…, format='scores', n_train=90, n_test=10)."
+                "the numbers of training and test points behind each score are unknown. Pass "
+                "both to read_log: read_log(…, format='scores', n_train=90, n_test=10)."
             )
     return count, find_train_sizes(log, found, train_size)
 
@@ -204,7 +203,7 @@ def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
 
 
 def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArray:
-    """Find how many points each model was trained on, or ask."""
+    """Find the number of points each model was trained on, or raise."""
     number = found.n_cells
     folded = {*found.levels} & {*fold_levels(log.design)} - {"repetition"}
     planned = log
@@ -213,11 +212,11 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
     if train_size is None and folded and ask_groups(planned, is_partition):
         return count_left_by_folds(log.planned, found)
     if train_size is None:
-        train_size = log.noted.get(NOTED)  # as evaluate leaves it
+        train_size = log.noted.get(NOTED)  # as recorded by evaluate
         if train_size is None or (np.ndim(train_size) == 1 and (number != len(train_size)).any()):
             raise LogError(
-                "corrected_t needs to know how many points each model was trained on, and a log "
-                "of random splits, or of folds with points left out, does not say. Pass it: "
+                "corrected_t needs the number of points each model was trained on, which a log "
+                "of random splits, or of folds with missing points, does not contain. Pass it: "
                 "corrected_t(losses, train_size=90), one number for all splits or one for each."
             )
     check_train_size(train_size)  # the noted one, or one of compare's options
@@ -249,7 +248,7 @@ def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
 
 
 def share_models(design: Design, folds: Sequence[str]) -> bool:
-    """Whether the groups are points of one cross-validation, and no logs of their own.
+    """Whether the groups are points of one cross-validation, and not separate logs.
 
     Raises
     ------
@@ -263,10 +262,10 @@ def share_models(design: Design, folds: Sequence[str]) -> bool:
     if "splits" not in design.facts:
         return False  # points come back under other labels: stacked logs
     raise LogError(
-        f"corrected_t needs to know how many points each model was trained on, and each fold "
-        f"holds points of several labels of {design.by!r}: it is unknown whether a model was "
-        f"trained on all of these or on those of one label. Pass it: corrected_t(losses, "
-        f"by={design.by!r}, train_size=90), one number for all splits or one for each."
+        "corrected_t needs the number of points each model was trained on, but each fold "
+        f"contains points of several labels of {design.by!r}, and models may have been trained "
+        f"on all of these or on one label only. Pass it: corrected_t(losses, by={design.by!r}, "
+        "train_size=90), one number for all splits or one for each."
     )
 
 
@@ -292,8 +291,8 @@ def sizes_in_order(found: Cells, sizes: Any) -> FloatArray:
     number = found.n_cells
     if (number != len(sizes)).any():
         raise LogError(
-            f"train_size holds {len(sizes):,} numbers and the log has {number[0, 0]:,} "
-            f"splits. Expected one number for all, or one for each, in the order of their labels."
+            f"train_size has {len(sizes):,} numbers, but the log has {number[0, 0]:,} splits. "
+            "Expected one number for all, or one for each, in the order of their labels."
         )
     given = np.tile(to_floats(sizes), len(number))
     out = np.empty_like(given)
@@ -306,16 +305,18 @@ def to_floats(values: Sequence[Any] | np.ndarray[Any, Any]) -> FloatArray:
     try:
         return np.array([float(value) for value in values])
     except (TypeError, ValueError):
-        raise LogError("train_size holds something that is not a number of points.") from None
+        raise LogError(
+            "train_size contains a value that is not a number of points. Expected numbers."
+        ) from None
 
 
 def check_sizes(sizes: FloatArray) -> FloatArray:
-    """Refuse training sizes that are not numbers of points."""
+    """Reject training sizes that are not numbers of points."""
     if not np.all(np.isfinite(sizes)) or np.any(sizes < 1):
         bad = sizes[~(np.isfinite(sizes) & (sizes >= 1))][0]
         raise LogError(
-            f"train_size holds {bad:g}. Expected the number of points that each model was trained "
-            f"on, 1 or more; a share of the points is not enough."
+            f"train_size contains {bad:g}. Expected the number of points each model was trained "
+            "on, at least 1, not a fraction of the points."
         )
     return sizes
 

@@ -1,8 +1,8 @@
-"""Variance components of the mean of a log: what can be estimated, and what cannot.
+"""Variance components of the mean of a log: which can be estimated, and which cannot.
 
-One log cannot show how far all of its losses move together. The means of logs of independent
-data sets can: their sample variance is unbiased for theta, and what a single log shows of
-sigma^2 - omega and omega - gamma then leaves one value for each component.
+One log cannot show how strongly all of its losses vary together. The means of logs of independent
+data sets can: their sample variance is unbiased for theta, and together with sigma^2 - omega and
+omega - gamma, which a single log can estimate, it determines each component.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def compute_components(
     independent: None,
     fold_weights: str,
 ) -> Result:
-    """Average the estimates over the repetitions; a line for each assumed ``rho``."""
+    """Average the estimates over the repetitions; one row per assumed ``rho``."""
     cells = log.moments(fold_levels(log.design))
     repeated = repetition_level(log.design)
     part, splits = estimate_components(cells.within(repeated), fold_weights), cells.over(repeated)
@@ -95,13 +95,13 @@ def decompose(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    r"""Estimate the variance components of a mean, as far as a log allows.
+    r"""Estimate the variance components of a mean, as far as one log allows.
 
     Losses have variance sigma^2, covariance omega within a fold and gamma between folds. The
     target is the variance theta of the mean loss of one repetition, which mixes the three. One log
-    determines ``sigma^2 - omega``, ``omega - gamma`` and ``theta - gamma`` without bias, and
-    nothing more: adding the same random number to all losses changes theta and none of these
-    differences. Several independent logs determine all of them.
+    gives unbiased estimates of ``sigma^2 - omega``, ``omega - gamma`` and ``theta - gamma`` only:
+    adding the same random number to all losses changes theta but none of these differences.
+    Several independent logs determine all of them.
 
     Parameters
     ----------
@@ -111,18 +111,19 @@ def decompose(
     rho : float or sequence of floats, optional
         Assumed correlation of two fold means, 0 <= rho < 1: then gamma is
         ``rho / (1 - rho)`` times the variance of the fold means. ``1/K`` is the choice of
-        Nadeau and Bengio. A sequence gives the curve of theta: a row, or dimension ``rho``.
+        Nadeau and Bengio. A sequence gives theta as a function of rho: one row per value, or a
+        dimension ``rho``.
     gamma : float, optional
         Assumed covariance of losses of different folds, in squared units of the loss.
     independent : str, optional
-        A level whose labels separate logs of independent data sets of one design. The
-        components are then estimated and not assumed.
+        A level whose labels distinguish logs of independent data sets with the same design. The
+        components are then estimated instead of assumed.
     fold_weights : {"size", "equal"}, optional
-        Whether theta is for the mean over points, or for the mean of the fold means.
+        Whether theta is the variance of the mean over points, or of the mean of the fold means.
     by : str, optional
-        A level (or coordinate): one answer for each of its labels.
+        A level (or coordinate): one result for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
@@ -148,8 +149,8 @@ def decompose(
     See Also
     --------
     cvstats.quadratic : Intervals under an assumption about the components.
-    cvstats.source_components : The same, source by source.
-    cvstats.wald : An interval that needs no such assumption.
+    cvstats.source_components : The same for each source.
+    cvstats.wald : An interval without such an assumption.
 
     Notes
     -----
@@ -165,8 +166,8 @@ def decompose(
 
     Where each of several independent logs leaves out the same sources one at a time, every
     source has its own sigma_k^2 and omega_k and every pair its gamma_kl: ``sigma2``, ``omega``
-    and ``gamma`` are then their means, theta and its parts those of the weighted sum, and
-    `source_components` gives each of them.
+    and ``gamma`` are then their means, theta and its parts are those of the weighted sum, and
+    `source_components` returns each of them.
 
     References
     ----------
@@ -199,14 +200,16 @@ def decompose(
     if gamma is not None:
         check_numbers("gamma", gamma)
     if rho is not None and gamma is not None:
-        raise LogError("rho and gamma say the same in two ways. Expected one of them.")
+        raise LogError(
+            "rho and gamma are two ways to specify the same quantity. Expected only one of them."
+        )
     decompose.record.check_options({"fold_weights": fold_weights})
     if independent is not None:
         named = {"rho": rho, "gamma": gamma, "by": by}
         if (other := next((name for name in named if named[name] is not None), None)) is not None:
             raise LogError(
-                f"independent and {other} were both given. Expected one of them: with several "
-                f"logs nothing has to be assumed."
+                f"independent and {other} were both given. Pass only one of them: with several "
+                "logs no assumption is needed."
             )
         if is_dask_frame(losses):
             ask = partial(decompose, independent=independent, fold_weights=fold_weights)
@@ -238,14 +241,14 @@ def decompose_independent(
 
 
 def read_rho(rho: object) -> tuple[list[float | None], Axis | None]:
-    """Read one assumed correlation, or several, which then become rows."""
+    """Read one assumed correlation, or several, one per row."""
     if rho is None:
         return [None], None
     several = is_several(rho)
     check_numbers("rho", rho, several=several)
     values = [float(value) for value in np.atleast_1d(np.asarray(rho, dtype=np.float64))]
     if not values:
-        raise LogError("rho is empty. Expected a correlation, or several.")
+        raise LogError("rho is empty. Expected at least one correlation.")
     for value in values:
         if not 0 <= value < 1:
             raise LogError(f"rho={value!r} is out of range. Expected a correlation, 0 <= rho < 1.")
@@ -258,7 +261,7 @@ def assume_gamma(
     rho: Sequence[float | None],
     gamma: float | None,
 ) -> dict[str, NDArray[Any]]:
-    """Give all components, once gamma (or its share rho of a fold mean's variance) is assumed.
+    """Compute all components from an assumed gamma (or its share rho of a fold mean's variance).
 
     ``gamma = rho Var(m_k)`` and ``spread`` estimates ``Var(m_k) - gamma``, so that theta is
     ``spread (1/K + rho / (1 - rho))`` for equal folds, as in Nadeau and Bengio (2003).
@@ -281,29 +284,28 @@ def read_independent_logs(losses: object, name: str, missing: str) -> Groups:
     checked_level("independent", name)
     if name == "repetition":
         raise LogError(
-            "independent='repetition': repetitions split the same data anew and share all that "
-            "is particular to them, so they are not independent logs and say nothing about gamma. "
-            "Expected a level whose labels are data sets of their own, as in "
-            "independent='dataset'. If each of your repetitions drew new data, call it so: "
-            "log.rename_axis(index={'repetition': 'dataset'})."
+            "independent='repetition': repetitions split the same data again, so they are not "
+            "independent logs and are not informative about gamma. Expected a level that "
+            "identifies separate data sets, as in independent='dataset'. If each repetition "
+            "drew new data, rename the level: log.rename_axis(index={'repetition': 'dataset'})."
         )
     if name in LEVELS:
         raise LogError(
             f"independent={name!r}: the labels of {name!r} are parts of one experiment on one "
-            f"data set, so they are not independent logs. Expected another level, whose labels "
-            f"are data sets of their own, as in independent='dataset'."
+            "data set, so they are not independent logs. Expected a level that identifies "
+            "separate data sets, as in independent='dataset'."
         )
     groups = Groups(read(losses, missing=missing, by=name), name)
     if len(groups.labels) < 2:
         raise LogError(
             f"level {name!r} has one label, {spelled(groups.labels[0])}: a single log cannot "
-            f"show its own variance. Expected two data sets or more, drawn independently."
+            "show its own variance. Expected at least two data sets, drawn independently."
         )
     return groups
 
 
 def check_logs(method: Method, groups: Groups, needs: str) -> None:
-    """Refuse logs of which one does not allow the method."""
+    """Reject logs if the method does not apply to one of them."""
     for label, part in zip(groups.labels, groups.parts(), strict=True):
         words = method.problem(part.design)
         if words is not None:
@@ -314,7 +316,7 @@ def moments_by_source(groups: Groups) -> Cells:
     """Compute the moments of each source in each log."""
     if groups.design.has("repetition"):
         raise LogError(
-            f"the logs that leave a source out have {groups.design.number('repetition'):,} "
+            f"the leave-one-source-out logs have {groups.design.number('repetition'):,} "
             f"repetitions. Expected one in each log: {groups.design.take('repetition')}."
         )
     return groups.log.moments((groups.name, "source"))
@@ -328,8 +330,9 @@ def sample_variance(values: FloatArray) -> FloatArray:
 def variance_of_one(means: Sequence[FloatArray]) -> FloatArray:
     """Estimate the variance of a single repetition's mean, without bias.
 
-    ``means`` has for each log an array (repetitions, columns). The mean over the r_d
-    repetitions of log d varies by what its repetitions share, and by 1/r_d of what they do not.
+    ``means`` has for each log an array (repetitions, columns). The variance of the mean over the
+    r_d repetitions of log d is the part its repetitions share, plus 1/r_d of the part they do
+    not.
     """
     theta = sample_variance(np.stack([mean_and_squares(part)[0] for part in means]))
     spare = sum(len(part) - 1 for part in means)
@@ -370,7 +373,7 @@ def decompose_logs(logs: Sequence[Cells], fold_weights: str) -> Result:
 
 
 def average_logs(parts: Sequence[Components]) -> dict[str, FloatArray]:
-    """Average over the repetitions of each log, and then over logs, what each of them shows."""
+    """Average estimates over the repetitions of each log, and then over logs."""
     each = [part.to_columns() for part in parts]
     return {name: np.mean([found[name].mean(axis=0) for found in each], axis=0) for name in each[0]}
 
@@ -378,7 +381,7 @@ def average_logs(parts: Sequence[Components]) -> dict[str, FloatArray]:
 def add_counts(
     columns: dict[str, NDArray[Any]], parts: Sequence[Components], fold_weights: str
 ) -> Result:
-    """Append the counts, of one log; their mean where the logs differ."""
+    """Append the counts of one log, or their mean if the logs differ."""
     width = np.ones(len(columns["theta"]), dtype=np.int64)
     counts = {
         "n_points": [part.points[0, 0] for part in parts],
@@ -400,7 +403,7 @@ def add_counts(
 
 @dataclass(frozen=True, eq=False)
 class BySource:
-    """Components of the mean over sources, each source with its own.
+    """Components of the mean over sources, with separate components for each source.
 
     Tables have a number for each column of the losses in their last axis: ``covariance`` and
     ``gamma`` for each pair of sources, ``sigma2`` and ``omega`` for each source. ``size`` is
@@ -418,7 +421,7 @@ class BySource:
 def by_source(found: Cells) -> BySource:
     """Estimate sigma_k^2, omega_k and gamma_kl from independent logs of the same sources.
 
-    ``found`` has a cell for each log and source, in this order of levels.
+    ``found`` has a cell for each log and source, with levels in this order.
     """
     r, k = (len(np.unique(found.codes[:, i])) for i in range(2))
     if len(found.count) < r * k:
@@ -429,7 +432,7 @@ def by_source(found: Cells) -> BySource:
         raise LogError(
             f"{found.levels[1]} {name_of(found, 1, at)} has one point in {found.levels[0]} "
             f"{name_of(found, 0, at)}, so sigma^2 cannot be separated from omega. Expected at "
-            f"least two points of each source in each log."
+            "least two points per source in each log."
         )
     shape = (r, k, found.mean.shape[1])
     mean, m2 = found.mean.reshape(shape), found.m2.reshape(shape)
@@ -445,12 +448,12 @@ def by_source(found: Cells) -> BySource:
 
 
 def name_of(found: Cells, level: int, cell: int) -> str:
-    """Spell the label of a cell on one level."""
+    """Format the label of a cell on one level."""
     return spelled(found.labels[level][found.codes[cell, level]])
 
 
 def absent(found: Cells) -> LogError:
-    """Name the sources that some log lacks."""
+    """List the sources missing from some log."""
     logs, sources = (np.unique(found.codes[:, i]) for i in range(2))
     there = set(map(tuple, found.codes.tolist()))
     lost = [(a, b) for a in logs.tolist() for b in sources.tolist() if (a, b) not in there]
@@ -461,13 +464,13 @@ def absent(found: Cells) -> LogError:
     ]
     return LogError(
         f"the independent logs do not have the same sources: {listed(words)}. Expected each "
-        f"source in each log. Keep those that all have; if each log drew sources of its own, "
-        f"they are folds: log.rename_axis(index={{'source': 'fold'}})."
+        "source in each log. Keep the sources common to all logs; if each log has different "
+        f"sources, treat them as folds: log.rename_axis(index={{'source': 'fold'}})."
     )
 
 
 def decompose_source_logs(found: Cells, fold_weights: str) -> Result:
-    """Do the same as `decompose_logs` for logs that leave a source out: (7), with any weights.
+    """Do the same as `decompose_logs` for leave-one-source-out logs: (7), with any weights.
 
     ``sigma2``, ``omega`` and ``gamma`` are means over sources, and over pairs of them.
     """

@@ -28,10 +28,10 @@ ALPAYDIN = "Alpaydin (1999), Neural Computation 11(8), 1885-1892, doi:10.1162/08
 
 
 def five_times_two_folds(design: Design) -> str | None:
-    """Ask for five repetitions, each of two folds that hold every point."""
+    """Require five repetitions, each of two folds that together contain every point."""
     if (problem := single_dataset(design)) is not None:
         return problem
-    made = "cvstats.plans.five_by_two makes such a log."
+    made = "cvstats.plans.five_by_two creates such a log."
     for level in ("repetition", "fold"):
         if level not in design.levels:
             return f"the log has no level {level!r}. Add it to the index; {made}"
@@ -45,7 +45,7 @@ def five_times_two_folds(design: Design) -> str | None:
             f"of {number} folds; {made}"
         )
     if not covers_all_points(design):
-        return f"the two folds of a repetition leave out some points. Expected two halves; {made}"
+        return f"the two folds of a repetition do not cover all points. Expected two halves; {made}"
     return None
 
 
@@ -53,7 +53,7 @@ def five_times_two_folds(design: Design) -> str | None:
     requires=five_times_two_folds,
     needs="five repetitions of two folds",
     target="expected risk at half the points",
-    guarantee="heuristic, in simple cases conservative",
+    guarantee="heuristic; conservative in simple cases",
     fits="10",
     reference=f"{DIETTERICH}; for test='f' {ALPAYDIN}",
     plan="five_by_two",
@@ -72,19 +72,19 @@ def five_by_two(
 ) -> Result:
     r"""Interval from five repetitions of twofold cross-validation.
 
-    The target is the expected risk at half the points. The variance is that of the two fold means
-    of each repetition, averaged over the five.
+    The target is the expected risk at half the points. The variance is computed from the two fold
+    means of each repetition and averaged over the five.
 
     - t: the estimate is the mean of the very first fold alone, and the limits use Student's t with
       5 degrees of freedom.
-    - F: the interval holds all values that the combined F test, with 10 and 5 degrees of freedom,
-      does not reject, and the estimate is the mean of all ten fold means.
+    - F: the interval contains all values that the combined F test, with 10 and 5 degrees of
+      freedom, does not reject, and the estimate is the mean of all ten fold means.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Five repetitions of two folds that together hold every point. Differences of two models
-        are what both tests were made for.
+        Five repetitions of two folds that together contain every point. Both tests were designed
+        for differences of two models.
     test : {"t", "f"}, optional
         Which of the two tests to invert.
     alpha : float, optional
@@ -92,28 +92,28 @@ def five_by_two(
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` (NaN for F) in the unit of the loss; for t ``df``; for F ``statistic``
-        and ``p_value`` of a mean of zero, which are of use on differences; and ``caution``.
-        ``n_folds``, ``n_repetitions``, and ``n_points`` where the log has the level ``point``, are
-        in ``attrs``, or columns where rows differ in them. ``attrs["first"]`` names the fold of
-        p_11.
+        ``upper`` and ``se`` (NaN for F) in the units of the loss; for t ``df``; for F
+        ``statistic`` and ``p_value`` for a mean of zero, which are useful for differences; and
+        ``caution``. ``n_folds``, ``n_repetitions``, and ``n_points`` (if the log has the level
+        ``point``) are in ``attrs``, or columns if they vary between rows. ``attrs["first"]``
+        names the fold used for p_11.
 
     Raises
     ------
     LogError
-        If the log has other numbers of repetitions or folds, or ``test`` is not known.
+        If the log has other numbers of repetitions or folds, or ``test`` is invalid.
 
     See Also
     --------
     cvstats.corrected_t : For other numbers of folds and repetitions.
-    cvstats.compare : The difference of two models, for which the test was made.
-    cvstats.plans.five_by_two : The resampling plan that it needs.
+    cvstats.compare : The difference of two models, for which the test was designed.
+    cvstats.plans.five_by_two : The resampling plan this method needs.
 
     Notes
     -----
@@ -125,14 +125,14 @@ def five_by_two(
         \mathrm{se}_t^2 = \frac15 \sum_r s_r^2, \qquad
         \mathrm{limits}_F = p \pm \sqrt{\frac{2 F \sum_r s_r^2 - \sum_{rj} (p_{rj} - p)^2}{10}} .
 
-    Heuristic. The t interval depends on which fold comes first. Here it is the one whose
-    labels sort first, whatever the order of the rows (labels without an order keep that of
-    the level).
+    Heuristic. The t interval depends on which fold comes first. Here it is the one whose labels
+    sort first, regardless of row order (labels that cannot be sorted keep the order of the
+    level).
 
-    The F test may reject every value, in 1.2% of the cases when the fold means are independent
-    and normal. Then the interval is empty: its limits are NaN and ``caution`` says so. In the
-    same case the t test rejects a true value in 2.8% of the cases, and the F test in 1.8%,
-    where 5% are allowed.
+    The F test may reject every value (in 1.2% of cases if the fold means are independent and
+    normal). Then the interval is empty: its limits are NaN and ``caution`` contains ``empty
+    interval``. In the same setting, at a nominal 5%, the t test rejects a true value in 2.8% of
+    cases and the F test in 1.8%.
 
     References
     ----------
@@ -147,11 +147,11 @@ def five_by_two(
     >>> plan = cvstats.plans.five_by_two(rng=1)
     >>> losses = cvstats.evaluate(DummyRegressor(), X, y, plan=plan, progress=False)
     >>> cvstats.five_by_two(losses, test="f").round(2)
-                    estimate  lower  upper  se  statistic  p_value caution
+                   estimate lower upper se statistic p_value caution
     model
-    DummyRegressor      0.76   0.45   1.06 NaN      26.04      0.0  skewed
+    DummyRegressor     0.76  0.45  1.06  –     26.04  <0.001  skewed
     """
-    # Compare the two folds of each repetition; the first one is that whose labels sort first.
+    # Compare the two folds of each repetition; the first is the one whose labels sort first.
     cells = log.moments(("repetition", "fold"))
     order = sort_cells(cells)
     first = {

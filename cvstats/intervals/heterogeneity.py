@@ -2,8 +2,8 @@
 
 Group g has the mean loss y_g with the squared standard error s_g^2. If the groups had one
 common expected loss, Q = sum (y_g - y)^2 / s_g^2, about the mean y weighted by 1 / s_g^2, would
-follow chi-squared with G - 1 degrees of freedom as the points of each group grow. With few of
-them Q is too large, because the s_g^2 are estimates; Welch's F allows for that.
+follow chi-squared with G - 1 degrees of freedom as the points of each group grow. With few points
+Q is too large, because the s_g^2 are estimates; Welch's F accounts for that.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 FEWEST = 30
-"""Points of each group, or with a pooled variance of all, below which they are few."""
+"""Points per group (or in all, with a pooled variance) below which they are few."""
 
 SHIFT = 0.5
-"""Skewness may move Q by so many of its standard deviations."""
+"""Largest shift of Q by skewness, in its standard deviations, that is not flagged."""
 
 STEPS = 200
 """Newton steps at most; each at least doubles a tau^2 that is far too small."""
 
 
 def groups_of_partition(design: Design, by: str = "source") -> str | None:
-    """Ask for two groups or more, and for each point to be tested in every repetition."""
+    """Require at least two groups, and that each point is tested in every repetition."""
     return several_groups(design, by) or partition(design)
 
 
 @LogMethod(
     requires=groups_of_partition,
     needs="a level that names independent groups (source), two groups or more",
-    target="standard deviation and mean of the expected losses of groups drawn as these were",
+    target="standard deviation and mean of the expected losses of groups drawn like these",
     guarantee="exact as the points of each group grow, for groups that differ normally; with "
-    "variance='pooled', if they vary alike",
+    "variance='pooled', if groups have equal variances",
     fits="as the log has",
     reference="Welch (1951), doi:10.1093/biomet/38.3-4.330; Hartung and Knapp (2001), "
     "doi:10.1002/sim.791; Cochran (1954), doi:10.2307/3001666; Paule and Mandel (1982), "
@@ -63,12 +63,12 @@ def heterogeneity(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Test whether groups differ by more than their points explain, and measure by how much.
+    r"""Test whether groups differ by more than sampling error, and estimate by how much.
 
     The targets are the standard deviation tau and the mean of the expected losses of groups drawn
-    as these were. The statistic Q adds up the squared deviations of the groups' mean losses, each
-    divided by its squared standard error. The test is that of Welch, which allows for these
-    standard errors being estimates.
+    like these. The statistic Q adds up the squared deviations of the groups' mean losses, each
+    divided by its squared standard error. Welch's test accounts for the estimation of these
+    standard errors.
 
     Parameters
     ----------
@@ -79,32 +79,32 @@ def heterogeneity(
         The level (or coordinate) whose labels are the groups.
     variance : {"own", "pooled"}, optional
         Whether ``s_g^2`` is the sample variance of the group's own losses over their number,
-        or takes the variance within groups to be one for all. The second allows groups of one
-        point, and groups in which all losses are the same; the test is then that of the analysis
-        of variance, ``F = Q / (G - 1)`` with G - 1 and N - G degrees of freedom.
+        or a common variance is assumed for all groups. The second allows groups of one point and
+        groups of identical losses; the test is then the analysis of variance, ``F = Q / (G - 1)``
+        with G - 1 and N - G degrees of freedom.
     alpha : float, optional
         One minus the level of the intervals for the mean and for tau.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
         ``upper`` and ``se`` of the mean over groups (Hartung and Knapp); ``statistic`` (F) with
-        ``df``, ``df_within`` and ``p_value``; ``q``; ``i2``, the share of the scatter of the y_g
-        that the points do not explain, ``max(0, 1 - df / Q)``; ``tau`` (Paule and Mandel) with
-        ``tau_lower`` and ``tau_upper`` (Q-profile) in the unit of the loss; and ``caution``.
-        ``n_groups`` is in ``attrs``.
+        ``df``, ``df_within`` and ``p_value``; ``q``; ``i2``, the share of the variation of the
+        y_g that sampling error does not explain, ``max(0, 1 - df / Q)``; ``tau`` (Paule and
+        Mandel) with ``tau_lower`` and ``tau_upper`` (Q-profile) in the units of the loss; and
+        ``caution``. ``n_groups`` is in ``attrs``.
 
     Raises
     ------
     LogError
-        If there is one group only, a point is in several, or a group has no variance.
+        If there is only one group, a point is in several groups, or a group has zero variance.
 
     See Also
     --------
-    cvstats.out_of_source : The mean over new groups, and where the next one will lie.
+    cvstats.out_of_source : The mean over new groups, and a prediction interval for the next group.
     cvstats.clustered : The mean loss over points of new groups.
     cvstats.source_components : Variances and covariances of each source.
 
@@ -121,27 +121,27 @@ def heterogeneity(
 
     If the groups have one expected loss, F has G - 1 and (G^2 - 1) / (3 L) degrees of freedom.
 
-    Losses of a group are treated as independent given the group. tau below zero is shown as
-    zero, and ``caution`` says so; limits of zero and zero mean that the groups differ less
-    than chance alone would make them. On a log that leaves sources out, each group has a
-    model of its own, and tau is about both. Groups in the tens make a wide interval; the few
-    largest do not make it narrow.
+    Losses of a group are treated as independent given the group. A negative tau^2 is set to zero,
+    and ``caution`` flags it; if both limits are zero, the groups differ less than expected by
+    chance. In a leave-one-source-out log each group has its own model, so tau includes
+    differences between models. With tens of groups the interval is wide, even if a few groups are
+    large.
 
-    With own variances the test rejects too often where groups are many, their points few and the
-    losses skewed: at 5%, .22 of logs of 30 groups with 30 squared errors each. The skewness g of
-    the losses within groups raises the mean of Q by about ``2 g^2 sum(1 / n_g)``; ``caution`` says
-    ``skewed`` where that is more than half a standard deviation of Q, ``sqrt(2 (G - 1))``. Moments
-    and lazy arrays do not have the skewness, and are not labelled. Q itself, and with it i2, tau
-    and its limits, is then larger still: Q against chi-squared rejected .30 of these logs.
-    ``variance="pooled"`` rejected .04 to .06 there and with 5 points each, if the groups vary
-    alike; if their variances differ, .11 to .21.
+    With separate variances the test rejects too often if there are many groups with few points
+    and skewed losses: at 5%, in .22 of logs of 30 groups with 30 squared errors each. The
+    skewness g of the losses within groups raises the mean of Q by about ``2 g^2 sum(1 / n_g)``;
+    ``caution`` contains ``skewed`` if that exceeds half a standard deviation of Q, ``sqrt(2 (G -
+    1))``. Skewness is unavailable for moments and lazy arrays, which are not flagged. Q itself,
+    and with it i2, tau and its limits, is then larger still: Q against chi-squared rejected .30
+    of these logs. ``variance="pooled"`` rejected .04 to .06 there and with 5 points each, if the
+    groups have equal variances, and .11 to .21 if not.
 
     tau^2 is the value at which Q, with the weights ``1 / (s_g^2 + tau^2)``, is its expectation
     G - 1. Its limits are those at which Q is a quantile of chi-squared, so that tau lies between.
 
     The mean is weighted by ``1 / (s^2 / n_g + tau^2)`` with the pooled variance s^2, whichever
-    ``variance`` is: weights from each group's own variance prefer groups whose mean happens to be
-    small, where losses are skewed. Its limits use Student's t with G - 1 degrees of freedom.
+    ``variance`` is: with skewed losses, weights from each group's own variance favor groups whose
+    mean happens to be small. Its limits use Student's t with G - 1 degrees of freedom.
 
     References
     ----------
@@ -163,13 +163,13 @@ def heterogeneity(
     model
     naive_bayes  359.272  0.969  0.028      0.019      0.048
     """
-    # Test and measure how the groups differ, repetitions averaged.
+    # Test and estimate how the groups differ, after averaging repetitions.
     cells = log.moments(repeated_levels(log, by))
     merged = cells.over((by,))
     n = count_points(log, by, merged, "heterogeneity").astype(np.float64)[:, None]
     parts = cells.groups("repetition") if "repetition" in cells.levels else [cells]
     s2 = squared_errors(parts, variance)
-    unit = np.exp2(np.floor(np.log2(np.median(s2, axis=0)) / 2))  # squares of squares stay numbers
+    unit = np.exp2(np.floor(np.log2(np.median(s2, axis=0)) / 2))  # fourth powers stay finite
     y, s2 = merged.mean / unit, s2 / unit**2
     n_groups, width = y.shape
     df = n_groups - 1
@@ -177,7 +177,7 @@ def heterogeneity(
     f, df_within = welch_test(q, s2, n) if variance == "own" else (
         q / df, np.full(width, n.sum() - n_groups)
     )  # fmt: skip
-    lower, tau, upper = (  # the tau^2 at which Q is as large as expected, or a surprise
+    lower, tau, upper = (  # the tau^2 at which Q equals its expectation or a quantile
         unit * np.sqrt(q_profile(y, s2, level))
         for level in (special.chdtri(df, alpha / 2), df, special.chdtri(df, 1 - alpha / 2))
     )
@@ -214,8 +214,8 @@ def welch_test(q: FloatArray, s2: FloatArray, n: FloatArray) -> tuple[FloatArray
 def hartung_knapp(y: FloatArray, s2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute the mean over groups and its squared standard error by Hartung and Knapp (2001).
 
-    The error comes from the scatter of the groups about the mean and not from ``s2``, which
-    only weights them.
+    The error comes from the variation of the groups about the mean; ``s2`` is used only for the
+    weights.
     """
     w = 1 / (s2 + q_profile(y, s2, len(y) - 1))
     deviations = y - y[0]  # equal means then vary by exactly zero
@@ -226,7 +226,7 @@ def hartung_knapp(y: FloatArray, s2: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def cochran_q(y: FloatArray, s2: FloatArray, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compute Q for groups that differ by ``tau2`` besides, and its negative slope in ``tau2``.
+    """Compute Q with extra variance ``tau2`` between groups, and its negative slope in ``tau2``.
 
     ``y`` and ``s2`` have a row for each group, ``tau2`` a number for each column.
     """
@@ -237,9 +237,9 @@ def cochran_q(y: FloatArray, s2: FloatArray, tau2: FloatArray) -> tuple[FloatArr
 
 
 def q_profile(y: FloatArray, s2: FloatArray, level: float) -> FloatArray:
-    """Find the tau^2 at which Q has the given value; 0 where it is below that from the start.
+    """Find the tau^2 at which Q has the given value; 0 if Q is below it at 0.
 
-    Q falls with tau^2 and is convex, so that Newton's steps from 0 never go too far.
+    Q decreases with tau^2 and is convex, so Newton steps from 0 never overshoot.
     """
     tau2 = np.zeros(y.shape[1])
     for _ in range(STEPS):
@@ -268,23 +268,23 @@ def squared_errors(parts: list[Cells], variance: str) -> FloatArray:
         lonely = np.flatnonzero(part.count < 2)
         if len(lonely):
             raise LogError(
-                f"{part.levels[0]} {join_groups(part, lonely.tolist())} has one point, which has "
-                f"no variance. Leave these groups out, or pass variance='pooled', which takes the "
-                f"points of all groups to vary alike."
+                f"{part.levels[0]} {join_groups(part, lonely.tolist())} has only one point and "
+                "therefore no variance. Drop these groups, or pass variance='pooled', which "
+                "assumes equal variances in all groups."
             )
         errors.append(part.m2 / ((n - 1) * n))
     squared: FloatArray = np.mean(errors, axis=0)
     flat = np.flatnonzero((squared == 0).any(axis=1))
     if len(flat):
         words = (
-            "or pass variance='pooled', which takes the points of all groups to vary alike"
+            "or pass variance='pooled', which assumes equal variances in all groups"
             if variance == "own"
-            else "or look at moments(losses): no group varies at all"
+            else "or inspect moments(losses): all groups have zero variance"
         )
         raise LogError(
-            f"all losses of {parts[0].levels[0]} {join_groups(parts[0], flat.tolist())} are the "
-            f"same for some model, so their standard error is 0 and Cochran's Q has no value. "
-            f"Leave these groups out, {words}."
+            f"all losses of {parts[0].levels[0]} {join_groups(parts[0], flat.tolist())} are "
+            "equal for some model, so their standard error is 0 and Cochran's Q is undefined. "
+            f"Drop these groups, {words}."
         )
     return squared
 

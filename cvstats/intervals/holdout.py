@@ -30,19 +30,19 @@ from cvstats.options import Missing
 
 
 def one_test_set(design: Design) -> str | None:
-    """Ask for one test set, perhaps several times over."""
+    """Require one test set, evaluated once or several times."""
     if (problem := single_dataset(design)) is not None:
         return problem
     if design.has("fold"):
         return (
-            f"the log has {design.number('fold'):,} folds, each tested with another model. Take "
-            f"one of them: {design.take('fold')}; or use wald for all of them."
+            f"the log has {design.number('fold'):,} folds, each tested with a different model. "
+            f"Select one fold: {design.take('fold')}; or use wald for all of them."
         )
     if "fold" not in design.levels and design.has("source"):
         return (
-            f"a log with sources and no folds leaves one source out at a time, with "
+            "a log with sources and no folds leaves one source out at a time, with "
             f"{design.number('source'):,} models. Use out_of_source or wald, or by='source' for "
-            f"one of them at a time. If one model was tested on all of them, say so with a fold: "
+            "one source at a time. If one model was tested on all sources, add a constant fold: "
             f"pandas.concat({{0: log}}, names=['fold'])."
         )
     return partition(design)
@@ -51,8 +51,8 @@ def one_test_set(design: Design) -> str | None:
 @IntervalMethod(
     requires=one_test_set,
     needs="one test set",
-    target="risk of the trained model on new points, drawn as the test points were",
-    guarantee="exact as the test set grows, for independent test points",
+    target="risk of the trained model on new points, drawn like the test points",
+    guarantee="asymptotically exact in the size of the test set, for independent test points",
     fits="1",
     reference=NADEAU,
     plan="holdout",
@@ -74,46 +74,46 @@ def holdout(
 ) -> Result:
     r"""Interval for the risk of one trained model, from one test set.
 
-    The target is the mean loss that this very model would have over points drawn as the test
-    points were. The estimate is the mean of the n test losses, and its standard error is their
-    standard deviation divided by the root of n.
+    The target is the mean loss of this model on points drawn like the test points. The estimate
+    is the mean of the n test losses, and its standard error is their standard deviation divided
+    by sqrt(n).
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        A loss for each point of one test set, in any unit. Several repetitions on the same
-        points (seeds, epochs) are averaged point by point first.
+        A loss for each point of one test set, in any unit. Several repetitions on the same points
+        (seeds, epochs) are first averaged for each point.
     interval : {"wald", "t", "hall", "wilson", "clopper-pearson", "betting", "bernstein"}, optional
-        The limits: normal or Student quantiles (n - 1 degrees of freedom); normal ones corrected
-        for the skewness of the losses by Hall; for losses of 0 and 1, Wilson's score interval
-        or the exact one of Clopper and Pearson; for losses with ``bounds``, all means on which no
-        bet wins (Waudby-Smith and Ramdas), or the closed form of Maurer and Pontil, an empirical
-        Bernstein bound.
+        The limits: normal or Student quantiles (n - 1 degrees of freedom); normal limits with
+        Hall's correction for skewness; for 0/1 losses, Wilson's score interval or the exact
+        interval of Clopper and Pearson; for losses with ``bounds``, the betting interval of
+        Waudby-Smith and Ramdas, or the empirical Bernstein bound of Maurer and Pontil, which has
+        a closed form.
     bounds : (float, float), optional
-        The smallest and the largest loss that can be, such as ``(0, 1)`` of a Brier score: asked
-        for by ``"betting"`` and ``"bernstein"``. What the log happens to hold is not a bound.
+        The smallest and the largest possible loss, such as ``(0, 1)`` for a Brier score; required
+        by ``"betting"`` and ``"bernstein"``. The extremes of the observed losses are not bounds.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, ``df`` for ``"t"``, and ``caution`` (labels,
-        each explained in ``attrs["cautions"]``). ``n_points`` and ``n_repetitions`` are in
-        ``attrs``, or columns where rows differ in them.
+        ``upper`` and ``se`` in the units of the loss, ``df`` for ``"t"``, and ``caution``
+        (labels, each explained in ``attrs["cautions"]``). ``n_points`` and ``n_repetitions`` are
+        in ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
     LogError
         If the log has several folds, fewer than two points, repetitions on different points,
         or losses other than 0 and 1 for an interval of proportions; if losses are outside of the
-        bounds, or these are missing; or if losses are not at hand for ``"betting"``,
-        ``"bernstein"`` or ``"hall"``, which also takes none that are lazy.
+        bounds, or the bounds are missing; or if the log has no losses for ``"betting"``,
+        ``"bernstein"`` or ``"hall"`` (for ``"hall"`` also if they are lazy).
 
     See Also
     --------
@@ -129,21 +129,21 @@ def holdout(
 
         \mathrm{se}^2 = \frac{1}{n (n - 1)} \sum_i (e_i - m)^2 .
 
-    Exact as n grows, for independent test points. It does not cover what another training
-    set would have given, nor the model refitted on all the data. Where no loss is 1 the Wald
-    interval is a point; the two intervals for proportions keep a width.
+    Asymptotically exact for independent test points. It does not cover the risk after training on
+    another training set, or of the model refitted on all the data. If no loss is 1 the Wald
+    interval has zero width; the two intervals for proportions do not.
 
-    Where a few points have most of the loss, the Wald interval misses on one side, and Student's t
-    hardly less: the mean is too small as long as no such point came. Hall's limits reach further
-    up for losses skewed to the right. For lognormal(1) losses of 50 and 200 points, 95% limits
-    cover .93 and .94, and those of Wald .90 and .93; for squared t errors with 5 degrees of
+    If a few points dominate the loss, the Wald interval misses on one side, and Student's t
+    hardly less often: the mean is too small unless such a point was sampled. Hall's limits extend
+    further up for right-skewed losses. For lognormal(1) losses of 50 and 200 points, 95% Hall
+    limits cover .93 and .94, and Wald limits .90 and .93; for squared t errors with 5 degrees of
     freedom, .91 and .93, and .84 and .89.
 
-    Betting and Bernstein cover with probability 1 - alpha or more at every n, whatever the
-    distribution within the bounds. A gambler for whom losses x, scaled to [0, 1], have the mean m
-    cannot expect to win. Ten gamblers stake c = 1/11, ..., 10/11 of their wealth on losses above
-    m, ten on losses below it, and m is in the interval as long as their average wealth is below
-    1 / alpha. With v the variance of x, that wealth, and the half-width of Bernstein, are
+    Betting and Bernstein intervals cover with probability at least 1 - alpha at every n, for any
+    distribution within the bounds. If losses x, scaled to [0, 1], have mean m, no gambler can
+    expect to win. Ten gamblers stake c = 1/11, ..., 10/11 of their wealth on losses above m, ten
+    on losses below it, and m is in the interval as long as their average wealth is below 1 /
+    alpha. With v the variance of x, that wealth, and the half-width of Bernstein, are
 
     .. math::
 
@@ -151,8 +151,8 @@ def holdout(
             + \prod_i \left(1 - c\, \frac{x_i - m}{1 - m}\right)\right], \qquad
         \sqrt{\frac{2 v L}{n}} + \frac{7 L}{3 (n - 1)}, \quad L = \ln\frac{4}{\alpha} .
 
-    Bernstein's interval is the wider one. For losses of 0 and 1
-    ``"clopper-pearson"`` has the same guarantee and is narrower than both.
+    The Bernstein interval is the wider of the two. For 0/1 losses ``"clopper-pearson"`` has the
+    same guarantee and is narrower than both.
 
     References
     ----------
@@ -169,15 +169,15 @@ def holdout(
     >>> points = pd.RangeIndex(50, name="point")
     >>> losses = pd.Series([0.0, 1.0, 0.0, 0.0, 1.0] * 10, index=points, name="tree")
     >>> cvstats.holdout(losses, interval="wilson").round(4)
-           estimate   lower   upper    se caution
+          estimate  lower  upper     se caution
     model
-    tree        0.4  0.2761  0.5382  0.07
+    tree     0.400  0.276  0.538  0.070
     >>> cvstats.holdout(losses, interval="betting", bounds=(0, 1)).round(4)
-           estimate   lower   upper    se caution
+          estimate  lower  upper     se caution
     model
-    tree        0.4  0.2016  0.6188  0.07
+    tree     0.400  0.202  0.619  0.070
     """
-    # Average several repetitions point by point, then take the points for a sample.
+    # Average several repetitions for each point, then treat the points as a sample.
     repetitions, points = tally(log.design, "repetition").n_cells, None
     several = int(repetitions.max())
     if several > 1:
@@ -189,12 +189,12 @@ def holdout(
     proportion = interval in PROPORTIONS
     if proportion and several > 1:
         raise LogError(
-            f"interval={interval!r} needs losses that are 0 or 1, once for each point, and this "
-            f"log has {several} repetitions. Use interval='wald' or interval='t'."
+            f"interval={interval!r} needs one 0/1 loss per point, but this log has {several} "
+            "repetitions. Use interval='wald' or interval='t'."
         )
     n = cell.count[:, None].astype(np.int64)
     if n.min() < 2:
-        raise LogError(f"holdout needs at least two points and this log has {n.min()}.")
+        raise LogError(f"holdout needs at least two points, but this log has {n.min()}.")
     df = n - 1 if interval == "t" else None
     extra = {} if df is None else {"df": df.astype(np.float64)}
     result = symmetric_interval(
@@ -214,5 +214,5 @@ def holdout(
         return proportion_limits(result, log.zero_one(), interval)
     if log.differences is not None:
         return result
-    repeated = repetition_level(log.design)  # over which points are averaged
+    repeated = repetition_level(log.design)  # points are averaged over it
     return flag_few_errors(result, (log.moments(repeated) if repeated else cell).zero_one())

@@ -1,4 +1,4 @@
-"""Intervals that take losses, or the means of folds, for independent: what not to use."""
+"""Intervals that treat losses, or fold means, as independent: examples of what not to use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cvstats.options import Missing
     requires=partition,
     needs="a K-fold partition",
     target="claimed expected risk",
-    guarantee="none: dependent losses are taken for independent ones",
+    guarantee="none: dependent losses are treated as independent",
     fits="K for each repetition",
     reference=BATES,
     plan="k_fold",
@@ -28,11 +28,11 @@ from cvstats.options import Missing
 def naive(
     log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Result:
-    r"""Interval that treats all losses as independent, as many reports do; kept for comparison.
+    r"""Interval that treats all losses as independent, as is common; included for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of all losses, and its
-    standard error is their standard deviation divided by the root of their number, which is the
-    number of points times the number of repetitions.
+    standard error is their standard deviation divided by the square root of their number, which
+    is the number of points times the number of repetitions.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def naive(
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, and a ``caution`` that is never empty.
-        ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or columns where rows
-        differ in them.
+        ``upper`` and ``se`` in the units of the loss, and a ``caution`` that is never empty.
+        ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or columns if they vary
+        between rows.
 
     Raises
     ------
@@ -72,9 +72,9 @@ def naive(
 
         \mathrm{se}^2 = \frac{1}{N (N - 1)} \sum_i (e_i - m)^2 .
 
-    No guarantee. On one repetition the number is that of `wald` up to ``sqrt(n / (n - 1))``,
-    for a target that it does not cover. On r repetitions it shrinks with ``sqrt(r)`` although
-    no new point was seen.
+    No guarantee. For one repetition the standard error equals that of `wald` up to ``sqrt(n / (n
+    - 1))``, but the claimed target is not covered. With r repetitions it shrinks by ``sqrt(r)``
+    although no new point was evaluated.
 
     References
     ----------
@@ -87,16 +87,16 @@ def naive(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> losses.cvci.naive().round(1)
-           estimate   lower   upper    se             caution
+          estimate  lower  upper  se             caution
     model
-    ridge    3006.2  2890.5  3121.8  59.0  dependence ignored
+    ridge    3,006  2,890  3,122  59  dependence ignored
     """
-    # Take all losses for independent: ``sd / sqrt(number of losses)``.
+    # Treat all losses as independent: ``sd / sqrt(number of losses)``.
     cells = log.moments(repetition_level(log.design))
     whole = cells.over(())
     n, repetitions = whole.count[:, None], cells.n_cells
     if n.min() < 2:
-        raise LogError(f"naive needs at least two losses and this log has {n.min():.0f}.")
+        raise LogError(f"naive needs at least two losses, but this log has {n.min():.0f}.")
     return interval(
         "naive", whole.mean, whole.m2 / ((n - 1) * n), origin=whole.origin, alpha=alpha,
         extra={
@@ -111,7 +111,7 @@ def naive(
     requires=several_folds,
     needs="a K-fold partition with at least two folds",
     target="claimed expected risk",
-    guarantee="none: dependent fold means are taken for independent ones",
+    guarantee="none: dependent fold means are treated as independent",
     fits="K for each repetition",
     reference=BAYLE,
     plan="k_fold",
@@ -123,11 +123,11 @@ def naive(
 def cv_t(
     log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Result:
-    r"""Interval that treats fold means as independent, kept for comparison.
+    r"""Interval that treats fold means as independent; included for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of the K fold means, its
-    standard error their standard deviation divided by the root of K, and the limits use Student's
-    t with K - 1 degrees of freedom. With repetitions, K counts the folds of all of them.
+    standard error their standard deviation divided by sqrt(K), and the limits use Student's t
+    with K - 1 degrees of freedom. With several repetitions, K is the total number of folds.
 
     Parameters
     ----------
@@ -138,15 +138,15 @@ def cv_t(
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
-        folds), ``lower``, ``upper`` and ``se`` in the unit of the loss, ``df``, and a ``caution``
-        that is never empty. ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or
-        columns where rows differ in them.
+        folds), ``lower``, ``upper`` and ``se`` in the units of the loss, ``df``, and a
+        ``caution`` that is never empty. ``n_points``, ``n_folds`` and ``n_repetitions`` are in
+        ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def cv_t(
     See Also
     --------
     cvstats.wald : The interval to use on folds.
-    cvstats.corrected_t : The same folds, allowing for overlapping training sets.
+    cvstats.corrected_t : The same folds, accounting for overlapping training sets.
     cvstats.quadratic : Other variances from the same folds.
 
     Notes
@@ -167,8 +167,8 @@ def cv_t(
 
         \mathrm{se}^2 = \frac{1}{K (K - 1)} \sum_k (m_k - m)^2 .
 
-    No guarantee. For one repetition the squared standard error misses the true variance by
-    the covariance gamma between losses of different folds, which one log cannot estimate.
+    No guarantee. For one repetition the squared standard error omits the covariance gamma between
+    losses of different folds, which one log cannot estimate.
 
     References
     ----------
@@ -181,11 +181,11 @@ def cv_t(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> losses.xs(0, level="repetition").cvci.cv_t().round(1)
-           estimate   lower   upper     se  df          caution
+          estimate  lower  upper   se df          caution
     model
-    ridge    3026.6  2597.8  3455.5  189.6   9  dependent folds
+    ridge    3,027  2,598  3,456  190  9  dependent folds
     """
-    # Take all fold means for independent.
+    # Treat all fold means as independent.
     cells = log.moments(fold_levels(log.design))
     repetitions, k = cells.over(repetition_level(log.design)).n_cells, cells.n_cells
     estimate, squares = cells.mean_and_squares()

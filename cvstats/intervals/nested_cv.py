@@ -1,7 +1,7 @@
-"""Nested cross-validation of Bates, Hastie and Tibshirani (2024): the error of the error.
+"""Nested cross-validation of Bates, Hastie and Tibshirani (2024): the error of an error estimate.
 
-Each fold is held out once while the others are cross-validated among themselves. This has
-nothing to do with the nesting of a search for hyper-parameters.
+Each fold is held out once while the others are cross-validated among themselves. This is
+unrelated to nested cross-validation for hyperparameter tuning.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 ENOUGH = 25
-"""Repetitions from which on the mean squared error is worth its name."""
+"""Minimum number of repetitions for a reliable mean squared error."""
 
 FEW_POINTS = 30
 
 
 def nested_folds(design: Design) -> str | None:
-    """Ask for outer and inner evaluations of every pair of folds."""
-    made = "cvstats.plans.nested_cv makes such a log."
+    """Require outer and inner evaluations of every pair of folds."""
+    made = "cvstats.plans.nested_cv creates such a log."
     for level, what in {
-        "outer": "the fold held out besides the one tested",
+        "outer": "the fold held out in addition to the one tested",
         "fold": "the fold tested",
     }.items():
         if level not in design.levels:
@@ -43,21 +43,21 @@ def nested_folds(design: Design) -> str | None:
     k = int(per.max(initial=0))
     if k < 3:
         return (
-            f"a repetition has {k} outer folds, evaluations with outer == fold. Expected three "
-            f"or more, called alike in both levels; {made}"
+            f"a repetition has {k} outer folds (evaluations with outer == fold). Expected at "
+            f"least three, with the same labels in both levels; {made}"
         )
     pairs = np.unique(codes[:, :2], axis=0)
     inner = np.unique(codes[~same][:, :2], axis=0, return_counts=True)[1]
     complete = len(folds) == len(pairs) == len(inner) and np.all(inner == k - 1)
     if not complete or np.any(per != k):
         return (
-            f"evaluations are left out: each of {k} outer folds needs its own fold and the "
-            f"{k - 1} others, tested by models that saw neither; {made}"
+            f"evaluations are missing: each of {k} outer folds needs its own fold and the "
+            f"{k - 1} others, tested by models trained on neither; {made}"
         )
     if not covers_all_points(design):
-        return "its repetitions and outer folds do not all test the same points; " + made
+        return "the repetitions and outer folds do not all test the same points; " + made
     if counts[same].min() < 2:
-        return "a fold has one point. Expected two or more in each fold; " + made
+        return "a fold has only one point. Expected at least two in each fold; " + made
     return None
 
 
@@ -65,9 +65,9 @@ def nested_folds(design: Design) -> str | None:
     requires=nested_folds,
     needs="K-fold cross-validation in which each fold's training folds are cross-validated again "
     "(levels 'outer' and 'fold')",
-    target="risk of the model fitted to all data; also taken for the expected risk",
+    target="risk of the model fitted to all data; also used for the expected risk",
     guarantee="heuristic: an estimated mean squared error about that risk, kept within a range; "
-    "the bias is that of an error that falls like 1/m",
+    "the bias correction assumes an error that falls like 1/m",
     fits="K (K + 1) / 2 for each repetition",
     reference=BATES,
     made_for=("outer",),
@@ -89,17 +89,18 @@ def nested_cv(
     others are cross-validated among themselves. The mean loss of this inner cross-validation is
     compared with the loss of the fold that was held out: averaged over folds and repetitions, the
     squared difference less the noise of the fold's mean estimates the squared error of
-    cross-validation. The estimate is the mean inner loss less a bias, as training sets are
+    cross-validation. The estimate is the mean inner loss minus a bias, because training sets are
     smaller.
 
-    This is not the nesting of a search for hyper-parameters: every model is fitted alike.
+    This is not nested cross-validation for hyperparameter tuning: every model is fitted in the
+    same way.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Levels ``outer``, the fold held out, ``fold``, the fold tested by a model that saw
+        Levels ``outer``, the fold held out, ``fold``, the fold tested by a model trained on
         neither, ``point`` and usually ``repetition``; evaluations with ``outer == fold`` are
-        those of the held-out fold itself. Three folds or more.
+        those of the held-out fold itself. At least three folds.
     bias_correction : {"paper", "code", None}, optional
         How often ``err_ncv - err_cv`` is subtracted: ``1 + (K - 2) / K`` times, which is exact
         if the excess error falls like 1/m in the training size m; with the exponent 1.5 of
@@ -110,29 +111,29 @@ def nested_cv(
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, ``err_ncv`` (mean of all inner losses),
+        ``upper`` and ``se`` in the units of the loss, ``err_ncv`` (mean of all inner losses),
         ``err_cv`` (mean of all outer ones, ordinary cross-validation), ``bias`` (what was
-        subtracted), ``mse_raw`` (before it was kept in range, in squared units of the loss, may be
-        negative) and ``caution``. ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``,
-        or columns where rows differ in them.
+        subtracted), ``mse_raw`` (before it was clipped, in squared units of the loss, may be
+        negative) and ``caution``. ``n_points``, ``n_folds`` and ``n_repetitions`` are in
+        ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
     LogError
-        If a level is missing, evaluations of some pair of folds are left out, there are fewer
-        than three folds, or a fold has one point.
+        If a level is missing, evaluations of some pair of folds are missing, there are fewer than
+        three folds, or a fold has one point.
 
     See Also
     --------
     cvstats.wald : For the models that were trained, with K fits.
     cvstats.conservative_z : For the algorithm, from splits of halves.
-    cvstats.plans.nested_cv : The resampling plan that it needs.
+    cvstats.plans.nested_cv : The resampling plan this method needs.
 
     Notes
     -----
@@ -144,14 +145,13 @@ def nested_cv(
         \mathrm{MSE} = \mathrm{mean}\,(e_j - m_j)^2 - \mathrm{mean}\,\frac{v_j}{n_j}, \qquad
         \mathrm{se}^2 = \frac{K - 1}{K}\,\mathrm{MSE} ,
 
-    and se is kept between that of naive cross-validation and the root of K times it.
+    and se is clipped between that of naive cross-validation and sqrt(K) times it.
 
-    Heuristic: no theorem gives its coverage, and the width leaves out that the bias is itself
-    an estimate. The estimate extrapolates the errors of K - 2 and K - 1 folds to all K, along a
-    learning curve ``e + c/m`` that nothing in the log confirms: where the error rises with the
-    points, or falls in another way, the interval is about the wrong number. The MSE of a few
-    repetitions is noisy and often negative; ``caution`` says so below 25, and the paper takes
-    200.
+    Heuristic: no theorem gives its coverage, and the width ignores that the bias is itself an
+    estimate. The estimate extrapolates the errors of K - 2 and K - 1 folds to all K along a
+    learning curve ``e + c/m``, which the log cannot confirm: if the learning curve has another
+    shape, the interval is centered on the wrong value. The MSE of a few repetitions is noisy and
+    often negative; ``caution`` flags fewer than 25, and the paper uses 200.
 
     References
     ----------
@@ -171,7 +171,7 @@ def nested_cv(
     model
     DummyRegressor      0.91   0.28   1.53     0.92    0.91
     """
-    # Estimate the mean squared error from what outer and inner folds say of one another.
+    # Estimate the mean squared error by comparing outer and inner folds.
     cells = log.moments((*repetition_level(log.design), "outer", "fold"))
     at_outer, at_fold = cells.levels.index("outer"), cells.levels.index("fold")
     place_of = {label: code for code, label in enumerate(cells.labels[at_fold])}
@@ -209,9 +209,10 @@ def nested_cv(
 
 
 def correction_factor(bias_correction: str | None, k: IntArray) -> FloatArray | float:
-    """How often the difference of inner and outer error is taken off."""
+    """How many times the difference of inner and outer error is subtracted."""
     if bias_correction is None:
         return 0.0
     rate = (k - 2) / k
-    # (15) of the paper takes the bias to fall like 1/m; its code an exponent of 1.5
+    # (15) of the paper assumes a bias that falls like 1/m; the authors' code uses an exponent of
+    # 1.5
     return 1 + (rate if bias_correction == "paper" else rate**1.5)

@@ -1,4 +1,4 @@
-"""Interval for losses in order of time, of which neighbours may be alike."""
+"""Interval for losses in time order, which may be autocorrelated."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
 
 FEWEST = 4
-"""So many times give one cosine."""
+"""Minimum number of times for one cosine."""
 
 FEW = 30
-"""Fewer times make normal quantiles rough."""
+"""With fewer times, normal quantiles are rough."""
 
 TILE = 1 << 20
-"""Losses, times by columns, that one task works on."""
+"""Losses (times by columns) processed by one task."""
 
 ALIKE = 0.1, 2.326
-"""A correlation of neighbours above this, in itself and in standard errors, is taken for real."""
+"""Minimum correlation of successive losses, absolute and in standard errors, to count as real."""
 
 SEASONS = 4, 5, 7, 12, 24, 48, 52, 96, 168, 365
-"""Lags at which losses of quarters, days, months, hours and weeks come back."""
+"""Seasonal lags of quarters, days, months, hours and weeks."""
 
 
 def check_estimator(options: Mapping[str, Any]) -> None:
-    """Refuse numbers of steps that are none, and options that contradict each other."""
+    """Reject invalid numbers of steps, and contradictory options."""
     estimator, horizon, lags = (options[name] for name in ("estimator", "horizon", "lags"))
     if horizon is not None:
         whole_number("horizon", horizon, 1)
@@ -48,32 +48,32 @@ def check_estimator(options: Mapping[str, Any]) -> None:
         whole_number("lags", lags, 0)
     if horizon is not None and estimator == "ewc":
         raise LogError(
-            f"horizon={horizon!r} and estimator='ewc' ask for two variances. Expected one of them: "
-            f"equal-weighted cosines suit every horizon."
+            f"horizon={horizon!r} and estimator='ewc' specify two variances. Pass only one of "
+            "them: equal-weighted cosines suit every horizon."
         )
     if lags is not None and (horizon is not None or estimator != "newey-west"):
         raise LogError(
-            f"lags={lags!r} belongs to Newey-West without a horizon. Expected "
-            f"estimator='newey-west' beside it, and no horizon=."
+            f"lags={lags!r} is only used by Newey-West without a horizon. Pass "
+            "estimator='newey-west' with it, and omit horizon=."
         )
 
 
 def points_in_time(design: Design) -> str | None:
-    """Ask for points whose labels are times, each tested once in every repetition."""
+    """Require points whose labels are times, each tested once in every repetition."""
     if (problem := single_dataset(design)) is not None:
         return problem
     if "point" not in design.levels:
         return (
-            "the log has no level 'point', and the order of rows means nothing. Add the time of "
-            "each evaluation to the index, as in cvstats.as_log(frame, point='date'), or rename a "
-            "dimension: array.rename(time='point')."
+            "the log has no level 'point', and the order of rows is not used. Add the time of "
+            "each evaluation to the index, as in cvstats.as_log(frame, point='date'), or rename "
+            "a dimension: array.rename(time='point')."
         )
     odd = find_odd_time(design.levels["point"].labels)
     if odd is not None:
         return (
-            f"the label {odd} of its level 'point' is not a time as the others are. Expected dates "
-            f"(2024-01-31) or numbers that count steps, for all points: cvstats.as_log(frame, "
-            f"point='date')."
+            f"the label {odd} of its level 'point' is not a time like the others. Expected dates "
+            "(2024-01-31) or numbers that count steps, for all points: cvstats.as_log(frame, "
+            "point='date')."
         )
     return partition(design)
 
@@ -82,11 +82,12 @@ def points_in_time(design: Design) -> str | None:
     check=check_estimator,
     requires=points_in_time,
     needs="points that are times",
-    target="long-run mean loss of the models trained, at times that go on as these did",
-    guarantee="exact as times grow, for stationary losses whose autocovariances have a finite sum",
-    difference_guarantee="exact as times grow, for stationary losses whose autocovariances have a "
-    "finite sum, "
-    f"and, where models were trained in folds, {RELATIVELY_STABLE}",
+    target="long-run mean loss of the trained models, if the series continues like this",
+    guarantee="asymptotically exact in the number of times, for stationary losses whose "
+    "autocovariances have a finite sum",
+    difference_guarantee="asymptotically exact in the number of times, for stationary losses "
+    "whose autocovariances have a finite sum, and, if models were trained in folds, "
+    f"{RELATIVELY_STABLE}",
     fits="as the log has",
     reference="Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics "
     "36(4), 541-559, doi:10.1080/07350015.2018.1506926; Diebold and Mariano (1995), "
@@ -104,11 +105,11 @@ def ordered(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Interval for the mean loss over time, where losses of neighbouring times may be alike.
+    r"""Interval for the mean loss over time, if successive losses may be autocorrelated.
 
-    The target is the long-run mean loss of models such as those tested, at times that go on as
-    these did. The estimate is the mean of the losses of the T times. Its variance allows for the
-    covariance of losses at neighbouring times:
+    The target is the long-run mean loss of models such as those tested, if the series continues
+    like this. The estimate is the mean of the losses of the T times. Its variance accounts for
+    the autocovariance of the losses:
 
     - equal-weighted cosines: the mean power of the first B frequencies, and limits from Student's
       t with B degrees of freedom;
@@ -120,37 +121,37 @@ def ordered(
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         Any log of one data set whose points are times: dates, or numbers that count steps. Losses
-        in any unit. Each time is first averaged over its repetitions and, in a panel, over the
-        series (``source``) that have it.
+        in any unit. Losses are first averaged at each time over repetitions and, in a panel, over
+        series (``source``).
     estimator : {"ewc", "newey-west"}, optional
-        The variance: equal-weighted cosines without this option, Diebold-Mariano's with a
+        The variance estimator; by default equal-weighted cosines, or Diebold-Mariano with a
         ``horizon``.
     horizon : int, optional
-        How many steps ahead was forecast: the variance of Diebold and Mariano, with Harvey's
-        correction. With ``estimator="newey-west"`` its lags have the weights of Newey and West.
+        Number of steps ahead of the forecasts: selects the variance of Diebold and Mariano with
+        Harvey's correction. With ``estimator="newey-west"`` its lags have Newey-West weights.
     lags : int, optional
-        The lags L of Newey-West, ``floor(4 (T / 100)^(2/9))`` by default.
+        The number of lags L of Newey-West, ``floor(4 (T / 100)^(2/9))`` by default.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, ``df`` where the limits are Student's, and
+        ``upper`` and ``se`` in the units of the loss, ``df`` if the limits use Student's t, and
         ``caution`` (labels, each explained in ``attrs["cautions"]``). ``n_times``, ``n_points``
-        and ``n_lags`` or ``n_cosines`` are in ``attrs``, or columns where rows differ in them.
+        and ``n_lags`` or ``n_cosines`` are in ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
     LogError
-        If the log has no level ``point``, or its labels have no order in time; if there are
-        fewer than four times, or too few for the horizon or the lags; if options contradict each
-        other; or if there are moments in place of losses.
+        If the log has no level ``point``, or its labels are not times; if there are fewer than
+        four times, or too few for the horizon or the lags; if options contradict each other; or
+        if the log holds moments instead of losses.
 
     See Also
     --------
@@ -179,27 +180,27 @@ def ordered(
         V_\mathrm{DM} &= \frac{\gamma_0 + 2 \sum_{l=1}^{h-1} \gamma_l}{
             T + 1 - 2 h + h (h - 1) / T} .
 
-    The one method for which the order of labels matters; the order of rows does not. Times count
-    as equally spaced: where they are not, ``caution`` says ``gaps in time``.
+    This is the only method for which the order of labels matters; the order of rows does not.
+    Time points are assumed to be equally spaced; if they are not, ``caution`` contains ``gaps in
+    time``.
 
-    Exact as the times grow in number, for stationary losses whose autocovariances have a finite
-    sum. The
-    share of 95% intervals that covered in 2,000 simulations of losses whose neighbours have a
-    correlation of .6 (an autoregression), for 100 and 400 times: cosines .939 and .955,
-    Newey-West .856 and .905, `holdout` .657 and .678. Where losses stay alike for much longer, or
-    are alike again after a season, none is wide enough: covered .36 to .82 with a correlation of .6
-    to .8 after 7 or 12 times. ``caution`` says ``strong dependence`` where the degrees of freedom
-    are more than the independent losses that the times are worth, by the correlation of neighbours
-    and by those after 4, 5, 7, 12, 24, 48, 52, 96, 168 and 365 times. With an infinite sum (long
-    memory, which is labelled only where it is strong) no number of times is enough.
+    Asymptotically exact for stationary losses whose autocovariances have a finite sum. Coverage
+    of 95% intervals in 2,000 simulations of a first-order autoregression with correlation .6, for
+    100 and 400 times: cosines .939 and .955, Newey-West .856 and .905, `holdout` .657 and .678.
+    If the dependence lasts much longer, or is seasonal, none of these intervals is wide enough:
+    coverage was .36 to .82 with a correlation of .6 to .8 at lag 7 or 12. ``caution`` contains
+    ``strong dependence`` if the degrees of freedom exceed the effective number of independent
+    losses, judged by the autocorrelation at lags 1, 4, 5, 7, 12, 24, 48, 52, 96, 168 and 365.
+    With an infinite sum (long memory, which is flagged only if strong) no number of times is
+    enough.
 
-    Diebold and Mariano assume that forecasts h steps ahead are alike for h - 1 steps and no
-    longer. Their variance may be negative; then that for one step is taken, as in the R package
-    forecast, and ``caution`` says ``horizon not used``.
+    Diebold and Mariano assume that errors of forecasts h steps ahead are correlated up to lag h -
+    1. Their variance may be negative; then the variance for one step is used, as in the R package
+    forecast, and ``caution`` contains ``horizon not used``.
 
-    Models trained on other times are held fixed, as in `wald`. Averaging over series allows for
-    whatever they have in common at one time. If each series is to be one observation, such as
-    stores that stand for other stores, use `clustered` or `out_of_source`.
+    Models trained on other times are treated as fixed, as in `wald`. Averaging over series
+    accounts for their dependence at each time. If each series is one observation, such as a
+    sample of stores, use `clustered` or `out_of_source`.
 
     References
     ----------
@@ -226,7 +227,7 @@ def ordered(
     model
     model     1.007  0.946  1.067  0.031  serial dependence
     """
-    # Average each time, and take the variance of the mean from its neighbours.
+    # Average the losses at each time, and estimate the long-run variance of their mean.
     log = log.rows()
     times = order_times(log.design)
     n = times.number
@@ -275,14 +276,14 @@ def ordered(
 
 
 class Weights(NamedTuple):
-    """How the variance of the mean is put together.
+    """Weights of the variance of the mean.
 
     Parameters
     ----------
     name : {"ewc", "newey-west", "diebold-mariano"}
         The estimator.
     cosines : int
-        How many cosines are averaged; 0 where lags are weighed.
+        Number of cosines averaged; 0 if lags are weighted.
     lags : array
         The weight of each autocovariance from lag 0 on.
     df : int or None
@@ -296,11 +297,11 @@ class Weights(NamedTuple):
 
 
 def choose_weights(n: int, estimator: str | None, horizon: int | None, lags: int | None) -> Weights:
-    """Choose how many cosines or lags of n times are looked at, and what they weigh."""
+    """Choose the number of cosines or lags for n times, and their weights."""
     if horizon is None and estimator != "newey-west":
         if n < FEWEST:
             raise LogError(
-                f"ordered needs at least {FEWEST} times and this log has {n}. Evaluate more times."
+                f"ordered needs at least {FEWEST} times, but this log has {n}. Evaluate more times."
             )
         cosines = int(0.4 * np.cbrt(n) ** 2)
         return Weights("ewc", cosines, np.ones(1), cosines)
@@ -309,8 +310,8 @@ def choose_weights(n: int, estimator: str | None, horizon: int | None, lags: int
     option = f"lags={lags}" if horizon is None else f"horizon={horizon}"
     if n < lags + 2:
         raise LogError(
-            f"{option} needs at least {lags + 2} times and this log has {n}. Take a smaller "
-            f"number, or evaluate more times."
+            f"{option} needs at least {lags + 2} times, but this log has {n}. Pass a smaller "
+            "number, or evaluate more times."
         )
     flat = estimator != "newey-west"
     weights = np.ones(lags + 1) if flat else 1 - np.arange(lags + 1) / (lags + 1)
@@ -319,14 +320,14 @@ def choose_weights(n: int, estimator: str | None, horizon: int | None, lags: int
 
 
 def correct_small_sample(n: int, horizon: int) -> float:
-    """Correct the variance for the mean that the losses are compared to."""
+    """Correct the variance for estimating the mean."""
     return (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
 
 
 def is_persistent(gamma: FloatArray, n: int, resolution: float) -> MaskArray:
-    """Mark series worth fewer independent losses than the variance has degrees of freedom.
+    """Mark series whose effective number of losses is below the degrees of freedom.
 
-    That is what n times of an autoregression with this correlation of neighbours are worth.
+    It is that of n times of a first-order autoregression with this correlation.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = gamma[1] / gamma[0]
@@ -339,11 +340,11 @@ def is_persistent(gamma: FloatArray, n: int, resolution: float) -> MaskArray:
 def comes_back(
     gamma: FloatArray, far: FloatArray, seasons: IntArray, n: int, resolution: float
 ) -> MaskArray:
-    """Mark series that are alike again after a season, or still are, beyond the variance's reach.
+    """Mark series with seasonal or lasting correlation beyond the lags used by the variance.
 
-    ``far`` are the autocovariances at the lags ``seasons``. A correlation counts by what it has
-    beyond that of an autoregression with this correlation of neighbours; every s-th time is then
-    a series of its own, as in `is_persistent`.
+    ``far`` are the autocovariances at the lags ``seasons``. Only the excess over the correlation
+    of a first-order autoregression counts; every s-th time is then treated as a separate series,
+    as in `is_persistent`.
     """
     lags = seasons[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -358,7 +359,7 @@ def comes_back(
 
 
 def outlasts_horizon(gamma: FloatArray, n: int) -> MaskArray:
-    """Mark series whose losses are still alike at the first lag that is left out."""
+    """Mark series whose losses are still correlated at the first omitted lag."""
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = gamma / gamma[0]
     spread = np.sqrt(2 * (correlation[:-1] ** 2).sum(axis=0) - 1)
@@ -372,14 +373,14 @@ def outlasts_horizon(gamma: FloatArray, n: int) -> MaskArray:
 
 @dataclass(frozen=True, eq=False)
 class MeansByTime:
-    """The mean loss of each time, a column of them taken when it is needed.
+    """The mean loss at each time, computed by column when needed.
 
     Parameters
     ----------
     mean, origin : array, shape (columns,)
         The mean over times, relative to an origin.
     take : callable
-        Takes a slice of columns and returns the deviations from the mean, times by columns.
+        Maps a slice of columns to the deviations from the mean, times by columns.
     n : int
         The number of times.
     """
@@ -391,7 +392,7 @@ class MeansByTime:
 
 
 def average_times(log: Log, times: Times) -> MeansByTime:
-    """Average all that was evaluated at one time; what was evaluated once is read as it is."""
+    """Average all evaluations at each time; times evaluated once are not copied."""
     if len(times.place) > times.number:
         cells = log.moments(("point",))
         mean, _ = mean_and_squares(cells.mean)
@@ -445,7 +446,7 @@ def measure_series(
 
 
 def transform_cosines(deviations: FloatArray, cosines: int) -> FloatArray:
-    """Weigh deviations in order of time by cosines: squares add to the variance of the mean."""
+    """Weight deviations in time order by cosines: squares add up to the variance of the mean."""
     sums = fft.dct(deviations, axis=0)[1 : cosines + 1]  # 2 sum e_t cos(...)
     waves: FloatArray = sums / (len(deviations) * np.sqrt(2 * cosines))
     return waves
@@ -455,4 +456,4 @@ def transform_cosines(deviations: FloatArray, cosines: int) -> FloatArray:
 
 
 ALLOWED = Caution.SERIAL_DEPENDENCE | Caution.SOURCES_IGNORED
-"""Series that have something in common, and neighbours that have, are what this is for."""
+"""This method is made for series that are correlated with each other and over time."""

@@ -22,6 +22,7 @@ from cvstats.errors import LogError
 from cvstats.intervals._method import GERAS, IntervalMethod
 from cvstats.intervals._requirements import one_source_out
 from cvstats.intervals._sources import (
+    are_skewed,
     average_sources,
     repeated_levels,
     size_range,
@@ -32,20 +33,18 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 TARGETS = {
-    "new_source": "mean over new sources, drawn as these were, of the expected loss on each",
-    "these_sources": "mean over these sources of the loss on the one left out, on average over "
-    "data sets that they could have given",
+    "new_source": "mean over new sources, drawn like these, of the expected loss on each",
+    "these_sources": "mean over these sources of the loss on the source left out, averaged over "
+    "data sets from these sources",
 }
 GUARANTEES = {
-    "new_source": "exact as sources grow, if they are drawn independently",
-    "these_sources": "heuristic: the covariances of the losses are left out",
+    "new_source": "asymptotically exact in the number of sources, if they are drawn independently",
+    "these_sources": "heuristic: ignores the covariances of the losses",
 }
-PREDICTION_TARGET = (
-    "mean loss on one new source, drawn as these were, over as many points as these have"
-)
+PREDICTION_TARGET = "mean loss on one new source, drawn like these and with as many points"
 PREDICTION_GUARANTEE = (
-    "holds for any number of sources if their means are independent draws from one normal "
-    "distribution, and otherwise for none"
+    "valid for any number of sources if their means are independent draws from one normal "
+    "distribution, and not otherwise"
 )
 FIXED_TARGET = (
     "mean over these tasks, each with the same weight, of the expected loss on new points of a task"
@@ -65,7 +64,7 @@ FEW_POINTS = 30
 
 
 def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weigh all sources alike, whatever their sizes; their variance is that of a sample mean."""
+    """Weight all sources equally, regardless of size; the variance is that of a sample mean."""
     k = len(count)
     return np.full(k, 1 / k), np.full(k, 1 / np.sqrt(k * (k - 1)))
 
@@ -76,10 +75,10 @@ def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
     "are sources)",
     target="mean over new sources of the expected loss, the loss on one new source (interval=), or "
     "the mean loss on these sources (target=)",
-    guarantee="exact for new sources as sources grow, if they are drawn independently; heuristic "
-    "for these sources",
-    difference_guarantee="exact for new sources as sources grow, if they are drawn independently, "
-    f"and {RELATIVELY_STABLE}",
+    guarantee="asymptotically exact in the number of sources for new sources, if they are drawn "
+    "independently; heuristic for these sources",
+    difference_guarantee="asymptotically exact in the number of sources for new sources, if "
+    f"they are drawn independently, and {RELATIVELY_STABLE}",
     fits="one for each source",
     reference=GERAS,
     plan="leave_one_source_out",
@@ -98,67 +97,68 @@ def out_of_source(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Interval for the error on new sources, on one of them, or on the sources at hand.
+    r"""Interval for the error on new sources, on one new source, or on these sources.
 
     Each of K sources (subjects, sites, months) was tested by a model trained on the others. The
-    estimate is the plain mean of the mean losses of the sources, and its variance depends on the
-    target:
+    estimate is the unweighted mean of the mean losses of the sources, and its variance depends on
+    the target:
 
-    - the mean over new sources, drawn as these were: how much the sources' means differ gives the
-      variance, with Student's t on K - 1 degrees of freedom;
-    - one new source (``interval="prediction"``): where the mean loss of the next source will lie,
-      with the same t;
-    - these sources, over data sets that they could give: the variance comes from the losses within
+    - the mean over new sources, drawn like these: the variance is that of the source means, with
+      Student's t on K - 1 degrees of freedom;
+    - one new source (``interval="prediction"``): a prediction interval for the mean loss of the
+      next source, with the same t;
+    - these sources, over repeated data sets from them: the variance comes from the losses within
       the sources, with normal quantiles.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         A log that leaves one source out at a time: level ``source``, and no level ``fold`` or
-        folds of one source each. Sources of any sizes; several repetitions (seeds) are
-        averaged source by source. Losses in any unit.
+        folds of one source each. Sources may differ in size; several repetitions (seeds) are
+        averaged for each source. Losses in any unit.
     interval : {"mean", "prediction"}, optional
-        Whether the interval is to cover the mean error over new sources, or the error of a single
-        new one. The first shrinks as sources grow; the second is as wide as sources differ.
+        Whether the interval is for the mean error over new sources, or for the error of a single
+        new source. The first narrows with more sources; the second reflects how much sources
+        differ.
     target : {"new_source", "these_sources"}, optional
-        Whether the interval is about new sources, or about those at hand. By default about new
-        ones, except where ``attrs["sources_are"]`` is "fixed": the tasks of a benchmark are chosen
-        and not drawn.
+        Whether the interval is for new sources or for these sources. The default is new sources,
+        unless ``attrs["sources_are"]`` is "fixed": the tasks of a benchmark are chosen, not
+        sampled.
     variance : {"theta_b", "theta_a"}, optional
-        For these sources, which estimator. Both leave out the covariances of the losses;
-        theta_b, the default, makes up for some of that. Fixed sources have theta_a: where no model
-        was trained on them there are no covariances. Their repeated answers to one point are
+        The variance estimator for these sources. Both ignore the covariances of the losses;
+        theta_b, the default, partly compensates for this. Fixed sources use theta_a: if no model
+        was trained on them, the covariances are zero. Their repeated answers to one point are
         averaged first.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
-        sources), ``lower``, ``upper`` and ``se`` in the unit of the loss (of a prediction: of the
-        gap between the estimate and the error of a new source), ``df`` (new source) and
+        sources), ``lower``, ``upper`` and ``se`` in the units of the loss (of a prediction: of
+        the gap between the estimate and the error of a new source), ``df`` (new source) and
         ``caution``. ``n_points``, ``n_sources`` and the points of the ``smallest`` and the
-        ``largest`` source are in ``attrs``, or columns where rows differ in them.
-        ``attrs["target"]`` says which target it was, and ``attrs["bias"]`` gives the bias of the
-        variance for these sources.
+        ``largest`` source are in ``attrs``, or columns if they vary between rows.
+        ``attrs["target"]`` names the target, and ``attrs["bias"]`` gives the bias of the variance
+        for these sources.
 
     Raises
     ------
     LogError
         If the log has no sources or one, if a source is in several folds or a fold holds
         several sources; for these sources also if a source has one point, or if a prediction is
-        asked for.
+        requested.
 
     See Also
     --------
-    cvstats.clustered : For folds or a test set that hold whole groups.
+    cvstats.clustered : For folds or a test set of whole groups.
     cvstats.heterogeneity : Whether the sources differ, and by how much.
-    cvstats.plans.leave_one_source_out : The resampling plan that it needs.
+    cvstats.plans.leave_one_source_out : The resampling plan this method needs.
 
     Notes
     -----
@@ -172,20 +172,20 @@ def out_of_source(
 
     and theta_b is twice theta_a.
 
-    The two targets differ by more than a name. As sources grow, the interval for these
-    sources shrinks to nothing, and the one for a new source does not: the sources are what was
-    sampled. The latter is exact as sources grow if they were drawn independently and the
-    models share most of their training data; under thirty sources it leans on few numbers
-    and ``caution`` says so. The training sets lack one source, so the target is the error of
-    training with K - 1 of them.
+    The two targets are different quantities. With more points per source, the interval for these
+    sources shrinks to zero width, and the one for new sources does not, because sources are the
+    sampling unit. The latter is asymptotically exact in the number of sources if they were drawn
+    independently and the models share most of their training data; with fewer than thirty sources
+    ``caution`` flags it. The training sets lack one source, so the target is the error of
+    training with K - 1 sources.
 
     Most sources lie outside the interval for their mean, as most heights lie outside the interval
-    for a mean height. The prediction says where the next one will lie. It is about the mean loss of
-    that source over as many points as these sources have, so it contains the chance of the points:
-    over more points that mean scatters less, and the interval is wide for it. In place of the
-    central limit theorem it takes the means of the sources for normally distributed, however many
-    there are. Of differences of two models it says how much the advantage varies from source to
-    source.
+    for a mean height. The prediction interval covers the mean loss of the next source. It refers
+    to a source with as many points as these have, and includes the sampling error of those
+    points: with more points the mean varies less, and the interval is conservative. Instead of
+    the central limit theorem it assumes that the source means are normally distributed, however
+    many there are. For differences of two models it shows how much the advantage varies between
+    sources.
 
     References
     ----------
@@ -202,27 +202,27 @@ def out_of_source(
     model
     naive_bayes     0.175  0.157  0.193  0.008  11  few sources
     >>> losses.cvci.out_of_source(interval="prediction").round(3)
-                 estimate  lower  upper     se  df      caution
+                estimate  lower  upper     se  df      caution
     model
-    naive_bayes     0.175  0.111   0.24  0.029  11  few sources
+    naive_bayes    0.175  0.111  0.240  0.029  11  few sources
     >>> losses.cvci.out_of_source(target="these_sources").round(3)
                  estimate  lower  upper     se           caution
     model
     naive_bayes     0.175  0.171  0.179  0.002  sources as folds
     """
-    # Take the source means for a sample, or estimate (7).
+    # Treat the source means as a sample, or estimate (7).
     fixed = log.fixed_sources
     if target is None:
         target = "these_sources" if fixed and interval == "mean" else "new_source"
     if interval == "prediction" and target != "new_source":
         raise LogError(
-            f"interval='prediction' is about one new source, and target={target!r} is about those "
-            f"at hand. Leave one of the two out."
+            f"interval='prediction' is for one new source, but target={target!r} is for these "
+            "sources. Omit one of the two."
         )
     if target == "new_source" and variance == "theta_a":
         raise LogError(
-            f"variance={variance!r} is for target='these_sources': for a new source the variance "
-            f"of the source means is used. Pass both, or leave variance out."
+            f"variance={variance!r} requires target='these_sources': for new sources the "
+            "variance of the source means is used. Pass both, or omit variance=."
         )
     cells = log.moments(repeated_levels(log, "source"))
     if fixed and "repetition" in cells.levels and "point" in log.design.levels:
@@ -242,6 +242,8 @@ def out_of_source(
             attrs |= {"target": PREDICTION_TARGET, "guarantee": PREDICTION_GUARANTEE}
         attrs["interval"] = interval
         caution = flag(Caution.FEW_SOURCES, k < FEW_SOURCES)
+        skewed = are_skewed(part, part.mean - part.repeat(estimate)) & (k >= FEW_SOURCES)
+        caution = caution | flag(Caution.SKEWED, skewed)
     else:
         squared = part.sum(squared_errors_of_sources(cells)) / k**2  # (11)
         variance = variance or ("theta_a" if fixed else "theta_b")

@@ -43,7 +43,7 @@ BIASES = {
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """What partitions show of the variance: a row for each, a number for each column.
+    """Variance estimates of partitions: a row for each, a number for each column.
 
     ``mean`` is relative to ``origin``, ``within`` is W, ``between`` is D, ``spread`` the sample
     variance of the fold means and
@@ -72,12 +72,12 @@ class Components:
             return floor
         factor = {2: -(1 - self.s2), 3: self.s2, 5: 1 + self.s2}[number]
         found = floor + factor * self.between
-        if number == 3:  # the same, and never below zero by rounding
+        if number == 3:  # the same, but never negative by rounding
             found = np.where(self.even, self.spread / self.folds, found)
         return found
 
     def to_columns(self) -> dict[str, FloatArray]:
-        """List what this partition shows, raw, by the names that users see."""
+        """List the raw estimates of this partition by their public names."""
         if (self.points == self.folds).any():
             raise refuse_single_points(self)
         return {
@@ -102,8 +102,8 @@ class Components:
 def estimate_components(parts: Cells, fold_weights: str = "size") -> Components:
     """Compute the components of partitions with at least two folds, each a group of cells.
 
-    Where every fold holds one point (leave-one-out), W and D are undefined and NaN, and so is
-    what rests on them.
+    If every fold holds one point (leave-one-out), W and D are undefined (NaN), and so is
+    everything that depends on them.
     """
     n_k, k = parts.count[:, None], parts.n_cells
     n = parts.sum(n_k)
@@ -134,7 +134,7 @@ def estimate_components(parts: Cells, fold_weights: str = "size") -> Components:
 
 
 def refuse_single_points(part: Components) -> LogError:
-    """Explain that folds of one point leave nothing to tell points and folds apart."""
+    """Explain that folds of one point cannot separate points from folds."""
     return LogError(
         f"every one of the {part.folds.flat[0]:,} folds holds one point (leave-one-out), so "
         f"variance within folds cannot be separated from variance between them. Expected folds of "
@@ -143,7 +143,7 @@ def refuse_single_points(part: Components) -> LogError:
 
 
 def check_bias(options: Mapping[str, Any]) -> None:
-    """Refuse a bias that is not three numbers, or one beside an estimator's name."""
+    """Reject a bias that is not three numbers, or a bias together with an estimator."""
     bias, estimator = options["bias"], options["estimator"]
     if bias is None:
         return
@@ -155,19 +155,19 @@ def check_bias(options: Mapping[str, Any]) -> None:
         )
     if estimator != "theta_5":
         raise LogError(
-            f"estimator={estimator!r} and bias={bias!r} both choose the estimator. Expected one "
-            f"of them. The bias of each estimator by name is in attrs['bias']."
+            f"estimator={estimator!r} and bias={bias!r} both choose the estimator. Pass only one "
+            "of them. The bias of each named estimator is in attrs['bias']."
         )
 
 
 def one_partition(design: Design) -> str | None:
-    """Ask for a single partition with at least two folds."""
+    """Require a single partition with at least two folds."""
     if (words := several_folds(design)) is not None:
         return words
     if design.has("repetition"):
         return (
-            f"the log has {design.number('repetition'):,} repetitions. Take one of them: "
-            f"{design.take('repetition')}; or use wald, which allows for repetitions."
+            f"the log has {design.number('repetition'):,} repetitions. Select one: "
+            f"{design.take('repetition')}; or use wald, which accounts for repetitions."
         )
     return None
 
@@ -177,7 +177,7 @@ def one_partition(design: Design) -> str | None:
     requires=one_partition,
     needs="one K-fold partition with at least two folds",
     target="expected risk of models trained on sets of this size",
-    guarantee="heuristic: the variance estimator has the bias that its name states",
+    guarantee="heuristic: the variance estimator has the bias given in attrs['bias']",
     fits="K",
     reference=GERAS,
     plan="k_fold",
@@ -198,8 +198,8 @@ def quadratic(
 
     The target is the expected risk of models trained on sets of this size. Losses have variance
     sigma^2, covariance omega within a fold and gamma between folds; the variance theta of the
-    mean mixes the three, and no estimator from one log is unbiased for it whatever they are.
-    Each named estimator is unbiased under an assumption of its own.
+    mean combines the three, and no estimator from one log is always unbiased for it. Each named
+    estimator is unbiased under its own assumption.
 
     Parameters
     ----------
@@ -209,9 +209,9 @@ def quadratic(
         Unbiased if, in this order: mu = 0; omega = 0; gamma = 0; S2 omega + (1 - S2) gamma =
         0; omega = 2 gamma.
     bias : sequence of 3 floats, optional
-        In place of a name, the bias wanted: ``(a1, a2, a3)`` for ``a1 sigma^2 + a2 omega +
-        a3 gamma + a4 mu^2``, where ``a4 = a1 + a2 + a3 + 1`` follows. ``(0, 1, -2)`` is
-        theta_5. Unless a4 is 0 the estimator is no longer blind to a shift of all losses.
+        Instead of a name, the desired bias: ``(a1, a2, a3)`` for ``a1 sigma^2 + a2 omega + a3
+        gamma + a4 mu^2``, where ``a4 = a1 + a2 + a3 + 1`` follows. ``(0, 1, -2)`` is theta_5.
+        Unless a4 is 0 the estimator is not invariant to a shift of all losses.
     fold_weights : {"size", "equal"}, optional
         Whether the estimate is the mean over points or the mean of the fold means; the
         variance is estimated for that mean.
@@ -220,15 +220,15 @@ def quadratic(
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, ``df`` (theta_3), ``variance_raw`` (the
+        ``upper`` and ``se`` in the units of the loss, ``df`` (theta_3), ``variance_raw`` (the
         estimate of theta before any floor, in squared units of the loss) and ``caution``.
-        ``n_points`` and ``n_folds`` are in ``attrs``, or columns where rows differ in them.
+        ``n_points`` and ``n_folds`` are in ``attrs``, or columns if they vary between rows.
         ``attrs["bias"]`` is the bias of the estimator in words.
 
     Raises
@@ -240,8 +240,8 @@ def quadratic(
     See Also
     --------
     cvstats.decompose : The variance components behind it.
-    cvstats.corrected_t : The correction that simulations favour.
-    cvstats.wald : An interval with a proof, for the models that were trained.
+    cvstats.corrected_t : The correction favored by simulations.
+    cvstats.wald : An interval with proven coverage, for the models that were trained.
 
     Notes
     -----
@@ -254,8 +254,8 @@ def quadratic(
 
     Heuristic. Limits use normal quantiles, and Student's t with K - 1 degrees of freedom for
     theta_3. A negative theta_2, theta_3 or theta_5 is replaced by ``H W``, W being the variance of
-    losses within folds: that is theta if losses are uncorrelated, and ``caution`` says so. A
-    negative estimate with ``bias`` has no floor and gives NaN.
+    losses within folds: that is theta if losses are uncorrelated, and ``caution`` flags it. A
+    negative estimate with ``bias`` is not replaced and gives NaN.
 
     References
     ----------
@@ -272,7 +272,7 @@ def quadratic(
     >>> bool(abs(by_name.loc["ridge", "se"] - by_bias.loc["ridge", "se"]) < 1e-9)
     True
     """
-    # Estimate theta by name or by the bias that was asked for.
+    # Estimate theta by name or by the requested bias.
     part = estimate_components(log.moments(fold_levels(log.design)[-1:]), fold_weights)
     single = part.points == part.folds
     caution = np.zeros(part.mean.shape, dtype=np.int64)
@@ -304,7 +304,7 @@ def quadratic(
 
 
 def format_bias(bias: Sequence[float]) -> str:
-    """Put a bias in words: ``0.5 sigma^2 - omega - 0.5 gamma``."""
+    """Format a bias: ``0.5 sigma^2 - omega - 0.5 gamma``."""
     words = ""
     coefficients = (*bias, sum(bias) + 1)  # Proposition 1
     for number, name in zip(coefficients, ("sigma^2", "omega", "gamma", "mu^2"), strict=True):

@@ -1,4 +1,4 @@
-"""Interval for the difference of two models that cross-validation refits in every fold."""
+"""Interval for the difference of two models that are refitted in every fold."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ import numpy as np
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.design import Design
-from cvstats.core.folds import count_folds
+from cvstats.core.folds import count_folds, fold_levels
 from cvstats.core.refits import (
     NEARLY_ALIKE,
-    Partitions,
-    measure_likeness,
     measure_refits,
     widen_one_partition,
 )
 from cvstats.core.results import Result, interval
-from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import several_folds
-from cvstats.intervals._stability import read_partitions
+from cvstats.intervals._stability import find_alike, read_partitions
 from cvstats.log.checks import find_whole
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
@@ -28,13 +25,13 @@ from cvstats.options import Missing
 
 
 def named_points_in_folds(design: Design) -> str | None:
-    """Ask for K-fold cross-validation of named points."""
+    """Require K-fold cross-validation with labeled points."""
     if (words := several_folds(design)) is not None:
         return words
     if "point" not in design.levels:
         return (
-            "the log has no level 'point', so it is unknown which losses belong to one point. "
-            "Add the identity of each point to the index."
+            "the log has no level 'point', so losses of the same point cannot be matched. Add "
+            "the identity of each point to the index."
         )
     return None
 
@@ -43,32 +40,33 @@ NEEDS = "differences of models in K-fold cross-validation, best repeated with ot
 
 
 def find_problem(log: Log) -> str | None:
-    """Say why a log does not show what refits add to the variance of one column."""
+    """Explain why a log does not show how much refitting adds to the variance of one column."""
     if not log.design.has("repetition"):
         return (
-            "the log has one repetition. Expected two or more with different folds "
+            "the log has one repetition. Expected at least two with different folds "
             "(cvstats.plans.k_fold with repetitions=), or the losses of two models: "
             "losses.cvci.compare(method='refit_corrected')."
         )
     whole = log if log.cells is None else find_whole(log)
     if whole is not None and read_partitions(whole.design).are_equal():
         return (
-            f"all {log.design.number('repetition'):,} repetitions divide the points into the same "
-            f"folds, which does not show how much the models depend on the training points. Repeat "
-            f"the cross-validation with other folds, as cvstats.plans.k_fold does, or use wald."
+            f"all {log.design.number('repetition'):,} repetitions divide the points into the "
+            "same folds, so the log does not show how much the models depend on the training "
+            "points. Repeat the cross-validation with other folds, as cvstats.plans.k_fold "
+            "does, or use wald."
         )
     return None
 
 
 def shows_refits(log: Log) -> bool:
-    """Whether repeated cross-validation of refitted models shows how much they share.
+    """Whether the log is repeated cross-validation from which mutual training can be estimated.
 
-    Its losses have to be at hand, and two repetitions to divide the points differently.
+    It needs single losses, and at least two repetitions with different partitions.
     """
     if not repeats_refits(log):
         return False
     if log.design.by is not None:
-        raise DifferentGroups("the partitions are those of one group at a time.")
+        raise DifferentGroups("partitions are compared in one group at a time.")
     whole = log if log.cells is None else find_whole(log)
     if whole is None:
         return False
@@ -82,7 +80,7 @@ def repeats_refits(log: Log) -> bool:
     """Whether the log is repeated cross-validation of models that were refitted in each fold."""
     design = log.design
     return not (
-        log.fixed_sources  # nothing was trained on the tasks of a benchmark
+        log.fixed_sources  # no model was trained on the tasks of a benchmark
         or design.metric
         or design.scores
         or not design.has("repetition")
@@ -95,8 +93,8 @@ def repeats_refits(log: Log) -> bool:
     of_losses=find_problem,
     needs=NEEDS,
     target="average difference of the test errors of the models trained in this cross-validation",
-    guarantee="approximate: accounts for points that train each other's models to second order; "
-    "conservative for models with randomness of their own",
+    guarantee="approximate: accounts to second order for points that train each other's models; "
+    "conservative for randomized learners",
     fits="K for each repetition",
     reference=f"{BAYLE}; derived on the theory page 'The difference of two refitted models'",
     plan="k_fold",
@@ -111,11 +109,11 @@ def refit_corrected(
     r"""Interval for the difference of two models that are refitted in every fold.
 
     The target is the average difference of the test errors of the models trained in this
-    cross-validation. Every point is tested by models that other points trained, and trains the
-    models that test these. If the two models are nearly alike, this mutual training is as large
-    as their difference, and the variance of `wald` is too small by up to one half, at any number of
-    points. Repeated cross-validation shows how much is missing, and this interval adds it.
-    `compare` uses it by default for repeated cross-validation.
+    cross-validation. Every point is tested by models trained on other points, and helps to train
+    the models that test those. If the two models are nearly the same, this mutual training
+    matters as much as their difference, and the variance of `wald` is too small by up to one
+    half, for any number of points. Repeated cross-validation shows how much is missing, and this
+    interval adds it. `compare` uses it by default for repeated cross-validation.
 
     Parameters
     ----------
@@ -127,21 +125,20 @@ def refit_corrected(
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each pair of models, or variables over the carried dimensions: ``estimate``,
-        ``lower``, ``upper`` and ``se`` in the unit of the loss, and ``caution``. Of one partition
-        also ``df``, infinite where the normal distribution is used. ``n_points``, ``n_folds`` and
-        ``n_repetitions`` are in ``attrs``, or columns where rows differ in them.
+        ``lower``, ``upper`` and ``se`` in the units of the loss, and ``caution``. ``n_points``,
+        ``n_folds`` and ``n_repetitions`` are in ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
     LogError
         If all repetitions have the same partition; or if there is one repetition, except in
-        `compare`, which has the losses of both models.
+        `compare`, which uses the losses of both models.
 
     See Also
     --------
@@ -162,13 +159,16 @@ def refit_corrected(
     fold, and ``h = s sqrt(2 / (R K))`` is its noise. The theory page derives it. In simulations of
     nearly equal models with 100 points or more it covered .93 or more with three repetitions and
     .95 with ten, where `wald` covered .72 to .86; for clearly different models it is 1.0 to 1.25
-    times as wide. It is up to 2.2 times as wide for models with much randomness of their own, such
-    as forests of other seeds. The derivation does not cover folds of whole groups and random
-    splits.
+    times as wide. For highly randomized learners, such as forests with different seeds, it is up
+    to 2.2 times as wide. The derivation does not cover folds of whole groups, where
+    `clustered` covers .69 to .74 for nearly equal models, or random splits, where `corrected_t`
+    covers .91 to .98 (1,000 simulations each).
 
-    One partition contains no trace of mutual training. There the interval is that of `wald` where
-    the two models differ clearly, and otherwise the wider one of twice its variance, which is the
-    most that mutual training adds, and `corrected_t`. A second partition helps more.
+    A single partition gives no information about mutual training. Then the interval is that of
+    `wald` if the two models differ clearly, and otherwise the wider of `corrected_t` and `wald`
+    with twice the variance, which is the most that mutual training can add (at 95%; at other levels
+    with the same standard error). By default `compare` widens it only for very similar models. A
+    second partition helps more.
 
     References
     ----------
@@ -182,12 +182,12 @@ def refit_corrected(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "gradient_boosting"])
     >>> losses.cvci.difference().cvci.refit_corrected()[["estimate", "lower", "upper"]].round(0)
-                             estimate  lower  upper
+                            estimate lower upper
     model other
-    ridge gradient_boosting    -143.0 -406.0  119.0
+    ridge gradient_boosting     -143  -406   119
     """
     if log.cells is not None and log.differences is not None:
-        log.moments(())  # those without pairs are refused, however many losses came with them
+        log.moments(())  # logs without pairs are rejected, however many losses came with them
     log = find_whole(log) or log.rows()
     design = log.design
     here = slice(None) if design.present is None else design.present
@@ -197,17 +197,16 @@ def refit_corrected(
     if not isinstance(pairs, Differences) and (words := find_problem(log)) is not None:
         raise LogError(f"refit_corrected needs {NEEDS}; {words}")
     mean, variance, origin = np.full((3, width), np.nan)
-    df = np.full(width, np.inf)
-    for j, column in enumerate(log.columns()):
-        if column is None:
-            continue
-        values = column[here]
-        origin[j] = values[0]
-        if isinstance(pairs, Differences):
-            mean[j] = (values - values[0]).mean()
-            se, df[j] = one_partition(log, pairs, j, values, cut, alpha)
-            variance[j] = se**2
-        else:
+    if isinstance(pairs, Differences):
+        folds = log.moments(fold_levels(design))
+        whole = folds.over(())
+        mean, variance, origin = whole.mean[0], whole.m2[0] / whole.count**2, whole.origin
+        alike = find_alike(log, pairs, variance)[0] < NEARLY_ALIKE
+        variance = np.where(alike, widen_one_partition(folds)[0] ** 2, variance)
+    for j, column in enumerate(() if isinstance(pairs, Differences) else log.columns()):
+        if column is not None:
+            values = column[here]
+            origin[j] = values[0]
             found = measure_refits(values - values[0], cut)
             mean[j], variance[j] = found.mean, found.total
     n_points = cut.n_points
@@ -216,21 +215,6 @@ def refit_corrected(
     }  # fmt: skip
     return interval(
         "refit_corrected", mean, variance, origin=np.nan_to_num(origin), alpha=alpha,
-        df=None if repetitions > 1 else df,
-        extra=counts if repetitions > 1 else {"df": df, **counts},
+        extra=counts,
         caution=int(Caution.FEW_POINTS) if n_points < 30 else 0,
     )  # fmt: skip
-
-
-def one_partition(
-    log: Log, pairs: Differences, j: int, values: FloatArray, cut: Partitions, alpha: float
-) -> tuple[float, float]:
-    """Compute standard error and degrees of freedom of a difference from one partition."""
-    here = slice(None) if log.design.present is None else log.design.present
-    one, two = (
-        log.panels.column(int(side[j]), 0, log.design.size)[here]
-        for side in (pairs.left, pairs.right)
-    )
-    if measure_likeness(one, two) < NEARLY_ALIKE:
-        return widen_one_partition(values - values[0], cut.fold, alpha)
-    return float(values.std() / np.sqrt(len(values))), np.inf

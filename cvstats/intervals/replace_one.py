@@ -1,4 +1,4 @@
-"""Replace-one cross-validation of Austern and Zhou: how much the error owes to one point."""
+"""Replace-one cross-validation of Austern and Zhou: how much the error depends on one point."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cvstats.options import Missing
 
 
 def replaced_points(design: Design) -> str | None:
-    """Ask for cross-validation of the data, of a half and of that half with each point replaced."""
-    made = "cvstats.plans.replace_one makes such a log."
+    """Require cross-validation of the data, a half, and that half with each point replaced."""
+    made = "cvstats.plans.replace_one creates such a log."
     if (problem := sampled(design, made)) is not None:
         return problem
     codes, _ = count_cells(design, ("sample", "repetition", "fold"))
     pairs, folds = np.unique(codes[:, :2], axis=0, return_counts=True)
     if "fold" not in design.levels or folds.min() < 2:
-        return f"the log has no folds in some sample (level 'fold'). Expected two or more; {made}"
+        return f"some sample has no folds (level 'fold'). Expected at least two; {made}"
     _, points = count_cells(design, ("sample", "repetition"))
     data = np.array([design.levels["sample"].labels[code] == 0 for code in pairs[:, 0]])
     n = design.splits().points or int(points[data].max())  # of which a sample may lack some
@@ -39,9 +39,9 @@ def replaced_points(design: Design) -> str | None:
     repetitions = len(np.unique(codes[:, 1]))
     if len(pairs) != len(runs) * repetitions or np.any(points != np.where(data, n, h)):
         return (
-            f"some points are left out in some repetition of some sample, where {n:,} points of "
-            f"the data and {h:,} of each half were expected (missing='drop' leaves out more than "
-            f"this method can do without); {made}"
+            f"some points are missing in some repetition of some sample: expected {n:,} points "
+            f"of the data and {h:,} of each half (missing='drop' may remove points that this "
+            f"method needs); {made}"
         )
     return None
 
@@ -51,11 +51,11 @@ def replaced_points(design: Design) -> str | None:
     needs="cross-validation of the data, of a half, and of the half with each point replaced in "
     "turn (levels 'sample' and 'fold')",
     target="expected risk of models trained on sets of this size",
-    guarantee="exact as the points grow for one partition, if the learner is stable in second "
-    "order; no theorem for several",
-    difference_guarantee="exact as the points grow for one partition, if the difference of the "
-    "losses is stable in second order beside its own variance, which fails where both models "
-    "approach one limit; no theorem for several",
+    guarantee="asymptotically exact in the number of points for one partition, if the learner "
+    "is second-order stable; no theorem for several partitions",
+    difference_guarantee="asymptotically exact in the number of points for one partition, if "
+    "the difference of the losses is second-order stable relative to its own variance, "
+    "which fails if both models approach the same limit; no theorem for several partitions",
     fits="2K + (n // 2)(K - 1) for each repetition",
     reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
     made_for=("sample", "fold"),
@@ -70,12 +70,12 @@ def replace_one(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Replace-one cross-validation: a variance that includes the chance of the training data.
+    r"""Replace-one cross-validation: a variance that accounts for training-set variability.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the mean
     loss of cross-validation of the data (sample 0). Half of the data is cross-validated too
-    (sample 1), and again and again with one point replaced by a point of the other half (sample 1
-    + l for its l-th point): how much that changes the mean gives the variance.
+    (sample 1), and then once for each of its points, with that point replaced by a point of the
+    other half (sample 1 + l for its l-th point): the changes of the mean give the variance.
 
     Parameters
     ----------
@@ -84,31 +84,31 @@ def replace_one(
         are averaged, ``repetition``.
     constant : {"efron-stein", "printed"}, optional
         The factor of the sum: 1/4, which is consistent, or 1/2, the formula as printed, which
-        doubles the variance and is here for reproduction only.
+        doubles the variance and is included only to reproduce published results.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, and ``caution``. ``n_points``, ``n_folds`` and
-        ``n_repetitions`` are in ``attrs``, or columns where rows differ in them.
+        ``upper`` and ``se`` in the units of the loss, and ``caution``. ``n_points``, ``n_folds``
+        and ``n_repetitions`` are in ``attrs``, or columns if they vary between rows.
 
     Raises
     ------
     LogError
-        If a point of the half was not replaced, a sample has no folds, or points are left out.
+        If a point of the half was not replaced, a sample has no folds, or points are missing.
 
     See Also
     --------
     cvstats.wald : For the models that were trained, with K fits.
     cvstats.conservative_z : Another interval for the algorithm, from splits of halves.
-    cvstats.plans.replace_one : The resampling plan that it needs.
+    cvstats.plans.replace_one : The resampling plan this method needs.
 
     Notes
     -----
@@ -118,9 +118,9 @@ def replace_one(
 
         \mathrm{se}^2 = \frac14 \sum_l (T_0 - T_l)^2 .
 
-    Exact as n grows if the learner is stable in second order (what two points do together
-    fades faster than what each does), and slightly too wide at small n. For several partitions
-    there is no theorem.
+    Asymptotically exact if the learner is second-order stable (the joint effect of two points
+    vanishes faster than the effect of each), and slightly too wide at small n. For several
+    partitions there is no theorem.
 
     References
     ----------
@@ -138,8 +138,7 @@ def replace_one(
     model
     DummyRegressor      1.04   0.37   1.71  0.34  skewed
     """
-    # Sum how far the error of the half moves as each of its points is replaced.
-    #
+    # Sum the squared changes of the error of the half when each of its points is replaced.
     # Sample 0 is the data, 1 the half, and each further one the half with one point replaced.
     # Every run has the same points in each repetition, so its pooled mean is the mean of its
     # repetitions.
@@ -153,7 +152,7 @@ def replace_one(
     variance = total / (4 if constant == "efron-stein" else 2)
     attrs: dict[str, str] = {"constant": constant}
     if constant == "printed":
-        attrs["guarantee"] = "conservative: twice the variance that is right as the points grow"
+        attrs["guarantee"] = "conservative: twice the asymptotically correct variance"
     return interval(
         "replace_one", mean[0], variance, origin=cells.origin, alpha=alpha,
         extra={

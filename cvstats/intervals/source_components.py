@@ -38,19 +38,19 @@ from cvstats.options import Missing
 
 
 def several_logs(design: Design) -> str | None:
-    """Ask for a level besides those of one log, and for logs that leave sources out."""
+    """Require a level that identifies the logs, and leave-one-source-out logs."""
     others = [name for name in design.levels if name not in LEVELS and design.number(name) > 1]
     if not others:
         return (
-            "this is one log. Put several of independent data sets below each other, told apart "
-            "by a level of their own: pandas.concat(logs, names=['dataset'])."
+            "this is one log. Concatenate logs of several independent data sets, with a level "
+            "that identifies them: pandas.concat(logs, names=['dataset'])."
         )
     return one_source_out(design)
 
 
 @Comparison(
     requires=several_logs,
-    needs="two independent logs or more, each leaving out the same sources one at a time",
+    needs="at least two independent logs, each leaving out the same sources one at a time",
     target="variances and covariances of losses, by source",
     guarantee="unbiased for independent logs of one design",
     fits="one for each source and log",
@@ -63,28 +63,27 @@ def source_components(
 ) -> Table:
     r"""Estimate variances and covariances of losses, by source, from several independent logs.
 
-    Each log leaves out the same sources, one at a time, on a data set of its own. The target is
-    the covariance of the losses: sigma_k^2 for a loss of source k, omega_k for two losses of it,
-    and gamma_kl for a loss of source k and one of source l. All follow from the covariance of the
+    Each log leaves out the same sources, one at a time, on its own data set. The target is the
+    covariance of the losses: sigma_k^2 for a loss of source k, omega_k for two losses of it, and
+    gamma_kl for a loss of source k and one of source l. All follow from the covariance of the
     sources' means over the logs, and from the variance of the losses within each source.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Logs that leave one source out at a time, below each other: two or more, with the same
-        sources and two points or more in each.
+        At least two concatenated leave-one-source-out logs with the same sources and at least two
+        points in each source.
     independent : str, optional
         The level (or coordinate) that separates the logs.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each (source, other) and model, or dimensions of these names: ``covariance`` of
-        the two source means, ``sigma2`` and ``omega`` where the two are one source, ``gamma`` where
-        they are not, raw and in squared units of the loss, and ``caution``. ``n_logs`` is in
-        ``attrs``.
+        the two source means, ``sigma2`` and ``omega`` if the two are the same source, ``gamma``
+        if not, raw and in squared units of the loss, and ``caution``. ``n_logs`` is in ``attrs``.
 
     Raises
     ------
@@ -94,7 +93,7 @@ def source_components(
 
     See Also
     --------
-    cvstats.source_estimators : What one log can say of their mean.
+    cvstats.source_estimators : Estimates of the variance of their mean from one log.
     cvstats.decompose : The parts of the variance of the mean.
     cvstats.heterogeneity : Whether the sources of one log differ.
 
@@ -109,8 +108,8 @@ def source_components(
         \omega_k = C_{kk} - \overline{\mathrm{var}_k}\; \overline{1 / M_k}, \qquad
         \sigma_k^2 = \omega_k + \overline{\mathrm{var}_k} .
 
-    Unbiased for independent logs of one design, whatever their number; K sources have K (K - 1)
-    / 2 covariances, so that few logs estimate each of them badly. `decompose` with ``independent=``
+    Unbiased for any number of independent logs of one design; K sources have K (K - 1) / 2
+    covariances, so a few logs estimate each of them poorly. `decompose` with ``independent=``
     gives their means and the three parts of the variance of the mean.
 
     References
@@ -179,10 +178,10 @@ variance, and kl runs over pairs of different sources."""
 
 
 def check_pair(options: Mapping[str, Any]) -> None:
-    """Refuse a second source without a first one, or one source twice."""
+    """Reject a second source without a first, or the same source twice."""
     source, other = options["source"], options["other"]
     if source is None and other is not None:
-        raise LogError("other names the second source of a pair. Expected source with it.")
+        raise LogError("other= names the second source of a pair. Pass source= with it.")
     pair = [name for name in (source, other) if isinstance(name, Hashable)]
     if source is not None and len(pair) > len(set(pair)):
         raise LogError(f"source and other are both {source!r}. Expected two different sources.")
@@ -194,7 +193,7 @@ def check_pair(options: Mapping[str, Any]) -> None:
     needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
     "are sources)",
     target="variance of the mean over these sources, from one data set to another",
-    guarantee="none: each estimator has the bias that its name states",
+    guarantee="none: each estimator has the bias given in attrs['bias']",
     fits="one for each source",
     reference=GERAS,
     takes_metrics="averaged",
@@ -206,12 +205,12 @@ def source_estimators(
     other: Hashable = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""All estimators of the variance of the mean over these sources, for study.
+    r"""All estimators of the variance of the mean over these sources, for research.
 
     The target is theta, the variance over data sets from the same K sources of the mean of the
-    source means. It mixes the variance sigma_k^2 of a loss of source k, the covariance omega_k of
-    two losses of it, and the covariance gamma_kl of losses of two sources. No estimator is
-    unbiased for it whatever these are.
+    source means. It combines the variance sigma_k^2 of a loss of source k, the covariance omega_k
+    of two losses of it, and the covariance gamma_kl of losses of two sources. No estimator is
+    always unbiased for it.
 
     Parameters
     ----------
@@ -219,9 +218,9 @@ def source_estimators(
         A log that leaves one source out at a time, with two points or more in each source.
     source, other : hashable, optional
         Labels of sources: the one whose omega, and with ``other`` the pair whose gamma, is
-        taken to be zero by the first two lines of the paper's Table 1.
+        assumed to be zero in the first two lines of the paper's Table 1.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
@@ -236,13 +235,13 @@ def source_estimators(
     Raises
     ------
     LogError
-        If the log does not leave one source out at a time, a source has one point, or there
-        is not a source of that name.
+        If the log does not leave one source out at a time, a source has one point, or no source
+        has that name.
 
     See Also
     --------
     cvstats.out_of_source : The interval from two of these estimators.
-    cvstats.source_components : The parts themselves, from several logs.
+    cvstats.source_components : The components themselves, from several logs.
     cvstats.decompose : The same for folds.
 
     Notes
@@ -255,10 +254,10 @@ def source_estimators(
             + \sum_k \left(1 - \frac{1}{M_k}\right) \omega_k + \sum_{k \ne l} \gamma_{kl}\right] .
 
     The third and fourth estimators are the means of the first and second over all sources and
-    all pairs. The naive four are unbiased only if the expected losses mu_k of all sources are
-    equal, besides the covariance that their name says is zero. ``theta_gamma`` is ``V_b / K``,
-    which does not tend to zero as sources hold more points: for a new source, and not for
-    these, that is as it should be, see `out_of_source`.
+    all pairs. The four naive estimators are unbiased only if the covariance in their name is zero
+    and the expected losses mu_k of all sources are equal. ``theta_gamma`` is ``V_b / K``, which
+    does not tend to zero as sources get more points: this is correct for new sources but not for
+    these, see `out_of_source`.
 
     References
     ----------
@@ -280,10 +279,8 @@ def source_estimators(
     theta_a                 2.1
     theta_b                 4.2
     """
-    # Estimate (7) in all ways of Geras and Sutton.
-    #
-    # Products of means are taken about the estimate: their differences would otherwise lose
-    # digits.
+    # Estimate (7) by all estimators of Geras and Sutton.  Products of means are taken about the
+    # estimate: their differences would otherwise lose digits.
     cells = log.moments(repeated_levels(log, "source"))
     codes = [None if name is None else find_source(log, name) for name in (source, other)]
     part, points = average_sources(cells)
@@ -323,7 +320,7 @@ def find_source(log: Log, name: Hashable) -> int:
     if code is None:
         names = [labels[code] for code in used]
         raise LogError(
-            f"there is no source {spelled(name)}. Expected one of {listed(map(spelled, names))}."
-            f"{nearest(name, names)}"
+            f"Unknown source {spelled(name)}. Expected one of "
+            f"{listed(map(spelled, names))}.{nearest(name, names)}"
         )
     return code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -28,29 +27,29 @@ from cvstats.intervals._limits import (
 )
 from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import partition
-from cvstats.intervals._stability import RELATIVELY_STABLE
+from cvstats.intervals._stability import RELATIVELY_STABLE, find_alike
 from cvstats.log.log import Log
 from cvstats.options import Alternative, Missing
 
 DISAGREEMENT = 1 / 2
-"""Standard errors by which the means of repetitions may differ where a learner is stable."""
+"""Number of standard errors by which repetition means of a stable learner may differ."""
 
 
 ENOUGH_TO_TELL = 100
-"""With fewer points one partition finds nearly all models alike, also those that are not."""
+"""With fewer points, one partition cannot distinguish similar models from different ones."""
 
 
 CLEAR = 4.0
-"""So many standard errors from zero a difference is clear, also with twice the variance."""
+"""A difference this many standard errors from zero is clear, even with twice the variance."""
 
 
 @IntervalMethod(
     requires=partition,
     needs="a K-fold partition, leave-one-out, or several repetitions of it",
     target="average test error of the models trained in this cross-validation",
-    guarantee="exact as the points grow, if the learner is stable; no promise about the risk at "
-    "the full sample size",
-    difference_guarantee=f"exact as the points grow, {RELATIVELY_STABLE}",
+    guarantee="asymptotically exact for stable learners; does not cover the risk of a model "
+    "trained on all the data",
+    difference_guarantee=f"asymptotically exact in the number of points, {RELATIVELY_STABLE}",
     fits="K for each repetition",
     reference=BAYLE,
     plan="k_fold",
@@ -72,8 +71,9 @@ def wald(
 
     The target is the average test error of the models that this cross-validation trained, R_n: the
     mean over points of the loss that each fold's model has on new points. The estimate is the mean
-    of all losses, and its variance is that of the losses divided by the number of points n. Losses
-    vary about the overall mean ("all-pairs") or about the mean of their fold ("within-fold").
+    of all losses, and its variance is that of the losses divided by the number of points n.
+    Deviations are taken from the overall mean ("all-pairs") or from the fold mean
+    ("within-fold").
 
     Parameters
     ----------
@@ -82,19 +82,19 @@ def wald(
         points. Losses in any unit.
     interval : {"wald", "hall", "wilson", "clopper-pearson"}, optional
         The limits: symmetric by the standard error; corrected by Hall for the skewness of the
-        losses; or, for losses of 0 and 1, limits of a proportion by Wilson's score or by Clopper
-        and Pearson, which keep a width if no loss is 1. `interval` uses Wilson's for such losses.
+        losses; or, for 0/1 losses, Wilson or Clopper-Pearson limits of a proportion, which have
+        positive width even if no loss is 1. `interval` uses Wilson's for such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
-        points in each fold and rests on the weaker stability condition.
+        points in each fold and requires a weaker stability condition.
     fold_weights : {"size", "equal"}, optional
-        How folds of different sizes count in ``sigma^2``: by their sizes, or all alike. The
-        estimate is the mean over points either way, except for a metric that was averaged over
-        folds: with ``"equal"`` it is the mean of the folds, as ``cross_val_score`` has it.
+        Weights of folds of different sizes in ``sigma^2``: by size, or equal. The estimate is the
+        mean over points either way, except for a metric that was averaged over folds: with
+        ``"equal"`` it is the mean over folds, as in ``cross_val_score``.
     scale : {"identity", "logit", "log", "fisher-z"}, optional
-        Where the limits are symmetric. ``"logit"`` is for means between 0 and 1, such as AUC, F1
-        and error rates, of which it keeps the limits in that range; ``"log"`` for means above 0,
-        such as RMSE; ``"fisher-z"`` for correlations and other metrics between -1 and 1.
+        The scale on which the limits are symmetric. ``"logit"`` is for means between 0 and 1,
+        such as AUC, F1 and error rates, and keeps the limits in that range; ``"log"`` for means
+        above 0, such as RMSE; ``"fisher-z"`` for correlations and other metrics between -1 and 1.
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` gives an upper limit only, ``"greater"`` a lower one.
     alpha : float, optional
@@ -102,23 +102,22 @@ def wald(
     by : str, optional
         A level (or coordinate): one interval for each of its labels.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
-        ``upper`` and ``se`` in the unit of the loss, and ``caution`` (labels, each explained in
-        ``attrs["cautions"]``). ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``, or
-        columns where rows differ in them.
+        ``upper`` and ``se`` in the units of the loss, and ``caution`` (labels, each explained in
+        ``attrs["cautions"]``). ``n_points``, ``n_folds`` and ``n_repetitions`` are in ``attrs``,
+        or columns if they vary between rows.
 
     Raises
     ------
     LogError
-        If the repetitions do not test the same points, there is one point only, a fold of
-        one point meets ``variance="within-fold"``, or a loss is neither 0 nor 1 for
-        an interval of proportions; or if the losses are lazy or not at hand for
-        ``interval="hall"``.
+        If the repetitions do not test the same points, there is only one point, a fold has one
+        point and ``variance="within-fold"``, or a loss is neither 0 nor 1 for an interval of
+        proportions; or if the losses are lazy or not in the log for ``interval="hall"``.
 
     See Also
     --------
@@ -137,24 +136,22 @@ def wald(
         \sigma^2_\mathrm{all\ pairs} = \frac1n \sum_i (e_i - R)^2, \qquad
         \sigma^2_\mathrm{within\ fold} = \sum_k \frac{n_k}{n}\, \mathrm{var}_k .
 
-    Exact as n grows, if the loss of the learner is stable under the exchange of one training
-    point (all-pairs asks a little more than within-fold). The target has the size of the
-    training folds, n (1 - 1/K), and does not contain the chance of the training data: for
-    the expected risk the interval is too narrow, clearly so for unstable learners such as
-    single trees.
+    Asymptotically exact if the loss of the learner is stable when one training point is replaced
+    (all-pairs requires slightly more than within-fold). The target refers to training sets of n
+    (1 - 1/K) points and does not account for training-set variability: for the expected risk the
+    interval is too narrow, clearly so for unstable learners such as single trees.
 
-    With r repetitions the variances are averaged and divided by n, never by n times r: the
-    points are the same each time. This form is conservative beside the variance of the
-    losses averaged point by point. Intervals of proportions do the same: the share of errors is
-    the mean over all repetitions, and n is the number of points. With errors on 1% of 50, 100
-    and 200 points Wilson's interval covers .91, .92 and .95 (.95 or more on average over error
-    rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .40,
-    .63 and .86.
+    With r repetitions the variances are averaged and divided by n, never by n r: the points are
+    the same in every repetition. This form is conservative compared with the variance of the
+    losses averaged point by point. Intervals of proportions do the same: the error rate is the
+    mean over all repetitions, and n is the number of points. With errors on 1% of 50, 100 and 200
+    points Wilson's interval covers .91, .92 and .95 (.95 or more on average over error rates from
+    0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .40, .63 and .86.
 
-    Losses skewed to the right, such as squared errors with heavy tails, make the interval lie too
-    low. Hall's limits reach further up: for the mean predictor of lognormal(0.5) data in 10-fold
-    cross-validation of 100 and 500 points 95% limits cover .92 and .93, where those of Wald cover
-    .85 and .91.
+    Losses skewed to the right, such as squared errors with heavy tails, bias the interval low.
+    Hall's limits correct for this: for the mean predictor of lognormal(0.5) data in 10-fold
+    cross-validation of 100 and 500 points, 95% limits cover .92 and .93, compared with .85 and
+    .91 for Wald limits.
 
     References
     ----------
@@ -170,21 +167,20 @@ def wald(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
     >>> losses.cvci.wald().round(1)
-                   estimate   lower   upper     se caution
+                  estimate  lower  upper   se caution
     model
-    ridge            3006.2  2640.4  3371.9  186.6
-    random_forest    3188.0  2807.1  3568.9  194.3
+    ridge            3,006  2,640  3,372  187
+    random_forest    3,188  2,807  3,569  194
     """
-    # Average the variances of the repetitions, divided by the points and never by more.
-    #
-    # This is form B of the theory page. All-pairs weighted by size needs no folds.
+    # Average the variances of the repetitions and divide by the number of points only.  This is
+    # form B of the theory page. All-pairs weighted by size does not use folds.
     repeated = repetition_level(log.design)
     folded = (variance, fold_weights) != ("all-pairs", "size")
     cells = log.moments(fold_levels(log.design) if folded else repeated)
     splits = cells.over(repeated)
     n_points, n_folds = splits.first(splits.count), count_folds_by_group(log.design)
     if n_points.min() < 2:
-        raise LogError("wald needs at least two points and this log has 1.")
+        raise LogError("wald needs at least two points, but this log has 1.")
     caution = flag(Caution.FEW_POINTS, n_points < 30) | flag(Caution.ONE_FOLD, n_folds == 1)
     if "fold" not in log.design.levels:
         caution = caution | flag(Caution.SOURCES_AS_FOLDS, n_folds > 1)
@@ -223,48 +219,35 @@ def wald(
     return rescale_limits(result, scale)
 
 
-def find_alike(log: Log, differences: Differences, variance: FloatArray) -> FloatArray:
-    """Divide the variance of differences by the mean squared losses of a point; see `core.refits`.
-
-    ``variance`` is that of the mean difference. A small ratio means models so much alike that one
-    partition is not enough to compare them.
-    """
-    losses = replace(log, differences=None).moments(())
-    squares = losses.m2 / losses.count[:, None] + losses.location**2
-    both = squares[:, differences.left] + squares[:, differences.right]
-    n = losses.count[:, None] / log.design.number("repetition")
-    return n**2 * variance / np.where(both > 0, both, np.inf)
-
-
 def refuse_scale(log: Log, scale: str, interval: str) -> None:
-    """Refuse a scale for minus a score, whose sign says nothing, and for limits without one."""
+    """Reject a scale for a negated score, and for limits that have no scale."""
     if interval != "wald":
         raise LogError(
-            f"scale={scale!r} is for symmetric limits, and those of {interval!r} are not. Expected "
-            f"scale='identity', or interval='wald'."
+            f"scale={scale!r} applies to symmetric limits only, and those of {interval!r} are "
+            "not. Use scale='identity' or interval='wald'."
         )
     limits = log.noted.get("range")
     signed = limits is not None and tuple(limits) == (-1.0, 1.0)
     if scale in ("logit", "log") and log.noted.get("orientation") == "-score":
         other = "scale='fisher-z'" if signed else "scale='identity'"
         raise LogError(
-            f"scale={scale!r} is for means above 0, and {log.noted['metric']} has no such range. "
-            f"Expected {other}."
+            f"scale={scale!r} requires means above 0, but {log.noted['metric']} can be negative. "
+            f"Use {other}."
         )
     if scale == "fisher-z" and not signed:
         raise LogError(
-            "scale='fisher-z' is for correlations and other metrics between -1 and 1. Expected a "
-            "log of one, such as cvstats.losses(…, loss='pearson'). Use scale='identity'."
+            "scale='fisher-z' requires a correlation or another metric between -1 and 1, such "
+            "as cvstats.losses(…, loss='pearson'). Use scale='identity'."
         )
 
 
 def average_folds(
     cells: Cells, splits: tuple[str, ...], variance: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Average the metrics of folds, all alike: the estimate, and the variance of each split.
+    """Average metrics of folds with equal weights: the estimate, and the variance of each split.
 
-    With weights 1/K the variance is ``sum_k K^-2 sigma_k^2 / n_k``; for all-pairs the sigma^2 are
-    one for all folds, about the mean of the folds.
+    With weights 1/K the variance is ``sum_k K^-2 sigma_k^2 / n_k``; for all-pairs all folds share
+    one sigma^2, about the mean of the folds.
     """
     parts = cells.within(splits)
     k, n_k = parts.n_cells, parts.count[:, None]
@@ -296,7 +279,7 @@ def variance_of_splits(
 ) -> FloatArray:
     """Variance of the mean loss of each split: a row for each, a number for each column.
 
-    ``splits`` are the levels whose labels tell splits apart.
+    ``splits`` are the levels that identify splits.
     """
     parts, whole = cells.within(splits), cells.over(splits)
     n_k, n = parts.count[:, None], parts.repeat(whole.count[:, None])
@@ -304,7 +287,7 @@ def variance_of_splits(
     if variance == "within-fold":
         if n_k.min() < 2:
             raise LogError(
-                "variance='within-fold' needs at least two points in each fold, and this log "
+                "variance='within-fold' needs at least two points in each fold, but this log "
                 "has folds of one point (leave-one-out?). Use variance='all-pairs'."
             )
         # Bayle et al., sigma_in

@@ -1,1 +1,1 @@
-"""Files and the tables of other tools to loss logs, and logs to files."""
+"""Reading loss logs from files and tables of other tools, and writing logs to files."""

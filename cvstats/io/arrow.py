@@ -1,4 +1,4 @@
-"""Parquet: the files of a folder, the keys in the names of folders, tables and saved logs."""
+"""Parquet: files of a folder, keys in folder names, tables and saved logs."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ SUFFIXES = (".parquet", ".pq")
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder whose rows have no label."""
 READ_TOGETHER = 1 << 20
-"""So many values are read together: each time, a file of many columns is parsed anew."""
+"""Number of values read together: files with many columns are parsed again each time."""
 
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """A file, and the keys that the names of its folders hold, such as ``fold=0``."""
+    """A file, and the keys in the names of its folders, such as ``fold=0``."""
 
     path: Path
     keys: dict[str, Any] = field(default_factory=dict)
 
 
 def list_files(given: object) -> list[ParquetFile]:
-    """List the files of one path, folder or pattern, or of several; each may occur once."""
+    """List the files of one or several paths, folders or patterns, without duplicates."""
     several = isinstance(given, Sequence) and not isinstance(given, str)
     paths: list[Any] = [*cast("Sequence[Any]", given)] if several else [given]
     if not paths:
-        raise LogError("the list of files is empty. Expected the path of a Parquet file in it.")
+        raise LogError("the list of files is empty. Expected at least one path of a Parquet file.")
     files = [file for path in paths for file in files_at(path)]
     seen: set[Path] = set()
     for file in files:
         real = file.path.resolve()
         if real in seen:
             raise LogError(
-                f"the file {os.fspath(file.path)!r} is named twice, and its rows would count "
-                f"twice. Expected each file once."
+                f"the file {os.fspath(file.path)!r} is listed twice, so its rows would count "
+                "twice. Expected each file once."
             )
         seen.add(real)
     return with_labels(files, not several and os.path.isdir(os.fsdecode(paths[0])))
@@ -69,28 +69,28 @@ def files_at(path: object) -> Iterator[ParquetFile]:
         found = sorted(glob(os.fsdecode(path), recursive=True))
         if not found:
             raise NoSuchFile(
-                f"there is no file or folder {os.fspath(where)!r}. Expected a Parquet file, a "
-                f"folder of them, or a pattern such as 'logs/*.parquet'."
+                f"No such file or folder: {os.fspath(where)!r}. Expected a Parquet file, a "
+                "folder of them, or a pattern such as 'logs/*.parquet'."
             )
         for name in found:
             yield from files_at(name)
 
 
 def files_in(folder: Path) -> Iterator[ParquetFile]:
-    """List the files below a folder, but not those whose names begin with ``_`` or ``.``."""
+    """List the files below a folder, except those whose names begin with ``_`` or ``.``."""
     arrow, dataset = import_extra("pyarrow", "Parquet"), import_extra("pyarrow.dataset", "Parquet")
-    # With a schema no file is opened here.
+    # With a schema no file needs to be opened.
     every = sorted(map(Path, dataset.dataset(folder, schema=arrow.schema([])).files))
     files = [path for path in every if path.suffix in SUFFIXES] or every
     if not files:
         raise LogError(
-            f"the folder {os.fspath(folder)!r} holds no files. Expected Parquet files in it."
+            f"the folder {os.fspath(folder)!r} contains no files. Expected Parquet files in it."
         )
     yield from (ParquetFile(path, keys_of(path.relative_to(folder).parts[:-1])) for path in files)
 
 
 def keys_of(folders: Sequence[str]) -> dict[str, Any]:
-    """Read the keys of a partitioned log off the names of folders, such as ``fold=0``."""
+    """Read the keys of a partitioned log from the names of folders, such as ``fold=0``."""
     pairs = (folder.partition("=") for folder in folders if "=" in folder.strip("="))
     return {
         unquote(name): None if value == NULL_KEY else unquote(value) for name, _, value in pairs
@@ -98,9 +98,9 @@ def keys_of(folders: Sequence[str]) -> dict[str, Any]:
 
 
 def with_labels(files: Sequence[ParquetFile], folder: bool) -> list[ParquetFile]:
-    """Turn the labels of a key into integers where all are written as these.
+    """Convert the labels of a key to integers if all are written as integers.
 
-    Unless one ``folder`` was named, a key that all files share lies above them and is left out.
+    Unless one ``folder`` was passed, a key shared by all files is omitted.
     """
     found = {name: {file.keys.get(name) for file in files} for file in files for name in file.keys}
     used = {name: labels for name, labels in found.items() if folder or len(labels) > 1}
@@ -141,7 +141,7 @@ def write_parquet(columns: Columns, header: Header, path: Path) -> None:
 
 
 def open_parquet(path: Path) -> SavedColumns | None:
-    """Open a log that `write_parquet` wrote; None for any other file."""
+    """Open a log written by `write_parquet`; None for any other file."""
     parquet = import_extra("pyarrow.parquet", "Parquet")
     with parquet.ParquetFile(path) as file:
         about, fields = file.metadata, file.schema_arrow.names

@@ -1,4 +1,4 @@
-"""NetCDF and Zarr: datasets of others, saved logs, and what is refused before it is opened."""
+"""NetCDF and Zarr: external datasets, saved logs, and safety checks before opening."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cvstats.io.paths import import_extra, is_store, no_such_file, refuse_bomb
 from cvstats.io.text import Columns, Header, parse_header
 
 HEADER = "cvstats_header"
-"""The variable that holds the header of a saved log: an attribute of HDF5 may be too short."""
+"""The variable with the header of a saved log, since HDF5 attributes are limited in size."""
 ROWS = "evaluation"
 
 METADATA = (".zarray", ".zmetadata", "zarr.json", ".zgroup", ".zattrs")
@@ -25,14 +25,14 @@ CODECS = {
     "fletcher32", "gzip", "lz4", "lzma", "quantize", "sharding_indexed", "shuffle", "transpose",
     "vlen-bytes", "vlen-utf8", "zlib", "zstd",
 }  # fmt: skip
-"""Codecs of Zarr that only move bytes; there is one that unpickles, and so executes."""
+"""Zarr codecs that only transform bytes; others may unpickle and execute code."""
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
 def dataset_of(columns: Columns, header: Header) -> xr.Dataset:
-    """Make a dataset of the columns of a flattened frame, with its levels as coordinates."""
+    """Create a dataset from the columns of a flattened frame, with its levels as coordinates."""
     levels = [note["field"] for note in header["index"]]
     dataset = xr.Dataset({name: ((ROWS,), values) for name, values in columns.items()})
     return dataset.set_coords(levels)
@@ -61,7 +61,7 @@ def require_netcdf() -> None:
 
 
 def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, Header | None]:
-    """Read what a file holds, and the header of a log that `save_log` wrote."""
+    """Read the contents of a file, and the header if it was written by `save_log`."""
     if not path.exists():
         raise no_such_file(path.name)
     if kind == "netcdf":
@@ -84,23 +84,23 @@ def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, Header | None]:
 
 
 def foreign(dataset: xr.Dataset) -> xr.DataArray | xr.Dataset:
-    """Take a dataset that another program wrote; one variable is a DataArray."""
+    """Return a dataset written by another program; a single variable becomes a DataArray."""
     if any("compress" in variable.attrs for variable in dataset.variables.values()):
         compressed = import_extra("cf_xarray", "a compressed MultiIndex")
         dataset = compressed.decode_compress_to_multi_index(dataset)
     names = list(dataset.data_vars)
     if not names:
-        raise LogError("the file has no variables. Expected one of losses for each model.")
+        raise LogError("the file has no variables. Expected a variable with losses for each model.")
     return dataset[names[0]] if len(names) == 1 else dataset
 
 
-# --- what is refused before it is opened ----------------------------------------------------------
+# --- safety checks before opening ----------------------------------------------------------
 
 
 def refuse_other_files(path: Path) -> None:
-    """Refuse a NetCDF file whose values would be read out of other files.
+    """Reject a NetCDF file whose values would be read from other files.
 
-    Only what lies at the root is read: what is below it may be anything.
+    Only the root group is read; nested groups are ignored.
     """
     h5py = import_extra("h5py", "NetCDF")
     unpacked = 0
@@ -114,16 +114,16 @@ def refuse_other_files(path: Path) -> None:
                 unpacked += item.size * item.dtype.itemsize if item.size else 0
             if outside:
                 raise LogError(
-                    f"the values of {name[:40]!r} in {path.name} would be read out of another "
-                    f"file. Expected them in the file itself."
+                    f"the values of {name[:40]!r} in {path.name} would be read from another "
+                    "file. Expected them in the file itself."
                 )
     refuse_bomb(path.name, path.stat().st_size, unpacked)
 
 
 def refuse_executing(path: Path) -> None:
-    """Refuse a Zarr store with links out of it, or with a codec that may do more than move bytes.
+    """Reject a Zarr store with external links, or with a codec that may execute code.
 
-    Everything that Zarr could open is looked at under the name by which Zarr would open it.
+    Everything that Zarr could open is checked under the name Zarr would use.
     """
     if not path.is_dir():
         raise LogError(f"{path.name} is not a directory. Expected a Zarr store.")
@@ -131,7 +131,7 @@ def refuse_executing(path: Path) -> None:
         empty = "an empty directory" if not any(path.iterdir()) else "not a Zarr store"
         raise LogError(
             f"{path.name} is {empty}: it has no .zgroup and no zarr.json. Expected a Zarr store, "
-            f"as save_log writes one."
+            "as written by save_log."
         )
     root = path.resolve()
     for folder, folders, files in os.walk(path):
@@ -139,16 +139,16 @@ def refuse_executing(path: Path) -> None:
             item = Path(folder, name)
             if item.is_symlink() and not item.resolve().is_relative_to(root):
                 raise LogError(
-                    f"{name[:40]!r} in {path.name} is a link to another place. Expected every part "
-                    f"of the store inside it."
+                    f"{name[:40]!r} in {path.name} is an external link. Expected every part of "
+                    "the store inside it."
                 )
         for name in set(files) & set(METADATA):
             described = json.loads(Path(folder, name).read_text(encoding="utf-8"))
             for codec in codecs_in(described):
                 if str(codec).removeprefix("numcodecs.") not in CODECS:
                     raise LogError(
-                        f"{path.name} asks for the codec {str(codec)[:40]!r}, which could execute "
-                        f"code. Expected plain compression."
+                        f"{path.name} uses the codec {str(codec)[:40]!r}, which could execute "
+                        "code. Expected plain compression."
                     )
 
 

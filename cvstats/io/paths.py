@@ -1,4 +1,4 @@
-"""Paths of files of a known kind; failures of other libraries as one line; optional packages."""
+"""File paths and types, one-line errors of other libraries, and optional packages."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ import numpy as np
 from cvstats.errors import LogError, install_command
 
 LONGEST = 60
-"""Up to how many characters of a path, or of text in its place, a message repeats."""
+"""Maximum number of characters of a path quoted in a message."""
 
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
     ".arff": "arff", ".parquet": "parquet", ".pq": "parquet", ".nc": "netcdf", ".nc4": "netcdf",
     ".h5": "netcdf", ".zarr": "zarr", ".eval": "eval",
 }  # fmt: skip
-"""The kind of a file, by its suffix."""
+"""The type of a file, by suffix."""
 
 UNPACK = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zst": "unzstd", ".zip": "unzip"}
-"""The program that decompresses a file, by its suffix."""
+"""The program that decompresses a file, by suffix."""
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
-    """Quote a path, or another text, up to some length."""
+    """Quote a path, or other text, up to a maximum length."""
     return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def path_of(given: str | PathLike[str]) -> Path:
-    """Check that something can be a path; text of a table is not one."""
+    """Check that a value can be a path, not the text of a table."""
     text = os.fsdecode(given)
     if not text:
         raise LogError("the path is empty. Expected the path of a file.")
     if "\0" in text:
-        raise LogError(f"{shortened(text)} holds a zero byte. Expected the path of a file.")
+        raise LogError(f"{shortened(text)} contains a null byte. Expected the path of a file.")
     if ("\n" in text or "\r" in text) and not os.path.lexists(text):
         raise LogError(
-            f"{shortened(text)} is text and not a path. Expected the path of a file. Write the "
-            f"text to one, or pass a table: pandas.read_csv(io.StringIO(text))."
+            f"{shortened(text)} is text, not a path. Expected the path of a file. Write the text "
+            "to a file, or pass a table: pandas.read_csv(io.StringIO(text))."
         )
     try:
         os.lstat(text)
@@ -60,43 +60,43 @@ def path_of(given: str | PathLike[str]) -> Path:
 
 
 def refuse_stream(path: Path) -> None:
-    """Refuse what can be read once only: the beginning of a file is read twice."""
+    """Reject streams: the beginning of a file is read twice."""
     try:
         mode = path.stat().st_mode
     except OSError:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise LogError(
-            f"{shortened(str(path))} is a pipe or a device, and not a file. Standard input is not "
-            f"read. Expected the path of a file: save it to one first."
+            f"{shortened(str(path))} is a pipe or a device, not a file. Standard input cannot be "
+            "read. Expected the path of a file: save the input to a file first."
         )
 
 
 def refuse_packed(path: Path) -> None:
-    """Refuse a compressed file, and name the program that decompresses it."""
+    """Reject a compressed file, and name the program that decompresses it."""
     kind = path.suffix.lower()
     if path.is_file() and kind in UNPACK:
         raise LogError(
-            f"{path.name} is compressed ({kind[1:]}). Expected the file itself. Unpack it first: "
-            f"{UNPACK[kind]} {path.name}"
+            f"{path.name} is compressed ({kind[1:]}). Expected an uncompressed file. Unpack it "
+            f"first: {UNPACK[kind]} {path.name}"
         )
 
 
 def no_such_file(name: str) -> LogError:
-    """Word that a file does not exist."""
+    """Create the error for a missing file."""
     return LogError(f"No such file: {name!r}. Expected the path of a file or folder.")
 
 
 def kind_of(path: Path) -> str:
-    """Look up the kind of a file by its suffix."""
+    """Look up the type of a file by suffix."""
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None and not path.exists():
         raise no_such_file(path.name)
     if kind is None:
         has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"
         raise LogError(
-            f"{path.name} {has} no kind of file. "
-            f"Expected one of {', '.join(SUFFIXES)}; or say it, as in format='csv'."
+            f"{path.name} {has} no known file type. Expected one of {', '.join(SUFFIXES)}; or "
+            "pass the type, as in format='csv'."
         )
     return kind
 
@@ -107,24 +107,24 @@ def is_store(path: Path) -> bool:
 
 
 def check_file(path: Path) -> None:
-    """Refuse what is not a file, or is empty."""
+    """Reject paths that are not files, and empty files."""
     if not path.exists():
         raise no_such_file(path.name)
     if not path.is_file():
-        raise LogError(f"{path.name} is not a file. Expected the path of one.")
+        raise LogError(f"{path.name} is not a file. Expected the path of a file.")
     if path.stat().st_size == 0:
         raise LogError(f"{path.name} is empty. Expected at least one evaluation.")
 
 
 LARGE = 1 << 30
-"""Files that unpack to fewer bytes are not suspected of being made to fill the memory."""
+"""Unpacked size in bytes below which a file is not checked for a decompression bomb."""
 
 LONGEST_MESSAGE = 200
-"""How many characters of another library's message are repeated."""
+"""Maximum number of characters quoted from another library's message."""
 
 
 def one_line(error: BaseException) -> str:
-    """Make one short line of another library's message, without control characters."""
+    """Convert another library's message to one short line without control characters."""
     words = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
     words = words.removeprefix("Error tokenizing data. C error: ").removesuffix(".")[
         :LONGEST_MESSAGE
@@ -150,7 +150,7 @@ def shorten_messages() -> Iterator[None]:
 
 @contextmanager
 def raise_as_log_error(what: str) -> Iterator[None]:
-    """Raise every failure inside as one line that names ``what`` could not be read."""
+    """Raise every failure inside as a one-line error about reading ``what``."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -161,26 +161,27 @@ def raise_as_log_error(what: str) -> Iterator[None]:
         raise no_such_file(what) from None
     except UnicodeDecodeError as error:
         raise LogError(
-            f"{what} could not be read: from byte {error.start:,} on it is not text in "
-            f"{error.encoding.upper()}. CSV files of another encoding are read with "
-            f"encoding='latin-1', or what it is."
+            f"{what} could not be read: it is not valid {error.encoding.upper()} from byte "
+            f"{error.start:,} on. For CSV files with another encoding, pass it as in "
+            "encoding='latin-1'."
         ) from None
     except Exception as error:
         raise LogError(
-            f"{what} could not be read: {one_line(error)}. It may be damaged, or be something else."
+            f"{what} could not be read: {one_line(error)}. It may be damaged, or not be of this "
+            "type."
         ) from None
 
 
 def refuse_bomb(name: str, stored: int, unpacked: int) -> None:
-    """Refuse a file that was made to fill the memory: no log of losses packs a thousandfold.
+    """Reject a decompression bomb: no log of losses compresses a thousandfold.
 
     Sizes are in bytes.
     """
     if unpacked > LARGE and unpacked > 1_000 * stored:
         raise LogError(
             f"{name} has {stored:,} bytes and would take {unpacked / 2**30:,.1f} GB of memory. "
-            f"Expected a log, whose losses never pack a thousandfold. To read it all the same, "
-            f"open it with pandas or xarray."
+            "Expected a log, which never compresses a thousandfold. To read it anyway, open it "
+            "with pandas or xarray."
         )
 
 
@@ -190,5 +191,5 @@ def import_extra(module: str, what: str) -> Any:
         return import_module(module)
     except ImportError:
         raise ImportError(
-            f"{what} needs {module.partition('.')[0]}. Type: {install_command('io')}"
+            f"{what} needs {module.partition('.')[0]}. Install it: {install_command('io')}"
         ) from None

@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from os import PathLike
 from pathlib import Path
 from pkgutil import resolve_name
@@ -44,8 +43,15 @@ from cvstats.io.tidy import (
 )
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
 from cvstats.log.align import aligned
-from cvstats.log.arrow import from_arrow, is_arrow
-from cvstats.loss_functions import LossKeywords, join_metrics, loss_name, losses
+from cvstats.log.columns import from_arrow, is_arrow
+from cvstats.loss_functions import (
+    LossKeywords,
+    join_metrics,
+    loss_name,
+    losses,
+    refuse_options,
+    refuse_unknown,
+)
 from cvstats.options import check_choices, find_choices
 
 # --- formats --------------------------------------------------------------------------------------
@@ -86,7 +92,7 @@ def never(found: Any) -> bool:
 
 @dataclass(frozen=True)
 class Format:
-    """How the objects of a tool are recognised, their reader and the options that it uses.
+    """How the objects of a tool are recognized, their reader and the options that it uses.
 
     Parameters
     ----------
@@ -137,7 +143,7 @@ FORMATS = {
         never, "columns:columns", ("truth", "prediction", "model", *SCORING, *LEVELS)
     ),
 }  # fmt: skip
-"""All formats; the first that recognises an object reads it, ``columns`` any other table."""
+"""All formats; the first that recognizes an object reads it, ``columns`` any other table."""
 
 ALIASES = {
     **dict.fromkeys(("inspect-ai", "inspect_ai"), "inspect"),
@@ -229,7 +235,7 @@ def read_log(
     format : str, optional
         ``cross_validate``, ``cross_val_predict``, ``search``, ``skore``, ``tidymodels``, ``caret``,
         ``mlr3``, ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one
-        score for each split) or ``columns``. Most are recognised, but not ``autogluon`` and
+        score for each split) or ``columns``. Most are recognized, but not ``autogluon`` and
         ``scores``. Or the kind of a file without a suffix, such as ``csv``.
     loss : str, callable or list, optional
         Where predictions are held: the loss or metric of `cvstats.losses`, or a list of them for a
@@ -269,7 +275,7 @@ def read_log(
         that class.
     decimal, thousands : str or mapping of column to str, optional
         For CSV files: the decimal mark (``decimal=","`` of ``0,25``) and what separates thousands
-        (``thousands="."`` of ``1.024``), of all columns or of some. Per cent are recognised:
+        (``thousands="."`` of ``1.024``), of all columns or of some. Per cent are recognized:
         ``12.5%`` is 0.125.
     encoding : str, optional
         For CSV files: the encoding where it is not UTF-8, such as "latin-1".
@@ -353,7 +359,7 @@ def read_log(
     Name: loss, dtype: float64
     """
     with shorten_messages():
-        refuse_unknown(options)
+        refuse_unknown(read_log, options)
         choices = find_choices(read_log) | find_choices(LossKeywords)
         check_choices({**options, "folds": folds}, choices)
         asked = ReadOptions.of_call({**locals(), **options})
@@ -371,28 +377,9 @@ def read_log(
             log.attrs["n_train"] = sizes
         if n_test is not None:
             if log.attrs.get("holds") != "scores":
-                raise LogError("n_test= is for format='scores' only. Leave it out.")
+                raise LogError("n_test= applies only to format='scores'. Omit it.")
             log.attrs["n_test"] = n_test
         return log
-
-
-OF_COLUMNS = ("strata", "shares", "event", "reference", "member")
-"""Options of losses that name columns which a log does not keep."""
-
-
-def refuse_unknown(options: Iterable[str]) -> None:
-    """Refuse an option that no loss has, or that needs further columns of the predictions."""
-    for name in options:
-        if name not in LossKeywords.__annotations__:
-            known = [*LossKeywords.__annotations__, *signature(read_log).parameters]
-            raise TypeError(
-                f"read_log() got an unexpected keyword argument {name!r}.{nearest(name, known)}"
-            )
-        if name in OF_COLUMNS:
-            raise LogError(
-                f"{name}= needs a further column of the predictions. Expected it with "
-                f"cvstats.losses(frame, {name}=…), of a frame with levels as its index."
-            )
 
 
 def read_predictions(
@@ -461,13 +448,13 @@ def read_predictions(
         options = ReadOptions.of_call({**locals(), "loss": "zero_one"})
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
-            raise LogError("this file is a log that save_log wrote. Read it with read_log.")
+            raise LogError("this file is a log saved by save_log. Read it with read_log.")
         for said in found.warnings:
             warnings.warn(said + ".", stacklevel=2)
         with raise_as_log_error("this table"):
             parts = align(found)
         if TRUTH not in parts.frame:
-            raise LogError("there are losses here and no predictions. Read them with read_log.")
+            raise LogError("this contains losses, not predictions. Read it with read_log.")
         frame = parts.frame.copy()
         frame.attrs = facts_of(path_or_object, tool, found)
         frame.attrs["models"] = list(parts.responses.values())
@@ -520,8 +507,8 @@ def refuse_second_loss(loss: Any, found: PredictionTable, parts: AlignedPredicti
         and not (isinstance(loss, str) and loss in held)
     ):
         raise LogError(
-            f"there are losses here already ({held}), and no predictions of which "
-            f"{loss_name(loss)!r} could be computed. Leave loss= out."
+            f"this already contains losses ({held}), and no predictions from which "
+            f"{loss_name(loss)!r} could be computed. Omit loss=."
         )
 
 
@@ -544,7 +531,7 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
         found, options = name_levels(found, options)
     if is_saved(found):
         if tool is not None:
-            raise LogError(f"this file is a log of cvstats, not of {tool}. Leave format= out.")
+            raise LogError(f"this file is a log of cvstats, not of {tool}. Omit format=.")
         refuse_unused("a saved log", options, ("truth", "prediction"))
         return "cvstats", found.log if isinstance(found, SavedLog) else found
     if isinstance(found, SeveralObjects):
@@ -562,7 +549,7 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
 
 
 def is_predicted(source: Any, options: ReadOptions) -> bool:
-    """Whether these are predictions of cross_val_predict, whose truth and folds are beside them."""
+    """Whether these are predictions of cross_val_predict, with separate truth and folds."""
     given = {"y", "cv"} & set(options.given())
     if not given or is_search(source):
         return False
@@ -580,10 +567,12 @@ def read_one(
     form = FORMATS[tool]
     if isinstance(options.metric, Mapping) and tool not in ("lm-eval", "inspect"):
         raise LogError(
-            f"metric={options.metric!r} names scores of tasks, which format={tool!r} does not "
-            f"have. Expected the name of one column."
+            f"metric={options.metric!r} names scores of tasks, but format={tool!r} has no tasks. "
+            "Expected the name of one column."
         )
     refuse_unused(f"format={tool!r}", options, form.takes)
+    if tool != "columns":
+        refuse_options(read_log, options.loss_options)
     with raise_as_log_error(f"{what} (as format={tool!r})"):
         table = as_table(found) if form.of_table else found
         copies = 0
@@ -600,7 +589,7 @@ def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
     """Drop rows that are the same in every column and index level as one before."""
     if not isinstance(table, pd.DataFrame):
         raise LogError(
-            f"drop_duplicates= is for rows of a table, and format={tool!r} has none. Leave it out."
+            f"drop_duplicates= applies to rows of a table, but format={tool!r} has none. Omit it."
         )
     spellings: dict[str, pd.Series] = table.attrs.get(text_files.SPELLINGS, {})
     whole = table.assign(**spellings)
@@ -620,7 +609,7 @@ def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> Non
     unused = [name for name in options.given() if name not in takes]
     if unused:
         can = ", ".join(f"{name}=" for name in takes) or "none"
-        raise LogError(f"{who} does not use {unused[0]}=. Expected only {can}. Leave it out.")
+        raise LogError(f"{who} does not use {unused[0]}=. It uses only {can}. Omit it.")
 
 
 def recognise(found: Any, tool: str | None) -> str:
@@ -647,8 +636,9 @@ def as_table(found: Any) -> pd.DataFrame:
         lengths = {str(name): len(values) for name, values in found.items()}
         if len(set(lengths.values())) > 1:
             raise LogError(
-                f"the columns have different lengths: "
-                f"{listed(f'{name!r} {n:,}' for name, n in lengths.items())}. Expected one."
+                "the columns have different lengths: "
+                f"{listed(f'{name!r} {n:,}' for name, n in lengths.items())}. Expected equal "
+                "lengths."
             )
         return pd.DataFrame(
             {
@@ -672,9 +662,9 @@ def unreadable(found: Any) -> LogError:
     library = type(found).__module__.partition(".")[0]
     kind = "" if library in ("builtins", "_io") else f"{library} "
     ways = {
-        "to_pandas": "Make it one of pandas: read_log(table.to_pandas(), …).",
-        "collect": "Bring it into memory: read_log(frame.collect(), …).",
-        "compute": "Bring it into memory: read_log(table.compute(), …).",
+        "to_pandas": "Convert it to pandas: read_log(table.to_pandas(), …).",
+        "collect": "Load it into memory: read_log(frame.collect(), …).",
+        "compute": "Load it into memory: read_log(table.compute(), …).",
         "read": "Pass the path of the file, or a table: pandas.read_csv(file).",
     }
     way = next((f" {words}" for name, words in ways.items() if hasattr(found, name)), "")
@@ -689,7 +679,7 @@ def unreadable(found: Any) -> LogError:
             f"cross_validate. Arrays of predictions of several models need y= and cv=."
         )
     return LogError(
-        f"a {kind}{type(found).__name__} cannot be read. Expected a path, a table of pandas, a "
+        f"a {kind}{type(found).__name__} cannot be read. Expected a path, a pandas table, a "
         f"mapping of columns, or the result of scikit-learn's cross_validate.{way}"
     )
 
@@ -778,9 +768,7 @@ def load_path(
 
 def not_text(text: TextOptions, what: str) -> LogError:
     """Word that an option is for CSV files only."""
-    return LogError(
-        f"{text.given()[0]}= says how a CSV file is written, and this is {what}. Leave it out."
-    )
+    return LogError(f"{text.given()[0]}= applies to CSV files, but this is {what}. Omit it.")
 
 
 def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> Any:
@@ -809,8 +797,8 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
     refuse_head(document)
     if not is_mapping_of_columns(document) and not is_inspect_log(document):
         raise LogError(
-            f"{path.name} is neither a log of inspect nor an object of columns. Expected one of "
-            f"these, or JSONL."
+            f"{path.name} is neither an inspect log nor an object of columns. Expected one of "
+            "these, or JSONL."
         )
     return document
 
@@ -819,7 +807,7 @@ def refuse_head(value: object) -> None:
     """Refuse a log of inspect that was read, or written, without its samples."""
     if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
         raise LogError(
-            "this is the head of a log of inspect, without its samples. Expected the whole log: "
+            "this is the header of an inspect log, without its samples. Expected the whole log: "
             "read the file itself, or read_eval_log(path) without header_only=True."
         )
 
@@ -870,8 +858,9 @@ def load_parquet_folder(folder: Path) -> Any:
         if type(table) is not type(first) or names_in(table) != names_in(first):
             raise LogError(
                 f"{file.path.name!r} has {listed(names_in(table))} and {files[0].path.name!r} "
-                f"{listed(names_in(first))}. Expected the same columns in each file of the folder: "
-                f"the rows of one log. Where each file holds a model, name the files."
+                f"{listed(names_in(first))}. Expected the same columns in each file of the "
+                "folder: the rows of one log. If each file contains one model, pass the files "
+                "by name."
             )
         tables.append(table)
     whole = pd.concat(tables, ignore_index=isinstance(tables[0].index, pd.RangeIndex))
@@ -905,10 +894,12 @@ def read_several(
         read.append((name, name_models(table, key, found.named, name)))
     names, tables = [name for name, _ in read], name_tasks([table for _, table in read])
     if len(set(names)) > 1:
-        raise LogError(f"these are of several formats: {listed(sorted(set(names)))}. Expected one.")
+        raise LogError(
+            f"the files have several formats: {listed(sorted(set(names)))}. Expected one format."
+        )
     if len({frozenset(set(table.table.columns) & set(LEVELS)) for table in tables}) > 1:
         raise LogError(
-            "the files have different levels, and so no evaluations in common. Expected the same "
+            "the files have different levels, so they share no evaluations. Expected the same "
             "design in each."
         )
     same = all(dict(table.probabilities) == dict(tables[0].probabilities) for table in tables)
@@ -949,8 +940,8 @@ def only_model(key: str, part: Any) -> Any:
         return part
     if len(part.parts) > 1:
         raise LogError(
-            f"{Path(key).name!r} holds several models: {listed(map(repr, part.parts))}. Expected "
-            f"a file for each model, or this directory alone."
+            f"{Path(key).name!r} contains several models: {listed(map(repr, part.parts))}. "
+            "Expected a file for each model, or only this directory."
         )
     (only,) = part.parts.values()
     return only
@@ -985,7 +976,7 @@ def common_facts(tables: Sequence[PredictionTable]) -> dict[str, Any]:
 
 
 def join_sentences(keys: Sequence[str], sentences: Sequence[str]) -> str:
-    """Write once what holds for all files, and beside its file what holds for one."""
+    """Write messages common to all files once, and others next to their file."""
     if len(set(sentences)) == 1:
         return sentences[0]
     pairs = zip(keys, sentences, strict=True)
@@ -997,7 +988,7 @@ def call_with_names(files: Sequence[str]) -> str:
     short = [file if len(file) <= LONGEST else Path(file).name for file in files]
     pairs = zip(("'first'", "'second'"), short, strict=False)
     some = [f"{name}: {file!r}" for name, file in pairs] + ["…"] * (len(files) > 2)
-    return f"Leave one file out, or name the models: read_log({{{', '.join(some)}}}, …)"
+    return f"Omit one file, or name the models: read_log({{{', '.join(some)}}}, …)"
 
 
 # --- saved logs -----------------------------------------------------------------------------------
@@ -1028,8 +1019,8 @@ def name_levels(found: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
             )
         if level in have and level != name:
             raise LogError(
-                f"the array has {level!r} already, and {level}={name!r} names another. Leave it "
-                f"out, or drop one of them."
+                f"the array already has {level!r}, but {level}={name!r} names another. Omit it, "
+                "or drop one of them."
             )
     names = {name: level for level, name in options.levels.items() if name != level}
     return found.rename(names), replace(options, levels={})
@@ -1040,7 +1031,11 @@ def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:
     others = [key for key, part in found.parts.items() if not is_saved(part)]
     if others or tool is not None:
         saved = next(key for key, part in found.parts.items() if is_saved(part))
-        other = f"{Path(others[0]).name!r} is not" if others else f"format={tool!r} is of a tool"
+        other = (
+            f"{Path(others[0]).name!r} is not"
+            if others
+            else (f"format={tool!r} is a tool's format")
+        )
         raise LogError(
             f"{Path(saved).name!r} is a log of cvstats, and {other}. Expected files of one kind: "
             f"save the others as logs first, with cvstats.save_log."
@@ -1050,8 +1045,8 @@ def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:
         name = key if found.named else Path(key).stem
         if name in logs:
             raise LogError(
-                f"two files are called {name!r}, and models are named after their files. Expected "
-                f"a name for each, as in read_log({{'ridge': 'a/{name}.csv', …}})."
+                f"two files are called {name!r}, but models are named after their files. Pass a "
+                f"name for each, as in read_log({{'ridge': 'a/{name}.csv', …}})."
             )
         logs[name] = part.log if isinstance(part, SavedLog) else part
     return logs
@@ -1064,12 +1059,12 @@ def saved_log(found: Any, options: ReadOptions) -> Any:
     if options.loss is None:
         return choose_models(found, options)
     if not isinstance(found, (pd.DataFrame, xr.Dataset)):
-        raise LogError("this file holds losses already. Leave loss= out.")
+        raise LogError("this file already contains losses. Omit loss=.")
     truth = options.truth or TRUTH
     if truth not in list(found):
         raise LogError(
-            f"there is no column {truth!r} in this file, of which a loss could be "
-            f"computed. Expected truth=, or no loss= if these are losses."
+            f"this file has no column {truth!r} from which a loss could be computed. Pass "
+            "truth=, or omit loss= if the file contains losses."
         )
     noted = found.attrs.get("models")
     known = noted if isinstance(noted, list) else []
@@ -1085,18 +1080,15 @@ def choose_models(found: Any, options: ReadOptions) -> Any:
     frame = isinstance(found, (pd.DataFrame, xr.Dataset))
     known = list(found) if frame else []
     if options.truth is not None or TRUTH in known:
-        raise LogError(
-            "truth= and prediction= are for losses to be computed. Expected loss= with them, as "
-            "in loss='squared_error'."
-        )
+        raise LogError("truth= and prediction= require loss=, as in loss='squared_error'.")
     names = options.predictions
     lost = [name for name in names if name not in known]
     if lost or not frame:
         models = f"the models {listed(map(repr, known))}" if frame else "one model"
         name = (lost or names)[0]
         raise LogError(
-            f"this file holds losses of {models}, and prediction= names {name!r}."
-            f"{nearest(name, known)} {'Name one of them' if frame else 'Leave it out'}."
+            f"this file contains losses of {models}, but prediction= names "
+            f"{name!r}.{nearest(name, known)} {'Name one of them' if frame else 'Leave it out'}."
         )
     return found[names[0]] if isinstance(options.prediction, str) else found[names]
 

@@ -17,7 +17,7 @@ from cvstats.errors import LogError, spelled
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.io.tidy import index_of, numbered
-from cvstats.log.arrow import as_container
+from cvstats.log.columns import as_container
 from cvstats.log.plain import Note, from_plain, pack, replacing, to_plain, unpack
 
 TABLES = {
@@ -75,8 +75,8 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
     """
     if not isinstance(path, (str, PathLike)):
         raise LogError(
-            f"the path is {spelled(path)}, of the type {type(path).__name__}. Expected text or a "
-            f"path, as in save_log(log, 'losses.parquet')."
+            f"the path is {spelled(path)}, of type {type(path).__name__}. Expected a string or a "
+            "path, as in save_log(log, 'losses.parquet')."
         )
     where = Path(path)
     try:
@@ -84,8 +84,7 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
     except OSError as error:
         why = error.strerror or one_line(error)
         raise LogError(
-            f"{shortened(where.name)} could not be written: {why}. Expected a path where one may "
-            f"write."
+            f"{shortened(where.name)} could not be written: {why}. Expected a writable path."
         ) from None
 
 
@@ -97,8 +96,8 @@ def write(log: object, path: Path) -> None:
     if isinstance(log, (xr.DataArray, xr.Dataset)):
         if kind not in DATASETS:
             raise LogError(
-                f"an xarray object does not fit into {path.suffix}. Expected .nc or .zarr; or "
-                f"a table: log.to_series(), log.to_dataframe()."
+                f"an xarray object cannot be saved as {path.suffix}. Expected .nc or .zarr; or "
+                "convert it to a table: log.to_series(), log.to_dataframe()."
             )
         dataset, header = flatten_array(log)
         columns = {str(name): variable.to_numpy() for name, variable in dataset.variables.items()}
@@ -127,8 +126,8 @@ def write(log: object, path: Path) -> None:
             other = OTHERS.get(path.suffix.lower(), ".parquet")
             raise LogError(
                 unwritable_text(columns, other)
-                or f"{path.name} could not be written: {one_line(error)}. Expected numbers, text "
-                f"or dates. Another kind of file may hold it: {other}."
+                or f"{path.name} could not be written: {one_line(error)}. Expected numbers, "
+                f"text or dates. Another file type may support it: {other}."
             ) from None
 
 
@@ -138,7 +137,7 @@ def kind_to_write(path: Path) -> str:
     if kind not in (*TABLES, *DATASETS):
         which = f"save_log does not write {path.suffix}" if kind else (
             f"{path.name} ends in {path.suffix!r}, which save_log does not write" if path.suffix
-            else f"{str(path)!r} has no suffix, and the suffix names the kind of file"
+            else f"{str(path)!r} has no suffix, which selects the file type"
         )  # fmt: skip
         example = f", as in {path.name}.parquet" if path.name and not path.suffix else ""
         raise LogError(f"{which}. Expected .parquet, .csv, .jsonl, .nc or .zarr{example}.")
@@ -159,14 +158,14 @@ def unwritable_text(columns: Columns, other: str) -> str:
                 text.encode()
             except UnicodeEncodeError:
                 return (
-                    f"{name!r} holds {shown}, which has half a character (a surrogate) and cannot "
-                    f"be written. Expected text that UTF-8 can hold. Replace it: "
-                    f"text.encode('utf-8', 'replace').decode()."
+                    f"{name!r} holds {shown}, which contains a lone surrogate and cannot be "
+                    "written. Expected valid UTF-8 text. Replace it: text.encode('utf-8', "
+                    "'replace').decode()."
                 )
             if "\0" in text:
                 return (
-                    f"{name!r} holds {shown}, and a zero byte cannot be written to this kind of "
-                    f"file. Expected text without one. Take it out, or save to {other}."
+                    f"{name!r} holds {shown}, and a null byte cannot be written to this type of "
+                    f"file. Expected text without null bytes. Remove it, or save to {other}."
                 )
     return ""
 
@@ -196,8 +195,8 @@ def flatten_frame(log: pd.Series | pd.DataFrame) -> tuple[Columns, Header]:
         raise LogError("the log is empty. Expected at least one loss.")
     if isinstance(frame.columns, pd.MultiIndex):
         raise LogError(
-            "the columns have several levels. Expected one: the models. Type "
-            "log.columns = ['/'.join(map(str, name)) for name in log.columns]."
+            "the columns have several levels. Expected one level, the models: log.columns = "
+            "['/'.join(map(str, name)) for name in log.columns]."
         )
     index = frame.index
     named: list[tuple[Hashable, Any]] = [
@@ -287,9 +286,9 @@ def flatten_array(log: xr.DataArray | xr.Dataset) -> tuple[xr.Dataset, Header]:
     notes: dict[str, Note] = {}
     for name, variable in flat.variables.items():
         if not isinstance(name, str) or "/" in name or not name:
-            raise LogError(f"a variable is called {name!r}. Expected text, for a file.")
+            raise LogError(f"a variable is named {name!r}. Expected a string.")
         if variable.chunks is not None:
-            raise LogError("this object is lazy (dask). Expected one in memory: log.compute().")
+            raise LogError("this object is lazy (dask). Load it into memory: log.compute().")
         if name in multi:
             continue
         values, note = pack(variable.to_numpy().reshape(-1), repr(name))

@@ -77,7 +77,7 @@ def scan_parquet(
         A Parquet file, or a folder of them: a row for each evaluation. Or a list of these, or a
         pattern such as ``"logs/2024-*.parquet"`` (``**`` stands for any folders).
     loss : str, sequence of str or callable, optional
-        The column of losses; a list where each model has a column of its own. With ``truth`` and
+        The column of losses; a list if each model has its own column. With ``truth`` and
         ``prediction``, the loss of points to be computed of them, such as ``squared_error``, or a
         function of two arrays, as in `cvstats.losses`.
     truth, prediction : str or sequence of str, optional
@@ -87,7 +87,7 @@ def scan_parquet(
         called ``model`` is found by itself. Their points are compared by sums of hashes, and
         there are no ``pairs``.
     sample, outer, repetition, fold, source, point : str, optional
-        The column of each level. One that bears the level's own name is found by itself.
+        The column of each level. A column with the level's own name is found by itself.
     by, pairs, missing : optional
         As of `Moments.of_log`; ``by`` may name any column.
     batch_size : int, optional
@@ -164,7 +164,7 @@ def scan_moments(
         if predicted:
             models = columns.values[1:]
             frame = pd.DataFrame({name: batch[name] for name in columns.values}, copy=False)
-            computed = losses(frame, truth, list(models), loss)
+            computed: Any = losses(frame, truth, list(models), loss)
             batch |= dict(computed.items())
             columns, attrs = replace(columns, values=models), computed.attrs
         part = part_of(batch, columns, by, pairs, missing, attrs)
@@ -202,7 +202,7 @@ def scan_predictions(
     truth, prediction, labels, threshold, positive, weight : optional
         As of `LabelCounts.of_predictions`.
     sample, outer, repetition, fold, source, point : str, optional
-        The column of each level. One that bears the level's own name is found by itself.
+        The column of each level. A column with the level's own name is found by itself.
     by, pairs, missing : optional
         As of `LabelCounts.of_predictions`.
     batch_size, progress : optional
@@ -239,9 +239,9 @@ def scan_predictions(
     ...     log.to_parquet(file)
     ...     counts = cvstats.scan_predictions(file, prediction="naive_bayes", threshold=0.5)
     >>> cvstats.as_scores(counts.moments("matthews").wald())[["estimate", "se"]].round(3)
-                 estimate     se
+                estimate     se
     model
-    naive_bayes       0.1  0.008
+    naive_bayes    0.100  0.008
     """
     asked = {name: value for name, value in locals().items() if name in LEVELS}
     counted = count_columns(
@@ -332,8 +332,8 @@ def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str
     """Refuse predictions of which no loss can be computed a batch at a time."""
     if truth is None or prediction is None:
         raise LogError(
-            "losses are computed of a truth and predictions, and one of them is not named. "
-            "Expected both truth= and prediction=, or neither where the file holds losses."
+            "losses are computed from truth and predictions, but only one of them was passed. "
+            "Pass both truth= and prediction=, or neither if the file contains losses."
         )
     loss = find_loss(loss)[0]
     if not callable(loss) and loss not in LOSSES:
@@ -341,8 +341,8 @@ def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str
             " Metrics of labels are counted by cvstats.scan_predictions." if loss in METRICS else ""
         )
         raise LogError(
-            f"loss={loss!r} cannot be computed of a batch of predictions. Expected a function, or "
-            f"one of {', '.join(map(repr, LOSSES))}.{way}"
+            f"loss={loss!r} cannot be computed from a batch of predictions. Expected a function, "
+            f"or one of {', '.join(map(repr, LOSSES))}.{way}"
         )
 
 
@@ -383,8 +383,8 @@ def scan_csv(
             for name in columns.values:
                 if not pd.api.types.is_numeric_dtype(batch[name]):
                     raise LogError(
-                        f"the column {name!r} of {path.name} does not hold numbers only. Expected "
-                        f"numbers. What stands for a missing value is named by na_values=."
+                        f"the column {name!r} of {path.name} contains non-numeric values. "
+                        "Expected numbers. Pass markers of missing values as na_values=."
                     )
             yield {str(name): column for name, column in batch.items()}, columns
 
@@ -412,7 +412,7 @@ def batches_of(
             lost = [name for name in columns.names if name not in (*stored, *file.keys)]
             if lost:
                 raise LogError(
-                    f"{os.fspath(file.path)!r} has no column {lost[0]!r}, and "
+                    f"{os.fspath(file.path)!r} has no column {lost[0]!r}, but "
                     f"{files[0].path.name!r} has one. Expected the same columns in each file."
                 )
             keys = {name: file.keys[name] for name in columns.names if name not in stored}

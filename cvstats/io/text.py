@@ -80,23 +80,23 @@ class TextOptions:
                     not isinstance(mark, str) or len(mark) != 1 or mark.isalnum()
                 ):
                     raise LogError(
-                        f"{name}={mark!r} is not a mark. Expected one, such as {name}=','."
+                        f"{name}={mark!r} is not a character. Expected one, such as {name}=','."
                     )
         columns = [each for each in (self.decimal, self.thousands) if isinstance(each, Mapping)]
         for column in [None, *(name for each in columns for name in each)]:
             decimal, thousands = self.marks(column)
             if thousands == decimal:
                 raise LogError(
-                    f"thousands={thousands!r} is the decimal mark, too. Expected another one, as "
-                    f"in decimal=',', thousands='.'."
+                    f"thousands={thousands!r} is also the decimal mark. Expected different "
+                    "marks, as in decimal=',', thousands='.'."
                 )
         missing = [self.na_values] if isinstance(self.na_values, str) else self.na_values
         if missing is not None and not (
             is_several(missing) and all(isinstance(value, str) for value in missing)
         ):
             raise LogError(
-                f"na_values={self.na_values!r} is not text. Expected what stands for a missing "
-                f"value, such as na_values=['-', 'n/a']."
+                f"na_values={self.na_values!r} is not text. Expected markers of missing values, "
+                "such as na_values=['-', 'n/a']."
             )
         if self.dayfirst is not None:
             checked_flag("dayfirst", self.dayfirst)
@@ -105,7 +105,7 @@ class TextOptions:
                 codecs.lookup(self.encoding)
             except (LookupError, TypeError, ValueError):
                 raise LogError(
-                    f"encoding={self.encoding!r} is not known. Expected one such as 'latin-1' or "
+                    f"Unknown encoding {self.encoding!r}. Expected one such as 'latin-1' or "
                     f"'utf-16'."
                 ) from None
 
@@ -137,7 +137,7 @@ def csv_options(
     with path.open("rb") as file:
         head = file.readline(1 << 20)
     if text.encoding is None and b"\0" in head:
-        raise LogError(f"{path.name} is not text: its first line holds a zero byte.")
+        raise LogError(f"{path.name} is not text: its first line contains a null byte.")
     if text.encoding is not None:
         with path.open(encoding=encoding) as lines_of:
             head = lines_of.readline(1 << 20).encode()
@@ -159,9 +159,11 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     numbers = {"thousands": thousands} if thousands else EXACT
     table: pd.DataFrame = pd.read_csv(path, low_memory=False, decimal=decimal, **options, **numbers)
     if not len(table):
-        raise LogError(f"{path.name} has a header and no rows. Expected at least one evaluation.")
+        raise LogError(f"{path.name} has a header but no rows. Expected at least one evaluation.")
     if isinstance(table.index, pd.MultiIndex) or not table.index.equals(pd.RangeIndex(len(table))):
-        raise LogError(f"the rows of {path.name} are longer than its header. Expected as many.")
+        raise LogError(
+            f"the rows of {path.name} have more fields than its header. Expected equal lengths."
+        )
     table.columns = table.columns.str.strip()
     kinds = "iuf" if thousands or has_padded_numbers(path) else "f"
     whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
@@ -217,7 +219,7 @@ def convert_text(table: pd.DataFrame, text: TextOptions) -> None:
     if unknown:
         raise LogError(
             f"decimal= or thousands= names the column {unknown[0]!r}, which the file does not "
-            f"have. Expected some of {listed(map(repr, table.columns))}."
+            f"have. Available columns: {listed(map(repr, table.columns))}."
         )
     for at, name in enumerate(table.columns):
         column = table.iloc[:, at]
@@ -396,9 +398,10 @@ def check_whole(path: Path, header: Header) -> None:
         found = checksum(iter(partial(file.read, 1 << 20), b""))
     if found != header.get("checksum", found):
         raise LogError(
-            f"{path.name} was cut off or changed since save_log wrote its {header['rows']:,} rows: "
-            f"they do not match the checksum in its first line. Expected the whole file. Copy or "
-            f"save it again; if the change is meant, delete the first line and name the columns."
+            f"{path.name} was cut off or changed since save_log wrote its {header['rows']:,} "
+            "rows: they do not match the checksum in its first line. Expected the whole file. "
+            "Copy or save it again; if the change is intended, delete the first line and name "
+            "the columns."
         )
 
 

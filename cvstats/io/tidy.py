@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
@@ -29,17 +30,19 @@ from cvstats.errors import (
 from cvstats.io.paths import raise_as_log_error
 from cvstats.io.text import TextOptions, as_numbers
 from cvstats.large import frames
-from cvstats.log.arrow import from_arrow, is_arrow
 from cvstats.log.columns import (
     TableColumns,
     find_columns,
     first_missing,
+    from_arrow,
     index_to_columns,
+    is_arrow,
     no_levels,
     unnamed_labels,
 )
 from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions import (
+    OF_COLUMNS,
     LossKeywords,
     check_different,
     find_loss,
@@ -52,7 +55,7 @@ from cvstats.loss_functions import (
     with_implied,
 )
 from cvstats.metrics import METRICS
-from cvstats.plans.given import folds_in_turn
+from cvstats.plans.plan import folds_in_turn
 
 
 def as_log(
@@ -68,28 +71,28 @@ def as_log(
     point: str | None = None,
     count: str | None = None,
 ) -> pd.Series | pd.DataFrame:
-    """Make a loss log of a tidy table with other column names.
+    """Make a loss log from a tidy table with other column names.
 
     Parameters
     ----------
     frame : DataFrame
         A row for each evaluation (of each model). One of dask stays lazy.
     loss : str or sequence of str, optional
-        The column of losses; a list where each model has a column of its own. Name the
-        columns of truth and predictions here to keep them for `cvstats.losses`.
+        The column of losses; a list if each model has its own column. Name the columns of truth
+        and predictions here to keep them for `cvstats.losses`.
     model : str, optional
         The column that names the model, where the models are stacked in rows; a column called
         ``model`` is found by itself.
     sample, outer, repetition, fold, source, point, count : str, optional
-        The column (or index level) of each level. One that bears the level's own name is
-        found by itself.
+        The column (or index level) of each level. A column with the level's own name is found by
+        itself.
 
     Returns
     -------
     Series or DataFrame
         The losses with the levels as index; a column for each model where there are several.
-        A frame of dask, which has one index level at most, keeps its levels as columns, under
-        the names that all functions know; models stacked in rows stay stacked.
+        A dask frame, which has one index level at most, keeps its levels as columns, under the
+        names that all functions know; models stacked in rows stay stacked.
 
     Raises
     ------
@@ -182,7 +185,7 @@ def metric_column(table: pd.DataFrame, taken: Collection[Hashable]) -> str | Non
 
 def not_a_table(given: object) -> LogError:
     """Word how something other than a table becomes a log."""
-    name, once = type(given).__name__, "is a log once these bear the names of levels:"
+    name, once = type(given).__name__, "is a log once they have the names of levels:"
     if isinstance(given, (xr.DataArray, xr.Dataset)):
         dim = next((dim for dim in given.dims if dim not in LEVELS), "cv_split")
         way = f"With dimensions or coordinates it {once} array.rename({{{dim!r}: 'fold'}})."
@@ -201,9 +204,9 @@ def refuse_predictions(frame: pd.DataFrame) -> None:
     """Refuse a table of predictions, and name the call that computes their losses."""
     if "y_true" in frame.columns:
         raise LogError(
-            f"there is no column 'loss' among {listed(map(repr, frame.columns))}. Expected losses. "
-            f"Predictions become losses by cvstats.read_log(frame, truth=…, prediction=…, loss=…, "
-            f"fold=…, point=…)."
+            f"no column 'loss' among {listed(map(repr, frame.columns))}. Expected losses. "
+            "Compute losses from predictions with cvstats.read_log(frame, truth=…, "
+            "prediction=…, loss=…, fold=…, point=…)."
         )
 
 
@@ -284,6 +287,8 @@ class PredictionTable:
         Whether the models were read from different objects, and so perhaps of different splits.
     models : mapping
         For each model the column of its losses or predictions, where each has its own.
+    further : sequence of str
+        Columns that a loss needs besides truth and predictions, such as that of events.
     """
 
     table: pd.DataFrame
@@ -297,6 +302,7 @@ class PredictionTable:
     twice: str = ""
     separate: bool = False
     models: Mapping[Hashable, str] = field(default_factory=dict)
+    further: Sequence[str] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -355,13 +361,15 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
         refuse_other_splits(table, parts, by_model, rows)
     if len(first) < len(rows):
         refuse_twice(tidy, table, parts, by_model, rows)
-    refuse_other_truths(table, parts)
+    refuse_other_truths(table, parts, tidy.further)
     beside = {name: numbered(table[name]) for name in tidy.kept}
     beside = {name: it for name, it in beside.items() if (it[0] == it[0][first[rows]]).all()}
     index = indexed({**parts, **beside}, first)
     columns: dict[str, Any] = {}
     if TRUTH in table:
         columns[TRUTH] = spread(table[TRUTH], rows, len(index))
+    for name in tidy.further:
+        columns[name] = spread(table[name], rows, len(index))
     held = PREDICTION if PREDICTION in table else LOSS
     every = dict.fromkeys(tidy.models, slice(None)) or by_model
     refuse_same_names([*columns, *(str(model) for model in every if model is not None)])
@@ -384,7 +392,7 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
 
 def refuse_same_names(names: list[str]) -> None:
     """Refuse models that have the same name, as text, or that of the truth."""
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise LogError(
             f"two of the columns of models and truth are called {twice!r}. Expected different "
@@ -456,6 +464,12 @@ def refuse_twice(
         advice = "Leave copies of rows out with drop_duplicates=True"
         if options:
             advice += f", or name the column in which they differ: {' or '.join(options)}"
+        if "point" in names and (tidy.takes is None or "point" in tidy.takes):
+            advice += (
+                ". If they are lead times or other conditions, make the log of a frame with a "
+                "level of their name, cvstats.losses(frame.set_index(['point', 'lead_time'])), "
+                "and ask for each label: by='lead_time'"
+            )
         raise LogError(
             f"an evaluation occurs twice: {listed(shown, int(again.sum()))}. Expected each "
             f"({', '.join(names)}) once. {tidy.twice or advice}."
@@ -470,7 +484,9 @@ def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: in
     return names[codes[row]]
 
 
-def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None:
+def refuse_other_truths(
+    table: pd.DataFrame, parts: Mapping[str, Coded], further: Sequence[str]
+) -> None:
     """Refuse a point whose truth is not the same everywhere: its rows are mislabelled."""
     if TRUTH not in table or "point" not in parts:
         return
@@ -478,8 +494,17 @@ def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None
     if all_different(codes, len(labels)):
         return
     who = [name for name in ("source", "point") if name in parts]
-    group = combined([parts[name] for name in who])
-    truth = table[TRUTH]
+    every = combined([parts[name] for name in who])
+    for column in (TRUTH, *further):
+        refuse_other_values(table, parts, who, every, column)
+
+
+def refuse_other_values(
+    table: pd.DataFrame, parts: Mapping[str, Coded], who: Sequence[str], group: IntArray,
+    column: str,
+) -> None:  # fmt: skip
+    """Refuse a point whose truth, or another column, is not the same in all of its rows."""
+    truth, what = table[column], "truth" if column == TRUTH else repr(column)
     plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
     values = truth.to_numpy() if plain else pd.factorize(truth)[0]
     known = np.flatnonzero(truth.notna())
@@ -493,10 +518,10 @@ def refuse_other_truths(table: pd.DataFrame, parts: Mapping[str, Coded]) -> None
         second = known[other[group[other] == bad[0]][0]]
         where = place({name: label_of(table, parts, name, row) for name in who})
         raise LogError(
-            f"the truth of {where} is {spelled(truth.iloc[row])} in one row and "
+            f"the {what} of {where} is {spelled(truth.iloc[row])} in one row but "
             f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
-            f"Expected one truth for each point. "
-            f"The labels of the points do not mean the same everywhere."
+            f"Expected one {what} for each point. The labels of the points do not mean the same "
+            "everywhere."
         )
 
 
@@ -525,7 +550,7 @@ def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
     strange = [label for name, label in known.items() if name not in {str(c) for c in classes}]
     if strange:
         raise LogError(
-            f"the truth holds {listed(map(repr, strange))}, for which there is no column of "
+            f"the truth holds {listed(map(repr, strange))}, without a column of "
             f"probabilities. Expected one of {listed(map(repr, classes))}."
         )
     return [known.get(str(name), name) for name in classes]
@@ -537,8 +562,8 @@ def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> Predi
         return tidy
     if TRUTH in tidy.table:
         raise LogError(
-            "higher_is_better= is for scores that a table holds, and here losses are computed of "
-            "predictions. Leave it out."
+            "higher_is_better= applies to tables of scores, but here losses are computed from "
+            "predictions. Omit it."
         )
     name = tidy.attrs.get("loss", "score")
     held = tidy.models or {tidy.attrs.get("loss", LOSS): LOSS}
@@ -568,7 +593,7 @@ def compute_log(
         return losses_of(parts, loss, options, called)
     if options:
         raise LogError(
-            f"{next(iter(options))}= is for predictions, and these are losses. Leave it out."
+            f"{next(iter(options))}= applies to predictions, but these are losses. Omit it."
         )
     with raise_as_log_error("the column of losses"):
         columns = {}
@@ -593,7 +618,7 @@ def losses_of(
     """Compute the losses of predictions."""
     if loss is None:
         raise LogError(
-            "there are predictions here, and no losses. Expected which loss to compute: "
+            "this contains predictions, not losses. Specify the loss to compute: "
             "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
         )
     if isinstance(loss, Sequence) and not isinstance(loss, str):
@@ -620,6 +645,7 @@ def losses_of(
     if one:
         ((model, names),) = columns.items()
         columns = {(called or LOSS) if model is None else model: names}
+    made: Any
     if callable(loss):
         made = losses(parts.frame, prediction=columns, loss=loss, **options)
     else:
@@ -647,7 +673,7 @@ def several_losses_of(
         unused = {option: value for option, value in unused.items() if option not in own}
         logs[name] = losses_of(parts, known, {**own, **implied}, called)
     if unused:
-        raise LogError(f"none of loss={list(logs)!r} uses {next(iter(unused))}=. Leave it out.")
+        raise LogError(f"none of loss={list(logs)!r} uses {next(iter(unused))}=. Omit it.")
     joined: pd.Series | pd.DataFrame = join_metrics(logs)
     return joined
 
@@ -657,8 +683,8 @@ def class_at(positive: Hashable, classes: list[Hashable]) -> int:
     names = [str(label) for label in classes]
     if positive is None:
         raise LogError(
-            f"threshold= is for the probability of one class, and there are "
-            f"{listed(map(repr, classes))}. Expected positive={classes[-1]!r} with it."
+            "threshold= applies to the probability of one class, but there are "
+            f"{listed(map(repr, classes))}. Pass positive={classes[-1]!r} with it."
         )
     if str(positive) not in names:
         raise LogError(
@@ -718,8 +744,8 @@ def refuse_strays(read: PredictionTable, options: ReadOptions) -> None:
     if strays:
         ways[f"na_values={list(strays)[:MOST]!r}"] = None
     raise LogError(
-        f"columns of numbers hold values that are none (and how often): {'; '.join(found)}. "
-        f"Expected numbers. Pass {', '.join(ways)} for a CSV file, or correct the values."
+        f"numeric columns contain non-numeric values (with counts): {'; '.join(found)}. Expected "
+        f"numbers. Pass {', '.join(ways)} for a CSV file, or correct the values."
     )
 
 
@@ -758,14 +784,14 @@ def coded(labels: pd.Series, level: str) -> Coded:
         more = len(gone) - 1
         rest = f" (and {more:,} more evaluation{'s' if more > 1 else ''})" if more else ""
         raise LogError(
-            f"row {gone[0]:,} has no {level}{rest}. Expected a label in every row. Leave "
-            f"the rows out that have none, as in frame.dropna(subset=[…])."
+            f"row {gone[0]:,} has no {level}{rest}. Expected a label in every row. Drop rows "
+            "without labels, as in frame.dropna(subset=[…])."
         )
     return codes, whole(names, level)
 
 
 def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
-    """Word the error for lists and the like as labels of a level."""
+    """Create the error for lists and similar objects as labels of a level."""
     level, odd = next(
         (level, label)
         for level, column in labels.items()
@@ -1042,12 +1068,17 @@ class ReadOptions:
                 )
             if is_several(value) or not isinstance(value, Hashable):
                 way = (
-                    f" Where each model has a column of losses, call cvstats.as_log(frame, "
-                    f"loss={list(map(str, value))!r}, …); where it has one of predictions, pass "
-                    f"prediction=[…], and one loss."
+                    " If each model has a column of losses, call cvstats.as_log(frame, "
+                    f"loss={list(map(str, value))!r}, …); if it has one of predictions, pass "
+                    "prediction=[…], and one loss."
                     if name in ("loss", "metric") and isinstance(value, Iterable) else ""
                 )  # fmt: skip
                 raise LogError(f"{name}={value!r} names several columns. Expected one.{way}")
+
+    @property
+    def further(self) -> list[str]:
+        """The further columns that were named by options of the loss."""
+        return [str(self.loss_options[name]) for name in OF_COLUMNS if name in self.loss_options]
 
     @property
     def metric_name(self) -> str | None:

@@ -1,1 +1,1 @@
-"""Logs larger than memory: lazy arrays and frames of dask, batches, files."""
+"""Logs larger than memory: lazy arrays and dask frames, batches, files."""

@@ -249,16 +249,16 @@ def later(
     pairs: bool = False,
     missing: str = "raise",
 ) -> Any:
-    """Ask the moments of a frame of dask, once they are there.
+    """Ask the moments of a dask frame, once they are there.
 
     ``levels`` are columns that the question needs besides the levels of a log. Questions that
     need the same cells share the tasks that look at losses.
     """
     if other is not None:
         raise LogError(
-            "two frames of dask cannot be paired: their partitions need not hold the same rows. "
-            "Expected one frame with a column for each model. Join them before, as in "
-            "a.merge(b, on=['repetition', 'fold', 'point'])."
+            "two dask frames cannot be paired: their partitions may contain different rows. "
+            "Expected one frame with a column for each model. Join them first, as in a.merge(b, "
+            "on=['repetition', 'fold', 'point'])."
         )
     frame, single = tabular(losses)
     if not set(LEVELS) & set(frame.columns) and not any(levels):
@@ -329,7 +329,7 @@ def mapped(
 def with_levels(
     part: pd.DataFrame, ask: Callable[[pd.DataFrame], Any], kept: list[str], models: list[str]
 ) -> pd.DataFrame:
-    """Put the losses of some rows beside the levels of these rows."""
+    """Combine the losses of some rows with the levels of these rows."""
     found = ask(part)
     table = found.to_frame() if isinstance(found, pd.Series) else found
     levels = part[kept].copy()  # row by row: labels of an index may stand there twice
@@ -344,7 +344,7 @@ def describe(losses: Any) -> str:
     levels = [name for name in LEVELS if name in frame.columns]
     models = models_of(frame, levels)
     return (
-        f"a frame of dask in {frame.npartitions:,} partitions, by "
+        f"a dask frame in {frame.npartitions:,} partitions, by "
         f"{', '.join(map(repr, levels)) or 'no level'}; {len(models):,} "
         f"model{'' if len(models) == 1 else 's'}"
     )

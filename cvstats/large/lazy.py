@@ -68,8 +68,8 @@ SPLIT_EVERY = 8
 """So many parts are pooled in one task."""
 
 WORDS = (
-    "This needs losses one by one, and a lazy array gives the counts, means and squared "
-    "deviations of cells. Expected losses in memory. Load them first: log.compute()."
+    "This method needs single losses, but a lazy array provides only counts, means and squared "
+    "deviations of cells. Load the log first: log.compute()."
 )
 
 
@@ -79,7 +79,7 @@ def import_dask() -> Any:
         import dask.array
         import dask.delayed
     except ImportError as error:
-        raise ImportError(f"this needs dask. Type: {install_command('dask')}") from error
+        raise ImportError(f"this needs dask. Install it: {install_command('dask')}") from error
     return dask
 
 
@@ -337,7 +337,7 @@ def keep_chunk(chunk: Any, axis: object, keepdims: object) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class KnownCells:
-    """What is known of a log beside its losses.
+    """Facts of a log besides its losses.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ class LazyCells:
     sums : dask array of ChunkCells
         The pooled cells.
     known : KnownCells, or a dask array of it
-        What is known beside the losses: now, or once they show what was evaluated.
+        Facts besides the losses: known now, or once the losses are computed.
     seen : dask array of bool, optional
         The places that hold a loss, where this shows what was evaluated.
     """
@@ -559,7 +559,7 @@ class MappedMethod:
     labels : ArrayLabels
         The carried dimensions, their sizes and labels.
     doubt : Caution
-        What is doubtful about the levels of the log.
+        Cautions about the levels of the log.
     leading : tuple of int
         The dimensions of the result before those that are carried.
     pairs, asked : tuple of tuple of int
@@ -798,7 +798,7 @@ def map_method(
 
 
 def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:
-    """List the levels that distinguish cells: those of every log, and those asked for by name."""
+    """List the levels that distinguish cells: those of every log, and those requested by name."""
     names: dict[Any, None] = dict.fromkeys((*cell_levels(log.design), by, *log.used))
     known = {*log.design.levels} - {"point"}
     return tuple(filter(known.__contains__, names))
@@ -856,7 +856,7 @@ def map_carried(
 
 def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> Result:
     """Run a method on cells without losses."""
-    half = np.floor(known.cells.count / 2) / known.cells.count  # losses of 0 and 1: all take them
+    half = np.floor(known.cells.count / 2) / known.cells.count  # 0/1 losses: all take them
     squares = known.cells.count * half * (1 - half)
 
     number = len(method.pairs[0])
@@ -977,7 +977,7 @@ def compare_lazily(
     missing : {"raise", "drop"}
         What to do where a loss is NaN.
     levels : sequence of str
-        The levels that the comparison was asked for by name.
+        The levels requested by name in the comparison.
     every : bool
         Whether all pairs are needed besides those that are chosen.
     example : callable, optional
@@ -1032,7 +1032,7 @@ def adjust_lazily(
 def beside_other(
     one: Any, two: Any
 ) -> tuple[Callable[..., Any], list[tuple[Hashable, Hashable]], xr.DataArray]:
-    """Put the models of two logs beside each other, those of the second in the first's order.
+    """Put the models of two logs side by side, those of the second in the first's order.
 
     Also say how pairs of them are labeled and what they are called.
     """

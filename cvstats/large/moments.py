@@ -26,10 +26,13 @@ from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, listed, place, unpaired
 from cvstats.large.cells import (
     CellSource,
+    KeptLosses,
+    Rows,
     beside,
     canonical,
     cell_levels,
     design_of_cells,
+    drop_unused_labels,
     find_pairs,
     in_order,
     point_counts,
@@ -38,7 +41,6 @@ from cvstats.large.cells import (
     turn_signs,
 )
 from cvstats.large.lazy import compute_cells, is_lazy
-from cvstats.large.samples import KeptLosses, Rows, drop_unused_labels
 from cvstats.log.align import aligned, check_same_grid
 from cvstats.log.log import Labels, Log, Losses, ResultLabels, hide_losses
 from cvstats.log.pandas import FrameLabels
@@ -53,7 +55,7 @@ MOST_GAPS = 1 << 26
 """Numbers that the differences of all pairs may take, at the most."""
 
 WORDS = (
-    "This needs losses one by one, and moments hold only the counts, means and squared "
+    "This method needs single losses, but moments contain only counts, means and squared "
     "deviations of cells. Expected the log itself."
 )
 
@@ -247,10 +249,10 @@ class Moments:
     >>> both
     <Moments of 4,420 evaluations in 100 cells by 'repetition', 'fold'; 2 models>
     >>> both.wald().round(0)
-                   estimate   lower   upper     se caution
+                  estimate  lower  upper   se caution
     model
-    ridge            3006.0  2640.0  3372.0  187.0
-    random_forest    3188.0  2807.0  3569.0  194.0
+    ridge            3,006  2,640  3,372  187
+    random_forest    3,188  2,807  3,569  194
     """
 
     parts: Parts  # of decreasing size
@@ -308,7 +310,7 @@ class Moments:
             Whether to keep the moments of the differences of all pairs of models too, which
             `compare` needs. They take models^2 / 2 numbers for each cell.
         missing : {"raise", "drop"}, optional
-            Whether a NaN loss is an error, or leaves the evaluation out for all models.
+            Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
         Returns
         -------
@@ -330,7 +332,7 @@ class Moments:
         """
         if is_dask_frame(losses):
             raise LogError(
-                "this is a frame of dask. Expected cvstats.scan_dask(frame, loss=…), whose "
+                "this is a dask frame. Expected cvstats.scan_dask(frame, loss=…), whose "
                 ".compute() gives the moments."
             )
         if isinstance(losses, Moments):
@@ -338,8 +340,8 @@ class Moments:
         log, within = read_batch(losses, by, missing)
         if log.design.scores:
             raise LogError(
-                "this log holds one score for each split, and moments are of the losses of single "
-                "points. Expected losses. Ask the log itself: it is short."
+                "this log has one score per split, but moments need losses of single points. "
+                "Use the log itself, which is short."
             )
         levels = levels_of(log, by)
         if pairs:
@@ -424,7 +426,9 @@ class Moments:
         """
         source = checked_path(path)
         if not source.is_file():
-            raise NoSuchFile(f"there is no file {os.fspath(path)!r}. Expected one of Moments.save.")
+            raise NoSuchFile(
+                f"No such file: {os.fspath(path)!r}. Expected a file written by Moments.save."
+            )
         try:
             with zipfile.ZipFile(source) as archive:
                 unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -449,8 +453,8 @@ class Moments:
             )  # fmt: skip
         except Exception as error:  # a file of anything else fails in any way
             raise LogError(
-                f"{os.fspath(path)!r} does not hold moments, or is damaged. Expected a file that "
-                f"Moments.save of this version of cvstats wrote."
+                f"{os.fspath(path)!r} does not contain moments, or is damaged. Expected a file "
+                "written by Moments.save of this version of cvstats."
             ) from error
 
     @cached_property
@@ -583,7 +587,7 @@ def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
     if losses.within and losses.within not in also:
         raise LogError(
             f"the same evaluation appears in several logs, which the level {losses.within!r} "
-            f"tells apart. Expected a question for each of them, as in by={losses.within!r} or "
+            f"tells apart. Analyze each of them separately, as in by={losses.within!r} or "
             f"independent={losses.within!r}."
         )
     return losses.log()
@@ -592,8 +596,8 @@ def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
 @aligned.register
 def _(one: Moments, two: Any) -> Any:
     raise LogError(
-        "the moments of two logs cannot be paired: what the models share is gone. Expected the "
-        "moments of one frame with a column for each model, made with pairs=True."
+        "the moments of two logs cannot be paired: cross-moments of models are not available. "
+        "Expected the moments of one frame with a column for each model, made with pairs=True."
     )
 
 
@@ -646,7 +650,7 @@ def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     unknown = [name for name in names if name not in log.design.levels]
     if unknown:
         raise LogError(
-            f"the log has no level {unknown[0]!r}. Expected some of its levels: "
+            f"the log has no level {unknown[0]!r}. Available levels: "
             f"{listed(map(repr, log.design.levels)) or 'none'}."
         )
     return names
@@ -657,8 +661,8 @@ def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
     models, carried = model_columns(log.labels).shape
     if models < 2:
         raise LogError(
-            "pairs=True asks for what models share, and the log holds one model. Expected two "
-            "or more: a frame with a column for each model."
+            "pairs=True needs several models, but the log has only one. Expected at least two: "
+            "a frame with a column for each model."
         )
     number = len(log.design.cell_table(levels).used) * carried * models * (models - 1) // 2
     if number > MOST_GAPS:
@@ -691,8 +695,8 @@ def check_same_kind(one: Moments, two: Moments) -> None:
         )
     if one.pairs != two.pairs:
         raise LogError(
-            "one batch keeps what two models share and the other does not. Expected "
-            "pairs=True for both, or for none."
+            "one batch has cross-moments of models and the other does not. Expected pairs=True "
+            "for both, or for neither."
         )
     units, others = (
         part.labels.units if isinstance(part.labels, ArrayLabels) else units_of(part.attrs)
@@ -732,7 +736,7 @@ def match_models(one: Labels, two: Labels) -> IntArray:
         )
     if len(mine) != len(yours) or set(mine) != set(yours):
         raise LogError(
-            f"the batches hold different models: {listed(map(repr, mine))} in one, "
+            f"the batches have different models: {listed(map(repr, mine))} in one, "
             f"{listed(map(repr, yours))} in the other. Expected the same names in each batch."
         )
     if isinstance(one, ArrayLabels) and isinstance(two, ArrayLabels):

@@ -1,1 +1,1 @@
-"""A log as levels and columns: pandas and xarray objects in, labelled results out."""
+"""A log as levels and columns: pandas and xarray objects in, labeled results out."""

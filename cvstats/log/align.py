@@ -50,8 +50,8 @@ def same_kind(one: object, two: object) -> None:
         hint = f" A model is named by reference={two!r}."
     elif isinstance(two, np.ndarray | list | tuple):
         hint = (
-            " Bare numbers have no labels to pair by. If they are in the order of the first log, "
-            "say so: pandas.Series(numbers, log.index), or array.copy(data=numbers)."
+            " Plain numbers have no labels for pairing. If they are in the order of the first "
+            "log, add its index: pandas.Series(numbers, log.index), or array.copy(data=numbers)."
         )
     raise LogError(
         f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
@@ -84,8 +84,8 @@ def same_facts(one: Any, two: Any) -> dict[Any, Any]:
         if stated and repr(mine.get(name)) != repr(yours.get(name)):
             raise LogError(
                 f"the logs differ in attrs[{name!r}]: {spelled(mine.get(name))} and "
-                f"{spelled(yours.get(name))}. Expected the same kind of losses in both. Make both "
-                f"logs in one way, or correct the attrs."
+                f"{spelled(yours.get(name))}. Expected the same kind of losses in both. Create "
+                "both logs in the same way, or correct the attrs."
             )
     found = {
         name: fact
@@ -116,9 +116,9 @@ def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[in
         return [0]
     if len(mine) != len(yours) or set(mine) != set(yours):
         raise LogError(
-            f"the logs hold different models: {listed(map(repr, mine))} in the first, "
+            f"the logs have different models: {listed(map(repr, mine))} in the first, "
             f"{listed(map(repr, yours))} in the second. Expected one model in each, or the same "
-            f"in both."
+            "in both."
         )
     return [list(yours).index(model) for model in mine]
 
@@ -182,10 +182,10 @@ def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
             f"Drop the copies: log[~log.index.duplicated()]."
         )
     return LogError(
-        f"the {which} log has no level 'point', and its other levels do not tell the evaluations "
-        f"apart: {shown} stands there more than once. Expected the identity of each point in "
-        f"both logs. Add it: log.set_axis(points).rename_axis('point'), or cvstats.as_log(frame, "
-        f"point='id')."
+        f"the {which} log has no level 'point', and its other levels do not identify the "
+        f"evaluations: {shown} occurs more than once. Expected the identity of each point in "
+        "both logs. Add it: log.set_axis(points).rename_axis('point'), or cvstats.as_log(frame, "
+        "point='id')."
     )
 
 
@@ -210,10 +210,10 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError
                     two.get_level_values("fold")[there[row]],
                 )
                 return LogError(
-                    f"the models were evaluated in different folds: {words(rest, row)} stands "
-                    f"in fold {spelled(folds[0])} of the first log and in fold "
-                    f"{spelled(folds[1])} of the second. A paired comparison needs one "
-                    f"partition. {EXPECTED} Evaluate both models on one plan."
+                    f"the models were evaluated in different folds: {words(rest, row)} is in "
+                    f"fold {spelled(folds[0])} of the first log but in fold {spelled(folds[1])} "
+                    f"of the second. A paired comparison needs one partition. {EXPECTED} "
+                    "Evaluate both models on one plan."
                 )
     only_one = np.flatnonzero(at < 0)
     seen = np.zeros(len(two), dtype=bool)
@@ -308,8 +308,8 @@ def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
     if "point" in log.coords and dim in log.coords["point"].dims:
         return None  # its coordinate is compared as a whole
     raise LogError(
-        f"nothing along the dimension {dim!r} names the points. Expected a coordinate 'point' in "
-        f"both logs, as in log.assign_coords(point=({dim!r}, points))."
+        f"no coordinate along the dimension {dim!r} identifies the points. Expected a coordinate "
+        f"'point' in both logs, as in log.assign_coords(point=({dim!r}, points))."
     )
 
 
@@ -494,8 +494,8 @@ def take_other_points(log: Log, known: Log) -> Log:
         keep &= log.design.present
     if not keep.any():
         raise LogError(
-            "the judge has labelled no point besides those of people, so it cannot help. Expected "
-            "its losses of many more points. For those of people alone use holdout."
+            "the judge labeled no points besides those of people, so it adds no information. "
+            "Expected its losses on many more points. For human labels alone use holdout."
         )
     mine, yours = log.labels, known.labels
     if isinstance(mine, ArrayLabels) and isinstance(yours, ArrayLabels):

@@ -466,7 +466,7 @@ def unique_codes(number: NDArray[Any], here: MaskArray | None, size: int) -> Int
 
 
 def get_indexer(among: IntArray, number: NDArray[Any], level: Codes) -> IntArray:
-    """Find the place of each number of a level in a sorted list; -1 where it is not there."""
+    """Find the position of each number of a level in a sorted list; -1 if absent."""
     place_of = np.full(len(level) + 1, -1)
     place_of[among] = np.arange(len(among))
     found: IntArray = place_of[number]

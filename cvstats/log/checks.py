@@ -1,4 +1,4 @@
-"""What the losses themselves make doubtful about an interval: tails, dates, copies, a choice.
+"""Cautions of an interval due to the losses: tails, dates, duplicates, selection.
 
 `diagnose` reads every log for all of it. Results of intervals read logs in memory: all of up to
 `LIMIT` losses, which takes a millisecond or two, and a sample of larger ones, which keep the speed
@@ -45,19 +45,19 @@ MOST_COLUMNS = 3_000
 """A sample has so many columns at most; the columns between two of them have the labels of one."""
 
 FEW_GROUPS = 100
-"""Of more groups of ``by=``, so many are read."""
+"""Of more groups of ``by=``, so many are read; those between two of them have the labels of one."""
 
 SHARE, TAIL = 1 / 2, 2.0
 """Outliers: more of the sum of squares in the top 1%. Heavy tails: a smaller index."""
 
 SERIAL = 0.1, 2.326
-"""Serial dependence: a larger correlation of neighbours, in itself and in standard errors."""
+"""Serial dependence: a larger correlation of neighbors, in itself and in standard errors."""
 
 PAIRS = 20
-"""Fewer neighbouring dates do not show a correlation."""
+"""Fewer neighboring dates do not show a correlation."""
 
 LEAST = 10
-"""Fewer evaluations with a twin may be chance."""
+"""Number of duplicated evaluations below which they may be coincidence."""
 
 NEAR = 5
 """So many models near the smallest error make that error too small."""
@@ -71,7 +71,7 @@ def find_doubts(
     of_groups: bool,
     of_differences: bool,
 ) -> IntArray:
-    """Find what is doubtful about the interval of each column, as bits of `Caution`.
+    """Find the cautions of the interval of each column, as bits of `Caution`.
 
     ``losses`` are differences between the columns of the log, or None for its own losses, and
     ``estimate`` is the number that the interval is about, one group of ``by=`` after the other.
@@ -83,28 +83,34 @@ def find_doubts(
     width, design = (log.panels if losses is None else losses).width, log.design
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
-    if sample is None or design.scores or (design.metric and not is_examined(log.noted)):
+    if sample is None or (design.metric and not is_examined(log.noted)):
         return flags
-    if single.all():
+    if single.all() and not design.scores:
         return flags
     seen, points = sample.log, log.points_by_group()
     alone = not (of_groups or is_resampled(design))
-    dated = alone and not design.metric and is_dated(seen.design)
+    of_points = alone and not design.metric and not design.scores
+    dated = of_points and is_dated(seen.design)
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
     columns, losses, spread = pick_columns(log, sample, losses, step)
     most = seen.design.size if whole else LIMIT // width
     table = tabulate(seen, losses, None, columns) if whole else None
     alike = None
-    if whole and alone and not design.metric:
+    if whole and of_points:
         alike = table if losses is None and columns is None else tabulate(seen)
+    before = flags.copy()
+    examined: list[int] = []
     for at, count, rows in sample_groups(log, seen, most, dated=dated):
-        if (single.any() and single[at, 0]) or not len(rows):
+        if (single.any() and single[at, 0] and not design.scores) or not len(rows):
             continue
+        examined.append(at)
         n = count if points is None else int(points[at, 0])
         part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
         here = flags[at * width : (at + 1) * width]
-        found = mark_shapes(measure_shapes(part), n)
+        found = np.zeros(part.shape[1], dtype=np.int64)
+        if not design.scores:  # of a score for each split the shape says nothing about points
+            found |= mark_shapes(measure_shapes(part), n)
         if design.metric and isinstance(losses, Differences):
             for side in (losses.left, losses.right):
                 found |= mark_shapes(measure_shapes(tabulate(seen, None, rows, side)), n)
@@ -119,6 +125,11 @@ def find_doubts(
         if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
             near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
             here[best[near >= NEAR]] |= Caution.SELECTED
+    number = len(flags) // width
+    if 0 < len(examined) < number and log.design.by is not None:
+        stands = np.searchsorted(examined, np.arange(number), side="right") - 1
+        nearest = np.array(examined)[np.maximum(stands, 0)]
+        flags = before | (flags & ~before).reshape(number, width)[nearest].reshape(-1)
     return flags
 
 
@@ -262,7 +273,8 @@ def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: boo
     """Take about so many evaluations: every so many, or all of as many first dates as suffice."""
     step = len(rows) // max(most, FEWEST_ROWS)
     if step < 2 or not dated:
-        return np.asarray(rows[:: max(1, step)])
+        some = rows[:: max(1, step)]
+        return np.arange(some.start, some.stop, some.step) if isinstance(some, range) else some
     rows = np.asarray(rows)
     level = design.levels["point"]
     present = slice(None) if design.present is None else design.present
@@ -285,7 +297,8 @@ def tabulate(
         at = np.arange(log.design.size) if rows is None else rows
     if isinstance(losses, Differences):
         pairs = slice(None) if columns is None else columns
-        return panels.table(at, losses.left[pairs]) - panels.table(at, losses.right[pairs])
+        found = panels.table(at, losses.left[pairs])
+        return np.subtract(found, panels.table(at, losses.right[pairs]), out=found)
     return panels.table(at, np.arange(panels.width) if columns is None else columns)
 
 
@@ -332,12 +345,12 @@ def is_dated(design: Design) -> bool:
 def measure_serial(
     design: Design, values: FloatArray, rows: Any = slice(None)
 ) -> tuple[FloatArray, int] | None:
-    """Measure how alike the losses of neighbouring dates are; None where points are not dated.
+    """Measure how alike the losses of neighboring dates are; None where points are not dated.
 
     ``values`` are the losses of the evaluations ``rows``.
 
-    Returns the correlation of neighbours for each column, and the number of neighbours. Each
-    point is averaged over its repetitions first. With sources, each source is a series.
+    Returns the correlation of neighbors for each column, and the number of neighbors. Each point
+    is averaged over its repetitions first. With sources, each source is a series.
     """
     if not is_dated(design):
         return None
@@ -370,7 +383,7 @@ def group_means(values: FloatArray, at: IntArray, count: IntArray) -> FloatArray
 
 
 def is_serial(correlation: FloatArray, pairs: int) -> MaskArray:
-    """Mark the columns in which neighbours are alike beyond chance, and by enough to matter."""
+    """Mark the columns in which neighbors are alike beyond chance, and by enough to matter."""
     least, errors = SERIAL
     alike: MaskArray = (correlation > least) & (correlation * np.sqrt(pairs) > errors)
     return alike
@@ -405,11 +418,11 @@ def find_duplicates(
 ) -> DuplicatedPoints | None:
     """Look for points that seem to be stored twice, among evaluations with these losses.
 
-    None where they do not: losses of few values are alike in other folds too.
+    None if not: losses with few distinct values also coincide in other folds.
 
     Two copies of a point have the same loss wherever one model tested both, that is in their
     common folds, and differ elsewhere. One column of one repetition is not enough evidence, and
-    losses of 0 and 1 are none.
+    0/1 losses are none.
     """
     design = log.design
     values = values[:, ~np.isnan(values).any(axis=0)]
@@ -592,6 +605,10 @@ TOP = 50
 """A tail is the top 2% of the losses, and so many at the least."""
 
 
+TILE = 1 << 16
+"""Losses measured in one go: what is made on the way stays in the processor's cache."""
+
+
 class Shapes(NamedTuple):
     """The distribution of the losses in each column; NaN where something does not apply.
 
@@ -610,6 +627,10 @@ class Shapes(NamedTuple):
 
 def measure_shapes(values: FloatArray) -> Shapes:
     """Measure the losses of some columns."""
+    if (tile := max(2, TILE // len(values))) < values[0].size:
+        bounds = block_bounds(values.shape[1], tile)
+        parts = [measure_shapes(values[:, start:stop]) for start, stop in bounds]
+        return Shapes(*map(np.concatenate, zip(*parts, strict=True)))
     lowest, highest = values.min(axis=0), values.max(axis=0)
     varies = lowest < highest
     few_values = ((values == 0) | (np.abs(values) == 1)).all(axis=0)

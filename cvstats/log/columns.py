@@ -1,21 +1,24 @@
-"""Which column of a table is which level: the one place that decides it.
+"""Which column of a table, or of a frame of another library, is which level.
 
 `cvstats.as_log`, `cvstats.losses`, `cvstats.read_log`, `cvstats.scan_parquet`, `cvstats.scan_dask`
-and frames of dask all ask here, so that a table means the same on every road.
+and dask frames all ask here, so that a table means the same in every code path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+import re
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cvstats.core.design import LEVELS
-from cvstats.core.suggestions import can_name, sounding_like
-from cvstats.errors import LogError, listed, nearest
+from cvstats.core.design import LEVELS, Design
+from cvstats.core.folds import folds_are_guessed
+from cvstats.errors import LogError, install_command, listed, nearest, plainly
 
 MODEL = "model"
 """The column that names the model where the caller names none."""
@@ -80,7 +83,7 @@ def find_columns(
     for column in (*roles, *levels.values()):
         if column not in known:
             raise LogError(
-                f"there is no column {column!r}. Expected one of the table's columns: "
+                f"no column {column!r}. Expected one of the table's columns: "
                 f"{listed(map(repr, known))}.{nearest(column, known)}"
             )
         if list(known).count(column) > 1:
@@ -126,8 +129,8 @@ def index_to_columns(frame: pd.DataFrame, names: Collection[Hashable]) -> pd.Dat
             raise LogError(f"two index levels are called {name!r}. Expected different names.")
         if name in frame.columns:
             raise LogError(
-                f"{name!r} is a column and an index level. Expected one of them. Drop the level, "
-                f"as in frame.reset_index({name!r}, drop=True), or rename it."
+                f"{name!r} is a column and an index level. Expected only one of the two. Drop "
+                f"the level, as in frame.reset_index({name!r}, drop=True), or rename it."
             )
     return frame.reset_index(found) if found else frame
 
@@ -161,3 +164,151 @@ def set_level_index(frame: pd.DataFrame, values: Sequence[Hashable]) -> pd.DataF
         return frame.set_index(list(found.levels), append=True) if found.levels else frame
     put = [*found.levels, *unnamed_labels(frame, found)]
     return frame.set_index(put) if put else frame
+
+
+# --- frames of other libraries --------------------------------------------------------------------
+
+
+def is_arrow(frame: object) -> bool:
+    """Whether this is a frame of another library that exports the Arrow C stream."""
+    return (
+        hasattr(frame, "__arrow_c_stream__")
+        and not isinstance(frame, (pd.DataFrame, pd.Series))
+        and (hasattr(frame, "columns") or hasattr(frame, "schema"))
+    )
+
+
+def as_container(losses: Any) -> Any:
+    """Make a log of a frame of another library, whose columns named as levels are its levels."""
+    if isinstance(losses, (pd.Series, pd.DataFrame)) or not is_arrow(losses):
+        return losses
+    return set_level_index(from_arrow(losses), [])
+
+
+def from_arrow(frame: Any) -> pd.DataFrame:
+    """Convert a frame of another library to pandas: decimals to floats, dates to datetimes.
+
+    Raises
+    ------
+    LogError
+        If the stream is not one of named columns.
+    ImportError
+        If pyarrow is not installed (extra ``io``).
+    """
+    try:
+        arrow = import_module("pyarrow")
+    except ImportError:
+        kind = type(frame).__module__.partition(".")[0]
+        raise ImportError(
+            f"a frame of {kind} needs pyarrow. Install it: {install_command('io')}"
+        ) from None
+    try:
+        table = arrow.table(frame)
+        for at, field in enumerate(table.schema):
+            if arrow.types.is_decimal(field.type):
+                table = table.set_column(at, field.name, table.column(at).cast(arrow.float64()))
+        found: pd.DataFrame = table.to_pandas(date_as_object=False)
+    except (arrow.ArrowException, ValueError, TypeError) as error:
+        raise LogError(
+            f"a {type(frame).__name__} of {type(frame).__module__.partition('.')[0]} cannot be "
+            f"read: {' '.join(str(error).split())[:200]}. Expected a frame of named columns."
+        ) from error
+    return found
+
+
+# --- which level was meant ------------------------------------------------------------------------
+
+
+SYNONYMS = {
+    "source": (
+        "center", "centre", "cluster", "datasource", "document", "domain", "group", "hospital",
+        "participant", "patient", "site", "speaker", "study", "subject", "user",
+    ),
+    "fold": ("foldid", "kfold", "split"),
+    "repetition": ("epoch", "iter", "iteration", "rep", "repeat", "run", "seed"),
+    "point": ("observation", "obs", "row"),
+}  # fmt: skip
+"""What others call the levels, in the singular."""
+
+MEANT = {word: level for level, words in SYNONYMS.items() for word in (level, *words)}
+ALONE = dict.fromkeys(("id", "idx", "index", "sample-id", "obs-id"), "point")
+"""Names that match only as a whole; next to other words they are ambiguous."""
+
+LABELS = ("boolean", "categorical", "integer", "string")
+"""Kinds of values that can name something, as pandas calls them."""
+
+BESIDES = {
+    "code", "cv", "data", "id", "idx", "index", "key", "label", "name", "no", "nr", "num", "number",
+}  # fmt: skip
+
+NEAR = 0.86
+"""Minimum similarity of a misspelled name: ``sorce`` is ``source``, ``folder`` is not ``fold``."""
+
+
+def suggest_level(name: str) -> str | None:
+    """Guess which level a name stands for; None where it sounds like none of ours."""
+    whole = plainly(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name))
+    if whole in ALONE:
+        return ALONE[whole]
+    word = "".join(part for part in whole.split("-") if part not in BESIDES)
+    for spelling in (word, word.removesuffix("s")):
+        if spelling in MEANT:
+            return MEANT[spelling]
+    near = get_close_matches(word, SYNONYMS, n=1, cutoff=NEAR)
+    return near[0] if near else None
+
+
+def sounding_like(
+    columns: Iterable[Hashable], taken: Collection[Hashable], levels: Collection[str]
+) -> list[str]:
+    """Find columns that are called much like a level that was not named.
+
+    ``taken`` are columns that are something already, ``levels`` those that the table has.
+    """
+    every = list(columns)
+    return [
+        name
+        for name in every
+        if isinstance(name, str)
+        and name not in taken
+        and suggest_level(name) not in (None, "point", *levels)
+        and every.count(name) == 1
+    ]
+
+
+def can_name(kind: str, different: int) -> bool:
+    """Whether values of a kind, of which so many are different, may be the labels of a level."""
+    return kind in LABELS and different > 1
+
+
+def unrecognized_levels(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:
+    """Find the levels that no method uses, and which level that the log lacks each may name.
+
+    ``used`` are levels that were requested by name. Sources are not a guess where each has one
+    evaluation only: then they are the points.
+    """
+    found: dict[str, str] = {}
+    for name in design.levels:
+        if name in LEVELS or name in used:
+            continue
+        level = suggest_level(name)
+        if level is None or level in design.levels:
+            level = "fold" if folds_are_guessed(design) else None
+        if level is None or not design.has(name):
+            continue
+        if level == "source" and design.number(name) == rows(design):
+            continue
+        found[name] = level
+    return found
+
+
+def rows(design: Design) -> int:
+    """Count the evaluations."""
+    return int(design.splits().rows.sum())
+
+
+def suggest_renaming(design: Design, name: str, level: str) -> str:
+    """Say what to type to call a level by another name."""
+    if design.taking.startswith("log.sel"):
+        return f"log.rename({{{name!r}: {level!r}}})"
+    return f"log.rename_axis(index={{{name!r}: {level!r}}})"

@@ -27,11 +27,11 @@ TILE = 1 << 24
 """Losses of a grid looked at together in search of gaps."""
 
 NOTHING_LEFT = (
-    "missing='drop' leaves nothing: every point is missing for some model or in some repetition. "
-    "Expected some that all have; leave out models that have no losses. If nothing was tested "
-    "where losses are missing, as in random splits, drop these evaluations first: "
-    "log.dropna(how='all') of a frame, "
-    "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all') of an array."
+    "missing='drop' leaves nothing: every point is missing for some model or in some "
+    "repetition. Expected points that all models have; drop models without losses. If nothing "
+    "was tested where losses are missing, as in random splits, drop these evaluations first: "
+    "log.dropna(how='all') of a frame, log.stack(evaluation=('repetition', "
+    "'point')).dropna('evaluation', how='all') of an array."
 )
 
 
@@ -44,9 +44,8 @@ def dropped(log: Log) -> Log:
         return replace(log, lazy=replace(log.lazy, drop=True))
     if log.cells is not None:
         raise LogError(
-            "missing='drop' has to look at every loss, and these are moments. Expected "
-            "missing='raise'. Leave out evaluations as you aggregate: "
-            "cvstats.Moments.of_log(batch, missing='drop')."
+            "missing='drop' needs single losses, but these are moments. Use missing='raise', or "
+            "drop evaluations when you aggregate: cvstats.Moments.of_log(batch, missing='drop')."
         )
     columns = log.columns_by_cell()
     if columns.shape[1] > 1:
@@ -224,9 +223,9 @@ def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
     cell, words = next(iter(failed.items()))
     names = listed([log.name(int(gaps.columns[0, at])) for at in failed])
     return LogError(
-        f"{len(failed):,} of {total:,} carried cells have no answer after missing='drop' "
-        f"({names}). The first: {words} To leave out cells with few losses, blank them: "
-        f"log.where(log.count('point') >= 30)."
+        f"{len(failed):,} of {total:,} carried cells could not be computed after missing='drop' "
+        f"({names}). The first: {words} To omit cells with few losses, blank them: "
+        "log.where(log.count('point') >= 30)."
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
@@ -30,14 +31,15 @@ from cvstats.core.folds import (
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
-from cvstats.log.log import HiddenTable, Log, Sample, hide_losses
+from cvstats.log.log import HiddenTable, Log, Sample, doubted, hide_losses
+from cvstats.log.metrics import doubts_of_metric, folds_of_metric, has_several, pick_metric
 
 Run = Callable[[Log], Result]
 
-WORDS = "This is a part of a log, of which only cells are at hand. Expected the whole log."
+WORDS = "This is a part of a log, for which only moments are available. Expected the whole log."
 
 ALIKE = 6
-"""Groups of so many repetitions or folds, or more, are alike in what methods ask of a log."""
+"""Groups with at least this many repetitions or folds are equivalent for requirements."""
 
 
 def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
@@ -137,17 +139,20 @@ class Groups:
         return replace(self.log, design=replace(self.design, by=self.name))
 
     def parts(self) -> Iterator[Log]:
-        """Go through the groups, each a log of its own."""
+        """Iterate over the groups as separate logs."""
         return (self.part(at) for at in range(len(self.codes)))
 
     def part(self, at: int) -> Log:
         """Take the rows of a group, in their order in the log."""
-        design = take_rows(self.design, self._rows(at))
+        design, noted = take_rows(self.design, self._rows(at)), self.log.noted
+        if self.name == "metric" and has_several(noted):
+            noted = pick_metric(dict(noted), self.labels[at])
+            design = replace(design, metric=folds_of_metric(noted))
         whole = self.log.complete
         if whole is not None:
             code = whole.levels[self.name].block(0, whole.size)
             whole = take_rows(whole, np.flatnonzero(code == self.codes[at]))
-        log = replace(self.log, design=design, complete=whole)
+        log = replace(self.log, design=design, complete=whole, noted=noted)
         if self.log.cells is not None:
             plain = replace(self.log, design=self.design)
             cells = GroupOfCells(plain, self.name, int(self.codes[at]))
@@ -187,7 +192,7 @@ class Groups:
         codes: Any = self.design.levels[self.name].codes[0 : self.design.size]
         if self.design.present is not None:
             codes = np.where(self.design.present, codes, -1)
-        order = np.argsort(codes, kind="stable")  # by radix, as labels are mostly few
+        order = np.argsort(codes, kind="stable")  # by radix, as there are usually few labels
         return order, np.append(np.searchsorted(codes[order], self.codes), len(order))
 
     def _splits(self, at: int) -> SplitSizes:
@@ -201,7 +206,7 @@ class Groups:
         return SplitSizes(rows, None if points is None else int(points[at, 0]))
 
     def kinds(self) -> list[int]:
-        """Find groups that stand for all: what a method asks of a log is alike in the others.
+        """Find representative groups: the requirements of methods are the same in the others.
 
         Remembered. Groups of bootstrap and other samples are taken for different ones.
         """
@@ -254,7 +259,8 @@ class Groups:
         failed: dict[Hashable, str] = {}
         for label, part in zip(self.labels, self.parts(), strict=True):
             try:
-                results.append(run(part))
+                doubt = doubts_of_metric(part.noted) if self.name == "metric" else Caution(0)
+                results.append(doubted(run(part), doubt))
             except LogError as error:
                 failed[label] = str(error)
         if not results and len(set(failed.values())) == 1:
@@ -263,8 +269,8 @@ class Groups:
             label, words = next(iter(failed.items()))
             names = listed([spelled(name) for name in failed])
             raise LogError(
-                f"{len(failed):,} of {len(self.codes):,} parts by {self.name!r} have no answer "
-                f"({names}). {self.name}={spelled(label)}: {words} To leave parts out: "
+                f"{len(failed):,} of {len(self.codes):,} parts by {self.name!r} could not be "
+                f"computed ({names}). {self.name}={spelled(label)}: {words} To omit parts: "
                 f"log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
         columns = {
@@ -319,6 +325,8 @@ def answer_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Re
     if gone:
         raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
     try:
+        if by == "metric" and has_several(log.noted):
+            raise DifferentGroups("each metric has facts of its own.")
         return run(groups.together())
     except DifferentGroups:
         return groups.answers(run)

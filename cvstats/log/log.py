@@ -24,14 +24,15 @@ from cvstats.core.folds import (
 )
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
-from cvstats.core.suggestions import unrecognized_levels
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, listed, spelled, unpaired
+from cvstats.log.columns import unrecognized_levels
 from cvstats.log.metrics import (
     assumptions_of,
     doubts_of_metric,
     facts_of_metric,
+    has_several,
     refuse_parts_of_logs,
 )
 
@@ -136,7 +137,7 @@ class Sample:
     step : int
         Every so many.
     whole : bool
-        Whether all evaluations are there.
+        Whether no evaluation is missing.
     """
 
     log: Log
@@ -176,9 +177,9 @@ def hide_losses(width: int, words: str) -> LossColumns:
 
 
 DIFFERENT_GAPS = (
-    "the carried cells of this log miss different evaluations, and this takes the same ones in "
-    "all of them. Expected every loss, or the same gaps everywhere. Take one cell at a time, or "
-    "fill the gaps: log.fillna(…)."
+    "the carried cells of this log lack different evaluations, but this method needs the same "
+    "ones in all cells. Expected every loss, or the same gaps everywhere. Select one cell at a "
+    "time, or fill the gaps: log.fillna(…)."
 )
 
 TYPE, WHOLE = "type", "whole numbers"
@@ -204,7 +205,7 @@ def own_version() -> str:
 
 
 def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
-    """Gather the attrs of a labelled result: what was done, what it covers, and by whom.
+    """Gather the attrs of a labeled result: what was done, what it covers, and by whom.
 
     ``noted`` are the attrs of the log, which may name its loss.
     """
@@ -222,7 +223,7 @@ def missing_loss(whose: str, where: str, hint: str = "") -> LogError:
     """Words for a loss that is missing for all models."""
     return LogError(
         f"the loss of {whose} is missing (NaN) at {where}. Expected a number for every "
-        f"evaluation. Fill the gap, or pass missing='drop' to leave these evaluations out.{hint}"
+        f"evaluation. Fill the gap, or pass missing='drop' to drop these evaluations.{hint}"
     )
 
 
@@ -238,8 +239,8 @@ def unequal_points(whose: str, where: str, other: str) -> LogError:
     """Words for a loss that is missing for one model and not for another."""
     return unpaired(
         f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected every model on "
-        f"every evaluation. Fill the gap, or pass missing='drop' to leave out each evaluation "
-        f"that any model misses."
+        "every evaluation. Fill the gap, or pass missing='drop' to drop each evaluation that "
+        "any model lacks."
     )
 
 
@@ -271,7 +272,7 @@ def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> No
 
 
 def doubted(result: Result, doubt: Caution) -> Result:
-    """Add to a result what is doubtful about its log, and about the level that was asked for."""
+    """Add cautions about the log and the confidence level to a result."""
     doubt &= ~result.allows_for
     if result.takes_means:
         doubt &= ~Caution.ONE_EACH
@@ -390,14 +391,14 @@ class Log:
     noted : mapping, optional
         The attrs of the container; some methods look there for what they need besides losses.
     used : sequence of str or None, optional
-        Levels beyond those that all methods know which were asked for by name.
+        Levels beyond those that all methods know requested by name.
     complete : Design, optional
         Which evaluation each row is, before evaluations were left out: what was trained on.
     cells : MomentSource, optional
         What gives the moments, where the losses are not at hand; each row of the design is then
         a cell.
     doubt : Caution
-        What is doubtful about levels that are not kept.
+        Cautions about levels that are not kept.
     lazy : LazyArray, optional
         The losses, where they are still to be computed.
     gaps : Gaps, optional
@@ -609,7 +610,7 @@ class Log:
                 )
 
     def _refuse_empty(self, masked: MaskArray) -> None:
-        """Refuse a model without any loss beside one that has some: it is not a masked cell."""
+        """Reject a model without losses if others have some: it is not a masked cell."""
         if self.some_cells:
             return
         models = self.labels.models
@@ -675,8 +676,8 @@ class Log:
         if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
             return ""
         return (
-            " If nothing was tested there, as in random splits, say so: log.stack(evaluation="
-            "('repetition', 'point')).dropna('evaluation', how='all')."
+            " If nothing was tested there, as in random splits, stack the array: "
+            "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all')."
         )
 
     def label(self, result: Result, axes: Sequence[Axis] = ()) -> Table:
@@ -700,7 +701,7 @@ class Log:
         return self.labels.pairs(pairs, *self.completed(result), axis)
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
-        """Add the doubts about this log, and move what all rows share to the attrs."""
+        """Add cautions about this log, and move values common to all rows to the attrs."""
         result = doubted(result, self.doubts())
         columns, counts = separate_counts(result)
         attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
@@ -709,13 +710,13 @@ class Log:
         return replace(result, columns=columns), attrs
 
     def doubts(self) -> Caution:
-        """Gather what the design makes doubtful, whatever the method."""
+        """Collect cautions about the design that apply to any method."""
         doubt = self.doubt
         if not self.design.levels.keys() <= set(LEVELS):
             guesses = unrecognized_levels(self.design, self.used).values()
             if any(level != "point" for level in guesses):  # the names of points change no number
                 doubt |= Caution.UNUSED_LEVEL
-        if self.noted:
+        if self.noted and not ("metric" in self.used and has_several(self.noted)):
             doubt |= doubts_of_metric(self.noted)
         return doubt | Caution.ONE_EACH if find_single_losses(self.design).all() else doubt
 

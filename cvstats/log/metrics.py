@@ -26,12 +26,22 @@ def facts_of_metric(noted: Mapping[Any, Any]) -> dict[str, Any]:
 def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     """Copy the attrs of a log; of several metrics take the facts of the one that it holds."""
     attrs = dict(getattr(losses, "attrs", {}))
-    several = attrs.get("metrics")
     names = names_of_metrics(losses) or []
-    if len(names) != 1 or not isinstance(several, Mapping) or names[0] not in several:
-        return attrs
-    rest = {name: fact for name, fact in attrs.items() if name not in ("metric", "metrics")}
-    return {**rest, "loss": str(names[0]), **several[names[0]]}
+    return pick_metric(attrs, names[0]) if len(names) == 1 else attrs
+
+
+def pick_metric(noted: dict[Hashable, Any], metric: Hashable) -> dict[Hashable, Any]:
+    """Take the facts of one of several metrics, as if the log had been made of it alone."""
+    several = noted.get("metrics")
+    if not isinstance(several, Mapping) or metric not in several:
+        return noted
+    rest = {name: fact for name, fact in noted.items() if name not in ("metric", "metrics")}
+    return {**rest, "loss": str(metric), **several[metric]}
+
+
+def has_several(noted: Mapping[Any, Any]) -> bool:
+    """Whether a log holds several metrics, each with facts of its own."""
+    return isinstance(noted.get("metrics"), Mapping)
 
 
 def lost_metrics(losses: object) -> list[Hashable]:
@@ -55,9 +65,18 @@ FEW = 10
 """With fewer points of a class in a cell the influence is a rough approximation."""
 
 
+RATIOS = ("r2", "skill", "relative_error", "wmape")
+"""Metrics that are ratios of two means: an outlier in both leaves no trace in the influences."""
+
+
 def is_root(noted: Mapping[Any, Any]) -> bool:
     """Whether a metric is the root of a mean, one for all folds."""
     return noted.get("metric") == "rmse" and noted.get("folds") == "pool"
+
+
+def is_ratio(noted: Mapping[Any, Any]) -> bool:
+    """Whether a metric is a ratio of two means over all folds, the one below of no model."""
+    return noted.get("metric") in RATIOS and noted.get("folds") == "pool"
 
 
 def is_examined(noted: Mapping[Any, Any]) -> bool:
@@ -106,11 +125,17 @@ def refuse_parts_of_cells(noted: Mapping[Any, Any], by: object) -> None:
             )
 
 
+STRENGTHS = {"strength": "", "Elo": ", elo=True"}
+"""What `cvstats.strengths` makes, with the option that makes it."""
+
 ONE_PREDICTION = "one_prediction"
 """Where a log of a metric says what one prediction can change, for each model."""
 
 OF_OTHER = "one_prediction_of_other"
 """The same of the second of two logs that are compared."""
+
+OF_PROBLEMS = "korn-graubard of problems"
+"""The limits of a log of pass@k, in which one problem changes a share by 1 / n."""
 
 MADE_OF = "made_of"
 """Where a log of a metric says how many points each of its cells was computed of."""
@@ -194,15 +219,18 @@ def refuse_part(
         )
     how_many = f" ({found:,} of {known:,} points{where})" if known > found else ""
     name = part.get("metric")
+    call = f"losses(part, …, loss={name!r})"
+    if name in STRENGTHS:
+        call = f"strengths(battles_of_the_part, …{STRENGTHS[str(name)]})"
     raise LogError(
         f"this is a part of a log of {name}{how_many}, and the mean over a part of the points is "
         f"not the {name} of that part. Expected all points of which {name} was computed, without "
-        f"missing='drop'. Make the log of the part: cvstats.losses(part, …, loss={name!r})."
+        f"missing='drop'. Make the log of the part: cvstats.{call}."
     )
 
 
 def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:
-    """Gather what is doubtful about the metric of a log, whatever the method."""
+    """Collect cautions about the metric of a log that apply to any method."""
     doubt = Caution(0)
     for part in each_metric(noted):
         if part.get("rarest_class", FEW) < FEW:

@@ -20,9 +20,10 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.results import Result
-from cvstats.core.suggestions import suggest_level
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
+from cvstats.log.columns import suggest_level
+from cvstats.log.display import ResultFrame
 from cvstats.log.log import Attrs, Axis, too_many_digits
 
 MOST_REMEMBERED = 64
@@ -155,7 +156,8 @@ def unknown_levels(names: list[Hashable]) -> LogError:
             f"cvstats.as_log(log.reset_index(), {level}={spelled(first)}, …)."
         )
     return LogError(
-        f"none of the index levels ({have}) is known. Expected some of {', '.join(LEVELS)}. {way}"
+        f"none of the index levels ({have}) is a level of a loss log. Expected some of "
+        f"{', '.join(LEVELS)}. {way}"
     )
 
 
@@ -188,8 +190,8 @@ def numbers(column: pd.Series) -> NDArray[Any]:
     raise LogError(
         f"the losses of {name} are not numbers: their type is {dtype}, the first is "
         f"{spelled(first)}. Expected one loss for each evaluation. Convert them with {way}; if "
-        f"these are predictions, cvstats.losses makes losses of them; if this column is not a "
-        f"model, leave it out."
+        "these are predictions, use cvstats.losses to compute losses from them; if this column "
+        "is not a model, drop it."
     )
 
 
@@ -249,7 +251,7 @@ class FrameLabels:
         return False
 
     def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
-        """Show columns as the method gives them, and what to doubt."""
+        """Show the columns of the method, and cautions."""
         if self.columns_axis is not None:
             return body(result, named_rows(self.columns_axis), attrs)
         if result.method in AS_SERIES:
@@ -310,19 +312,6 @@ class FrameLabels:
         return table
 
 
-class WideFrame(pd.DataFrame):
-    """A DataFrame that prints all its columns, in lines that fit, where pandas would hide some."""
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        return WideFrame
-
-    def __repr__(self) -> str:
-        """Print every column, below each other where the display is too narrow."""
-        with pd.option_context("display.max_columns", None):
-            return super().__repr__()
-
-
 def under_models(models: pd.Index, cells: pd.Index) -> pd.MultiIndex:
     """Put the names of models in place of their numbers, the first level of an index."""
     levels: list[Any] = [models]
@@ -369,22 +358,21 @@ def text_index(texts: tuple[str, ...], name: str | None = None) -> pd.Index:
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def caution_labels(flags: tuple[int, ...]) -> Any:
-    """Make an array of the labels of some rows, to be copied."""
+    """Make an array of the labels of some flags, to be copied."""
     return pd.Series([label_cautions(row) for row in flags]).array
 
 
 def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
-    """Put the cautions beside the numbers, as last column.
+    """Add the cautions as the last column.
 
     The columns are named when the table is there: names that pandas knows cost no look at them.
     """
-    flags = tuple(result.caution.tolist())
-    labels = (
-        caution_labels(flags)
-        if len(flags) < MOST_REMEMBERED
-        else [label_cautions(row) for row in flags]
-    )
-    table = WideFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
+    if len(result.caution) < MOST_REMEMBERED:
+        labels = caution_labels(tuple(result.caution.tolist()))
+    else:
+        flags, at = np.unique(result.caution, return_inverse=True)
+        labels = caution_labels(tuple(flags.tolist())).take(at)
+    table = ResultFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
     table.columns = text_index((*result.columns, "caution")).view()
     table.attrs = dict(attrs)
     return table

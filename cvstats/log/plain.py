@@ -87,7 +87,7 @@ def from_plain(value: Any) -> Any:
             return datetime.date.fromisoformat(inner)
         case "e":
             return datetime.datetime.fromisoformat(inner)
-    raise LogError(f"the mark {key!r} is not known. It may be of a later version of cvstats.")
+    raise LogError(f"Unknown mark {key!r}. The file may be from a later version of cvstats.")
 
 
 # --- one column -----------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def unpack(values: Any, note: Note) -> Any:
         times = pd.DatetimeIndex(np.asarray(values).astype(note["dtype"]))
         return times.tz_localize("UTC").tz_convert(note["zone"])
     if kind not in ("text", "json"):
-        raise LogError(f"the kind {str(kind)[:40]!r} is not known. Expected a saved log.")
+        raise LogError(f"Unknown kind {str(kind)[:40]!r}. Expected a saved log.")
     objects = np.asarray(values, dtype=object)
     if kind == "json":
         items = [from_plain(json.loads(value)) for value in objects]
@@ -205,7 +205,7 @@ def unpack_labels(written: Note) -> pd.Index:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Name a file, or a directory, beside another one, and let it take its place once complete."""
+    """Write to a temporary path next to the target, which replaces the target once complete."""
     target = Path(os.path.realpath(path))  # a link goes on pointing where it does
     if target.exists() and not target.is_file() and not target.is_dir():
         yield target  # a device, such as /dev/stdout, has nothing to lose
@@ -224,7 +224,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def swap(new: Path, target: Path, old: Path) -> None:
-    """Put a directory in the place of another one, which cannot be done in a single step."""
+    """Put a directory in place of another one, which cannot be done in a single step."""
     os.rename(target, old)
     try:
         os.rename(new, target)

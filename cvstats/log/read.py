@@ -16,7 +16,7 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, checked_choice
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
-from cvstats.log.arrow import as_container
+from cvstats.log.columns import as_container
 from cvstats.log.gaps import dropped
 from cvstats.log.groups import within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
@@ -44,7 +44,7 @@ def read(
     by : str, optional
         A level whose labels are to be answered for one by one, and so may be logs of their own.
     levels : sequence of str
-        The levels that were asked for by name besides. Of two, one that is not among those of
+        Additional levels that were requested by name. Of two, one that is not among those of
         every log may distinguish evaluations, as seeds do: every point may occur under each.
     part : bool
         Whether it is a batch of a longer log, so that a cell may lack points.
@@ -119,9 +119,9 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
     """
     if is_dask_frame(losses):
         raise LogError(
-            "this is a frame of dask, and this needs its losses one by one. Lazily there are "
-            "methods for the moments of cells, such as wald, corrected_t, out_of_source and "
-            "compare. Expected losses in memory. Load them first: "
+            "this is a dask frame, but this method needs single losses. Lazy evaluation "
+            "supports methods based on moments of cells, such as wald, corrected_t, "
+            "out_of_source and compare. Expected losses in memory. Load them first: "
             "cvstats.as_log(frame.compute(), loss=…)."
         )
     kind = type(losses)
@@ -184,8 +184,9 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
         )
     if "model" in losses.dims:
         raise LogError(
-            "the variables of a dataset are its models, and this one has a dimension 'model' "
-            "too. Expected one of both: take one variable, or rename the dimension."
+            "the variables of a dataset are its models, but this one also has a dimension "
+            "'model'. Expected only one of the two: select one variable, or rename the "
+            "dimension."
         )
     first = variables[0]
     for variable in variables[1:]:
@@ -193,7 +194,7 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
             raise LogError(
                 f"the models have different dimensions: {first.name!r} has {first.dims} and "
                 f"{variable.name!r} has {variable.dims}. Expected the same for every variable. "
-                f"Leave out what is not a model: log[[{first.name!r}, …]]."
+                f"Drop variables that are not models: log[[{first.name!r}, …]]."
             )
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)

@@ -36,12 +36,12 @@ IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable, ...]:
     """Find the dimensions along which evaluations lie, in the order of the array.
 
-    ``also`` are dimensions that were asked for by name, if there are any: that of logs side by
+    ``also`` are dimensions that were requested by name, if there are any: that of logs side by
     side, or two whose labels are crossed.
     """
     check_sizes(log)
     found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
-    for name, coord in log.coords.items():
+    for name, coord in log.coords.variables.items():
         if name in LEVELS:
             if "model" in coord.dims:
                 raise LogError(
@@ -72,9 +72,9 @@ def no_numbers(log: xr.DataArray) -> LogError:
     """Words for an array that cannot hold losses."""
     name = "the log" if log.name is None else repr(log.name)
     return LogError(
-        f"the losses of {name} are not numbers: their type is {log.dtype}. Expected "
-        f"one loss for each evaluation. Convert them with log.astype(float); if these are "
-        f"predictions, cvstats.losses makes losses of them."
+        f"the losses of {name} are not numbers: their type is {log.dtype}. Expected one loss for "
+        "each evaluation. Convert them with log.astype(float); if these are predictions, use "
+        "cvstats.losses to compute losses from them."
     )
 
 
@@ -97,13 +97,13 @@ def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
     known = log.indexes
     lazy = {
         name: coord
-        for name, coord in log.coords.items()
+        for name, coord in log.coords.variables.items()
         if name not in known and coord.chunks is not None and set(coord.dims) & set(dims)
     }
     if not lazy:
         return log
     levels = [name for name, coord in lazy.items() if set(coord.dims) <= set(dims)]
-    loaded = {name: lazy[name].variable.compute(scheduler="synchronous") for name in levels}
+    loaded = {name: lazy[name].compute(scheduler="synchronous") for name in levels}
     return log.drop_vars([name for name in lazy if name not in levels]).assign_coords(loaded)
 
 
@@ -176,7 +176,7 @@ def design_of(
     """Make the design of an array in memory.
 
     Where a level such as ``fold`` or ``source``, in which a point is not everywhere, is a
-    dimension beside others, the array is a dense table and NaN says that nothing was evaluated.
+    dimension among others, the array is a dense table and NaN means that nothing was evaluated.
     """
     size = math.prod(log.sizes[dim] for dim in dims)
     present = evaluated(panels) if dense else None
@@ -228,7 +228,7 @@ def level_of(
         return Level(range(log.sizes[name]), GridCodes((dims.index(name),), shape))
     if isinstance(index, pd.MultiIndex):
         return None  # its levels have been read
-    coord = log.coords[name]
+    coord = log.coords.variables[name]
     along = tuple(dim for dim in dims if dim in coord.dims)
     if not along or set(coord.dims) - set(dims):
         return None
@@ -257,9 +257,9 @@ def evaluated(panels: LossColumns) -> NDArray[np.bool_]:
 # --- arrays that are still to be computed ---------------------------------------------------------
 
 LAZY = (
-    "this array is lazy (dask), and this needs its losses one by one. Expected losses in memory: "
-    "log.compute(); cvstats.methods(log) lists what is computed lazily. If cells are enough "
-    "(friedman, nemenyi), sum them up: cvstats.Moments.of_log(log)."
+    "this array is lazy (dask), but this method needs single losses. Load them into memory: "
+    "log.compute(); cvstats.methods(log) lists what can be computed lazily. If moments are "
+    "enough (friedman, nemenyi), aggregate first: cvstats.Moments.of_log(log)."
 )
 
 ONE_OF = ("fold", "source")
@@ -326,9 +326,9 @@ def check_sizes(log: xr.DataArray) -> None:
     dims = [dim for dim, size in log.sizes.items() if math.isnan(size)]
     if dims:
         raise LogError(
-            f"the chunks of this array along {listed(map(repr, dims))} have no known size (dask). "
-            f"Expected sizes that are known before the losses are. Type "
-            f"log = log.copy(data=log.data.compute_chunk_sizes())."
+            f"the chunks of this array along {listed(map(repr, dims))} have unknown sizes "
+            "(dask). Expected known chunk sizes: log = "
+            "log.copy(data=log.data.compute_chunk_sizes())."
         )
 
 
@@ -366,7 +366,9 @@ class ArrayLabels:
         """Note names and shape of what a DataArray carries besides its evaluations."""
         carried = tuple(dim for dim in log.dims if dim not in dims)
         coords = {
-            name: coord for name, coord in log.coords.items() if set(coord.dims) <= set(carried)
+            name: log.coords[name]
+            for name, coord in log.coords.variables.items()
+            if set(coord.dims) <= set(carried)
         }
         at = carried.index("model") if "model" in carried else None
         one = log.coords.get("model")
@@ -376,8 +378,8 @@ class ArrayLabels:
             models = list(log.indexes["model"])
             if not log.indexes["model"].is_unique:
                 raise LogError(
-                    f"several models have one name: {listed(map(repr, models))}. Expected "
-                    f"different names. Rename them: log.assign_coords(model=[…])."
+                    f"several models have the same name: {listed(map(repr, models))}. Expected "
+                    "different names. Rename them: log.assign_coords(model=[…])."
                 )
         else:
             models = list(range(log.sizes["model"]))
@@ -474,7 +476,7 @@ class ArrayLabels:
         coords: Mapping[Hashable, Any],
         attrs: Attrs,
     ) -> xr.Dataset:
-        """Shape each number like the dimensions, with its units, and add what to doubt.
+        """Shape each number like the dimensions, with its units, and add cautions.
 
         Arrays of dask have their shape already, and any caution may occur in them.
         """

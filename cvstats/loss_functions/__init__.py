@@ -1,7 +1,6 @@
-"""Losses of logged predictions: of single points, and of metrics that are not means of these."""
+"""Losses from saved predictions: pointwise losses, and pseudo-losses of other metrics."""
 
 from cvstats.loss_functions.metric_logs import ACCURACY
-from cvstats.loss_functions.names import find_loss, is_loss
 from cvstats.loss_functions.pointwise import (
     LOSSES,
     TAKES,
@@ -12,12 +11,17 @@ from cvstats.loss_functions.pointwise import (
     unknown_loss,
 )
 from cvstats.loss_functions.predictions import (
+    OF_COLUMNS,
     LossKeywords,
     check_different,
+    find_loss,
+    is_loss,
     is_name,
     join_metrics,
     looks_at,
     losses,
+    refuse_options,
+    refuse_unknown,
     single,
     with_implied,
 )
@@ -25,6 +29,7 @@ from cvstats.loss_functions.predictions import (
 __all__ = [
     "ACCURACY",
     "LOSSES",
+    "OF_COLUMNS",
     "LossKeywords",
     "TAKES",
     "LossOptions",
@@ -38,6 +43,8 @@ __all__ = [
     "loss_name",
     "losses",
     "pointwise",
+    "refuse_options",
+    "refuse_unknown",
     "single",
     "unknown_loss",
     "with_implied",

@@ -18,7 +18,7 @@ from cvstats.core.folds import count_folds, fold_level, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, place, spelled
 from cvstats.log.align import facts_of_differences
-from cvstats.log.arrow import as_container
+from cvstats.log.columns import as_container
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
 from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics
 from cvstats.log.read import read
@@ -27,10 +27,10 @@ from cvstats.loss_functions.predictions import join_metrics
 from cvstats.metrics import METRICS
 
 REST = "rest"
-"""What ``reference=`` calls all other groups together."""
+"""The value of ``reference=`` for all other groups together."""
 
 GROUP = "group"
-"""What the level ``source`` is called where the sources themselves are the groups."""
+"""The name of the level ``source`` if the sources themselves are the groups."""
 
 Pair = tuple[Hashable, Hashable]
 
@@ -42,21 +42,21 @@ def contrast(
     between: tuple[Hashable, Hashable] | None = None,
     reference: Hashable = None,
 ) -> Any:
-    r"""Make the log of the difference between groups of one log: of sexes, sites or segments.
+    r"""Create a log of differences between groups of one log, such as sexes, sites or segments.
 
     The target is the mean loss of one group minus that of another, or the difference of their
-    metrics; of two models compared on this log, the difference of their differences. The groups
-    hold different points, so nothing is paired.
+    metrics; for two models compared on this log, the difference of differences. The groups
+    contain different points, so the comparison is unpaired.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Losses of points, or a log of a metric that was made with the same ``by=``.
+        Losses of points, or a log of a metric created with the same ``by=``.
     by : str
         The level (or coordinate) whose labels are the groups. Each point belongs to one of them.
     between : (hashable, hashable), optional
-        Two labels: the first group minus the second. Without it, and without ``reference``, all
-        pairs of groups.
+        Two labels: the first group minus the second. If neither this nor ``reference`` is given,
+        all pairs of groups.
     reference : hashable, optional
         A label, to which each other group is compared; or ``"rest"``: each group against all
         others together.
@@ -64,16 +64,16 @@ def contrast(
     Returns
     -------
     Series, DataFrame, DataArray or Dataset
-        A loss log with the evaluations of ``losses``, whose mean is the difference: negative
-        where the first group has the smaller loss. Several pairs are columns (of an array a
-        dimension ``contrast``) with names such as ``"f - m"``.
+        A loss log with the evaluations of ``losses``, whose mean is the difference: negative if
+        the first group has the smaller loss. Several pairs are columns (for an array, a dimension
+        ``contrast``) with names such as ``"f - m"``.
 
     Raises
     ------
     LogError
-        If points occur in several groups, a group has one point, or lies in one source where
-        sources are the sampling unit; if the metric was computed over several groups together; if
-        a group is missing in a fold of a metric that is averaged over folds.
+        If points occur in several groups, a group has one point, or lies in one source if sources
+        are the sampling unit; if the metric was computed over several groups together; if a group
+        is missing in a fold of a metric averaged over folds.
 
     See Also
     --------
@@ -93,17 +93,17 @@ def contrast(
         T_a - T_b \text{ elsewhere,}
 
     with ``c^2 = n_a / (n_a - 1)``, so that the variance is that of Welch, whose degrees of
-    freedom `holdout` and `wald` use. Where the log has sources, c is 1 and `interval` takes
-    `clustered`: sites with an effect of their own in each group then count as the sampling unit;
-    if the G_a sources of a group are not among those of the other, c^2 = G_a / (G_a - 1).
-    In simulations of 12 sites of 20 points, whose effect differs by group, Welch's interval
-    covered 80% and the clustered one 95%.
+    freedom `holdout` and `wald` use. If the log has sources, c is 1 and `interval` uses
+    `clustered`, with sources as the sampling unit; if the G_a sources of a group are not among
+    those of the other, c^2 = G_a / (G_a - 1). In simulations of 12 sites of 20 points, with
+    effects that differ by group, coverage was 80% for Welch's interval and 95% for the clustered
+    one.
 
     Several pairs of groups: ``contrast(...).cvci.compare(0)`` tests each difference against 0 and
     adjusts for their number (Holm by default). ``equivalence(margin=)`` shows that a difference is
-    smaller than a margin, which a difference that is not significant does not. The largest
-    difference of many groups is biased away from 0 and gets no interval; report the pair that
-    attains it with its adjusted p-value.
+    smaller than a margin, which a nonsignificant difference does not. The largest difference of
+    many groups is biased away from 0 and gets no interval; report the pair that attains it with
+    its adjusted p-value.
 
     References
     ----------
@@ -155,19 +155,19 @@ def contrast(
 
 
 def refuse_other_logs(log: Log, by: str) -> None:
-    """Refuse logs of which groups cannot be contrasted: lazy, of scores, of bootstrap samples."""
+    """Reject logs whose groups cannot be contrasted: lazy logs, scores, bootstrap samples."""
     if log.lazy is not None or log.cells is not None:
-        raise LogError("contrast needs the losses in memory. Load the log first: log.compute().")
+        raise LogError("contrast needs a log in memory. Load it first: log.compute().")
     if log.design.scores:
         raise LogError(
-            "contrast needs losses of points, and this log holds one score for each split. Keep "
-            "the predictions: cvstats.evaluate does."
+            "contrast needs losses of single points, but this log has one score per split. Save "
+            "the predictions, as cvstats.evaluate does."
         )
     resampled = {"sample", "count", "outer"} & set(log.design.levels)
     if resampled:
         raise LogError(
-            f"contrast is for one test set, cross-validation or random splits, and this log has "
-            f"the level {min(resampled)!r}. Take one sample, or cross-validation."
+            "contrast supports one test set, cross-validation or random splits, but this log "
+            f"has the level {min(resampled)!r}. Select one sample, or use cross-validation."
         )
 
 
@@ -180,7 +180,7 @@ class Groups:
 
     @classmethod
     def of(cls, log: Log, by: str) -> Groups:
-        """Read the groups, and refuse points that occur in several of them."""
+        """Read the groups, and reject points that occur in several of them."""
         design = log.design
         codes = design.levels[by].block(0, design.size).astype(np.int64)
         if design.present is not None:
@@ -192,14 +192,14 @@ class Groups:
         groups = cls([known[int(code)] for code in used], at)
         if len(groups.labels) < 2:
             raise LogError(
-                f"the log has one label of {by!r}, {spelled(groups.labels[0])}. Expected two "
-                f"groups or more."
+                f"the log has only one label of {by!r}, {spelled(groups.labels[0])}. Expected at "
+                "least two groups."
             )
         groups.refuse_pairs(log, by)
         return groups
 
     def refuse_pairs(self, log: Log, by: str) -> None:
-        """Refuse points that occur in several groups: they are pairs."""
+        """Reject points that occur in several groups, because they are paired."""
         design = log.design
         if "point" not in design.levels or (by == "source" and not log.crossed):
             return
@@ -212,9 +212,9 @@ class Groups:
             point = int(both[0][first[times.argmax()]])
             row = int(np.flatnonzero(here & (key == point))[0])
             raise LogError(
-                f"the same points occur under several labels of {by!r}: "
-                f"{design.format_labels(row, by)} is one. Expected each point in one group. "
-                f"Compare the labels on these points as if they were models: "
+                f"the same points occur under several labels of {by!r}, such as "
+                f"{design.format_labels(row, by)}. Expected each point in one group. For a "
+                "paired comparison of the labels, treat them as models: "
                 f"log.unstack({by!r}).cvci.compare()."
             )
 
@@ -223,7 +223,7 @@ class Groups:
         at = looked_up(label, {known: i for i, known in enumerate(self.labels)})
         if at is None:
             raise LogError(
-                f"there is no group {label!r}. Expected one of "
+                f"Unknown group {label!r}. Expected one of "
                 f"{listed(map(spelled, self.labels))}.{nearest(label, self.labels)}"
             )
         return at
@@ -237,15 +237,20 @@ class Groups:
         number = len(self.labels)
         if between is not None:
             if reference is not None:
-                raise LogError("between= and reference= both name groups. Expected one of them.")
+                raise LogError(
+                    "between= and reference= were both given. Expected only one of them."
+                )
             if not isinstance(between, tuple | list) or len(between) != 2:
                 raise LogError(
-                    f"between={between!r} is not known. Expected two labels, as in "
+                    f"Invalid between={between!r}. Expected two labels, as in "
                     f"between={(*self.labels[:2],)!r}."
                 )
             a, b = map(self.find, between)
             if a == b:
-                raise LogError(f"between={between!r} names one group twice. Expected two groups.")
+                raise LogError(
+                    f"between={between!r} names the same group twice. Expected two different "
+                    "groups."
+                )
             return [(a, b)]
         if reference is None:
             return list(combinations(range(number), 2))
@@ -271,7 +276,7 @@ def number_rows(design: Design, names: Sequence[str]) -> IntArray:
 
 
 def check_sources(log: Log, by: str, groups: Groups, pairs: Sequence[tuple[int, int]]) -> None:
-    """Refuse a group within one source, where sources are the sampling unit."""
+    """Reject a group within one source if sources are the sampling unit."""
     if by == "source" or not log.design.has("source"):
         return
     source = log.design.levels["source"].block(0, log.design.size)
@@ -280,9 +285,9 @@ def check_sources(log: Log, by: str, groups: Groups, pairs: Sequence[tuple[int, 
             if len(np.unique(source[groups.rows(one, other)])) < 2:
                 raise LogError(
                     f"all points of the group {groups.name(one)!r} come from one source, so the "
-                    f"variance between sources is not known. Expected two sources or more in "
-                    f"each group. To take points for the sampling unit, drop the level: "
-                    f"log.droplevel('source')."
+                    "variance between sources cannot be estimated. Expected at least two "
+                    "sources in each group. To use points as the sampling unit, drop the level: "
+                    "log.droplevel('source')."
                 )
 
 
@@ -297,14 +302,14 @@ class Contrasts:
 
     @property
     def levels(self) -> list[str]:
-        """Name the levels within whose labels the groups are compared."""
+        """List the levels within which groups are compared."""
         design = self.log.design
         fold = fold_level(design) if design.metric == "average" else None
         names = dict.fromkeys((*repetition_level(design), *([fold] if fold else [])))
         return [name for name in names if name != self.by]
 
     def compute(self, column: FloatArray) -> FloatArray:
-        """Compute the losses of all pairs from those of one model; a line for each pair."""
+        """Compute the losses of all pairs from those of one model; one row per pair."""
         design, codes = self.log.design, self.groups.codes
         known = (codes >= 0) & ~np.isnan(column)
         out = np.full((len(self.pairs), design.size), np.nan)
@@ -340,7 +345,7 @@ class Contrasts:
         return out
 
     def scale_sources(self, one: int, other: int) -> float:
-        """Allow for the mean of a group that shares no source with the other one.
+        """Account for estimating the mean of a group that shares no source with the other.
 
         Its G sources then vary about their own mean, with G - 1 degrees of freedom.
         """
@@ -355,7 +360,7 @@ class Contrasts:
         return float(np.sqrt(len(mine) / (len(mine) - 1) * (every - 1) / every))
 
     def check_sizes(self, group: int, cells: IntArray, n: FloatArray, size: FloatArray) -> None:
-        """Refuse a group that is missing, or has one point, where another has some."""
+        """Reject a group that has fewer than two points where another group has some."""
         few = np.flatnonzero((n > 0) & (size < 2))
         if not len(few):
             return
@@ -368,12 +373,12 @@ class Contrasts:
         have = "no point" if size[few[0]] == 0 else "one point"
         pool = design.metric == "average" and fold_level(design) in self.levels
         way = (
-            " Make the log with cvstats.losses(…, folds='pool')." if pool
-            else " Leave this group out, or merge groups."
+            " Create the log with cvstats.losses(…, folds='pool')." if pool
+            else " Drop this group, or merge groups."
         )  # fmt: skip
         raise LogError(
-            f"the group {self.groups.name(group)!r} of {self.by!r} has {have}{where}. Expected two "
-            f"points or more in each group.{way}"
+            f"the group {self.groups.name(group)!r} of {self.by!r} has {have}{where}. Expected "
+            f"at least two points in each group.{way}"
         )
 
 
@@ -384,7 +389,7 @@ def scales_classes(noted: Mapping[Any, Any]) -> bool:
 
 
 def describe(log: Log, work: Contrasts, names: Any, by: str) -> dict[Hashable, Any]:
-    """Describe a log of contrasts: of what, between which groups, and of how many points."""
+    """Describe a log of contrasts: quantity, groups, and number of points."""
     noted = {name: fact for name, fact in log.noted.items() if name != TYPE}
     facts = facts_of_differences(noted)
     for gone in ("kind", ONE_PREDICTION):
@@ -408,7 +413,7 @@ def describe(log: Log, work: Contrasts, names: Any, by: str) -> dict[Hashable, A
 @singledispatch
 def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
     """Put the losses of contrasts in the container of the log they were made from."""
-    raise LogError(f"contrast needs a log in memory, and this is a {type(losses).__name__}.")
+    raise LogError(f"contrast needs a log in memory, but this is a {type(losses).__name__}.")
 
 
 @fill.register(pd.Series)
@@ -447,7 +452,7 @@ def _(losses: xr.Dataset, work: Contrasts, names: list[str] | None, by: str) -> 
 def fill_array(
     losses: xr.DataArray, work: Contrasts, first: int, names: list[str] | None, by: str
 ) -> xr.DataArray:
-    """Put the columns from a first one on in the place of the losses of an array."""
+    """Replace the losses of an array by columns, starting from a given one."""
     log, dims = work.log, level_dims(losses, (by,))
     carried = [dim for dim in losses.dims if dim not in dims]
     order = ["contrast", *dims, *carried]
@@ -464,21 +469,20 @@ def fill_array(
 
 
 def frame_columns(log: Log) -> list[FloatArray]:
-    """Take the columns of a frame, in which no loss may be missing."""
+    """Return the columns of a frame, checking that no loss is missing."""
     return [column for column in log.columns() if column is not None]
 
 
 def refuse_dimension(by: str) -> LogError:
-    """Word the error for groups that are a dimension, which a log of their difference has not."""
+    """Create the error for groups along a dimension, which a log of differences cannot have."""
     return LogError(
-        f"{by!r} is a dimension of this array, and the groups share the log of their difference. "
-        f"Expected a coordinate along the points. Type "
+        f"{by!r} is a dimension of this array. Expected a coordinate along the points. Type "
         f"log.stack(evaluation=({by!r}, 'point')).dropna('evaluation')."
     )
 
 
 def take_metric(losses: Any, name: Hashable) -> Any:
-    """Take the log of one of several metrics, with its own facts."""
+    """Select the log of one of several metrics, with its own facts."""
     several = losses.attrs["metrics"]
     rest = {
         fact: value for fact, value in losses.attrs.items() if fact not in ("metric", "metrics")
@@ -492,7 +496,7 @@ def take_metric(losses: Any, name: Hashable) -> Any:
 
 
 def rename_sources(index: pd.Index, log: Log) -> pd.Index:
-    """Call the sources groups, so that nothing takes them for a sample, and number the points."""
+    """Rename the sources to groups, so that they are not a sampling unit, and number the points."""
     table = index.to_frame(index=False)
     found: pd.Index
     if "point" in table:

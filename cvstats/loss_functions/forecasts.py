@@ -1,7 +1,7 @@
 """Losses of probabilistic forecasts: of intervals, quantiles, ensembles and normal distributions.
 
-Each takes the truth of the points and the columns of the forecast, and returns a loss for each
-point: Gneiting and Raftery (2007), doi:10.1198/016214506000001437.
+Each maps the true values and the columns of the forecast to a loss for each point: Gneiting and
+Raftery (2007), doi:10.1198/016214506000001437.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, checked_choice, checked_flag, is_number, is_several
+from cvstats.errors import LogError, checked_choice, checked_flag, checked_share, is_several
 
 ROWS = 4096
-"""Rows of an ensemble that are scored together, in the processor's cache."""
+"""Rows of an ensemble scored together, to fit in the processor's cache."""
 
 
 def interval_score(truth: FloatArray, forecast: FloatArray, level: Any) -> FloatArray:
@@ -67,7 +67,7 @@ def parts_of_score(
     levels = list(level) if is_several(level) else [level]
     tails = [1 - check_level("weighted_interval_score", each) for each in levels]
     if len(set(levels)) < len(levels):
-        raise LogError(f"level={level!r} contains a level twice. Expected each of them once.")
+        raise LogError(f"level={level!r} contains a level twice. Expected each level once.")
     names = ["median", *(f"{end}_{each}" for each in levels for end in ("lower", "upper"))]
     check_columns("weighted_interval_score", forecast, names)
     median = forecast[:, 0]
@@ -99,7 +99,9 @@ def crps(
     checked_choice("distribution", distribution, (None, "normal"))
     if distribution == "normal":
         if fair is not None:
-            raise LogError("fair= is for members, and distribution='normal' has none. Omit fair=.")
+            raise LogError(
+                "fair= applies to ensemble members, but distribution='normal' has none. Omit fair=."
+            )
         return crps_of_normal(truth, forecast)
     members = forecast.shape[1]
     pairs = count_pairs("crps", members, fair)
@@ -116,7 +118,7 @@ def crps(
 
 
 def crps_of_normal(truth: FloatArray, forecast: FloatArray) -> FloatArray:
-    """Score of a normal distribution in closed form; of a standard deviation of 0 its limit."""
+    """Score of a normal distribution in closed form, with its limit for zero standard deviation."""
     check_columns("crps", forecast, ["mean", "sd"])
     mean, sd = forecast.T
     if len(wrong := np.flatnonzero(sd < 0)):
@@ -133,15 +135,15 @@ def crps_of_normal(truth: FloatArray, forecast: FloatArray) -> FloatArray:
 
 
 def energy_score(truth: FloatArray, forecast: FloatArray, fair: Any = None) -> FloatArray:
-    """Energy score of an ensemble of vectors: the CRPS with distances in the place of errors."""
+    """Energy score of an ensemble of vectors: the CRPS with distances for absolute errors."""
     points = truth.reshape(len(truth), -1)
     size = points.shape[1]
     members, rest = divmod(forecast.shape[1], size)
     if rest or not members:
         raise LogError(
             f"energy_score got {forecast.shape[1]} columns of predictions for {size} columns of "
-            f"the truth. Expected as many members for each: all members of the first column of "
-            f"the truth, then those of the second one, …"
+            "the truth. Expected the same number of members for each: all members of the first "
+            "column of the truth, then those of the second, …"
         )
     pairs = count_pairs("energy_score", members, fair)
     found = np.empty(len(truth))
@@ -167,21 +169,17 @@ FORECASTS: dict[str, tuple[Callable[..., FloatArray], tuple[str, ...]]] = {
     "energy_score": (energy_score, ("fair",)),
     "coverage": (coverage, ("level",)),
 }
-"""Losses that read several columns for each model, and the options that each takes."""
+"""Losses that read several columns for each model, and their options."""
 
 
 def check_level(loss: str, level: Any) -> float:
-    """Refuse what is not the level of a central interval."""
-    if not is_number(level) or not 0 < level < 1:
-        raise LogError(
-            f"{loss} needs the level of the interval, and got level={level!r}. Expected a number "
-            f"between 0 and 1, such as level=0.9 for the quantiles 5% and 95%."
-        )
-    return float(level)
+    """Reject an invalid level of a central interval."""
+    example = "0.9 for the quantiles 5% and 95%"
+    return checked_share(f"{loss} needs the level of the interval", "level", level, example)
 
 
 def check_columns(loss: str, forecast: FloatArray, names: Sequence[str]) -> None:
-    """Refuse a forecast that has another number of columns."""
+    """Reject a forecast with the wrong number of columns."""
     if forecast.shape[1] != len(names):
         raise LogError(
             f"loss={loss!r} got {forecast.shape[1]} columns of predictions for a model. Expected "
@@ -191,7 +189,7 @@ def check_columns(loss: str, forecast: FloatArray, names: Sequence[str]) -> None
 
 
 def limits_of(loss: str, forecast: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Read the limits of an interval, of which the lower one comes first."""
+    """Read the limits of an interval, the lower one first."""
     check_columns(loss, forecast, ["lower", "upper"])
     lower, upper = forecast[:, 0], forecast[:, 1]
     if len(wrong := np.flatnonzero(lower > upper)):
@@ -204,11 +202,11 @@ def limits_of(loss: str, forecast: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def count_pairs(loss: str, members: int, fair: Any) -> float:
-    """Count the pairs of members over which their distance is averaged."""
+    """Count the pairs of members over which distances are averaged."""
     checked_flag("fair", False if fair is None else fair)
     if fair and members < 2:
         raise LogError(
-            f"{loss} with fair=True got one member. Expected two or more, as in "
+            f"{loss} with fair=True got one member. Expected at least two, as in "
             f"prediction={{'model': ['member_1', 'member_2', …]}}; omit fair= for one member."
         )
     return float(members * (members - 1) if fair else members**2)

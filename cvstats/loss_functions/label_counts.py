@@ -1,8 +1,8 @@
-"""Metrics of predicted labels from counts that add up over batches, and from nothing more.
+"""Metrics of predicted labels from counts that are additive over batches.
 
-The influence of a point on such a metric depends on its truth and its predicted label alone. So
-the counts of each combination in each cell hold the metric, its variance and, with the counts of
-two models together, the variance of their difference.
+The influence of a point on such a metric depends only on its true and predicted label. The counts
+of each combination in each cell therefore determine the metric, its variance and, with joint
+counts of two models, the variance of their difference.
 """
 
 from __future__ import annotations
@@ -58,25 +58,25 @@ from cvstats.metrics.metric import reach_of_labels
 from cvstats.options import Missing, check_choices, find_choices
 
 WEIGHT = "the weight"
-"""The name of the column of weights among those of the models, in messages too."""
+"""The name of the column of weights, also in messages."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelCounts:
-    """How often each truth met each predicted label, in each cell of a log.
+    """Counts of true and predicted labels in each cell of a log.
 
-    Make them of a batch of predictions by `of_predictions`, or of Parquet files by
-    `cvstats.scan_predictions`; add batches by ``+``; and ask them for the moments of any metric of
-    labels, which have all methods of a log that need no losses one by one. Memory grows with the
-    cells and the labels, and not with the predictions.
+    Create them from a batch of predictions with `of_predictions`, or from Parquet files with
+    `cvstats.scan_predictions`; add batches with ``+``; and compute the moments of any metric of
+    labels, which have all methods of a log that do not need single losses. Memory grows with the
+    cells and the labels, not with the predictions.
 
     Notes
     -----
     The influence of a point on accuracy, precision, recall, F1, Matthews correlation, kappa and
-    the like depends on its truth and its predicted label alone. So these counts hold the metric of
-    each cell, averaged or pooled over folds, and its variance: the interval is that of the log in
-    memory, to rounding. AUC, average precision and other metrics of ranks need all scores of a cell
-    at once, and are refused. Across batches the same is checked as for `Moments`.
+    similar metrics depends only on its true and predicted label. The counts therefore determine
+    the metric of each cell, averaged or pooled over folds, and its variance: the interval equals
+    that of the log in memory, up to rounding. AUC, average precision and other rank metrics need
+    all scores of a cell at once, and raise an error. Batches are checked as for `Moments`.
 
     References
     ----------
@@ -123,28 +123,29 @@ class LabelCounts:
         Parameters
         ----------
         predictions : DataFrame
-            Truth and predicted labels as columns, with the levels of a loss log, as for
+            True and predicted labels as columns, with the levels of a loss log, as for
             `cvstats.losses`.
         truth : hashable, optional
-            The column of the truth.
+            The column with the true values.
         prediction : hashable, sequence or mapping, optional
-            The column of predictions; for several models a list of columns, or a mapping from the
-            model's name to its column.
+            The column with predictions; for several models a list of columns, or a mapping from
+            model names to columns.
         labels : sequence, optional
-            All labels: a batch need not hold each of them.
+            All labels; a batch need not contain each of them.
         threshold : float, optional
-            Where probabilities of one of two labels are predicted: from where on it is predicted.
+            For predicted probabilities of one of two labels: the decision threshold.
         positive : hashable, optional
-            With ``threshold``, of which label the probabilities are, if these are not 0 and 1.
+            With ``threshold``, the label whose probability is predicted, if labels are not 0 and
+            1.
         weight : hashable, optional
-            The column of weights of the points, of which only ratios matter.
+            The column with the weights of the points, of which only ratios matter.
         by : str or sequence of str, optional
-            The levels whose labels tell cells apart, as of `Moments.of_log`.
+            The levels whose labels define the cells, as for `Moments.of_log`.
         pairs : bool, optional
-            Whether to count the labels of each two models together, which `compare` needs.
+            Whether to count the labels of each pair of models jointly, which `compare` needs.
         missing : {"raise", "drop"}, optional
-            Whether a missing truth or prediction is an error, or leaves the evaluation out for all
-            models.
+            Whether missing true values or predictions raise an error, or their evaluations are
+            dropped for all models.
 
         Returns
         -------
@@ -158,8 +159,8 @@ class LabelCounts:
         """
         if not isinstance(predictions, pd.DataFrame):
             raise LogError(
-                f"a {type(predictions).__name__} holds no columns of predictions. Expected a "
-                f"DataFrame. Count it part by part: sum(map(LabelCounts.of_predictions, parts))."
+                f"a {type(predictions).__name__} has no columns of predictions. Expected a "
+                "DataFrame. Count it in parts: sum(map(LabelCounts.of_predictions, parts))."
             )
         counted = count_columns(
             truth, prediction, labels=labels, threshold=threshold, positive=positive,
@@ -196,17 +197,17 @@ class LabelCounts:
             The metric: ``accuracy``, ``precision``, ``recall``, ``specificity``, ``npv``, ``f1``,
             ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews`` or ``kappa``.
         folds, by, average, positive, beta, weights, zero_division : optional
-            As of `cvstats.losses`; ``by`` names levels of the counts.
+            As for `cvstats.losses`; ``by`` names levels of the counts.
 
         Returns
         -------
         Moments
-            To be asked for intervals and, with ``pairs=True``, for comparisons.
+            Moments for intervals and, with ``pairs=True``, for comparisons.
 
         Raises
         ------
         LogError
-            If counts do not hold the metric, or it has no value in a cell.
+            If the metric cannot be computed from counts, or is undefined in a cell.
         """
         check_choices(locals(), find_choices(LabelCounts.moments))
         asked: dict[str, Any] = {
@@ -247,26 +248,26 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class CountedColumns:
-    """What is counted: which labels of which models, and how they are made.
+    """What is counted: labels, models, and how predictions become labels.
 
     Parameters
     ----------
     truth : hashable
-        The column of the truth.
+        The column with the true values.
     models : mapping
         For each model the column of its predictions.
     single : bool
-        Whether one column was named, and not a list of them.
+        Whether a single column was passed, not a list.
     labels : tuple
         All labels.
     threshold : float, optional
-        From where on the second label is predicted, where probabilities are.
+        The decision threshold for the second label, if probabilities are predicted.
     positive : int
-        The number of the positive label, where there is a threshold.
+        The index of the positive label, if there is a threshold.
     weight : hashable, optional
         The column of weights.
     pairs : bool
-        Whether each two models are counted together.
+        Whether each pair of models is counted jointly.
     """
 
     truth: Hashable
@@ -279,10 +280,11 @@ class CountedColumns:
     pairs: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be counted."""
+        """Reject invalid settings."""
         if len(set(self.labels)) < max(2, len(self.labels)):
             raise LogError(
-                f"labels={list(self.labels)!r} are not classes. Expected two labels or more."
+                f"labels={list(self.labels)!r} does not name classes. Expected at least two "
+                f"different labels."
             )
         if self.threshold is not None and not is_number(self.threshold):
             raise LogError(
@@ -290,13 +292,13 @@ class CountedColumns:
             )
         if self.threshold is not None and len(self.labels) > 2:
             raise LogError(
-                f"threshold= makes labels of one probability, and there are {len(self.labels)} "
-                f"labels. Expected two. Count predicted labels instead."
+                "threshold= converts one probability to two labels, but there are "
+                f"{len(self.labels)} labels. Count predicted labels instead."
             )
         if self.pairs and len(self.models) < 2:
             raise LogError(
-                "pairs=True asks for what models share, and one model is counted. Expected two or "
-                "more, as in prediction=['ridge', 'forest']."
+                "pairs=True needs several models, but only one is counted. Expected at least "
+                "two, as in prediction=['ridge', 'forest']."
             )
 
     @property
@@ -306,26 +308,26 @@ class CountedColumns:
 
     @property
     def planes(self) -> int:
-        """How many sums are kept for each combination: numbers, and of weights two more."""
+        """Number of sums kept for each combination: the count, and two more with weights."""
         return 1 if self.weight is None else 3
 
     @property
     def couples(self) -> list[tuple[int, int]]:
-        """The pairs of models that are counted together."""
+        """The pairs of models that are counted jointly."""
         m = len(self.models)
         return [(a, b) for a in range(m) for b in range(a + 1, m)] if self.pairs else []
 
 
 def count_columns(truth: Hashable, prediction: Any, **options: Any) -> CountedColumns:
-    """Gather what is to be counted."""
+    """Collect what is to be counted."""
     labels, threshold = options.pop("labels"), options["threshold"]
     if single(labels):
         raise LogError(f"labels={labels!r} is not a list. Expected all labels, such as [0, 1].")
     labels, positive = tuple(labels), options.pop("positive")
     if threshold is None and positive is not None:
         raise LogError(
-            "positive= is for probabilities here. Expected threshold= with it. For predicted "
-            "labels name it later: counts.moments('f1', positive=…)."
+            "positive= applies to probabilities here and requires threshold=. For predicted "
+            "labels pass it later: counts.moments('f1', positive=…)."
         )
     one = single(prediction)
     columns = {name: names[0] for name, names in models(prediction, None).items()}
@@ -336,7 +338,7 @@ def count_columns(truth: Hashable, prediction: Any, **options: Any) -> CountedCo
 
 
 def positive_number(labels: Sequence[Hashable], positive: Hashable) -> int:
-    """Find which of two labels a probability is of."""
+    """Find the label whose probability is predicted."""
     if positive is None and set(labels) in ({0, 1}, {-1, 1}):
         positive = 1
     if positive is None or positive not in labels:
@@ -353,7 +355,7 @@ def positive_number(labels: Sequence[Hashable], positive: Hashable) -> int:
 def encode_batch(
     table: pd.DataFrame | Mapping[Any, Any], counted: CountedColumns
 ) -> dict[Hashable, FloatArray]:
-    """Find the number of the combination of truth and label in each row; weights follow."""
+    """Compute the index of the combination of labels in each row; weights follow."""
     arrays = {name: flat_columns(pd.Series(table[name], copy=False)) for name in counted.columns}
     k, labels = len(counted.labels), list(counted.labels)
     truth, here = codes_of(arrays[counted.truth], labels, "truth")
@@ -373,8 +375,8 @@ def encode_batch(
         wrong = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
         if len(wrong):
             raise LogError(
-                f"the weight in row {wrong[0]:,} is {weight[wrong[0]]}. Expected finite weights of "
-                f"0 or more."
+                f"the weight in row {wrong[0]:,} is {weight[wrong[0]]}. Expected finite "
+                "nonnegative weights."
             )
         found[WEIGHT] = weight
     return found
@@ -383,10 +385,10 @@ def encode_batch(
 def count_batch(
     codes: object, counted: CountedColumns, by: str | Sequence[str] | None, missing: str
 ) -> Moments:
-    """Count the combinations in each cell of a log of their numbers.
+    """Count the combinations in each cell of a log of combination indices.
 
-    The counts are kept as the means of their indicators, which add up over batches as those of
-    losses do; squares are not kept.
+    The counts are kept as the means of their indicators, which combine over batches like those of
+    losses; squares are not kept.
     """
     log, within = read_batch(codes, by, missing)
     levels = levels_of(log, by)
@@ -403,7 +405,7 @@ def count_batch(
 
 
 def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumns) -> FloatArray:
-    """Add up numbers, weights and squared weights: cells by combinations.
+    """Sum counts, weights and squared weights: cells by combinations.
 
     First the planes of each model, truth by label, then those of each pair of models.
     """
@@ -430,9 +432,9 @@ def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumn
 
 
 def whole(column: FloatArray | None) -> FloatArray:
-    """Refuse a column of which nothing is known."""
+    """Reject a column without any values."""
     if column is None:
-        raise LogError("a model has no prediction at all. Expected one for every point.")
+        raise LogError("some model has no predictions. Expected one for every point.")
     return column
 
 
@@ -444,8 +446,8 @@ def moments_of_counts(
 ) -> Moments:
     """Compute the moments of the pseudo-losses that the log of these predictions would have.
 
-    A point of weight w has the loss ``level + w slope``, where the level is that of its cell and
-    the slope that of its truth and label. Sums of w and of its square are all that is needed.
+    A point of weight w has the loss ``level + w slope``, where the level depends on its cell and
+    the slope on its true and predicted label. Only the sums of w and w^2 are needed.
     """
     request = count_request(counted, loss, asked)
     cells, k, m = part.cells, len(counted.labels), len(counted.models)
@@ -481,7 +483,7 @@ def moments_of_counts(
 def levels_and_slopes(
     part: Moments, counted: CountedColumns, request: MetricRequest, planes: FloatArray
 ) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Compute the metric of each cell that has one, and the influence of each combination."""
+    """Compute the metric of each cell if defined, and the influence of each combination."""
     cells, k, m = part.cells, len(counted.labels), len(counted.models)
     classes = count_classes(counted, request)
     options, notes = metric_options(request, classes), CellNotes()
@@ -503,7 +505,7 @@ def levels_and_slopes(
             weights = tables[min(1, counted.planes - 1)]
             try:
                 if tables[0].sum() < 2:
-                    raise UndefinedMetricError("the cell has one point")
+                    raise UndefinedMetricError("the cell has only one point")
                 if not weights.sum() > 0:
                     raise UndefinedMetricError("every weight is 0")
                 value, phi = influence_of_counts(request.metric, weights, options, notes)
@@ -525,7 +527,7 @@ def levels_and_slopes(
 
 
 def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) -> MetricRequest:
-    """Find the metric that is asked for, or say why counts do not hold it."""
+    """Find the requested metric, or raise if it cannot be computed from counts."""
     loss, asked = with_implied(loss, asked)
     metric = METRICS.get(loss) if isinstance(loss, str) else None
     if metric is None or metric.reads != "labels":
@@ -533,13 +535,13 @@ def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) 
         way = ""
         if metric is not None:
             way = (
-                f" {metric.words} needs all predictions of a cell at once: cvstats.losses(…, "
-                f"loss={loss!r}) where each cell is in one place."
+                f" {metric.words} needs all predictions of a cell at once: use cvstats.losses(…, "
+                f"loss={loss!r}) on whole cells."
             )
         elif callable(loss) or loss in LOSSES:
             way = (
-                " A loss of points adds up by itself: cvstats.Moments.of_log(cvstats.losses(…)) "
-                "of each batch."
+                " A loss of single points is additive: "
+                "cvstats.Moments.of_log(cvstats.losses(…)) of each batch."
             )
         raise LogError(
             f"loss={loss_name(loss)!r} cannot be computed from counts of labels. Expected one of "
@@ -549,8 +551,8 @@ def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) 
     if counted.threshold is not None:
         if positive is not None:
             raise LogError(
-                "positive= was said when probabilities became labels. Expected it there only. "
-                "Leave it out."
+                "positive= was already used when probabilities were converted to labels. Omit "
+                "it here."
             )
         positive = counted.labels[counted.positive]
     own = {"threshold": counted.threshold, "positive": positive, "weight": counted.weight}

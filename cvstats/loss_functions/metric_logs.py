@@ -19,7 +19,7 @@ from cvstats.core.orientation import TARGET, TURNED, Better
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
 from cvstats.log.checks import LIMIT, mark_shapes, measure_shapes
-from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, cell_key
+from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
 from cvstats.loss_functions.forecasts import stack_columns
@@ -58,10 +58,7 @@ from cvstats.metrics.numbers import UP_AND_DOWN
 Columns = Mapping[Hashable, Sequence[Hashable]]
 
 Mask = NDArray[np.bool_] | None
-"""Where something is; None where it is everywhere."""
-
-RATIOS = ("r2", "skill", "relative_error", "wmape")
-"""Metrics that are ratios of two means: an outlier in both leaves no trace in the influences."""
+"""Mask of available values; None if all are available."""
 
 FURTHER = ("weight", "strata", "event", "reference")
 """Options that name a column."""
@@ -69,41 +66,41 @@ FURTHER = ("weight", "strata", "event", "reference")
 
 @dataclass(frozen=True)
 class MetricRequest:
-    """The metric that a caller asks for, with the options of `cvstats.losses` that were given."""
+    """The requested metric, with the given options of `cvstats.losses`."""
 
     metric: Metric
     asked: Mapping[str, Any]
 
     def __getitem__(self, option: str) -> Any:
-        """Get an option, or None where it was not given."""
+        """Get an option, or None if it was not given."""
         return self.asked.get(option)
 
     def __post_init__(self) -> None:
-        """Refuse options that the metric does not look at, or that make no sense."""
+        """Reject options that the metric does not use, or that are invalid."""
         for option in self.asked:
             if not self.metric.uses(option):
                 others = [m.name for m in METRICS.values() if m.uses(option)]
                 raise LogError(
-                    f"{self.metric.words} does not use {option}=. Expected it with loss="
-                    f"{' or '.join(map(repr, others))} only. Leave it out."
+                    f"{self.metric.words} does not use {option}=, which applies only to "
+                    f"loss={' or '.join(map(repr, others))}. Omit it."
                 )
         for option in ("ddof", "zero_division"):
             if self[option] not in (None, 0, 1):
-                raise LogError(f"{option}={self[option]!r} is not known. Expected 0 or 1.")
+                raise LogError(f"Invalid {option}={self[option]!r}. Expected 0 or 1.")
         if self.metric.reads == "sets" and self["average"] != "micro":
             raise LogError(
-                f"average={self['average']!r} is not there for a truth of several columns. "
-                f"Expected average='micro'."
+                f"average={self['average']!r} is not supported if the truth has several columns. "
+                "Use average='micro'."
             )
         if self["class_shares"] is not None and self["classes"] is not None:
-            raise LogError("class_shares= is for two classes. Leave it out, or leave out classes=.")
+            raise LogError("class_shares= applies to two classes. Omit it, or omit classes=.")
         if self["shares"] is not None and self["strata"] is None:
-            raise LogError("shares= are those of strata. Expected strata= with it.")
+            raise LogError("shares= requires strata=. Pass both.")
         beta, cut, rate = self["beta"], self["threshold"], self["max_fpr"]
         if "max_fpr" in self.metric.takes and not (is_number(rate) and 0 < rate <= 1):
             raise LogError(
-                f"partial_auc needs the largest false positive rate, and got max_fpr={rate!r}. "
-                f"Expected a number above 0, and 1 at the most, such as max_fpr=0.1."
+                f"partial_auc needs the largest false positive rate, but got max_fpr={rate!r}. "
+                "Expected a number above 0 and at most 1, such as max_fpr=0.1."
             )
         if beta is not None and not (is_number(beta) and beta > 0):
             raise LogError(f"beta={beta!r} is not a weight. Expected a number above 0.")
@@ -112,8 +109,8 @@ class MetricRequest:
             raise LogError(f"threshold={cut!r} is not a number. Expected one, such as 0.5.")
         if "reference" in self.metric.takes and self["reference"] is None:
             raise LogError(
-                f"{self.metric.words} compares with a reference. Expected the column of its "
-                f"predictions: reference='mean_model'."
+                f"{self.metric.words} needs a reference. Pass the column of its predictions: "
+                "reference='mean_model'."
             )
 
     @property
@@ -123,7 +120,7 @@ class MetricRequest:
 
     @property
     def by(self) -> Sequence[Hashable]:
-        """The levels for each of whose labels there is a value."""
+        """The levels for each of whose labels the metric is computed."""
         return self["by"] or ()
 
     @property
@@ -133,12 +130,12 @@ class MetricRequest:
 
     @property
     def further(self) -> dict[str, Hashable]:
-        """The columns besides truth and predictions, by what they are for."""
+        """Additional columns besides truth and predictions, by purpose."""
         return {name: self.asked[name] for name in FURTHER if name in self.asked}
 
 
 def mean_loss(loss: Any, options: LossOptions) -> Metric:
-    """Make the record of the weighted mean of a loss of points."""
+    """Create the record of the weighted mean of a pointwise loss."""
 
     def influence(own: Any, same: Any, weight: Any, asked: MetricOptions) -> Any:
         value = sign * float(np.average(own, weights=weight))
@@ -158,7 +155,7 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
 ACCURACY: dict[Any, Any] = {
     "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
 }  # fmt: skip
-"""Facts of a log of 0/1 losses that is asked for as accuracy: it is a mean over points."""
+"""Facts of a log of 0/1 losses requested as accuracy, which is a mean over points."""
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -166,7 +163,7 @@ ACCURACY: dict[Any, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """Classes of a log, found once for all models: their labels, and which of them is positive."""
+    """Classes of a log, found once for all models: labels, and which one is positive."""
 
     labels: list[Any]
     positive: int
@@ -179,7 +176,7 @@ def metric_log(
     models: Columns,
     request: MetricRequest,
 ) -> tuple[dict[Hashable, Any], dict[str, Any]]:
-    """Make the pseudo-losses of each model, and the facts that have to stay with them."""
+    """Compute the pseudo-losses of each model, and the facts stored with them."""
     arrays = arrays_of(predictions, truth, models, request)
     classes = find_classes(arrays, truth, models, request)
     notes: list[CellNotes] = []
@@ -211,7 +208,7 @@ def arrays_of(
     predictions: pd.DataFrame | xr.Dataset, truth: Sequence[Hashable], models: Columns,
     request: MetricRequest,
 ) -> dict[Hashable, Values]:  # fmt: skip
-    """Lay all columns out flat, once for all models; those of dask hold nothing yet."""
+    """Flatten all columns, once for all models; those of dask stay lazy."""
     every = [*truth, *(c for cs in models.values() for c in cs), *request.further.values()]
     if isinstance(predictions, pd.DataFrame):
         return {name: flat_columns(predictions[name]) for name in dict.fromkeys(every)}
@@ -220,8 +217,8 @@ def arrays_of(
     threshold = request["threshold"]
     if request.metric.reads == "labels" and not request["labels"] and threshold is None:
         raise LogError(
-            f"these predictions are lazy (dask), and {request.metric.words} needs to know all "
-            f"labels. Expected labels=[…] with them."
+            f"these predictions are lazy (dask), but {request.metric.words} needs all labels. "
+            "Pass labels=[…]."
         )
     return dict.fromkeys(every, np.array([]))
 
@@ -236,8 +233,8 @@ def run_of_arrays(
     split = [d for d in dims for p in parts if p.chunks and len(p.chunksizes[d]) > 1]
     if split:
         raise LogError(
-            f"the predictions lie in several chunks along {split[0]!r}, and "
-            f"{request.metric.words} needs whole cells. Expected one chunk. Type "
+            f"the predictions lie in several chunks along {split[0]!r}, but "
+            f"{request.metric.words} needs whole cells. Expected one chunk: "
             f"predictions.chunk({{{split[0]!r}: -1}})."
         )
     design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
@@ -325,7 +322,7 @@ class MetricRun:
         return losses
 
     def has_heavy_parts(self, points: Points) -> bool:
-        """Whether few points make one of the two means of which a metric is the ratio."""
+        """Whether a few points dominate one of the two means of a ratio metric."""
         if self.design.size > LIMIT:
             return False
         here = slice(None) if points.there is None else points.there
@@ -340,7 +337,7 @@ class MetricRun:
         return bool((mark_shapes(measure_shapes(np.column_stack(parts)), len(truth)) != 0).any())
 
     def undefined(self, model: Hashable, row: int, why: str) -> LogError:
-        """Word the error for the cell of a row in which the metric has no value."""
+        """Create the error for a row in whose cell the metric is undefined."""
         levels = {name: self.design.levels[name] for name in self.cells}
         where = {n: level.labels[int(level.block(row, row + 1)[0])] for n, level in levels.items()}
         folded = fold_level(self.design) is not None
@@ -351,9 +348,9 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
     """Name the levels whose combinations are the cells."""
     if "count" in design.levels:
         raise LogError(
-            f"{request.metric.words} has to be computed on whole test sets, and bootstrap samples "
-            f"average over samples point by point. Expected a log without the level 'count'. Take "
-            f"cross-validation, or a loss of points."
+            f"{request.metric.words} must be computed on whole test sets, but bootstrap logs "
+            "average over samples for each point. Expected a log without the level 'count'. Use "
+            "cross-validation, or a loss of single points."
         )
     for name in request.by:
         if name not in design.levels:
@@ -381,7 +378,7 @@ def undefined(
     request: MetricRequest, model: Hashable, classes: Labelling, labels: Mapping[str, Any],
     folded: bool, why: str,
 ) -> LogError:  # fmt: skip
-    """Word the error for a cell in which the metric has no value."""
+    """Create the error for a cell in which the metric is undefined."""
     where = f" at {place(labels)}" if labels else ""
     whose = "" if model is None else f" of {spelled(model)}"
     ways = []
@@ -407,7 +404,7 @@ def encode(
     truth: Values, guess: Values, request: MetricRequest, classes: Labelling,
     more: Mapping[str, Values],
 ) -> Points:  # fmt: skip
-    """Turn columns into what the metric reads, and find what is missing."""
+    """Convert columns to the inputs of the metric, and find missing values."""
     reads, options = request.metric.reads, request.options
     event = None
     first: Values
@@ -455,26 +452,26 @@ def encode(
 
 
 def read_events(values: Values) -> tuple[NDArray[np.bool_], Mask]:
-    """Read whether times are those of events; also say where that is known."""
+    """Read whether times are event times, with a mask of known values."""
     event = floats(values, "event")
     there = present(event)
     wrong = np.flatnonzero(~np.isin(event, (0, 1)) & ~np.isnan(event))
     if len(wrong):
         raise LogError(
-            f"the event is {spelled(values[wrong[0]])} in row {wrong[0]:,}. Expected 1 where it "
-            f"happened and 0 where the time is censored. Competing events are not supported: see "
-            f"riskRegression in R."
+            f"the event is {spelled(values[wrong[0]])} in row {wrong[0]:,}. Expected 1 for an "
+            "event and 0 for a censored time. Competing events are not supported: see "
+            "riskRegression in R."
         )
     return event == 1, there
 
 
 def numbers(values: Values, what: str) -> Values:
-    """Take numbers of any type as they are, to be converted cell by cell."""
+    """Keep numbers of any type, to be converted cell by cell."""
     return values if values.dtype.kind in "biuf" else floats(values, what)
 
 
 def present(values: Values) -> Mask:
-    """Say where there are numbers."""
+    """Return a mask of available numbers."""
     if values.dtype.kind != "f":
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -485,7 +482,7 @@ def present(values: Values) -> Mask:
 
 
 def indicators(values: Values, what: str, threshold: float | None) -> tuple[IntArray, Mask]:
-    """Read for each label whether a point has it; also say where that is known."""
+    """Read label indicators of each point, with a mask of known values."""
     found = np.asarray(numbers(values, what), dtype=np.float64)
     there = present(found)
     if threshold is not None:
@@ -509,14 +506,14 @@ def both(one: Mask, two: Mask) -> Mask: ...
 
 
 def both(one: Mask, two: Mask) -> Mask:
-    """Say where two columns have something."""
+    """Combine the masks of two columns."""
     if one is None or two is None:
         return two if one is None else one
     return one & two
 
 
 def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Mask]:
-    """Code the negative class 0 and the positive one 1; also say where there is a truth."""
+    """Code the negative class as 0 and the positive one as 1, with a mask of known values."""
     if truth.dtype.kind in "bui" and options.positive is None and truth.size:
         low, high = int(truth.min()), int(truth.max())
         if low >= 0 and high <= 1:
@@ -526,7 +523,7 @@ def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Mask]:
 
 
 def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Mask]:
-    """Find the number of each label; also say where there is one."""
+    """Find the code of each label, with a mask of known values."""
     numbered = values.dtype.kind in "bui" and labels == list(range(len(labels)))
     if numbered and values.size and values.min() >= 0 and int(values.max()) < len(labels):
         return values.astype(np.int64, copy=False), None
@@ -553,7 +550,7 @@ def find_classes(
     if reads == "scores" and options.classes is not None:
         labels = list(options.classes)
         if len(set(labels)) < len(labels):
-            raise LogError(f"classes={labels!r} holds a label twice. Expected each class once.")
+            raise LogError(f"classes={labels!r} contains a label twice. Expected each class once.")
         average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
@@ -566,7 +563,9 @@ def find_classes(
     if request["labels"] is not None:
         labels = [c.item() if isinstance(c, np.generic) else c for c in request["labels"]]
         if len(set(labels)) < max(2, len(labels)):
-            raise LogError(f"labels={labels!r} are not classes. Expected two labels or more.")
+            raise LogError(
+                f"labels={labels!r} does not name classes. Expected at least two different labels."
+            )
     else:
         (own,) = (arrays[name] for name in truth)
         labels = union(own, *(arrays[c] for cs in models.values() for c in cs))
@@ -575,12 +574,11 @@ def find_classes(
 
 
 def refuse_average(request: MetricRequest) -> None:
-    """Refuse options for several classes where there is one score for each point."""
+    """Reject options for several classes if each point has one score."""
     if request["average"] is not None or request["multi_class"] is not None:
         raise LogError(
-            f"average= and multi_class= are for several classes, and {request.metric.words} "
-            f"is asked of one score for each point. Leave them out, or pass classes= with a "
-            f"column for each class."
+            f"average= and multi_class= apply to several classes, but {request.metric.words} has "
+            "one score per point here. Omit them, or pass classes= with a column for each class."
         )
 
 
@@ -596,7 +594,7 @@ def union(*columns: Values) -> list[Any]:
             if len(found) > 1000:
                 raise LogError(
                     "truth and predictions have more than 1,000 labels. Expected classes. For "
-                    "numbers take a metric of numbers, such as loss='rmse'; for probabilities pass "
+                    "numbers use a numeric metric, such as loss='rmse'; for probabilities pass "
                     "threshold=0.5."
                 )
     try:
@@ -608,7 +606,7 @@ def union(*columns: Values) -> list[Any]:
 def refuse_probabilities(
     arrays: Mapping[Hashable, Values], models: Columns, labels: list[Any], request: MetricRequest
 ) -> None:
-    """Refuse predictions that look like probabilities, of which labels have to be made first."""
+    """Reject predictions that look like probabilities and must be converted to labels first."""
     for names in models.values():
         values = arrays[names[0]]
         if values.dtype.kind != "f" or not all(isinstance(label, (int, float)) for label in labels):
@@ -628,8 +626,8 @@ def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
     if "average" not in request.metric.takes:
         if positive is not None:
             raise LogError(
-                f"{request.metric.words} treats all classes alike. Expected positive= with "
-                f"threshold= only. Leave it out."
+                f"{request.metric.words} treats all classes equally, and uses positive= only "
+                "with threshold=. Omit it."
             )
         return Labelling(labels, 0, "macro")
     if average not in (None, "binary"):
@@ -638,12 +636,12 @@ def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
         if len(labels) > 2:
             raise LogError(
                 f"truth and predictions have {len(labels)} labels, {listed(map(repr, labels))}. "
-                f"Expected how {request.metric.words} averages over classes: average='macro', "
-                f"'weighted' or 'micro'; or positive= for one of them."
+                f"Specify how {request.metric.words} averages over classes: average='macro', "
+                "'weighted' or 'micro'; or pass positive= for one of them."
             )
         if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
             raise LogError(
-                f"the labels are {listed(map(repr, labels))}. Expected which one is positive. "
+                f"the labels are {listed(map(repr, labels))}. Specify which one is positive. "
                 f"{which_label(labels)}"
             )
         positive = 1
@@ -666,7 +664,7 @@ def weights_and_strata(
         if len(wrong):
             raise LogError(
                 f"the weight at {design.format_labels(int(wrong[0]))} is {weight[wrong[0]]}. "
-                f"Expected finite weights of 0 or more."
+                "Expected finite nonnegative weights."
             )
         found["weight"] = weight
     if "strata" in more:
@@ -689,8 +687,8 @@ def weights_and_strata(
             absent = [label for label, s in shares.items() if s and label not in labels]
             if absent:
                 raise LogError(
-                    f"the stratum {absent[0]!r} has a share and no points. Expected points of "
-                    f"every stratum. Leave it out, or merge strata."
+                    f"the stratum {absent[0]!r} has a share but no points. Expected points in "
+                    "every stratum. Drop it, or merge strata."
                 )
             found["shares"] = np.array([float(shares[label]) for label in labels])
     return found
@@ -700,10 +698,10 @@ def weights_and_strata(
 
 
 def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNotes]) -> str:
-    """Count the points that each cell was computed of, so that a part of the log is recognized.
+    """Count the points of each cell, so that later subsets of the log are detected.
 
-    As text, which is passed on from log to log without being copied. Where carried cells miss
-    different points, or are not computed yet, the rows of each cell are counted.
+    Stored as text, which is shared between logs without copying. If carried cells lack different
+    points, or are not computed yet, the rows of each cell are counted.
     """
     cells = [cell_key(run.design, run.cells, first_row(rows)) for rows in run.rows]
     rows = tuple(count_rows(part) for part in run.rows)
@@ -717,15 +715,15 @@ def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNot
 
 
 MOST_REACHES = 100_000
-"""More numbers are not kept in the attrs of a log."""
+"""Maximum number of values kept in the attrs of a log."""
 
 
 def note_reach(
     run: MetricRun, models: list[str], notes: list[CellNotes], carried: Mapping[str, list[str]]
 ) -> str | None:
-    """Write down what one prediction can change in each cell; None where that is not known.
+    """Store the largest change one prediction can make in each cell; None if unknown.
 
-    For each model and carried cell there is a list of cells; one list where all are alike.
+    One list of cells per model and carried cell, or a single list if all are equal.
     """
     cells = [cell_key(run.design, run.cells, first_row(rows)) for rows in run.rows]
     order = sorted(range(len(cells)), key=cells.__getitem__)
@@ -749,7 +747,7 @@ def note_reach(
 def write_reaches(
     cells: list[str], carried: Mapping[str, list[str]], models: Mapping[str, list[Any]]
 ) -> str | None:
-    """Write what one prediction can change in each cell, as text that files can hold."""
+    """Serialize the largest change of one prediction in each cell as text."""
     if sum(map(len, models.values())) * len(cells) > MOST_REACHES:
         return None
     return json.dumps({"cells": cells, "carried": dict(carried), "models": models})
@@ -758,7 +756,7 @@ def write_reaches(
 def metric_facts(
     request: MetricRequest, cells: tuple[str, ...], classes: Labelling, notes: list[CellNotes]
 ) -> dict[str, Any]:
-    """Describe the metric of a log: what its results have to know."""
+    """Describe the metric of a log, as needed by its results."""
     metric, options = request.metric, request.options
     facts: dict[str, Any] = {
         "loss": {"1 - score": f"1 - {metric.name}", "-score": f"-{metric.name}"}.get(

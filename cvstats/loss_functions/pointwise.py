@@ -1,4 +1,4 @@
-"""The loss functions: one loss for each point, from its truth and its prediction."""
+"""The loss functions: one loss per point, from its true value and its prediction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from cvstats.core.orientation import TARGET
 from cvstats.core.types import FloatArray
-from cvstats.errors import MOST, LogError, is_number, listed, nearest, plainly, spelled
+from cvstats.errors import (
+    MOST,
+    LogError,
+    checked_share,
+    is_number,
+    listed,
+    nearest,
+    plainly,
+    spelled,
+)
 from cvstats.loss_functions.forecasts import FORECASTS
 from cvstats.metrics import METRICS
 
@@ -26,7 +35,7 @@ NUMBERS = (Real, Decimal, np.bool_)
 
 @dataclass(frozen=True)
 class LossOptions:
-    """What some losses need to know besides truth and prediction."""
+    """Options of some losses besides truth and prediction."""
 
     quantile: float | None = None
     threshold: float | None = None
@@ -40,7 +49,7 @@ class LossOptions:
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> LossOptions:
-        """Choose these out of the options that were given."""
+        """Select these from the given options."""
         return cls(**{each.name: asked.get(each.name) for each in fields(cls)})
 
 
@@ -49,7 +58,7 @@ class LossOptions:
 
 def squared_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Squared difference, in squared units of the truth."""
-    with np.errstate(over="ignore"):  # an infinite loss is refused where it is used
+    with np.errstate(over="ignore"):  # an infinite loss is rejected when it is used
         return difference(truth, prediction) ** 2
 
 
@@ -65,7 +74,7 @@ def squared_log_error(truth: Values, prediction: Values, options: LossOptions) -
         values = floats(column, what)
         if len(wrong := np.flatnonzero(values <= -1)):
             raise LogError(
-                f"squared_log_error is of log(1 + value), and the {what} in row {wrong[0]:,} is "
+                f"squared_log_error uses log(1 + value), but the {what} in row {wrong[0]:,} is "
                 f"{spelled(values[wrong[0]])}. Expected numbers above -1. Use squared_error."
             )
         logs.append(np.log1p(values))
@@ -74,24 +83,30 @@ def squared_log_error(truth: Values, prediction: Values, options: LossOptions) -
 
 def huber(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Half the squared error up to ``delta``, then linear (Huber 1964)."""
-    delta = options.delta
-    if not is_number(delta) or delta is None or not 0 < delta < np.inf:
-        raise LogError(
-            f"huber needs the error above which it is linear, and got delta={delta!r}. Expected a "
-            f"number above 0, in units of the truth, such as delta=1.0."
-        )
+    delta = delta_of(options)
     error = np.abs(difference(truth, prediction))
     near = np.minimum(error, delta)
     return near * (error - near / 2)
 
 
+def delta_of(options: LossOptions) -> float:
+    """Read the error above which Huber's loss is linear."""
+    delta = options.delta
+    if not is_number(delta) or delta is None or not 0 < delta < np.inf:
+        raise LogError(
+            f"huber needs the error above which it is linear, but got delta={delta!r}. Expected "
+            "a number above 0, in units of the truth, such as delta=1.0."
+        )
+    return float(delta)
+
+
 def percentage_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
-    """Absolute difference as a share of the absolute truth: 0.1 is 10%."""
+    """Absolute difference as a fraction of the absolute truth: 0.1 is 10%."""
     wrong = np.flatnonzero(floats(truth, "truth") == 0)
     if len(wrong):
         raise LogError(
             f"percentage_error divides by the truth, which is 0 in row {wrong[0]:,} (and "
-            f"{len(wrong) - 1:,} more). Expected a truth other than 0. Use absolute_error."
+            f"{len(wrong) - 1:,} more). Expected nonzero true values. Use absolute_error."
         )
     return np.abs(difference(truth, prediction) / floats(truth, "truth"))
 
@@ -105,13 +120,8 @@ def pinball(truth: Values, prediction: Values, options: LossOptions) -> FloatArr
 
 def level_of(options: LossOptions) -> float:
     """Read the level of a predicted quantile."""
-    level = options.quantile
-    if level is None or not is_number(level) or not 0 < level < 1:
-        raise LogError(
-            f"pinball needs the level of the predicted quantile, and got quantile={level!r}. "
-            f"Expected a number between 0 and 1, such as quantile=0.9."
-        )
-    return level
+    needs = "pinball needs the level of the predicted quantile"
+    return checked_share(needs, "quantile", options.quantile, "0.9")
 
 
 def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -122,7 +132,7 @@ def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatAr
         return np.where(says_yes == (signs(truth, options) > 0), 0.0, wrong) * known(truth)
     if options.positive is not None:
         raise LogError(
-            "zero_one compares labels, and needs positive= only for probabilities. Expected "
+            "zero_one compares labels, and uses positive= only for probabilities. Pass "
             "threshold= with it, such as threshold=0.5."
         )
     refuse_other_kinds(truth, prediction)
@@ -130,16 +140,16 @@ def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatAr
         between = np.flatnonzero((prediction > 0) & (prediction < 1))
         if len(between) and set(np.unique(truth[known(truth) == 1])) <= {0, 1}:
             raise LogError(
-                f"zero_one compares labels, and the predictions look like probabilities (row "
+                "zero_one compares labels, but the predictions look like probabilities (row "
                 f"{between[0]:,}: {spelled(prediction[between[0]])}). Expected labels such as 0 "
-                f"and 1. Pass threshold=0.5, or use brier or log_loss."
+                "and 1. Pass threshold=0.5, or use brier or log_loss."
             )
     wrong = np.asarray(truth != prediction, dtype=np.float64)
     return wrong * known(truth) * known(prediction)
 
 
 def log_loss(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
-    """Minus the logarithm of the probability given to what happened, in nats."""
+    """Negative logarithm of the predicted probability of the observed class, in nats."""
     most = np.inf if options.clip is None else -np.log(options.clip)
     with np.errstate(divide="ignore"):
         if prediction.ndim == 2:
@@ -168,7 +178,7 @@ def brier(truth: Values, prediction: Values, options: LossOptions) -> FloatArray
 def net_benefit(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Minus the net benefit of treating above a threshold (Vickers and Elkin 2006).
 
-    A true positive counts 1, and a false one the odds of the threshold.
+    A true positive counts 1, and a false positive minus the odds of the threshold.
     """
     cut = cut_of(options)
     treated = np.asarray(probabilities(prediction) >= cut, dtype=np.float64)
@@ -177,14 +187,9 @@ def net_benefit(truth: Values, prediction: Values, options: LossOptions) -> Floa
 
 
 def cut_of(options: LossOptions) -> float:
-    """Read the probability from which on one treats."""
-    cut = options.threshold
-    if cut is None or not is_number(cut) or not 0 < cut < 1:
-        raise LogError(
-            f"net_benefit needs the probability from which on one treats, and got threshold="
-            f"{cut!r}. Expected a number between 0 and 1, such as threshold=0.2, or a list of them."
-        )
-    return cut
+    """Read the treatment threshold."""
+    needs = "net_benefit needs the treatment threshold, a probability"
+    return checked_share(needs, "threshold", options.threshold, "0.2, or a list of them")
 
 
 def hinge(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -203,7 +208,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "huber": ("delta",),
     **{name: takes for name, (_, takes) in FORECASTS.items()},
 }
-"""The options that each loss looks at."""
+"""The options used by each loss."""
 
 
 def of_several(truth: Values, prediction: Values, options: LossOptions, *, name: str) -> FloatArray:
@@ -255,7 +260,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("ccc", "lin-ccc"), "concordance_correlation"),
     **dict.fromkeys(("iou",), "jaccard"),
 }
-"""What other programs call these losses and metrics, written plainly."""
+"""Names of these losses and metrics in other software, normalized."""
 NEAR_IN_MEANING = {
     **dict.fromkeys(("max-error",), "absolute_error"),
     **dict.fromkeys(("mean-poisson-deviance", "mean-gamma-deviance", "poisson"), "squared_error"),
@@ -266,7 +271,7 @@ NEAR_IN_MEANING = {
     **dict.fromkeys(("d2-absolute-error", "d2-pinball", "d2-log", "bss"), "skill"),
     **dict.fromkeys(("youden", "j-index", "informedness"), "balanced_accuracy"),
 }
-"""Losses and metrics of other programs that are not computed here, and what is like them."""
+"""Losses and metrics of other software that are not available, and the closest alternatives."""
 
 
 def pointwise(
@@ -275,15 +280,15 @@ def pointwise(
     loss: str | Callable[[Any, Any], Any],
     options: LossOptions,
 ) -> FloatArray:
-    """One loss for each point, by name or by a function of one's own."""
+    """One loss per point, by name or by a custom function."""
     if callable(loss):
         checked_loss(loss, options)
-        # It may return what it was given.
+        # The function may return its argument.
         values = floats(np.array(loss(read_only(truth), read_only(prediction))), "loss")
         if values.shape != (len(truth),):
             raise LogError(
-                f"the loss function returned the shape {values.shape} for {len(truth):,} points. "
-                f"Expected one number for each point: do not average inside it."
+                f"the loss function returned an array of shape {values.shape} for {len(truth):,} "
+                "points. Expected one number per point: do not average inside it."
             )
         return values
     checked_loss(loss, options)
@@ -291,9 +296,9 @@ def pointwise(
 
 
 def checked_loss(loss: object, options: LossOptions) -> None:
-    """Refuse an unknown loss, and options that it lacks or does not look at."""
+    """Reject an unknown loss, and missing or unused options."""
     if callable(loss):
-        refuse_unused("a function of your own", options, ("classes",))
+        refuse_unused("a custom function", options, ("classes",))
         return
     if not isinstance(loss, str) or loss not in LOSSES:
         raise unknown_loss(loss)
@@ -302,6 +307,8 @@ def checked_loss(loss: object, options: LossOptions) -> None:
         level_of(options)
     if loss == "net_benefit":
         cut_of(options)
+    if loss == "huber":
+        delta_of(options)
     cut = options.threshold
     if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
         raise LogError(
@@ -310,11 +317,13 @@ def checked_loss(loss: object, options: LossOptions) -> None:
         )
     check_clip(options.clip)
     if not isinstance(options.positive, Hashable):
-        raise LogError(f"positive={options.positive!r} is not a label. Expected one of the truth.")
+        raise LogError(
+            f"positive={options.positive!r} is not a label. Expected a label of the truth."
+        )
 
 
 def check_clip(clip: Any) -> None:
-    """Refuse a bound of probabilities that is none."""
+    """Reject an invalid bound of probabilities."""
     if clip is not None and not (is_number(clip) and 0 < clip < 0.5):
         raise LogError(
             f"clip={clip!r} is not a small probability. Expected a number above 0 and "
@@ -323,7 +332,7 @@ def check_clip(clip: Any) -> None:
 
 
 def facts_of_loss(loss: object, options: LossOptions) -> dict[Any, Any]:
-    """Make the entries of attrs that belong to a loss: its definition, or its target."""
+    """Return the entries of attrs for a loss: its definition, or its target value."""
     if loss == "coverage":
         facts = {"metric": loss, "orientation": "value", "range": (0.0, 1.0)}
         return {**facts, TARGET: options.level}
@@ -339,12 +348,12 @@ def facts_of_loss(loss: object, options: LossOptions) -> dict[Any, Any]:
 
 
 def loss_name(loss: object) -> str:
-    """Name a loss: by its word, or a function by its own name."""
+    """Return the name of a loss, or of a function."""
     return str(loss if isinstance(loss, str) else getattr(loss, "__name__", "loss"))
 
 
 def unknown_loss(loss: object) -> LogError:
-    """List losses and metrics, and name the one that is nearest in meaning or in spelling."""
+    """Create the error for an unknown loss, with the closest one by meaning or spelling."""
     name = plainly(loss).removeprefix("neg-").removesuffix("-loss").removesuffix("-score")
     known = (
         f"{', '.join(map(repr, LOSSES))}, a function (truth, prediction) -> losses, or a metric: "
@@ -352,35 +361,35 @@ def unknown_loss(loss: object) -> LogError:
     )
     if name.startswith("median"):
         return LogError(
-            f"loss={loss!r} has no standard error without an estimate of a density. Expected a "
-            f"mean that is as robust: loss='absolute_error', or loss='huber' with delta=."
+            f"loss={loss!r} has no standard error without a density estimate. Use a robust mean "
+            "instead: loss='absolute_error', or loss='huber' with delta=."
         )
     meant = OTHER_NAMES.get(name) or NEAR_IN_MEANING.get(name)
-    near = f" The nearest in meaning is {meant!r}." if meant else ""
+    near = f" Did you mean {meant!r}?" if meant else ""
     near = near or nearest(name, [*LOSSES, *METRICS])
-    return LogError(f"loss={loss!r} is not known. Expected one of {known}.{near}")
+    return LogError(f"Unknown loss {loss!r}. Expected one of {known}.{near}")
 
 
 def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:
-    """Refuse an option that would change nothing."""
+    """Reject an option that has no effect."""
     for option in fields(options):
         if getattr(options, option.name) is not None and option.name not in taken:
             users = [name for name, takes in TAKES.items() if option.name in takes]
             raise LogError(
-                f"{who} does not use {option.name}=. Expected it with loss="
-                f"{' or '.join(map(repr, users))} only. Leave it out, or choose that loss."
+                f"{who} does not use {option.name}=, which applies only to "
+                f"loss={' or '.join(map(repr, users))}. Omit it, or use that loss."
             )
 
 
 def read_only(values: Values) -> Values:
-    """Look at the same memory without the right to write: it is the user's own table."""
+    """Return a read-only view of the user's table."""
     view = values.view()
     view.flags.writeable = False
     return view
 
 
 def floats(values: Values, what: str) -> FloatArray:
-    """Take numbers as float64, or show the first thing that is none; text is not a number."""
+    """Convert numbers to float64, or raise for the first non-number; text is not converted."""
     if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
     if values.dtype == object:
@@ -395,9 +404,9 @@ def floats(values: Values, what: str) -> FloatArray:
         comma, dot = stray.rfind(","), stray.rfind(".")
         marks = "thousands=','" if dot > comma else "decimal=','"
         marks += " and thousands='.'" if 0 <= dot < comma else ""
-        way = f"Read the file with {marks}, as pandas.read_csv and read_log take it."
+        way = f"Read the file with {marks}, an option of pandas.read_csv and read_log."
     raise LogError(
-        f"the {what} holds {shown}, which is not a number. Expected numbers for this loss. {way}"
+        f"the {what} contains {shown}, which is not a number. Expected numbers for this loss. {way}"
     )
 
 
@@ -407,7 +416,7 @@ def difference(truth: Values, prediction: Values) -> FloatArray:
 
 
 def known(values: Values) -> FloatArray:
-    """Give 1 where there is a value, NaN where there is none."""
+    """Return 1 for present values and NaN for missing ones."""
     if values.dtype == object:
         missing = np.array([v is None or v != v for v in values], dtype=bool)
     else:
@@ -416,7 +425,7 @@ def known(values: Values) -> FloatArray:
 
 
 def refuse_other_kinds(truth: Values, prediction: Values) -> None:
-    """Refuse to compare text with numbers: every label would be wrong."""
+    """Reject comparisons of text with numbers: every label would be wrong."""
     kinds = []
     for values in (truth, prediction):
         labels = values[known(values) == 1]
@@ -426,10 +435,11 @@ def refuse_other_kinds(truth: Values, prediction: Values) -> None:
         here = (known(truth) * known(prediction)) == 1
         row = int(np.flatnonzero(here)[0]) if here.any() else 0
         raise LogError(
-            f"zero_one compares labels, and one of truth and prediction holds text, the other "
-            f"numbers (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "
-            f"Expected the same labels in both. Convert one of them, as in "
-            f"frame['prediction'].astype(int); for probabilities pass threshold=0.5 and positive=."
+            "zero_one compares labels, but one of truth and prediction is text and the other "
+            f"numeric (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "
+            "Expected the same labels in both. Convert one of them, as in "
+            "frame['prediction'].astype(int); for probabilities pass threshold=0.5 and "
+            "positive=."
         )
 
 
@@ -441,7 +451,7 @@ def probabilities(prediction: Values) -> FloatArray:
         at = tuple(outside[0])
         raise LogError(
             f"a predicted probability is {spelled(p[at])} (row {at[0]:,}). Expected numbers from "
-            f"0 to 1. If these are scores, use hinge, or turn them into probabilities."
+            "0 to 1. If these are scores, use hinge, or convert them to probabilities."
         )
     return p
 
@@ -456,13 +466,13 @@ def signs(truth: Values, options: LossOptions) -> FloatArray:
         if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
             raise LogError(
                 f"the truth has {named_labels(labels)}. Expected 0 and 1 (or -1 and 1, or "
-                f"booleans) where one probability or score is predicted. {which_label(labels)}"
+                f"booleans) if one probability or score is predicted. {which_label(labels)}"
             )
         positive = 1
     elif len(labels) > 2:
         raise LogError(
-            f"the truth has {len(labels)} labels. Expected two where one probability or score "
-            f"is predicted. Pass a probability for each class with classes=."
+            f"the truth has {len(labels)} labels. Expected two if one probability or score is "
+            "predicted. Otherwise pass a probability for each class with classes=."
         )
     elif len(labels) == 2 and positive not in labels:
         raise LogError(
@@ -481,10 +491,10 @@ def named_labels(labels: Sequence[Any]) -> str:
 
 
 def which_label(labels: Sequence[Any]) -> str:
-    """Ask which of two labels a probability is of, without a guess; of more ask for all."""
+    """Ask whose probability is predicted, without guessing; with more labels ask for all."""
     if len(labels) <= 2:
         either = " or ".join(f"positive={label!r}" for label in labels)
-        return f"Say which label it is of: {either}{' or positive=…' * (len(labels) == 1)}."
+        return f"Specify the predicted label: {either}{' or positive=…' * (len(labels) == 1)}."
     return (
         "Pass a probability for each class with classes=; for numbers take a loss such as "
         "squared_error."
@@ -494,25 +504,25 @@ def which_label(labels: Sequence[Any]) -> str:
 def one_hot(
     truth: Values, prediction: Values, options: LossOptions
 ) -> tuple[FloatArray, FloatArray]:
-    """Which class happened, as a table; and the probability given to it."""
+    """Return indicators of the observed class, and its predicted probability."""
     classes = list(options.classes or ())
     if options.positive is not None:
-        raise LogError("classes= and positive= both say what is predicted. Expected one of them.")
+        raise LogError("classes= and positive= were both given. Expected only one of them.")
     if len(set(classes)) < len(classes):
-        raise LogError(f"classes={classes!r} holds a label twice. Expected each class once.")
+        raise LogError(f"classes={classes!r} contains a label twice. Expected each class once.")
     hot = np.column_stack([np.asarray(truth == label, dtype=np.float64) for label in classes])
     stray = np.flatnonzero((hot.sum(axis=1) != 1) & ~np.isnan(known(truth)))
     if len(stray):
         raise LogError(
-            f"the truth is {spelled(truth[stray[0]])} in row {stray[0]:,}, which is none of "
+            f"the truth is {spelled(truth[stray[0]])} in row {stray[0]:,}, which is not among "
             f"classes={classes!r}. Expected the classes in the order of their columns."
         )
     p = probabilities(prediction)
     off = np.flatnonzero(np.abs(p.sum(axis=1) - 1) > 1e-3)
     if len(off):
         raise LogError(
-            f"the probabilities of row {off[0]:,} add to {p[off[0]].sum():.6g}. Expected 1, with "
-            f"one column for each of classes={classes!r}."
+            f"the probabilities of row {off[0]:,} sum to {p[off[0]].sum():.6g}. Expected a sum "
+            f"of 1, with one column for each of classes={classes!r}."
         )
     there = known(truth)
     return hot * there[:, None], (p * hot).sum(axis=1) * there
@@ -522,7 +532,7 @@ def one_hot(
 
 
 def flat_columns(column: pd.Series) -> Any:
-    """Turn a column into an array of numbers where it holds numbers, else of objects."""
+    """Convert a column to an array of numbers if it is numeric, otherwise of objects."""
     if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if isinstance(column.dtype, np.dtype) and column.dtype != object:
@@ -531,7 +541,7 @@ def flat_columns(column: pd.Series) -> Any:
 
 
 def flattened(array: Values) -> Any:
-    """Lay an array out as one column, with None for whatever marks a missing object."""
+    """Flatten an array to one column, with None for any marker of a missing object."""
     values = array.reshape(-1)
     if values.dtype == object:
         values = values.copy()
@@ -554,7 +564,7 @@ def map_columns(
 ) -> Any:  # fmt: skip
     """Apply a function of flat columns to columns of a frame, or to variables of a dataset.
 
-    With ``dims`` it is given arrays, in which these dimensions come last.
+    With ``dims`` it receives arrays in which these dimensions come last.
     """
     if isinstance(predictions, pd.DataFrame):
         columns = [flat_columns(predictions[name]) for name in names]

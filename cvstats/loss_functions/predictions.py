@@ -1,21 +1,21 @@
-"""`losses`: logged predictions in, a loss log out."""
+"""`losses`: convert saved predictions to a loss log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, is_number, listed, nearest
+from cvstats.errors import LogError, is_number, listed, nearest, plainly
 from cvstats.large.frames import mapped
-from cvstats.log.arrow import from_arrow, is_arrow
-from cvstats.log.columns import set_level_index
+from cvstats.log.columns import from_arrow, is_arrow, set_level_index
 from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions.forecasts import FORECASTS, stack_columns
 from cvstats.loss_functions.metric_logs import (
@@ -24,8 +24,9 @@ from cvstats.loss_functions.metric_logs import (
     mean_loss,
     metric_log,
 )
-from cvstats.loss_functions.names import find_loss
 from cvstats.loss_functions.pointwise import (
+    LOSSES,
+    OTHER_NAMES,
     TAKES,
     LossOptions,
     Values,
@@ -41,11 +42,15 @@ from cvstats.options import check_choices, find_choices
 Columns: TypeAlias = (
     Hashable | Sequence[Hashable] | Mapping[Hashable, Hashable | Sequence[Hashable]]
 )
+Models: TypeAlias = (
+    list[Hashable] | list[str] | tuple[Hashable, ...] | Mapping[str, Hashable | Sequence[Hashable]]
+)
+"""Columns of several models."""
 Loss: TypeAlias = str | Callable[[Any, Any], Any]
 
 
 class LossKeywords(TypedDict, total=False):
-    """The options that belong to single losses and metrics."""
+    """The options of individual losses and metrics."""
 
     quantile: float | None
     threshold: float | Sequence[float] | None
@@ -73,6 +78,70 @@ class LossKeywords(TypedDict, total=False):
     base: Loss | None
 
 
+class AllKeywords(LossKeywords, total=False):
+    """All options of `losses` that are passed by keyword."""
+
+    classes: Sequence[Hashable] | None
+    positive: Hashable
+    metric: Callable[..., float] | None
+    higher_is_better: bool
+    folds: Literal["average", "pool"] | None
+    by: Hashable | Sequence[Hashable] | None
+    weight: Hashable
+
+
+@overload
+def losses(
+    predictions: pd.DataFrame,
+    truth: Hashable | list[Hashable] = ...,
+    *,
+    prediction: str,
+    loss: Loss | Sequence[Loss] = ...,
+    **options: Unpack[AllKeywords],
+) -> pd.Series: ...
+@overload
+def losses(
+    predictions: pd.DataFrame,
+    truth: Hashable | list[Hashable] = ...,
+    *,
+    prediction: Models,
+    loss: Loss | Sequence[Loss] = ...,
+    **options: Unpack[AllKeywords],
+) -> pd.DataFrame: ...
+@overload
+def losses(
+    predictions: pd.DataFrame,
+    truth: Hashable | list[Hashable] = ...,
+    prediction: Columns = ...,
+    loss: Loss | Sequence[Loss] = ...,
+    **options: Unpack[AllKeywords],
+) -> pd.Series | pd.DataFrame: ...
+@overload
+def losses(
+    predictions: xr.Dataset,
+    truth: Hashable | list[Hashable] = ...,
+    *,
+    prediction: str,
+    loss: Loss | Sequence[Loss] = ...,
+    **options: Unpack[AllKeywords],
+) -> xr.DataArray: ...
+@overload
+def losses(
+    predictions: xr.Dataset,
+    truth: Hashable | list[Hashable] = ...,
+    *,
+    prediction: Models,
+    loss: Loss | Sequence[Loss] = ...,
+    **options: Unpack[AllKeywords],
+) -> xr.Dataset: ...
+@overload
+def losses(
+    predictions: xr.Dataset,
+    truth: Hashable | list[Hashable] = ...,
+    prediction: Columns = ...,
+    loss: Loss | Sequence[Loss] = ...,
+    **options: Unpack[AllKeywords],
+) -> xr.DataArray | xr.Dataset: ...
 def losses(
     predictions: pd.DataFrame | xr.Dataset,
     truth: Hashable | list[Hashable] = "y_true",
@@ -88,106 +157,104 @@ def losses(
     weight: Hashable = None,
     **options: Unpack[LossKeywords],
 ) -> Any:
-    """Turn logged predictions into a loss log.
+    """Compute a loss log from saved predictions.
 
     Parameters
     ----------
     predictions : DataFrame or Dataset
-        Truth and predictions as columns (variables), with the levels of a loss log. Where the
-        index of a frame names no level, columns with the names of levels become its index. A
-        frame of dask stays lazy; its levels are columns, and stay so. A dataset in chunks stays
-        lazy, too.
+        Truth and predictions as columns (variables), with the levels of a loss log. If the index
+        of a frame names no level, columns with the names of levels become its index. A dask frame
+        stays lazy, and its levels remain columns. A chunked dataset also stays lazy.
     truth : hashable or list, optional
-        The column of the truth. For the micro F1 of points that have several labels each, a list
-        of columns of 0 and 1, one for each label. For ``energy_score`` and functions of points a
-        list of numbers, one for each component.
+        The column with the true values. For the micro F1 of points with several labels each, a
+        list of 0/1 columns, one per label. For ``energy_score`` and functions of vectors a list
+        of numeric columns, one per component.
     prediction : hashable, sequence or mapping, optional
-        The column of predictions; for several models a list of columns, or a mapping from
-        the model's name to its column. With ``classes`` each model has a list of columns, the
-        probabilities of the classes; with a truth of several columns, one for each label. Losses
-        of forecasts, and functions, read several columns of a model, too: limits, quantiles or
-        members, as in ``{"ets": ["lower", "upper"]}``. Without ``prediction``, the models that
-        the attrs of a frame note, as `cvstats.read_predictions` and `cvstats.datasets.load` do;
-        for ``log_loss``, ``brier`` and ``auc`` the probabilities of their classes.
+        The column with the predictions; for several models a list of columns, or a mapping from
+        model names to columns. With ``classes`` each model has a list of columns, the class
+        probabilities; with a truth of several columns, one per label. Losses of forecasts, and
+        functions, can also read several columns of a model: limits, quantiles or members, as in
+        ``{"ets": ["lower", "upper"]}``. The default is the models recorded in the attrs of a
+        frame by `cvstats.read_predictions` or `cvstats.datasets.load`; for ``log_loss``,
+        ``brier`` and ``auc`` their class probabilities.
     loss : str, callable or list, optional
-        A loss of points: ``squared_error``, ``absolute_error``, ``percentage_error`` (a share:
+        A pointwise loss: ``squared_error``, ``absolute_error``, ``percentage_error`` (a fraction:
         0.1 is 10%), ``squared_log_error``, ``huber``, ``pinball``, ``zero_one``, ``log_loss``
         (nats), ``brier``, ``hinge``, ``net_benefit`` (a score); of probabilistic forecasts
-        ``interval_score`` (limits),
-        ``weighted_interval_score`` (the median, then the limits of each level) and its parts
-        ``overprediction``, ``underprediction`` and ``dispersion``, ``crps`` (members),
-        ``energy_score`` (members of each component), ``coverage`` (limits); or a function of two
-        arrays that returns one loss for each point, whose second one has a column for each column
-        of the model. Or a metric, which is not a mean of such losses: of labels ``accuracy``,
-        ``precision``, ``recall``, ``specificity``, ``npv``, ``f1``, ``fbeta``, ``jaccard``,
-        ``balanced_accuracy``, ``g_mean``, ``matthews``, ``kappa``; of scores ``auc``, ``gini``,
-        ``average_precision``, ``partial_auc``; of probabilities ``calibration_slope``,
-        ``calibration_intercept``, ``observed_expected``, which have a target (1, 0 and 1) and no
-        better direction; of numbers ``rmse``, ``r2``, ``wmape``, ``pearson``,
-        ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b), ``kendall_a``,
-        ``ordered_gini``, ``concordance`` (Harrell's C index), ``somers_d``; of censored times
-        ``brier_at``, ``integrated_brier``, ``auc_at`` and ``uno`` (Uno's C index); against a
-        reference ``skill`` and ``relative_error``. A list gives a log with the level (dimension)
-        ``metric``.
+        ``interval_score`` (limits), ``weighted_interval_score`` (the median, then the limits of
+        each level) and its parts ``overprediction``, ``underprediction`` and ``dispersion``,
+        ``crps`` (members), ``energy_score`` (members of each component), ``coverage`` (limits);
+        or a function of two arrays that returns one loss per point; the second array has a column
+        for each column of the model. Or a metric, which is not a mean of such losses: of labels
+        ``accuracy``, ``precision``, ``recall``, ``specificity``, ``npv``, ``f1``, ``fbeta``,
+        ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews``, ``kappa``; of scores
+        ``auc``, ``gini``, ``average_precision``, ``partial_auc``; of probabilities
+        ``calibration_slope``, ``calibration_intercept``, ``observed_expected``, which have a
+        target value (1, 0 and 1) instead of a better direction; of numbers ``rmse``, ``r2``,
+        ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b),
+        ``kendall_a``, ``ordered_gini``, ``concordance`` (Harrell's C index), ``somers_d``; of
+        censored times ``brier_at``, ``integrated_brier``, ``auc_at`` and ``uno`` (Uno's C index);
+        against a reference ``skill`` and ``relative_error``. A list gives a log with the level
+        (dimension) ``metric``.
     classes : sequence, optional
-        For ``log_loss``, ``brier`` and ``auc`` of a probability for each class: the labels, in
+        For ``log_loss``, ``brier`` and ``auc`` with a probability for each class: the labels, in
         the order of the columns.
     positive : hashable, optional
         For one probability or score, and for metrics of one class: its label, if the truth is not
-        0 and 1.
+        0/1.
     metric : callable, optional
-        Instead of ``loss``, a custom metric: ``(truth, prediction, weight) -> float``, or
-        without weights; a parameter ``event`` gets the column of ``event=``. It is called about
-        twice for each point.
+        Instead of ``loss``, a custom metric: ``(truth, prediction, weight) -> float``, or without
+        weights; a parameter ``event`` receives the column of ``event=``. It is called about twice
+        per point.
     higher_is_better : bool, optional
         For ``metric``, whether larger values are better.
     folds : {"average", "pool"}, optional
-        For metrics, whether each fold has its own value, and these are averaged, or all folds of
-        a repetition have one. By default averaged for scores, ranks and custom functions,
+        For metrics, whether values are computed per fold and averaged, or computed once over all
+        folds of a repetition. By default averaged for scores, ranks and custom functions, and
         pooled for metrics of labels and numbers.
     by : hashable or sequence, optional
-        For metrics, levels (columns, coordinates) for each of whose labels there is a value.
+        For metrics, levels (columns, coordinates) for each of whose labels the metric is
+        computed.
     weight : hashable, optional
-        The column of weights of the points, of which only ratios matter.
+        The column with the weights of the points, of which only ratios matter.
     **options
-        The options of the loss or metric, below. Each is refused where it is not used.
+        The options of the loss or metric, listed below. Unused options raise an error.
 
     Returns
     -------
     Series, DataFrame, DataArray or Dataset
         For one column of predictions a Series (DataArray), else a column (variable) for each
         model, with the levels of the predictions. The attrs name the loss: ``loss`` of a frame,
-        ``long_name`` of an array; ``brier`` says ``binary``, which is (p - y)^2, or
-        ``multi-class``, which is the sum over classes. For a metric they say what it is, how folds
-        were combined and what the ``cells`` are.
+        ``long_name`` of an array; for ``brier`` also whether it is ``binary``, i.e. (p - y)^2, or
+        ``multi-class``, i.e. the sum over classes. For a metric they record the metric, how folds
+        were combined, and the ``cells``.
 
     Other Parameters
     ----------------
     quantile : float, optional
         For ``pinball``, the level of the predicted quantile.
     threshold : float, optional
-        For ``zero_one`` and metrics of labels, where probabilities are predicted: from where on
-        the positive class is predicted. For ``net_benefit``, from where on one treats; of a list,
-        each has its net benefit, by the level ``metric``.
+        For ``zero_one`` and metrics of labels with predicted probabilities: the decision
+        threshold for the positive class. For ``net_benefit``, the treatment threshold; a list
+        gives the net benefit at each, in the level ``metric``.
     clip : float, optional
         For the calibration slope and intercept, probabilities of 0 and 1 become this and one minus
         this. For ``log_loss``, the lower bound applied to the predicted probability of the observed
-        class: with ``clip=1e-6`` no loss is above 13.8. Without it a probability of 0 has an
+        class: with ``clip=1e-6`` no loss is above 13.8. By default a probability of 0 has an
         infinite loss.
     delta : float, optional
         For ``huber``, the error above which the loss is linear, in units of the truth.
     level : float or sequence, optional
-        The probability that a central interval is to contain the truth, such as 0.9; several for
+        The nominal coverage of a central interval, such as 0.9; several for
         ``weighted_interval_score`` and its parts.
     fair : bool, optional
-        For ``crps`` and ``energy_score``, whether members are a sample of the forecast, whose
-        score is estimated without bias: pairs of different members count. By default the members
-        are the forecast.
+        For ``crps`` and ``energy_score``, whether members are a sample from the forecast
+        distribution, whose score is then estimated without bias from pairs of different members.
+        By default the members are the forecast itself.
     distribution : {"normal"}, optional
         For ``crps`` of two columns, the mean and the standard deviation.
     member : hashable, optional
-        Of a Dataset, the dimension of the members of an ensemble. Of a frame each member is a
-        column.
+        For a Dataset, the dimension of the ensemble members. In a frame each member is a column.
     strata : hashable, optional
         With ``weight`` or alone, the column of the strata from which the points were sampled.
     shares : mapping, optional
@@ -198,15 +265,16 @@ def losses(
     average : {"binary", "macro", "weighted", "micro"}, optional
         How a metric of one class becomes one of several classes.
     multi_class : {"ovr", "ovo"}, optional
-        For ``auc`` with ``classes``: each class against the rest, or against each other one.
+        For ``auc`` with ``classes``: each class against the rest, or all pairs of classes.
     beta : float, optional
-        For ``fbeta``, how many times as important recall is.
+        For ``fbeta``, the weight of recall relative to precision.
     weights : {"linear", "quadratic"}, optional
-        For ``kappa`` of ordered classes, how disagreement counts.
+        For ``kappa`` with ordered classes, the weights of disagreements.
     zero_division : {0, 1}, optional
-        The value of precision, F1 and the like where they are 0/0, which is otherwise an error.
+        The value of precision, F1 and similar metrics when they are 0/0, which otherwise raises
+        an error.
     ddof : {0, 1}, optional
-        For ``auc``, whether the degrees of freedom of each class are counted (the default).
+        For ``auc``, whether to correct for the degrees of freedom of each class (the default).
     baselines : bool, optional
         For ``net_benefit``, whether to add the models ``treat all`` and ``treat none``.
     max_fpr : float, optional
@@ -216,13 +284,13 @@ def losses(
         For ``auc``, whether the influence uses the shares of the classes in the cell (the
         default), or those in the whole log, as the R package cvAUC does.
     event : hashable, optional
-        For metrics of censored times, the column that is 1 where the time is that of an event, 0
-        where it is censored. For ``concordance``, ``somers_d`` and ``uno`` the prediction is larger
-        for later times: pass minus a risk. ``auc_at``, ``brier_at`` and ``integrated_brier`` read
-        the risk: the probability that the event happens by the time.
+        For metrics of censored times, the column that is 1 for event times and 0 for censored
+        times. For ``concordance``, ``somers_d`` and ``uno`` the prediction is larger for later
+        times: pass the negative of a risk. ``auc_at``, ``brier_at`` and ``integrated_brier`` read
+        the risk: the probability that the event occurs by that time.
     at : float or sequence, optional
         For ``brier_at`` and ``auc_at``, the time by which the event is predicted; for
-        ``integrated_brier`` the times of the columns; for ``uno`` the last time that counts.
+        ``integrated_brier`` the times of the columns; for ``uno`` the truncation time.
     reference : hashable, optional
         For ``skill``, the column of the predictions to compare with.
     base : str or callable, optional
@@ -231,17 +299,17 @@ def losses(
     Raises
     ------
     LogError
-        If a column is missing, a probability is not one, the truth does not fit the loss, or a
-        metric has no value in a cell.
+        If a column is missing, a probability is invalid, the truth does not match the loss, or a
+        metric is undefined in a cell.
 
     Notes
     -----
-    Where truth or prediction is missing the loss is NaN; nothing is dropped.
+    If truth or prediction is missing, the loss is NaN; nothing is dropped.
 
-    A metric T of a cell (a repetition and fold) enters as pseudo-losses: T plus the influence of
-    each point, turned so that lower is better (1 minus a score in [0, 1], minus another score).
-    Their mean over the cell is that of the metric, exactly, and their variance is the variance of
-    T by the delta method. They may lie outside the range of the metric.
+    A metric T of a cell (a repetition and fold) is represented by pseudo-losses: T plus the
+    influence of each point, oriented so that lower is better (1 minus a score in [0, 1], or the
+    negative of another score). Their mean over the cell is exactly the metric, and their variance
+    is that of T by the delta method. They may lie outside the range of the metric.
 
     References
     ----------
@@ -263,17 +331,17 @@ def losses(
     >>> auc.attrs["loss"], float(auc["naive_bayes"].mean().round(5))
     ('1 - auc', 0.35199)
     """
-    refuse_unknown(options)
+    refuse_unknown(losses, options)
     check_choices({**options, "folds": folds}, find_choices(losses) | find_choices(LossKeywords))
     if is_arrow(predictions):
         predictions = from_arrow(predictions)
     lazy = is_dask_frame(predictions)
     if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
         raise LogError(
-            f"a {type(predictions).__name__} holds no named predictions. Expected a DataFrame "
-            f"or a Dataset, and the names of its columns: losses(frame, truth='y_true', "
-            f"prediction='y_pred'). Arrays are read by cvstats.read_log(predictions, y=y, cv=cv, "
-            f"loss=…)."
+            f"a {type(predictions).__name__} has no named predictions. Expected a DataFrame or a "
+            "Dataset, and the names of its columns: losses(frame, truth='y_true', "
+            "prediction='y_pred'). Arrays are read by cvstats.read_log(predictions, y=y, cv=cv, "
+            "loss=…)."
         )
     if classes is not None and single(classes):
         raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
@@ -309,8 +377,9 @@ def losses(
     if member is not None:
         if not several:
             raise LogError(
-                f"loss={loss_name(loss)!r} reads one column of predictions for a model, and does "
-                f"not use member=. Expected it with loss='crps' or 'energy_score', or a function."
+                f"loss={loss_name(loss)!r} reads one column of predictions per model, and does "
+                "not use member=, which applies only to loss='crps' or 'energy_score', or a "
+                "function."
             )
         predictions, chosen = split_members(predictions, chosen, member)
     if baselines:
@@ -322,8 +391,8 @@ def losses(
     of_points: Any = "zero_one" if loss == "accuracy" else loss
     if lazy and request is not None:
         raise LogError(
-            f"this is a frame of dask, and {request.metric.words} needs whole cells in one place. "
-            f"Expected a frame in memory. Type predictions.compute()."
+            f"this is a dask frame, but {request.metric.words} needs whole cells. Expected a "
+            "frame in memory: predictions.compute()."
         )
     if lazy:
         ask = partial(losses, truth=truth, prediction=prediction, loss=of_points, **asked)
@@ -351,13 +420,13 @@ def losses(
 
 
 BASELINES = {"treat all": 1.0, "treat none": 0.0}
-"""Models that treat all or none, and the probability that they predict."""
+"""Models that treat all or none, and their predicted probability."""
 
 
 def add_baselines(
     predictions: Any, chosen: Mapping[Hashable, list[Hashable]]
 ) -> tuple[Any, dict[Hashable, list[Hashable]]]:
-    """Add models that treat all and none, wherever the first model has a prediction."""
+    """Add models that treat all and none, for each prediction of the first model."""
     first = next(iter(chosen.values()))[0]
     require_columns(predictions, [first])
     column = predictions[first]
@@ -370,7 +439,7 @@ def decision_curve(
 ) -> Any:
     """Make a log of the net benefit at several thresholds, by the level ``metric``."""
     if not cuts or len(set(cuts)) < len(cuts):
-        raise LogError(f"threshold={cuts!r} are not different. Expected each of them once.")
+        raise LogError(f"threshold={cuts!r} contains a value twice. Expected each threshold once.")
     logs = {}
     for cut in cuts:
         own: Any = {**asked, "threshold": cut}
@@ -380,25 +449,45 @@ def decision_curve(
     return join_metrics(logs)
 
 
-def refuse_unknown(options: Iterable[str]) -> None:
-    """Refuse an option that no loss and no metric has."""
-    known = [*LossKeywords.__annotations__, *signature(losses).parameters]
+OF_COLUMNS = ("strata", "event", "reference")
+"""Options of losses that name columns besides truth and predictions."""
+
+
+def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Refuse an option that no loss, no metric and no parameter of the function has."""
+    known = [*LossKeywords.__annotations__, *signature(function).parameters]
     for name in options:
-        if name not in known:
-            raise TypeError(
-                f"losses() got an unexpected keyword argument {name!r}.{nearest(name, known)}"
+        if name in known:
+            continue
+        hint = nearest(name, known)
+        if function is losses and name in (*LEVELS, "model"):
+            hint = (
+                f" Levels are the index of the frame: predictions.set_index(['fold', 'point']). "
+                f"Columns of other names are read by cvstats.read_log(predictions, {name}=…)."
+            )
+        raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}")
+
+
+def refuse_options(function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Refuse an option that no loss has, or that needs further columns of the predictions."""
+    refuse_unknown(function, options)
+    for name in options:
+        if name in (*OF_COLUMNS, "shares", "member"):
+            raise LogError(
+                f"{name}= needs a further column of the predictions. Expected it with "
+                f"cvstats.losses(frame, {name}=…), of a frame with levels as its index."
             )
 
 
 def with_implied(loss: Loss, asked: Mapping[str, Any]) -> tuple[Loss, dict[str, Any]]:
-    """Resolve the name of a loss, and add the options that it implies to those asked for."""
+    """Resolve the name of a loss, and add its implied options to the given ones."""
     found: Loss
     found, implied = find_loss(loss)
     for option, value in implied.items():
         if asked.get(option, value) != value:
             raise LogError(
-                f"loss={loss!r} means {option}={value!r}, and {option}={asked[option]!r} was "
-                f"given. Expected one of them: loss={found!r} with {option}=."
+                f"loss={loss!r} implies {option}={value!r}, but {option}={asked[option]!r} was "
+                f"given. Use loss={found!r} with {option}=."
             )
     own = {**asked, **implied}
     if "base" in own:
@@ -407,22 +496,22 @@ def with_implied(loss: Loss, asked: Mapping[str, Any]) -> tuple[Loss, dict[str, 
 
 
 PREDICTION = "y_pred"
-"""The column of predictions where a call names none."""
+"""The default column of predictions."""
 OF_CLASSES = ("log_loss", "brier", "auc", "gini")
-"""What takes the probability of each class."""
+"""Losses and metrics of the probability of each class."""
 CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_error")
 """Metrics of binned calibration, by name."""
 OF_SCORES = (
     "auc", "gini", "average_precision", "partial_auc", "calibration_slope", "calibration_intercept",
     "observed_expected",
 )  # fmt: skip
-"""What takes a score for one of two classes."""
+"""Losses and metrics of a score for one of two classes."""
 
 
 def take_noted(
     predictions: pd.DataFrame, loss: Loss, asked: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Take the models, or the probabilities of their classes, that a frame notes in its attrs."""
+    """Return the models, or their class probabilities, recorded in the attrs of a frame."""
     noted, columns = predictions.attrs, set(predictions.columns)
     chances: Any = noted.get("probabilities", {})
     classes: Any = noted.get("classes")
@@ -447,14 +536,14 @@ def take_noted(
 def metric_request(
     loss: Any, metric: Any, higher_is_better: bool, asked: Mapping[str, Any], truth: Any
 ) -> MetricRequest | None:
-    """Find the metric that is asked for; None where it is a loss of points."""
+    """Find the requested metric; None for a pointwise loss."""
     for asked_for in (loss, metric):
         name = getattr(asked_for, "__name__", asked_for)
         if isinstance(name, str) and name.lower() in CALIBRATION_ERRORS:
             raise LogError(
                 f"{name} has no interval: it is biased upward by noise, and near calibration its "
-                f"influences vanish. Expected loss='calibration_slope', or a proper score: "
-                f"loss='brier' or loss='log_loss'."
+                "influences vanish. Use loss='calibration_slope', or a proper score: "
+                "loss='brier' or loss='log_loss'."
             )
     sampled = "weight" in asked or "strata" in asked
     if isinstance(truth, list) and loss == "f1" and metric is None:
@@ -463,31 +552,50 @@ def metric_request(
     if isinstance(truth, list) and (sampled or metric is not None or not vectors):
         weighted = " with weight= or strata=" if vectors and sampled else ""
         raise LogError(
-            f"truth={truth!r} is a list of columns, and loss={loss_name(loss)!r}{weighted} reads "
-            f"one. A list is for several labels of each point, loss='f1' with average='micro'; for "
-            f"vectors, loss='energy_score'; and for functions of points."
+            f"truth={truth!r} is a list of columns, but loss={loss_name(loss)!r}{weighted} reads "
+            "one. Lists are for points with several labels, loss='f1' with average='micro'; for "
+            "vectors, loss='energy_score'; and for custom functions."
         )
     if metric is not None:
         if not callable(metric):
             name = metric if isinstance(metric, str) else "auc"
             raise LogError(
                 f"metric={metric!r} is not a function. Expected (truth, prediction, weight) -> "
-                f"float. Name a metric as in loss={name!r}."
+                f"float. Pass a metric by name as loss={name!r}."
             )
         better: Literal["larger", "smaller"] = "larger" if higher_is_better else "smaller"
         return MetricRequest(metric_of(metric, better), asked)
     if isinstance(loss, str) and loss in METRICS and (loss != "accuracy" or sampled):
+        refuse_times(loss, METRICS[loss].uses, asked)
         return MetricRequest(METRICS[loss], asked)
     options = LossOptions.of(asked)
     checked_loss("zero_one" if loss == "accuracy" else loss, options)
+    refuse_times(loss, lambda option: False, asked)
     if sampled:
         return MetricRequest(mean_loss(loss, options), {"base": loss, **asked})
     if more := [name for name in asked if not hasattr(options, name)]:
         raise LogError(
-            f"loss={loss_name(loss)!r} is a mean over points, and does not use {more[0]}=. "
-            f"Expected it with a metric, such as loss='f1'. Leave it out."
+            f"loss={loss_name(loss)!r} is a mean over points and does not use {more[0]}=, which "
+            "applies to metrics such as loss='f1'. Omit it."
         )
     return None
+
+
+OF_TIMES = {"brier": "brier_at", "auc": "auc_at", "concordance": "uno"}
+"""What a loss or metric is called where times are censored."""
+
+
+def refuse_times(loss: Any, uses: Callable[[str], bool], asked: Mapping[str, Any]) -> None:
+    """Refuse options of censored times, and name the loss that has them."""
+    for option in ("at", "event"):
+        if option in asked and not uses(option):
+            known = OF_TIMES.get(loss) if isinstance(loss, str) else None
+            names = " or ".join(map(repr, OF_TIMES.values()))
+            expected = f"Expected loss={known!r}" if known else f"Expected it with loss={names}"
+            raise LogError(
+                f"loss={loss_name(loss)!r} does not use {option}=, which is for censored times. "
+                f"{expected}, with event= and at=."
+            )
 
 
 def put_together(
@@ -496,7 +604,7 @@ def put_together(
     named: Mapping[Any, Any],
     one: bool,
 ) -> Any:
-    """Make one container of the losses of all models, with the facts about them."""
+    """Combine the losses of all models in one container, with their facts."""
     table: Any
     if isinstance(predictions, xr.Dataset):
         facts = {str(name): fact for name, fact in named.items()} if "metric" in named else {}
@@ -520,10 +628,7 @@ def several_losses(
     predictions: Any, truth: Any, prediction: Columns, wanted: Sequence[Loss],
     asked: Mapping[str, Any],
 ) -> Any:  # fmt: skip
-    """Make a log of several losses, by the level (dimension) ``metric``.
-
-    Each takes the options that it looks at.
-    """
+    """Create a log of several losses with their own options, in the level ``metric``."""
     names = check_different(wanted)
     used: set[str] = set()
     logs = {}
@@ -534,20 +639,20 @@ def several_losses(
         own |= implied
         logs[name] = losses(predictions, truth, prediction, known, **own)
     if unused := [option for option in asked if option not in used]:
-        raise LogError(f"none of loss={names!r} uses {unused[0]}=. Leave it out.")
+        raise LogError(f"none of loss={names!r} uses {unused[0]}=. Omit it.")
     return join_metrics(logs)
 
 
 def check_different(wanted: Sequence[Loss]) -> list[str]:
-    """Name several losses, and refuse one that is asked for twice."""
+    """Return the names of several losses, and reject duplicates."""
     names = [loss_name(loss) for loss in wanted]
     if not names or len(set(names)) < len(names):
-        raise LogError(f"loss={names!r} are not different losses. Expected each of them once.")
+        raise LogError(f"loss={names!r} contains a loss twice. Expected each loss once.")
     return names
 
 
 def join_metrics(logs: Mapping[str, Any]) -> Any:
-    """Put logs of one loss each together, by the level (dimension) ``metric``."""
+    """Combine logs of one loss each, in the level (dimension) ``metric``."""
     names = list(logs)
     facts = {
         "loss": ", ".join(names), "metric": names,
@@ -562,20 +667,20 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
 
 
 def looks_at(loss: Loss, option: str, asked: Collection[str]) -> bool:
-    """Whether a loss or a metric looks at one of the options that are asked for."""
+    """Whether a loss or a metric uses one of the given options."""
     if option == "member":
         return reads_several(loss, None)
     if isinstance(loss, str) and loss in METRICS and loss != "accuracy":
         return METRICS[loss].uses(option)
     of_points = "zero_one" if loss == "accuracy" else loss
     if of_points == "zero_one" and option == "positive":
-        return "threshold" in asked  # labels are compared without it
+        return "threshold" in asked  # by default labels are compared
     taken = TAKES.get(of_points, ()) if isinstance(of_points, str) else ("classes",)
     return option in (*taken, "weight", "strata", "shares")
 
 
 def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hashable]) -> None:
-    """Refuse a name that no column has, or several have."""
+    """Reject a name that matches no column, or several."""
     dataset = isinstance(predictions, xr.Dataset)
     have = list(predictions.variables if dataset else predictions.columns)
     wanted = list(names)
@@ -584,21 +689,23 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
     for name in wanted:
         if not is_name(name) or name not in have:
             raise LogError(
-                f"there is no column {name!r}. Expected truth= and prediction= to be among "
+                f"no column {name!r}. Expected truth= and prediction= to be among "
                 f"{listed(map(repr, predictions))}.{nearest(name, others)}"
             )
         if have.count(name) > 1:
-            raise LogError(f"several columns are called {name!r}. Expected one. Rename them.")
+            raise LogError(
+                f"several columns are named {name!r}. Expected unique names. Rename them."
+            )
 
 
 def single(name: Any) -> bool:
-    """Whether this is the name of one column and not a collection of names."""
+    """Whether this is the name of one column rather than a collection of names."""
     text = isinstance(name, (str, bytes))
     return text or not isinstance(name, Iterable) or getattr(name, "ndim", 1) == 0
 
 
 def is_name(name: object) -> bool:
-    """Whether something can be the name of a column: no list, and not pandas' NA."""
+    """Whether a value can be the name of a column: not a list, and not pandas' NA."""
     return isinstance(name, Hashable) and name is not pd.NA
 
 
@@ -615,7 +722,7 @@ def models(
     several: bool = False,
     alone: bool = False,
 ) -> dict[Hashable, list[Hashable]]:
-    """Find the columns of each model; ``alone``: a list has the columns of one model."""
+    """Find the columns of each model; with ``alone`` a list has the columns of one model."""
     chosen: dict[Hashable, list[Hashable]]
     if isinstance(prediction, Mapping):
         chosen = {
@@ -628,9 +735,12 @@ def models(
         names = [prediction] if single(prediction) else list(prediction)
         chosen = {name: [name] for name in names if is_name(name)}
         if len(chosen) < len(names):
-            raise LogError(f"prediction={prediction!r} names no columns, or one of them twice.")
+            raise LogError(
+                f"prediction={prediction!r} contains an invalid or duplicated name. Expected "
+                "names of different columns."
+            )
     if not all([chosen, *chosen.values()]):
-        raise LogError("prediction= names no column. Expected at least one model's predictions.")
+        raise LogError("prediction= is empty. Expected the predictions of at least one model.")
     expected = 1 if classes is None else len(classes)
     for name, columns in chosen.items():
         if len(columns) != expected and (classes is not None or not several):
@@ -650,13 +760,12 @@ def split_members(
     chosen: Mapping[Hashable, list[Hashable]],
     member: Hashable,
 ) -> tuple[xr.Dataset, dict[Hashable, list[Hashable]]]:
-    """Make each member of an ensemble a variable of its own."""
+    """Convert each ensemble member to a separate variable."""
     if not isinstance(predictions, xr.Dataset):
         raise LogError(
-            f"member={member!r} is a dimension of a Dataset, and this is a "
-            f"{type(predictions).__name__}. Expected a column for each member: "
-            f"prediction={{'model': ['member_1', 'member_2', …]}}. Members in rows become columns "
-            f"by predictions['y_pred'].unstack(level)."
+            f"member= requires a Dataset, but this is a {type(predictions).__name__}. Expected a "
+            f"column for each member: prediction={{'model': ['member_1', 'member_2', …]}}. "
+            "Members in rows become columns by predictions['y_pred'].unstack(level)."
         )
     require_columns(predictions, [name for names in chosen.values() for name in names])
     found: dict[Hashable, Any] = {}
@@ -671,14 +780,62 @@ def split_members(
                 )
             array = predictions[name].drop_vars([member], errors="ignore")
             for at in range(array.sizes[member]):
+                if array.chunks is None and array.isel({member: at}).isnull().all():
+                    continue  # padding: this model has fewer members
                 columns[model].append(own := f"{name}[{member}={at}]")
                 found[own] = array.isel({member: at})
     return predictions.drop_dims([member]).assign(found), columns
 
 
 def of_points_alone(loss: Any, options: LossOptions, truths: int, *columns: Values) -> FloatArray:
-    """Compute the losses of points from the columns of predictions, and the truths after them."""
+    """Compute pointwise losses from the columns of predictions, followed by those of the truth."""
     guesses, own = columns[:-truths], columns[-truths:]
     truth = own[0] if truths == 1 else stack_columns(own)
     guess = stack_columns(guesses) if options.classes or len(guesses) > 1 else guesses[0]
     return pointwise(truth, guess, loss, options)
+
+
+# --- names of other programs ----------------------------------------------------------------------
+
+
+IMPLIED: dict[str, tuple[str, str]] = {
+    **{name: ("average", name) for name in ("macro", "micro", "weighted")},
+    **{name: ("multi_class", name) for name in ("ovr", "ovo")},
+}
+"""The options implied by suffixes of a name."""
+QUADRATIC = ("quadratic-kappa", "quadratic-weighted-kappa", "qwk")
+
+
+def find_loss(loss: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the loss or metric for a name, and the options it implies.
+
+    Unknown names are returned unchanged.
+
+    Examples
+    --------
+    >>> find_loss("neg_mean_squared_error"), find_loss("f1_macro")
+    (('squared_error', {}), ('f1', {'average': 'macro'}))
+    """
+    if not isinstance(loss, str) or loss in LOSSES or loss in METRICS:
+        return loss, {}
+    name = plainly(loss).removeprefix("neg-")
+    if name in QUADRATIC:
+        return "kappa", {"weights": "quadratic"}
+    implied = {}
+    while (last := name.rpartition("-")[2]) in IMPLIED and last != name:
+        option, value = IMPLIED[last]
+        implied[option] = value
+        name = name.removesuffix(f"-{last}")
+    own = {plainly(word): word for word in (*LOSSES, *METRICS)} | OTHER_NAMES
+    for spelling in (name, name.removesuffix("-score"), name.removesuffix("-loss")):
+        known = own.get(spelling, "")
+        taken = METRICS[known].options if known in METRICS else ()
+        if known and all(option in taken for option in implied):
+            return known, implied
+    return loss, {}
+
+
+def is_loss(loss: object) -> bool:
+    """Whether this is a loss or a metric rather than the name of a column."""
+    found = find_loss(loss)[0]
+    return callable(found) or (isinstance(found, str) and (found in LOSSES or found in METRICS))

@@ -13,21 +13,21 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, listed, nearest, spelled
-from cvstats.log.arrow import as_container
+from cvstats.errors import LogError, checked_flag, listed, nearest, spelled
+from cvstats.log.columns import as_container
 from cvstats.log.metrics import MADE_OF
 
 ELO = 400 / np.log(10)
 """Elo points of one logit."""
 
 STEPS = 100
-"""Newton steps at most."""
+"""Maximum number of Newton steps."""
 
 CLOSE = 1e-13
-"""Steps smaller than this end the search."""
+"""Step size at which the iteration stops."""
 
 FEW = 30
-"""With fewer prompts the interval may be too narrow."""
+"""Number of prompts below which the interval may be too narrow."""
 
 
 def strengths(
@@ -39,9 +39,9 @@ def strengths(
     elo: bool = False,
     judge: str | None = None,
 ) -> pd.DataFrame:
-    r"""Make the log of Bradley-Terry strengths from pairwise results, with prompts as the sample.
+    r"""Create a log of Bradley-Terry strengths from pairwise results, sampled by prompt.
 
-    The target are the strengths that predict best, over prompts drawn as these were, which of two
+    The targets are the strengths that best predict, over prompts drawn like these, which of two
     models wins: the logit of the probability that a beats b is s_a - s_b. Strengths are relative
     to the average of these models, which is 0.
 
@@ -50,55 +50,56 @@ def strengths(
     battles : DataFrame
         A row for each result of two models on one prompt.
     prompt : str
-        The column that names the prompt. All results on one prompt, of whatever pairs and in
-        whatever order of the answers, are one draw.
+        The column that identifies the prompt. All results on one prompt, for any pairs and any
+        order of the answers, are one sampling unit.
     models : (str, str)
-        The two columns that name the models.
+        The two columns with the names of the models.
     score : str
-        The column of the result of the first model: 1 for a win, 0.5 for a tie, 0 for a loss. Or
-        the winner: the name of the model or of its column, or a text that begins with "tie".
+        The column of the result of the first model: 1 for a win, 0.5 for a tie, 0 for a loss.
+        Alternatively the winner: the name of the model or of its column, or a string starting
+        with "tie".
     elo : bool, optional
-        Whether strengths are in Elo points (400 / ln 10 of a logit) and not in logits.
+        Whether strengths are in Elo points (400 / ln 10 per logit) instead of logits.
     judge : str, optional
-        The column that names the judge, if there are several: prompts and judges are both samples
-        then, as levels ``point`` and ``source``.
+        The column that identifies the judge, if there are several: prompts and judges are then
+        both sampling units, as levels ``point`` and ``source``.
 
     Returns
     -------
     DataFrame
-        A loss log with a row for each prompt and a column for each model, whose mean is minus the
-        strength. Intervals, comparisons, ranks and sets work on it as on any log, and
-        `cvstats.as_scores` turns results into strengths.
+        A loss log with a row for each prompt and a column for each model, whose mean is the
+        negative strength. Intervals, comparisons, ranks and sets work as for any log, and
+        `cvstats.as_scores` converts results to strengths.
 
     Raises
     ------
     LogError
         If models never met, even through others; if some models only won or only lost against all
-        others, so that no finite strength fits; if results are missing or are none of those above;
-        or if there are fewer than two prompts.
+        others, so that no finite strengths exist; if results are missing or invalid; or if there
+        are fewer than two prompts.
 
     See Also
     --------
-    cvstats.best_set : The range of ranks of each model, and which may be the best.
+    cvstats.best_set : The range of ranks of each model, and the possibly best models.
     cvstats.compare : Differences of strengths.
 
     Notes
     -----
     With m the probability of the fitted model, the influence of a result y of a against b is
-    ``H^+ x (y - m)``, where x is 1 for a and -1 for b and H the information matrix. The log holds
-    minus the strength minus G times the sum of the influences of each of G prompts, so that the
-    standard error of its mean is the cluster-robust one,
+    ``H^+ x (y - m)``, where x is 1 for a and -1 for b and H the information matrix. The log
+    contains the negative strength minus G times the sum of the influences of each of G prompts,
+    so that the standard error of its mean is the cluster-robust one,
 
     .. math::
 
         \mathrm{Var}(\hat s) = \frac{G}{G - 1} \sum_g u_g u_g', \qquad
         u_g = H^+ \sum_{i \in g} x_i (y_i - m_i) .
 
-    Where prompts favour models, intervals that treat results as independent, such as those of a
-    bootstrap of results, are too narrow: 91% coverage of 95% intervals in simulations, and 95%
-    with prompts as the sample. The model need not hold for the interval to be right: it is for the
-    strengths that fit best. The mean win rate against the others is simpler, if all models met on
-    all prompts; see the guide.
+    If prompts favor particular models, intervals that treat results as independent, such as those
+    from bootstrapping results, are too narrow: coverage of 95% intervals in simulations was 91%,
+    compared with 95% with prompts as the sampling unit. The interval is valid even if the model
+    is wrong: it is for the best-fitting strengths. The mean win rate against the others is
+    simpler, if all models were compared on all prompts; see the guide.
 
     References
     ----------
@@ -125,6 +126,7 @@ def strengths(
     y          0.19  -1.83   2.21
     z         -0.74  -2.37   0.89
     """
+    checked_flag("elo", elo)
     table: Any = as_container(battles)
     first, second, number, names = read_models(table, prompt, models, score, judge)
     y = read_scores(table, models, score, names, first, second)
@@ -153,11 +155,11 @@ def strengths(
 def read_models(
     table: pd.DataFrame, prompt: str, models: Sequence[str], score: str, judge: str | None
 ) -> tuple[IntArray, IntArray, int, list[Hashable]]:
-    """Find the models of each result; also count the prompts, and name the models."""
+    """Find the models of each result; also count the prompts, and list the models."""
     if isinstance(models, str) or len(models) != 2:
         raise LogError(
-            f"models={models!r} is not known. Expected the two columns that name the models, as in "
-            f"models=['model_a', 'model_b']."
+            f"Invalid models={models!r}. Expected the two columns with the names of the models, "
+            "as in models=['model_a', 'model_b']."
         )
     asked = {"prompt": prompt, "models": models[0], "models ": models[1], "score": score}
     for option, name in {**asked, **({"judge": judge} if judge is not None else {})}.items():
@@ -170,8 +172,8 @@ def read_models(
         gone = np.flatnonzero(table[name].isna())
         if len(gone):
             raise LogError(
-                f"the column {name!r} is empty in row {gone[0]:,}. Expected a value in every row. "
-                f"Leave these rows out: battles.dropna(subset={[name]!r})."
+                f"the column {name!r} is empty in row {gone[0]:,}. Expected a value in every "
+                f"row. Drop these rows: battles.dropna(subset={[name]!r})."
             )
     both = pd.concat([table[name] for name in models], ignore_index=True)
     codes, names = pd.factorize(both, sort=True)
@@ -179,14 +181,14 @@ def read_models(
     itself = np.flatnonzero(first == second)
     if len(itself):
         raise LogError(
-            f"in row {itself[0]:,} the model {spelled(names[first[itself[0]]])} meets itself. "
-            f"Expected two models. Leave these rows out."
+            f"in row {itself[0]:,} the model {spelled(names[first[itself[0]]])} is compared with "
+            "itself. Expected two different models. Drop these rows."
         )
     number = int(table[prompt].nunique())
     if number < 2:
         raise LogError(
-            f"prompt={prompt!r} has {number} label. Expected two prompts or more, which are the "
-            f"sampling unit."
+            f"prompt={prompt!r} has only {number} label. Expected at least two prompts, which "
+            "are the sampling unit."
         )
     return first, second, number, list(names)
 
@@ -204,7 +206,7 @@ def read_scores(
         own = np.array([str(name) for name in names])
         tied = np.char.startswith(np.char.lower(said.astype(str)), "tie")
         y = np.where(tied, 0.5, np.nan)
-        named = np.isin(said, own)  # a column may be called as a model is
+        named = np.isin(said, own)  # a column may have the name of a model
         y[(said == models[0]) & ~named | (said == own[first])] = 1.0
         y[(said == models[1]) & ~named | (said == own[second])] = 0.0
     stray = np.flatnonzero(~np.isin(y, (0.0, 0.5, 1.0)))
@@ -217,7 +219,7 @@ def read_scores(
 
 
 def check_graph(first: IntArray, second: IntArray, y: FloatArray, names: list[Hashable]) -> None:
-    """Refuse models that never met, and models that only won or only lost (Ford 1957)."""
+    """Reject models that were never compared, and models that only won or only lost (Ford 1957)."""
     size = len(names)
     ones = np.ones(len(y))
     met = coo_array((ones, (first, second)), shape=(size, size))
@@ -225,9 +227,9 @@ def check_graph(first: IntArray, second: IntArray, y: FloatArray, names: list[Ha
     if parts > 1:
         groups = [[spelled(names[i]) for i in np.flatnonzero(label == at)] for at in range(2)]
         raise LogError(
-            f"{listed(groups[0])} never met {listed(groups[1])}, not even through other models, so "
-            f"their strengths cannot be compared. Expected results that connect all models. Fit "
-            f"each part by itself."
+            f"{listed(groups[0])} and {listed(groups[1])} are not connected by any results, even "
+            "through other models, so their strengths cannot be compared. Expected results that "
+            "connect all models. Fit each part separately."
         )
     ahead, behind = np.stack([first, second]), np.stack([second, first])
     wins = np.concatenate([ahead[:, y > 0], behind[:, y < 1]], axis=1)
@@ -244,8 +246,8 @@ def check_graph(first: IntArray, second: IntArray, y: FloatArray, names: list[Ha
         group = listed([spelled(names[i]) for i in np.flatnonzero(mine)])
         raise LogError(
             f"{group} {'lost' if lost else 'won'} all results against the other models, so no "
-            f"finite strength fits. Expected wins and losses of every model. Leave "
-            f"{'it' if mine.sum() == 1 else 'them'} out, or use the mean win rate."
+            "finite strength exists. Expected wins and losses of every model. Drop "
+            f"{'it' if mine.sum() == 1 else 'them'}, or use the mean win rate."
         )
 
 
@@ -269,7 +271,7 @@ def fit_strengths(
 def information(
     first: IntArray, second: IntArray, y: FloatArray, s: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute what is left of each result, and the inverse of the information on strengths."""
+    """Compute the residual of each result, and the inverse of the information matrix."""
     m = special.expit(s[first] - s[second])
     size, weight = len(s), m * (1 - m)
     pairs = np.bincount(first * size + second, weight, size * size).reshape(size, size)

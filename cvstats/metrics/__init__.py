@@ -1,10 +1,9 @@
-"""Metrics that are not means of losses: each with its influence function, in numpy and numba."""
+"""Metrics that are not means of losses, with their influence functions, in NumPy and numba."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib import import_module
 
-from cvstats.metrics import calibration, confusion, numbers, ranks, survival
 from cvstats.metrics.confusion import F1_OF_SETS
 from cvstats.metrics.metric import (
     CellNotes,
@@ -21,6 +20,7 @@ from cvstats.metrics.metric import (
     rows_of_cells,
 )
 from cvstats.metrics.numbers import metric_of
+from cvstats.registry import warn_if_broken
 
 __all__ = [
     "F1_OF_SETS",
@@ -40,9 +40,16 @@ __all__ = [
     "rows_of_cells",
 ]
 
-METRICS: Mapping[str, Metric] = {
-    metric.name: metric
-    for part in (confusion, ranks, numbers, calibration, survival)
-    for metric in part.METRICS
-}
-"""Every metric by its name."""
+FILES = (
+    "cvstats.metrics.confusion",
+    "cvstats.metrics.ranks",
+    "cvstats.metrics.numbers",
+    "cvstats.metrics.calibration",
+    "cvstats.metrics.survival",
+)
+METRICS: dict[str, Metric] = {}
+"""Every metric by name."""
+
+for name in FILES:
+    with warn_if_broken(name):
+        METRICS |= {metric.name: metric for metric in import_module(name).METRICS}

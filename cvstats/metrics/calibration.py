@@ -1,4 +1,4 @@
-"""Calibration of predicted probabilities: metrics with a target, and not a direction.
+"""Calibration of predicted probabilities: metrics with a target value instead of a direction.
 
 The slope and intercept of a logistic regression of the truth on the logit of the prediction (Cox
 1958, doi:10.1093/biomet/45.3-4.562; Van Calster et al. 2019, doi:10.1186/s12916-019-1466-7) are
@@ -16,10 +16,10 @@ from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMe
 from cvstats.metrics.numbers import FROM_ZERO, UP_AND_DOWN, ratio
 
 STEPS = 100
-"""Newton steps; a few are enough wherever the classes are not separated."""
+"""Maximum number of Newton steps; a few suffice if the classes are not separated."""
 
 PRECISION = 1e-14
-"""A step is nothing but rounding below this share of the coefficients."""
+"""Relative step size below which a step is rounding error."""
 
 
 def logits(probability: FloatArray, options: MetricOptions) -> FloatArray:
@@ -35,11 +35,11 @@ def logits(probability: FloatArray, options: MetricOptions) -> FloatArray:
 def classes_of(
     truth: NDArray[np.int64], weight: FloatArray | None, options: MetricOptions
 ) -> tuple[FloatArray, FloatArray]:
-    """Code the positive class as 1; with the share of the weight that each point has."""
+    """Code the positive class as 1, and compute the share of weight of each point."""
     y = (truth == options.positive).astype(np.float64)
     share = np.full(len(y), 1 / len(y)) if weight is None else weight / weight.sum()
     if not 0 < share @ y < 1 - PRECISION:
-        raise UndefinedMetricError("there is only one class in the truth")
+        raise UndefinedMetricError("the truth has only one class")
     return y, share
 
 
@@ -80,7 +80,7 @@ def calibration_slope(
     x, some = logits(prediction, options), share > 0
     high, low = x[some & (y == 1)], x[some & (y == 0)]
     if x[some].min() == x[some].max():
-        raise UndefinedMetricError("the prediction is one and the same number throughout")
+        raise UndefinedMetricError("the prediction is constant")
     if high.min() >= low.max() or high.max() <= low.min():
         raise UndefinedMetricError("the predictions separate the classes, so the slope is infinite")
     centered = x - share @ x
@@ -93,7 +93,7 @@ def calibration_intercept(
     truth: NDArray[np.int64], prediction: FloatArray, weight: FloatArray | None,
     options: MetricOptions,
 ) -> Influence:  # fmt: skip
-    """Calibration in the large: what has to be added to the logit of all predictions."""
+    """Calibration in the large: the offset to add to the logit of all predictions."""
     y, share = classes_of(truth, weight, options)
     columns = np.ones((len(y), 1))
     found, phi = fit_logistic(y, columns, logits(prediction, options), share)

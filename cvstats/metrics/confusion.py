@@ -1,7 +1,7 @@
 """Metrics of predicted labels, from the table of truth by prediction.
 
-The influence of a point depends on its truth and its predicted label alone, so a table of the
-shares of all combinations holds everything: it is small, and tables of parts add up.
+The influence of a point depends only on its true and predicted label, so a table of the shares of
+all combinations is sufficient: it is small, and tables of parts can be added.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ LACK = {
     "jaccard": "no point is of {c} and nothing is predicted as it",
     "fbeta": "no point is of {c} and nothing is predicted as it",
 }
-"""Why the ratio of a class is 0/0."""
+"""Reasons why the ratio of a class is 0/0."""
 
 TRUTH_ONLY = ("recall", "specificity")
-"""Ratios whose denominator no prediction changes: 0/0 is then a matter of the folds."""
+"""Ratios whose denominator does not depend on predictions: 0/0 then depends on the folds."""
 
 
 def influence_of_classes(name: str, table: FloatArray, options: MetricOptions) -> Influence:
@@ -80,43 +80,43 @@ def influence_of_classes(name: str, table: FloatArray, options: MetricOptions) -
     phi = np.stack([phi for _, phi in found])
     if options.average == "macro":
         return float(values.mean()), phi.mean(axis=0)
-    share = table.sum(axis=1)  # weighted by how often each class is the truth
+    share = table.sum(axis=1)  # weighted by the frequency of each true class
     own = values - share @ values  # (1[y = c] - p_c) T_c, summed over c
     return float(share @ values), np.tensordot(share, phi, 1) + own[:, None]
 
 
 def precision(table: FloatArray, options: MetricOptions) -> Influence:
-    """Share of the predicted positives that are positive."""
+    """Fraction of predicted positives that are positive."""
     return influence_of_classes("precision", table, options)
 
 
 def recall(table: FloatArray, options: MetricOptions) -> Influence:
-    """Share of the positives that are predicted as such."""
+    """Fraction of positives predicted as positive."""
     return influence_of_classes("recall", table, options)
 
 
 def specificity(table: FloatArray, options: MetricOptions) -> Influence:
-    """Share of the negatives that are predicted as such."""
+    """Fraction of negatives predicted as negative."""
     return influence_of_classes("specificity", table, options)
 
 
 def npv(table: FloatArray, options: MetricOptions) -> Influence:
-    """Negative predictive value: share of the predicted negatives that are negative."""
+    """Negative predictive value: fraction of predicted negatives that are negative."""
     return influence_of_classes("npv", table, options)
 
 
 def fbeta(table: FloatArray, options: MetricOptions) -> Influence:
-    """Harmonic mean of precision and recall, which has the weight beta squared."""
+    """Harmonic mean of precision and recall, with weight beta squared for recall."""
     return influence_of_classes("fbeta", table, options)
 
 
 def jaccard(table: FloatArray, options: MetricOptions) -> Influence:
-    """Share of what is positive or predicted as positive that is both."""
+    """Intersection over union of positives and predicted positives."""
     return influence_of_classes("jaccard", table, options)
 
 
 def accuracy(table: FloatArray, options: MetricOptions) -> Influence:
-    """Share of right labels."""
+    """Fraction of correct labels."""
     right = np.eye(len(table))
     value = float(np.trace(table))
     return value, right - value
@@ -145,7 +145,7 @@ def g_mean(table: FloatArray, options: MetricOptions) -> Influence:
     if values.min() == 0:
         raise UndefinedMetricError(
             f"the recall of class {{{values.argmin()}}} is 0, where the geometric mean has no "
-            f"derivative"
+            "derivative"
         )
     value = float(np.exp(np.log(values).mean()))
     return value, value * np.tensordot(1 / values, phi, 1) / len(values)
@@ -159,7 +159,7 @@ def matthews(table: FloatArray, options: MetricOptions) -> Influence:
     of_label = np.broadcast_to((1 - 2 * label + label @ label)[None, :], table.shape)
     c, a, b = (float((table * part).sum()) for part in (own, of_truth, of_label))
     if a <= ROUNDING or b <= ROUNDING:
-        what = "one class in the truth" if a <= ROUNDING else "one predicted class"
+        what = "one true class" if a <= ROUNDING else "one predicted class"
         raise UndefinedMetricError(f"there is only {what}")
     root = np.sqrt(a * b)
     value = c / root
@@ -167,7 +167,7 @@ def matthews(table: FloatArray, options: MetricOptions) -> Influence:
 
 
 ROUNDING = 1e-14
-"""A variance of labels that is nothing but rounding; one point in a billion has 1e-9."""
+"""Variance of labels below which it is rounding error; one point in a billion has 1e-9."""
 
 
 def kappa(table: FloatArray, options: MetricOptions) -> Influence:
@@ -179,7 +179,7 @@ def kappa(table: FloatArray, options: MetricOptions) -> Influence:
     truth, label = table.sum(axis=1), table.sum(axis=0)
     observed, expected = float((table * cost).sum()), float(truth @ cost @ label)
     if expected <= ROUNDING:
-        raise UndefinedMetricError("truth and predictions are one and the same class throughout")
+        raise UndefinedMetricError("truth and predictions are all of one class")
     chance = (cost @ label)[:, None] + (truth @ cost)[None, :] - 2 * expected
     phi = -(cost - observed) / expected + observed / expected**2 * chance
     return 1 - observed / expected, phi
@@ -188,7 +188,7 @@ def kappa(table: FloatArray, options: MetricOptions) -> Influence:
 def f1_of_sets(
     truth: NDArray[Any], label: NDArray[Any], weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
-    """Micro F1 of points that have several labels each: a ratio of two means over points."""
+    """Micro F1 of points with several labels each: a ratio of two means over points."""
     a, b = 2.0 * (truth * label).sum(axis=1), 1.0 * (truth + label).sum(axis=1)
     below = mean(weight, b)
     if below == 0:
@@ -218,4 +218,4 @@ METRICS = [
 ]
 
 F1_OF_SETS = Metric("f1", "micro F1", "sets", f1_of_sets, takes=CLASSES)
-"""What F1 is where the truth has a column for each label."""
+"""F1 if the truth has a column for each label."""

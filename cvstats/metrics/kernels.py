@@ -1,23 +1,23 @@
-"""Loops over the points of a cell, most of them sorted: what lies below and above each point."""
+"""Loops over the (usually sorted) points of a cell: sums below and above each point."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cvstats.core.kernels import compiled
 from cvstats.core.types import FloatArray
 
 Codes = NDArray[np.signedinteger[Any]]
 
 
 LINE = 1024
-"""Numbers that are added up before their sum joins the others, which keeps digits."""
+"""Block size of summation, which limits rounding errors."""
 
 
-@njit(nogil=True, cache=True)
+@compiled(reorder=True)
 def mean_square(one: FloatArray, other: FloatArray, out: FloatArray) -> float:
     """Square the differences of two columns into ``out``, and average them."""
     total = 0.0
@@ -31,11 +31,11 @@ def mean_square(one: FloatArray, other: FloatArray, out: FloatArray) -> float:
     return total / len(one)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def class_placements(
     score: FloatArray, truth: Any, weight: FloatArray, order: Codes, out: FloatArray
 ) -> tuple[float, float, float]:
-    """For each point the share of the other class on its right side, ties by half.
+    """For each point the share of the other class on the correct side, with ties counted by half.
 
     Returns the sum of these over the positives, and the weight of both classes.
     """
@@ -71,13 +71,13 @@ def class_placements(
     return area, negative, positive
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def average_precision_terms(
     score: FloatArray, truth: Any, weight: FloatArray, order: Codes, out: FloatArray
 ) -> float:
-    """Average precision, and its influence in ``out``; ties of scores come in together."""
+    """Average precision, and its influence in ``out``; tied scores enter together."""
     n = len(order)
-    precision = np.empty(n)  # at each place of the order
+    precision = np.empty(n)  # at each position of the order
     above = np.empty(n)  # share of points with at least this score
     total = weight.sum()
     found, seen, value, positive = 0.0, 0.0, 0.0, 0.0
@@ -114,7 +114,7 @@ def average_precision_terms(
     return value
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def split_sums(key: FloatArray, values: FloatArray, order: Codes, out: FloatArray) -> None:
     """For each point the sum of ``values`` over points of a smaller key, ties by half."""
     n = len(order)
@@ -130,7 +130,7 @@ def split_sums(key: FloatArray, values: FloatArray, order: Codes, out: FloatArra
         start = stop
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_weight(tree: FloatArray, rank: int, weight: float) -> None:
     """Add to one rank of a Fenwick tree."""
     at = rank + 1
@@ -139,7 +139,7 @@ def add_weight(tree: FloatArray, rank: int, weight: float) -> None:
         at += at & -at
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sum_below(tree: FloatArray, rank: int) -> float:
     """Add up all ranks below one."""
     at, total = rank, 0.0
@@ -149,7 +149,7 @@ def sum_below(tree: FloatArray, rank: int) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def pair_sums(
     time: FloatArray,
     event: Any,
@@ -161,9 +161,9 @@ def pair_sums(
     as_first: FloatArray,
     as_second: FloatArray,
 ) -> None:
-    """For each point the weight of those in the same order, and of the comparable points.
+    """For each point the weight of concordant and of comparable points.
 
-    Two points are comparable if the earlier time is that of an event; at one and the same time
+    Two points are comparable if the earlier time is that of an event; at tied times
     if one of them is an event. The first rows of ``as_first`` and ``as_second`` get the weight of
     those that are in the same order, the second ones of all that are comparable: with the point
     as the earlier one, and as the later one, of points that have the weight ``earlier``. ``order``

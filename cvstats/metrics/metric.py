@@ -1,4 +1,4 @@
-"""What a metric declares about itself, and what it computes for the points of one cell.
+"""The record of a metric, and its computation for the points of one cell.
 
 A metric of a cell is a function T of the weighted distribution of its points. Its influence
 function phi says how T changes with the weight of each point; ``sum w phi = 0``. The pseudo-value
@@ -26,33 +26,33 @@ Influence = tuple[float, FloatArray]
 
 
 class UndefinedMetricError(Exception):
-    """A metric has no value on the points of a cell; it becomes a LogError that names the cell."""
+    """A metric is undefined in a cell; converted to a LogError that names the cell."""
 
 
 @dataclass(frozen=True)
 class MetricOptions:
-    """What metrics need to know besides truth, prediction and weight.
+    """Options of metrics besides truth, prediction and weight.
 
     Parameters
     ----------
     labels : int
-        How many classes there are; truth and predicted labels are codes below it.
+        Number of classes; true and predicted labels are codes below it.
     positive : int
         The code of the positive class.
     average : {"binary", "macro", "weighted", "micro"}
-        How metrics of single classes become one.
+        How metrics of single classes are averaged.
     multi_class : {"ovr", "ovo"}
-        Each class against the others, or against each other one.
+        Each class against the rest, or all pairs of classes.
     beta : float
         Weight of recall in F-beta.
     weights : {None, "linear", "quadratic"}
-        How kappa counts disagreement between ordered classes.
+        How kappa weights disagreement between ordered classes.
     zero_division : float, optional
-        The value of 0/0; None where that is an error.
+        The value of 0/0; None if it raises an error.
     class_shares : array of float, shape (labels,), optional
-        The shares of the classes of the whole log; None for those of the cell.
+        The class shares of the whole log; None for those of the cell.
     clip : float, optional
-        Probabilities nearer to 0 and 1 are replaced by this, and by one minus it.
+        Probabilities closer to 0 or 1 are replaced by this, or by one minus it.
     max_fpr : float, optional
         The false positive rate up to which the area under the ROC curve is taken.
     at : float or sequence of float, optional
@@ -77,7 +77,7 @@ OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "losses": ("base", "quantile", "threshold", "classes", "positive"), "any": ("classes",),
     "numbers": (), "times": (), "probabilities": ("positive",),
 }  # fmt: skip
-"""The options of all metrics that read the same."""
+"""The options of all metrics with the same inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,46 +87,46 @@ class Metric:
     Parameters
     ----------
     name : str
-        How it is asked for.
+        Its public name.
     words : str
-        What it is called in texts, with its capitals.
+        Its name in texts, with capitals.
     reads : {"labels", "sets", "scores", "probabilities", "numbers", "losses", "times", "any"}
-        What it reads: predicted labels; for each label whether the point has it; a score or
-        probability for a class; a probability of one of two classes; numbers; losses of a model
-        and of a reference; numbers of which some are censored; whatever it is given.
+        Its inputs: predicted labels; label indicators; a score or probability for a class; a
+        probability of one of two classes; numbers; losses of a model and of a reference; possibly
+        censored times; anything.
     influence : callable
-        Takes truth, prediction, weights (None where all are alike) and options; returns T and phi.
-        A metric of ``labels`` takes the table of shares, truth by prediction, and options.
+        Maps truth, prediction, weights (None if all are equal) and options to T and phi. A metric
+        of ``labels`` receives the table of shares, truth by prediction, and options.
     range : pair of float
-        The least and the largest value.
+        The smallest and the largest value.
     folds : {"average", "pool"}
-        Whether it is computed in each fold or over all, where the caller does not say.
+        Whether it is computed per fold or over all folds by default.
     better : {"larger", "smaller", "closer"}
         Which values are better: with ``"closer"``, those nearer to the target.
     target : float, optional
         With ``"closer"``, the value of a perfect model.
     takes : tuple of str
-        Its own options, besides those of all metrics that read the same.
+        Its own options, besides those of all metrics with the same inputs.
     biased_by_fold : bool
-        Whether its value on few points is biased, so that the mean over small folds is.
+        Whether it is biased on few points, so that the mean over small folds is biased.
     scales_classes : bool
         Whether the influence of a class sums to zero by itself, so that its degrees of freedom
         can be counted class by class.
     span : float, optional
-        What one prediction of a score can change, times the points of its class.
+        The largest change by one prediction, times the number of points of its class.
     several : bool
         Whether it reads several columns of predictions for a model.
     classes : callable, optional
-        Of metrics of times: takes points and options; returns for each point its class, 0 or 1, or
-        -1 where it is not known, and the weights of the points (None where all are alike).
+        For metrics of times: maps points and options to the class of each point, 0 or 1, or -1 if
+        unknown, and the weights of the points (None if all are equal).
     assumes : str
-        What its interval rests on, besides what the method of the interval does.
+        Assumptions of its interval, besides those of the interval method.
     limits : {"", "log", "fisher-z", "fieller"}
-        The scale of the limits that `interval` gives: ratios and one minus R2 have logarithms,
+        The scale of the limits of `interval`: ratios and one minus R2 use logarithms,
         correlations Fisher's z, and ratios of losses the limits of Fieller.
     shape : callable, optional
-        Takes truth, prediction, weights and influences, and returns the two numbers that those
-        limits need besides the variance.
+        Maps truth, prediction, weights and influences to the two numbers that those limits need
+        besides the variance.
     """
 
     name: str
@@ -154,7 +154,7 @@ class Metric:
         return (*self.takes, *classes, *OPTIONS_OF[self.reads])
 
     def words_at(self, at: Any) -> str:
-        """Name it in texts, with the time that it was asked for."""
+        """Return its name in texts, with the requested time."""
         single = isinstance(at, (int, float))
         return self.words.replace(" a time", f" {at:g}") if single else self.words
 
@@ -173,17 +173,17 @@ class Metric:
         return -1 if self.orientation in TURNED else 1
 
     def loss(self, value: Any) -> Any:
-        """Turn values of the metric, or pseudo-values, into losses."""
+        """Convert values of the metric, or pseudo-values, to losses."""
         return turn(value, self.orientation)
 
 
 def mean(weight: FloatArray | None, values: FloatArray) -> float:
-    """Mean of the values, weighted where there are weights."""
+    """Mean of the values, weighted if weights are given."""
     return float(values.mean() if weight is None else weight @ values / weight.sum())
 
 
 def shares(codes: NDArray[Any], weight: FloatArray, classes: int) -> FloatArray:
-    """Share of the weight that each class has."""
+    """Share of the weight of each class."""
     share: FloatArray = np.bincount(codes, weight, minlength=classes) / weight.sum()
     return share
 
@@ -195,17 +195,17 @@ class Points:
     Parameters
     ----------
     truth, prediction : array, shape (points,)
-        What the metric reads: codes of labels, scores (a column for each class), or numbers.
+        Inputs of the metric: codes of labels, scores (a column for each class), or numbers.
     there : array of bool, shape (points,), optional
-        Whether truth and prediction are known; None where all are.
+        Whether truth and prediction are known; None if all are.
     weight : array of float, shape (points,), optional
-        Weights of the points, of which only ratios matter; None where all are alike.
+        Weights of the points, of which only ratios matter; None if all are equal.
     stratum : array of int, shape (points,), optional
         The strata of the sample.
     shares : array of float, shape (strata,), optional
         The known shares of the strata.
     event : array of bool, shape (points,), optional
-        Whether a time is that of an event, and not censored.
+        Whether a time is an event time, not censored.
     source : array of int, shape (points,), optional
         The sources of the points.
     """
@@ -222,25 +222,25 @@ class Points:
 
 @dataclass(eq=False)
 class CellNotes:
-    """What was noticed on the way.
+    """Facts collected during the computation.
 
     Parameters
     ----------
     rarest : int, optional
-        The fewest points that a class has in a cell.
+        The fewest points of a class in a cell.
     constant : int
-        The number of cells whose value is an agreement, or has no derivative: no influence.
+        The number of cells whose value is set by convention or has no derivative: no influence.
     points : list of int
-        The points of each cell that have truth and prediction.
+        The number of points with truth and prediction in each cell.
     dominated : bool
-        Whether few points make one of the means of which the metric is a ratio.
+        Whether a few points dominate one of the means of a ratio metric.
     span : float, optional
-        The range of the influences in the cell at hand, also of combinations without points.
+        The range of the influences in the current cell, including combinations without points.
     reaches : list of list
-        For each cell what one prediction can change and one over the effective number of points
-        of the rarest class; then the same with whole sources in the place of points.
+        For each cell the largest change by one prediction and one over the effective number of
+        points of the rarest class; then the same with whole sources instead of points.
     censored : bool
-        Whether times are censored, and the metric takes no account of how often.
+        Whether times are censored and the metric does not account for it.
     """
 
     rarest: int | None = None
@@ -252,16 +252,16 @@ class CellNotes:
     censored: bool = False
 
     def see_class(self, points: int) -> None:
-        """Take note of the points of the rarest class of a cell."""
+        """Record the number of points of the rarest class of a cell."""
         self.rarest = points if self.rarest is None else min(points, self.rarest)
 
 
 Codes = NDArray[np.signedinteger[Any]]
 Rows = slice | IntArray
-"""The rows of a cell: a slice where they lie together."""
+"""The rows of a cell: a slice if contiguous."""
 
 Refuse = Callable[[int, str], Exception]
-"""Makes the error for a cell, known by one of its rows, in which the metric is not defined."""
+"""Creates the error for a cell, given one of its rows, in which the metric is undefined."""
 
 
 def pseudo_losses(
@@ -274,8 +274,8 @@ def pseudo_losses(
 ) -> tuple[FloatArray, CellNotes]:
     """Compute a pseudo-loss for each point, whose mean over each cell is the metric's loss.
 
-    With ``ddof=1`` the influences of each class are multiplied by sqrt(n_c / (n_c - 1)), where
-    they sum to zero by themselves: for one cell this is the variance of DeLong.
+    With ``ddof=1`` the influences of each class are multiplied by sqrt(n_c / (n_c - 1)) if they
+    sum to zero within the class: for one cell this is the variance of DeLong.
     """
     notes = CellNotes()
     size = len(points.truth)
@@ -289,7 +289,7 @@ def pseudo_losses(
         if n == 0:
             continue
         if n < 2:
-            raise refuse(first_row(rows), "the cell has one point")
+            raise refuse(first_row(rows), "the cell has only one point")
         here = take(points, rows, metric)
         weight, shares_known = weights_of(here, rows, refuse)
         try:
@@ -325,7 +325,7 @@ def note_reach(
     options: MetricOptions,
     notes: CellNotes,
 ) -> None:
-    """Take note of what one prediction can change in a cell, where that is known."""
+    """Record the largest change by one prediction in a cell, if known."""
     span = notes.span if metric.reads == "labels" else metric.span
     if span is None or points.stratum is not None:
         return
@@ -346,13 +346,13 @@ def note_reach(
             found += reach_of_labels(span, total, squares)
             continue
         each = share_of_one(total, squares)
-        own = metric.reads == "times" and metric.classes is None
+        own = metric.reads == "times" and not metric.scales_classes
         if own or metric.reads == "numbers":  # events, or all points
             found += [span * float(each[1]), float(each[1])]
             continue
         several = points.prediction.shape[1] if points.prediction.ndim > 1 else 1
         both, share = metric.scales_classes, options.max_fpr
-        if share is not None:  # of the negatives only those up to the rate count
+        if share is not None:  # only negatives up to the rate count
             each[1 - options.positive] /= share
             both = True
         reach = float(each.max() if both else each[options.positive]) * (share or 1.0)
@@ -366,13 +366,13 @@ def share_of_one(total: FloatArray, squares: FloatArray) -> FloatArray:
 
 
 def reach_of_labels(span: float, total: FloatArray, squares: FloatArray) -> list[float]:
-    """Find what one predicted label can change, and one over the points of the rarest class."""
+    """Find the largest change by one label, and one over the points of the rarest class."""
     each = share_of_one(total, squares)
     return [span * float((total / total.sum() * each).max()), float(each.max())]
 
 
 def classes_of(metric: Metric, points: Points) -> IntArray:
-    """Code the class of each point, of which a metric needs some each."""
+    """Code the class of each point."""
     if metric.reads == "times" and metric.classes is None:
         none = np.ones(len(points.truth), dtype=np.int64)
         return none if points.event is None else points.event.astype(np.int64)
@@ -388,10 +388,10 @@ def of_classes(
     options: MetricOptions,
     notes: CellNotes,
 ) -> tuple[Points, FloatArray | None]:
-    """Take the points of a cell of times whose class is known, as those of two classes."""
+    """Return the points of a cell of times with known class, as two classes."""
     codes, inverse = classes(replace(points, weight=weight), options)
     known = codes >= 0
-    notes.see_class(int(np.bincount(codes[known], minlength=2).min()))
+    notes.see_class(int(np.bincount(codes[known], minlength=2)[codes[known].min() :].min()))
     whole = inverse if weight is None or inverse is None else inverse * weight
     stratum, source = (
         None if part is None else part[known] for part in (points.stratum, points.source)
@@ -435,7 +435,7 @@ def influence_of_counts(
 def with_zero_division(
     work: Callable[[MetricOptions], Influence], options: MetricOptions, notes: CellNotes
 ) -> Influence:
-    """Take note of a cell whose value is an agreement."""
+    """Record a cell whose value is set by convention."""
     try:
         return work(replace(options, zero_division=None))
     except UndefinedMetricError:
@@ -446,7 +446,7 @@ def with_zero_division(
 
 
 def take(points: Points, rows: Rows, metric: Metric) -> Points:
-    """Take the points of one cell; numbers become float64 here, a cell at a time."""
+    """Return the points of one cell; numbers are converted to float64 one cell at a time."""
     truth, prediction = points.truth[rows], points.prediction[rows]
     if metric.reads in ("numbers", "times"):
         truth = as_floats(truth)
@@ -462,7 +462,7 @@ def take(points: Points, rows: Rows, metric: Metric) -> Points:
 
 
 def as_floats(values: NDArray[Any]) -> FloatArray:
-    """Make numbers of any type float64 in one piece, for which kernels are compiled once."""
+    """Convert numbers of any type to contiguous float64, so kernels are compiled once."""
     return readonly(np.ascontiguousarray(values, dtype=np.float64))
 
 
@@ -477,7 +477,7 @@ def first_row(rows: Rows) -> int:
 
 
 def keep_known(rows: Rows, there: NDArray[Any] | None) -> Rows:
-    """Leave out the rows without truth or prediction."""
+    """Drop the rows without truth or prediction."""
     if there is None or there[rows].all():
         return rows
     if isinstance(rows, slice):
@@ -488,7 +488,7 @@ def keep_known(rows: Rows, there: NDArray[Any] | None) -> Rows:
 
 
 BLOCK = 1 << 18
-"""Rows whose cells are looked up together."""
+"""Number of rows whose cells are looked up together."""
 
 
 def rows_of_cells(number: Callable[[int, int], Codes], size: int) -> list[Rows]:
@@ -514,8 +514,8 @@ def rows_of_cells(number: Callable[[int, int], Codes], size: int) -> list[Rows]:
 
 
 def sorted_rows(cell: Codes) -> list[Rows]:
-    """Find the rows of each cell where they lie apart."""
-    small = len(cell) and cell.max() < np.iinfo(np.int16).max  # which numpy sorts in linear time
+    """Find the rows of each cell if they are not contiguous."""
+    small = len(cell) and cell.max() < np.iinfo(np.int16).max  # sorted by NumPy in linear time
     order = np.argsort(cell.astype(np.int16) if small else cell, kind="stable")
     ordered = cell[order]
     turns = np.flatnonzero(np.diff(ordered)) + 1
@@ -523,7 +523,7 @@ def sorted_rows(cell: Codes) -> list[Rows]:
 
 
 def weights_of(points: Points, rows: Rows, refuse: Refuse) -> tuple[FloatArray | None, bool]:
-    """Weights of the points of a cell; also whether they make known shares of its strata."""
+    """Weights of the points of a cell; also whether they are adjusted to known strata shares."""
     weight = points.weight
     if weight is not None and not weight.sum() > 0:
         raise refuse(first_row(rows), "every weight is 0")
@@ -531,7 +531,7 @@ def weights_of(points: Points, rows: Rows, refuse: Refuse) -> tuple[FloatArray |
         return weight, False
     if points.shares is None:
         if (np.bincount(points.stratum) == 1).any():
-            raise refuse(first_row(rows), "a stratum has one point")
+            raise refuse(first_row(rows), "a stratum has only one point")
         return weight, False
     weight = np.ones(len(points.truth)) if weight is None else weight
     there = np.bincount(points.stratum, weight, minlength=len(points.shares))
@@ -542,10 +542,10 @@ def weights_of(points: Points, rows: Rows, refuse: Refuse) -> tuple[FloatArray |
 
 
 def center_strata(z: FloatArray, stratum: IntArray, shares_known: bool) -> FloatArray:
-    """Subtract the mean of each stratum: the shares of the strata do not vary.
+    """Subtract the mean of each stratum, because the shares of the strata are fixed.
 
-    Strata that were sampled have degrees of freedom of their own. Those whose shares are known
-    afterwards do not: their sizes are as random as the sample.
+    Sampled strata have their own degrees of freedom. Poststrata with known shares do not: their
+    sizes are random.
     """
     n = np.bincount(stratum)
     centered: FloatArray = z - (np.bincount(stratum, z) / np.maximum(n, 1))[stratum]

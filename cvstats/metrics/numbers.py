@@ -1,4 +1,4 @@
-"""Metrics of predicted numbers that are functions of a few means: RMSE, R2, correlations."""
+"""Numeric metrics that are functions of a few means: RMSE, R2, correlations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMe
 def rmse(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
-    """Root of the mean squared error; without any error its influence is 0."""
+    """Root mean squared error; without any error its influence is 0."""
     phi = np.empty(len(truth))
     m = kernels.mean_square(truth, prediction, phi)
     if weight is not None:
@@ -26,19 +26,19 @@ def rmse(
     value = float(np.sqrt(m))
     phi -= m
     if value > 0:
-        phi /= 2 * value
+        phi *= 0.5 / value
     return value, phi
 
 
 def r2(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
-    """Share of the variance of the truth that is explained, about the cell's own mean."""
+    """Explained fraction of the variance of the truth about the cell's mean."""
     square = (truth - prediction) ** 2
     apart = (truth - mean(weight, truth)) ** 2
     m, s = mean(weight, square), mean(weight, apart)
     if not s > 0:
-        raise UndefinedMetricError("the truth is one and the same number throughout")
+        raise UndefinedMetricError("the truth is constant")
     return 1 - m / s, -(square - m / s * apart) / s
 
 
@@ -47,7 +47,7 @@ def standardize(values: FloatArray, weight: FloatArray | None, what: str) -> Flo
     apart = values - mean(weight, values)
     variance = mean(weight, apart**2)
     if not variance > 0:
-        raise UndefinedMetricError(f"the {what} is one and the same number throughout")
+        raise UndefinedMetricError(f"the {what} is constant")
     standardized: FloatArray = apart / np.sqrt(variance)
     return standardized
 
@@ -71,7 +71,7 @@ def concordance_correlation(
     a, b, c = mean(weight, y**2), mean(weight, p**2), mean(weight, y * p)
     d = a + b + gap**2
     if not d > 0:
-        raise UndefinedMetricError("truth and prediction are one and the same number throughout")
+        raise UndefinedMetricError("truth and prediction are the same constant")
     value = 2 * c / d
     of_d = y**2 - a + p**2 - b + 2 * gap * (y - p)
     return value, (2 * (y * p - c) - value * of_d) / d
@@ -126,11 +126,26 @@ def of_fisher_z(
 def of_fieller(
     own: FloatArray, reference: FloatArray, weight: FloatArray | None, phi: FloatArray
 ) -> tuple[float, float]:
-    """Covariance of the ratio with the mean below, and variance of that, both relative to it."""
+    """Relative covariance of the ratio with its denominator, and relative variance of that."""
     above, below = mean(weight, own), mean(weight, reference)
     share = np.full(len(own), 1 / len(own)) if weight is None else weight / weight.sum()
     to_ratio, to_below = share * (own - above / below * reference) / below, reference / below - 1
     return float(to_ratio @ (share * to_below)), float((share * to_below) @ (share * to_below))
+
+
+def of_explained(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, phi: FloatArray
+) -> tuple[float, float]:
+    """Covariance and variance of the two mean squares of R2."""
+    apart = (truth - mean(weight, truth)) ** 2
+    return of_fieller((truth - prediction) ** 2, apart, weight, phi)
+
+
+def of_absolute(
+    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, phi: FloatArray
+) -> tuple[float, float]:
+    """Covariance and variance of the mean absolute error and the mean absolute truth."""
+    return of_fieller(np.abs(truth - prediction), np.abs(truth), weight, phi)
 
 
 UP_AND_DOWN = (-np.inf, np.inf)
@@ -140,7 +155,9 @@ SIGNED = (-1.0, 1.0)
 
 METRICS = [
     Metric("rmse", "RMSE", "numbers", rmse, FROM_ZERO, better="smaller"),
-    Metric("r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log"),
+    Metric(
+        "r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log", shape=of_explained
+    ),
     Metric(
         "pearson", "Pearson correlation", "numbers", pearson, SIGNED, limits="fisher-z",
         shape=of_fisher_z,
@@ -149,7 +166,9 @@ METRICS = [
         "concordance_correlation", "concordance correlation", "numbers", concordance_correlation,
         SIGNED,
     ),
-    Metric("wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller"),
+    Metric(
+        "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller", shape=of_absolute
+    ),
     Metric(
         "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), limits="fieller",
         shape=of_fieller,
@@ -162,15 +181,15 @@ METRICS = [
 
 
 STEP = 1e-5
-"""How far a weight of mean 1 is moved to either side."""
+"""Step of the numerical derivative in a weight of mean 1."""
 
 
 def metric_of(function: Callable[..., float], better: Literal["larger", "smaller"]) -> Metric:
-    """Make the record of a function of truth, prediction and, if it takes them, weights.
+    """Create the record of a function of truth, prediction and, optionally, weights.
 
     With weights the influence is the central difference in each of them, otherwise the jackknife,
-    recentred so that the mean of the pseudo-values is the metric. Either asks for the metric about
-    as often as there are points.
+    recentred so that the mean of the pseudo-values is the metric. Either calls the metric about
+    once per point.
     """
     weighted, own_event, needs_event = arguments_of(function)
 
@@ -183,8 +202,8 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
     ) -> Influence:
         if needs_event and event is None:
             raise LogError(
-                f"{name} has a parameter for events. Expected the column that is 1 where the event "
-                f"happened and 0 where the time is censored: event='died'."
+                f"{name} has a parameter for events. Pass the column that is 1 for event times "
+                "and 0 for censored times: event='died'."
             )
         columns = [truth, prediction] if event is None else [truth, prediction, event]
 
@@ -198,7 +217,7 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
             own = np.ones(len(truth)) if weight is None else weight / weight.mean()
             return by_weights(ask, own)
         if weight is not None and np.ptp(weight) > 0:
-            raise UndefinedMetricError("the function takes no weights")
+            raise UndefinedMetricError("the function does not accept weights")
         return by_jackknife(ask, len(truth))
 
     name = getattr(function, "__name__", "metric")
@@ -207,9 +226,9 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
 
 
 def arguments_of(function: Callable[..., float]) -> tuple[bool, str, bool]:
-    """Whether a function takes weights, how it takes events, and whether it needs these.
+    """Whether a function accepts weights, how it accepts events, and whether it needs them.
 
-    Events are its parameter of this name, or its fourth one.
+    Events are its parameter ``event``, or its fourth parameter.
     """
     try:
         parameters = inspect.signature(function).parameters
@@ -227,7 +246,7 @@ def arguments_of(function: Callable[..., float]) -> tuple[bool, str, bool]:
 
 
 def by_weights(ask: Callable[..., float], weight: FloatArray) -> Influence:
-    """Differentiate in the weight of each point."""
+    """Differentiate with respect to the weight of each point."""
     every, n = slice(None), len(weight)
     value, slopes = ask(every, weight.copy()), np.empty(n)
     for i in range(n):
@@ -255,7 +274,7 @@ def by_jackknife(ask: Callable[..., float], n: int) -> Influence:
 
 
 def number(value: Any) -> float:
-    """Take what a metric returns as a number."""
+    """Convert the return value of a metric to a number."""
     found = np.asarray(value)
     if found.size != 1 or found.dtype.kind not in "biuf" or not np.isfinite(found).all():
         raise UndefinedMetricError(f"the function returned {value!r}, which is not a finite number")

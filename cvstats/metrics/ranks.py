@@ -26,26 +26,28 @@ from cvstats.metrics.metric import (
 
 
 def fill_weights(weight: FloatArray | None, points: NDArray[Any]) -> FloatArray:
-    """Give each point the weight 1 where there are none."""
+    """Return weights, 1 by default."""
     return np.ones(len(points)) if weight is None else weight
 
 
 def area(
     positive: NDArray[Any], score: FloatArray, weight: FloatArray, share: float | None = None
 ) -> Influence:
-    """Probability that a positive scores higher than a negative, ties by half.
+    """Probability that a positive scores higher than a negative, with ties counted by half.
 
-    ``share`` is that of the positives; by default what it is among these points.
+    ``share`` is that of the positives; by default that among these points.
     """
     both = weight[positive], weight[~positive]
     if not (both[0].sum() > 0 and both[1].sum() > 0):
-        raise UndefinedMetricError("there is only one class in the truth")
+        raise UndefinedMetricError("the truth has only one class")
     placed = np.empty(len(score))
     order = np.argsort(score)
     total, w0, w1 = kernels.class_placements(score, positive, weight, order, placed)
     value = total / w1
     placed -= value
     share = w1 / (w0 + w1) if share is None else share
+    if not 0 < share < 1:
+        raise UndefinedMetricError("the weights of the other class are too small to count")
     placed *= np.where(positive, 1 / share, 1 / (1 - share))
     return value, placed
 
@@ -91,15 +93,16 @@ def partial_auc(
 ) -> Influence:
     """Area under the ROC curve up to a false positive rate (Dodd and Pepe 2003).
 
-    Its largest value is that rate. The cut is a quantile of the negatives, and moves with them;
-    what that does to the area is the height of the curve there, which needs no density.
+    Its largest value is that rate. The cutoff is a quantile of the negatives and varies with
+    them; its effect on the area is the height of the curve there, which needs no density
+    estimate.
     """
     weight = fill_weights(weight, truth)
     positive, limit = truth == options.positive, float(options.max_fpr or 1.0)
     levels, at = np.unique(-score, return_inverse=True)
     w1, w0 = weight * positive, weight * ~positive
     if not (w1.sum() > 0 and w0.sum() > 0):
-        raise UndefinedMetricError("there is only one class in the truth")
+        raise UndefinedMetricError("the truth has only one class")
     rates = [
         np.concatenate([[0.0], np.cumsum(np.bincount(at, w, len(levels)))]) / w.sum()
         for w in (w0, w1)
@@ -144,7 +147,7 @@ def average_precision(
 
 
 def middle_ranks(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, NDArray[Any]]:
-    """Share of the points below each point, ties by half, minus one half; and the order."""
+    """Centered relative rank of each point (ties by half), and the order."""
     out, order = np.empty(len(values)), np.argsort(values)
     kernels.split_sums(values, weight, order, out)
     return out / weight.sum() - 0.5, order
@@ -153,7 +156,7 @@ def middle_ranks(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, ND
 def change_of_ranks(
     key: FloatArray, own: FloatArray, other: FloatArray, weight: FloatArray, order: NDArray[Any]
 ) -> FloatArray:
-    """E_j[(k(x_i, x_j) - F_j) b_j]: what point i does to the mean of b through the ranks of x."""
+    """E_j[(k(x_i, x_j) - F_j) b_j]: effect of point i on the mean of b through ranks of x."""
     below = np.empty(len(key))
     kernels.split_sums(key, weight * other, order, below)
     total = weight.sum()
@@ -179,16 +182,16 @@ def spearman(
 
 
 def refuse_constants(of_truth: float, of_prediction: float) -> None:
-    """Refuse truth or predictions that do not vary."""
+    """Reject constant truth or predictions."""
     for variation, what in ((of_truth, "truth"), (of_prediction, "prediction")):
         if not variation > 1e-14:
-            raise UndefinedMetricError(f"the {what} is one and the same number throughout")
+            raise UndefinedMetricError(f"the {what} is constant")
 
 
 def pairs(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray, event: NDArray[Any] | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """For each point the share of all points that are in the same order with it, and comparable."""
+    """For each point the share of all points that are concordant with it, and comparable."""
     happened = np.ones(len(truth), dtype=bool) if event is None else np.asarray(event, dtype=bool)
     levels, rank = np.unique(prediction, return_inverse=True)
     as_first, as_second = np.zeros((2, 2, len(truth)))
@@ -203,7 +206,7 @@ def concordance(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
     event: NDArray[Any] | None = None,
 ) -> Influence:  # fmt: skip
-    """Harrell's C index: share of the comparable pairs that are predicted in the right order."""
+    """Harrell's C index: fraction of comparable pairs predicted in the correct order."""
     weight = fill_weights(weight, truth)
     same, comparable = pairs(truth, prediction, weight, event)
     below = mean(weight, comparable)
@@ -217,13 +220,13 @@ def somers_d(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
     event: NDArray[Any] | None = None,
 ) -> Influence:  # fmt: skip
-    """Somers' D: concordant minus discordant pairs, as a share of the comparable ones."""
+    """Somers' D: concordant minus discordant pairs, as a fraction of comparable pairs."""
     value, phi = concordance(truth, prediction, weight, options, event)
     return 2 * value - 1, 2 * phi
 
 
 def share_untied(values: FloatArray, weight: FloatArray) -> FloatArray:
-    """For each point the share of all points with another value."""
+    """For each point the share of all points with a different value."""
     _, at = np.unique(values, return_inverse=True)
     share: FloatArray = 1 - np.bincount(at, weight)[at] / weight.sum()
     return share
@@ -249,7 +252,7 @@ def kendall(
 def kendall_a(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
 ) -> Influence:
-    """Kendall's tau-a: concordant minus discordant pairs, as a share of all pairs."""
+    """Kendall's tau-a: concordant minus discordant pairs, as a fraction of all pairs."""
     weight = fill_weights(weight, truth)
     same, of_truth = pairs(truth, prediction, weight)
     total = weight.sum()
@@ -278,13 +281,13 @@ def ordered_gini(
         found.append((covariance, middle * ranks - covariance + change))
     (own, to_own), (best, to_best) = found
     if not best > ROUNDING * mean(weight, np.abs(middle)):
-        raise UndefinedMetricError("the truth is one and the same number throughout")
+        raise UndefinedMetricError("the truth is constant")
     value = own / best
     return value, (to_own - value * to_best) / best
 
 
 ROUNDING = 1e-14
-"""A covariance, as a share of the mean deviation, that is nothing but rounding."""
+"""Covariance relative to the mean deviation below which it is rounding error."""
 
 SIGNED = (-1.0, 1.0)
 AREA = ("average", "multi_class", "ddof", "class_shares")

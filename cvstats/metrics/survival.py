@@ -1,8 +1,8 @@
-"""Metrics of censored times, with inverse weights of the probability of not being censored.
+"""Metrics of censored times, with inverse probability of censoring weights.
 
 That probability is estimated in the cell, by the product limit, and the influence of each point
-goes two ways: directly, and through the weights of the points that it helps to estimate. Censoring
-has to be independent of the time of the event and of the features.
+goes two ways: directly, and through the weights of the points that it helps to estimate.
+Censoring must be independent of the time of the event and of the features.
 
 Graf et al. (1999), doi:10.1002/(SICI)1097-0258(19990915/30)18:17/18<2529::AID-SIM274>3.0.CO;2-5;
 Uno et al. (2007), doi:10.1198/016214507000000149; Uno et al. (2011), doi:10.1002/sim.4154; Blanche,
@@ -32,23 +32,23 @@ from cvstats.metrics.metric import (
 from cvstats.metrics.ranks import ROUNDING, area, fill_weights
 
 ASSUMPTION = "censoring is independent of the time of the event and of the features"
-"""What every metric of this file takes for granted."""
+"""The assumption of every metric in this module."""
 
 
 @dataclass(frozen=True, eq=False)
 class Censoring:
     """The product-limit estimate of the time until censoring, at each distinct time.
 
-    At one and the same time events come before censorings.
+    At tied times events come before censorings.
 
     Parameters
     ----------
     times : array, shape (times,)
         The distinct times, ascending.
     place : array of int, shape (points,)
-        Where the time of each point is among them.
+        The index of the time of each point.
     share : array, shape (points,)
-        The weight of each point, of 1 in all.
+        The weight of each point; they sum to 1.
     hazard, at_risk : array, shape (times,)
         The probability of being censored at a time, and the share of the points at risk of it.
     survival : array, shape (times + 1,)
@@ -92,7 +92,7 @@ def estimate_censoring(time: FloatArray, event: NDArray[np.bool_], weight: Float
 def through_censoring(
     rate: FloatArray, event: NDArray[np.bool_], found: Censoring, limit: float = np.inf
 ) -> FloatArray:
-    """Influence of each point on a metric through the censoring that it helps to estimate.
+    """Influence of each point on a metric through the estimated censoring distribution.
 
     ``rate`` is the derivative of the metric in the logarithm of the inverse weight of each point,
     which depends on the censoring up to its time, and up to ``limit``.
@@ -111,26 +111,26 @@ def through_censoring(
 
 
 def read_events(metric: str, time: FloatArray, event: NDArray[Any] | None) -> NDArray[np.bool_]:
-    """Read which times are those of events; refuse times that are negative or infinite."""
+    """Read which times are event times; reject negative or infinite times."""
     if event is None:
         raise LogError(
-            f"{metric} needs to know which times are censored. Expected the column that is 1 where "
-            f"the event happened and 0 where the time is censored: event='died'."
+            f"{metric} needs the censoring of each time. Pass the column that is 1 for event "
+            "times and 0 for censored times: event='died'."
         )
     if len(wrong := np.flatnonzero(~(time >= 0) | np.isinf(time))):
         raise LogError(
-            f"{metric} reads times since a start, and one of them is {time[wrong[0]]:g}. Expected "
-            f"finite times of 0 or more."
+            f"{metric} needs times since a start, but one of them is {time[wrong[0]]:g}. "
+            "Expected finite nonnegative times."
         )
     return np.asarray(event, dtype=bool)
 
 
 def read_time(metric: str, at: Any) -> float:
-    """Read the time at which a metric is asked for."""
+    """Read the time at which a metric is computed."""
     if not is_number(at) or not 0 < at < np.inf:
         raise LogError(
-            f"{metric} needs a time, and got at={at!r}. Expected a number above 0, in the unit of "
-            f"the truth, such as at=24."
+            f"{metric} needs a time, but got at={at!r}. Expected a number above 0, in the units "
+            "of the truth, such as at=24."
         )
     return float(at)
 
@@ -140,8 +140,8 @@ def read_grid(metric: str, at: Any, columns: int) -> FloatArray:
     times = [read_time(metric, each) for each in at] if is_several(at) else []
     if len(times) < 2 or sorted(set(times)) != times:
         raise LogError(
-            f"{metric} needs two times or more, ascending, and got at={at!r}. Expected the time of "
-            f"each column of predictions, such as at=[6, 12, 24]."
+            f"{metric} needs at least two ascending times, but got at={at!r}. Expected the time "
+            "of each column of predictions, such as at=[6, 12, 24]."
         )
     if columns != len(times):
         raise LogError(
@@ -153,11 +153,11 @@ def read_grid(metric: str, at: Any, columns: int) -> FloatArray:
 
 
 def check_probabilities(metric: str, risk: FloatArray) -> None:
-    """Refuse predictions that are not probabilities, or that fall with time."""
+    """Reject predictions that are not probabilities, or that decrease with time."""
     outside = risk[~((risk >= 0) & (risk <= 1))]
     if len(outside):
         raise LogError(
-            f"{metric} reads the probability of the event by a time, and a prediction is "
+            f"{metric} needs the probability of the event by a time, but a prediction is "
             f"{outside[0]:.6g}. Expected numbers from 0 to 1. For scores use auc_at or uno."
         )
     none = np.empty((0, 2), dtype=np.int64)
@@ -165,26 +165,35 @@ def check_probabilities(metric: str, risk: FloatArray) -> None:
     if len(falls):
         row, at = falls[0]
         raise LogError(
-            f"{metric} reads the probability of the event by each time, which cannot fall, and it "
-            f"goes from {risk[row, at]:.6g} to {risk[row, at + 1]:.6g}. Expected 1 minus the "
-            f"probability of surviving, with the columns in the order of at=."
+            f"{metric} needs the probability of the event by each time, which cannot decrease, "
+            f"but it goes from {risk[row, at]:.6g} to {risk[row, at + 1]:.6g}. Expected 1 minus "
+            "the survival probability, with the columns in the order of at=."
         )
 
 
 def weigh_observed(
     time: FloatArray, event: NDArray[np.bool_], found: Censoring, at: float
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Find who had the event by a time, and the inverse weight of each point; 0 if unknown."""
+    """Find the points with the event by a time, and inverse weights of all points; 0 if unknown."""
     case, control = event & (time <= at), time > at
     for here, why in (
-        (case, f"no event happened by {at:g} (take a later time)"),
-        (control, f"no point is observed after {at:g} (take an earlier time)"),
+        (case, f"no event occurred by {at:g} (use a later time)"),
+        (control, f"no point is observed after {at:g} (use an earlier time)"),
     ):
         if not found.share[here].sum() > 0:
             raise UndefinedMetricError(why)
     before = found.before()
     weight = np.divide(1.0, before, out=np.zeros(len(time)), where=case & (before > 0))
     return case, np.where(control, 1 / found.until(at), weight)
+
+
+def weigh_events(
+    time: FloatArray, event: NDArray[np.bool_], found: Censoring, last: float
+) -> FloatArray:
+    """Weight of each event up to a time among the pairs that it is the first of; 0 of others."""
+    before = found.before()
+    inside = event & (time <= last) & (before > 0)
+    return np.divide(1.0, before**2, out=np.zeros(len(time)), where=inside)
 
 
 # --- metrics --------------------------------------------------------------------------------------
@@ -204,7 +213,7 @@ def brier_at(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
     event: NDArray[Any] | None = None,
 ) -> Influence:  # fmt: skip
-    """Brier score of the predicted probabilities that the event happens by a time."""
+    """Brier score of the predicted probabilities of the event by a time."""
     at = read_time("brier_at", options.at)
     happened = read_events("brier_at", truth, event)
     check_probabilities("brier_at", prediction)
@@ -236,7 +245,7 @@ def auc_at(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
     event: NDArray[Any] | None = None,
 ) -> Influence:  # fmt: skip
-    """Probability that of two points the one with the event by a time has the larger risk."""
+    """Probability that a point with the event by a time has a larger risk than one without."""
     at = read_time("auc_at", options.at)
     happened = read_events("auc_at", truth, event)
     found = estimate_censoring(truth, happened, fill_weights(weight, truth))
@@ -250,13 +259,11 @@ def uno(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
     event: NDArray[Any] | None = None,
 ) -> Influence:  # fmt: skip
-    """Uno's C index: share of the pairs that are predicted in the right order, up to a time."""
+    """Uno's C index: weighted fraction of pairs predicted in the correct order, up to a time."""
     last = np.inf if options.at is None else read_time("uno", options.at)
     happened = read_events("uno", truth, event)
     found = estimate_censoring(truth, happened, fill_weights(weight, truth))
-    before = found.before()
-    inside = happened & (truth <= last) & (before > 0)
-    inverse = np.divide(1.0, before**2, out=np.zeros(len(truth)), where=inside)
+    inverse = weigh_events(truth, happened, found, last)
     levels, rank = np.unique(prediction, return_inverse=True)
     as_first, as_second = np.zeros((2, 2, len(truth)))
     kernels.pair_sums(
@@ -268,7 +275,7 @@ def uno(
     if not below > 0:
         raise UndefinedMetricError("no two points are comparable")
     value = float(found.share @ right) / below
-    if min(value, 1 - value) < ROUNDING:  # all pairs are in one order: no point can change it
+    if min(value, 1 - value) < ROUNDING:  # all pairs have the same order: no point can change it
         return float(round(value)), np.zeros(len(truth))
     own = (right - value * comparable) / below
     direct = own + (as_second[0] - value * as_second[1]) / below
@@ -276,18 +283,27 @@ def uno(
 
 
 def classes_at(points: Points, options: MetricOptions) -> tuple[Codes, None]:
-    """Find who had the event by the (last) time asked for, 1, and who was observed after it, 0."""
+    """Code points with the event by the (last) time as 1, and those observed after it as 0."""
     at = options.at[-1] if isinstance(options.at, Sequence) else options.at
     case = np.asarray(points.event, dtype=bool)
     return np.where(points.truth > at, 0, np.where(case, 1, -1)), None
 
 
 def weighted_classes_at(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
-    """Find the same, with the inverse weights."""
+    """Find the classes with the inverse weights."""
     time, event = points.truth, np.asarray(points.event, dtype=bool)
     found = estimate_censoring(time, event, fill_weights(points.weight, time))
     at = read_time("auc_at", options.at)
     return classes_at(points, options)[0], weigh_observed(time, event, found, at)[1]
+
+
+def weighted_events(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
+    """Find the events that Uno's index counts, 1, and their weights; other points have -1."""
+    time, event = points.truth, np.asarray(points.event, dtype=bool)
+    found = estimate_censoring(time, event, fill_weights(points.weight, time))
+    last = np.inf if options.at is None else read_time("uno", options.at)
+    inverse = weigh_events(time, event, found, last)
+    return np.where(inverse > 0, 1, -1), inverse
 
 
 FROM_ZERO = (0.0, np.inf)
@@ -308,6 +324,6 @@ METRICS = [
     ),
     Metric(
         "uno", "Uno's C index", "times", uno, folds="average", takes=("event", "at"),
-        assumes=ASSUMPTION,
+        assumes=ASSUMPTION, span=0.5, classes=weighted_events,
     ),
 ]  # fmt: skip

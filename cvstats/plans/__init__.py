@@ -39,3 +39,7 @@ __all__ = [
     "subsampling",
     "two_stage",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,14 +10,13 @@ import numpy as np
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 from cvstats.options import Rng, seed_of, whole_number
-from cvstats.plans.drawing import Mixing, Points, generator
-from cvstats.plans.plan import Evaluation, Fit, Plan
+from cvstats.plans.plan import Evaluation, Fit, Mixing, Plan, Points, generator
 
 
 def check_two(points: Points) -> None:
     """Ask for points to draw from."""
     if points.n < 2:
-        raise LogError("a bootstrap needs at least two points, and there is 1.")
+        raise LogError("a bootstrap needs at least two points, but there is only 1.")
 
 
 @dataclass(frozen=True)

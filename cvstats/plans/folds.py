@@ -10,8 +10,17 @@ import numpy as np
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, spelled
 from cvstats.options import Rng, seed_of, whole_number
-from cvstats.plans.drawing import Mixing, Points, folds, generator, mixing
-from cvstats.plans.plan import Evaluation, Fit, Plan, listed_options
+from cvstats.plans.plan import (
+    Evaluation,
+    Fit,
+    Mixing,
+    Plan,
+    Points,
+    folds,
+    generator,
+    listed_options,
+    mixing,
+)
 
 
 def check_folds(points: Points, n_folds: int, by: Mixing, per_fold: int = 1) -> None:
@@ -29,7 +38,7 @@ def check_folds(points: Points, n_folds: int, by: Mixing, per_fold: int = 1) -> 
             first = int(np.flatnonzero(points.classes == rarest)[0])
             raise LogError(
                 f"the class of point {first:,} has {sizes[rarest]:,} points, which cannot be in "
-                f"each of {n_folds:,} folds. Take fewer folds, or leave out stratified=True."
+                f"each of {n_folds:,} folds. Use fewer folds, or omit stratified=True."
             )
 
 
@@ -69,7 +78,7 @@ class LeaveOneOut:
     def check(self, points: Points) -> None:
         """Ask for a point to train on."""
         if points.n < 2:
-            raise LogError("leave_one_out needs at least two points, and there is 1.")
+            raise LogError("leave_one_out needs at least two points, but there is only 1.")
 
     def n_fits(self, points: Points | None) -> int | None:
         """Count the points."""
@@ -93,7 +102,7 @@ class LeaveOneGroupOut:
         if points.units < 2:
             (only,) = points.names
             raise LogError(
-                f"leave_one_source_out needs at least two sources, and groups= has only "
+                "leave_one_source_out needs at least two sources, but groups= has only "
                 f"{spelled(only)}."
             )
 
@@ -461,7 +470,7 @@ class ReplaceOne:
 
 
 def replaced(left: IntArray, right: IntArray, at: int) -> IntArray:
-    """Put one point of the other half in the place of a point."""
+    """Put one point of the other half in place of a point."""
     rows = left.copy()
     rows[at] = right[at]
     return rows

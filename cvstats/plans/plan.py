@@ -1,18 +1,18 @@
-"""What a plan is: a design without data, the fits it asks for, and how it prints."""
+"""What a plan is: a design without data and its fits; points are drawn, or plans given, here."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sized
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError, checked_flag, spelled
 from cvstats.options import whole_number
-from cvstats.plans.drawing import Mixing, Points, coded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,8 +192,8 @@ class Plan:
         n_fits = self.design.n_fits(None)
         if n_fits is None:
             raise LogError(
-                f"the number of fits of {self.name} depends on the data. Expected a plan that was "
-                f"bound to them: plan.bind(n).n_fits."
+                f"the number of fits of {self.name} depends on the data. Bind the plan to the "
+                "data: plan.bind(n).n_fits."
             )
         return n_fits
 
@@ -224,7 +224,7 @@ class Plan:
         codes: IntArray | None = None
         names: list[Hashable] = []
         if by == "groups" and groups is None:
-            raise LogError(f"{self.name} keeps groups together. Expected groups=, one a point.")
+            raise LogError(f"{self.name} keeps groups together. Pass groups=, one label per point.")
         if groups is not None:
             codes, names = coded(groups, n, "groups")
         classes = classes_of(y, n) if by == "classes" else None
@@ -301,15 +301,15 @@ def size_of(X: Any) -> int:
 def classes_of(y: Any, n: int) -> IntArray:
     """Give each point the number of its class, for a stratified plan."""
     if y is None:
-        raise LogError("a stratified plan needs the classes. Expected y=, a label for each point.")
+        raise LogError("a stratified plan needs the classes. Pass y=, a label for each point.")
     values = np.asarray(y)
     if values.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             between = np.flatnonzero(values.ravel() % 1 != 0)
         if len(between):
             raise LogError(
-                f"a stratified plan needs classes, and y looks continuous (point {between[0]:,}: "
-                f"{spelled(values.ravel()[between[0]])}). Leave out stratified=True."
+                f"a stratified plan needs classes, but y looks continuous (point {between[0]:,}: "
+                f"{spelled(values.ravel()[between[0]])}). Omit stratified=True."
             )
     return coded(y, n, "y")[0]
 
@@ -386,3 +386,256 @@ class BoundPlan:
 def sizes(fit: Fit, evaluation: Evaluation) -> dict[str, int]:
     """Count what a fit is trained and tested on."""
     return {"n_train": len(fit.train), "n_test": len(evaluation.points)}
+
+
+# --- drawing points -------------------------------------------------------------------------------
+
+
+Mixing: TypeAlias = Literal["points", "classes", "groups"]
+"""What is drawn: single points, points class by class, or groups as a whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What a plan knows of the data: how many points, their classes and their groups.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    classes : array of int, shape (n,), optional
+        Code of the class of each point, where a plan is stratified.
+    groups : array of int, shape (n,), optional
+        Code of the group of each point.
+    names : sequence
+        The labels of the groups, by code.
+    """
+
+    n: int
+    classes: IntArray | None = None
+    groups: IntArray | None = None
+    names: Sequence[Hashable] = ()
+
+    def take(self, rows: IntArray) -> Points:
+        """Keep some points."""
+        classes = None if self.classes is None else self.classes[rows]
+        groups = None if self.groups is None else self.groups[rows]
+        return Points(len(rows), classes, groups, self.names)
+
+    @property
+    def units(self) -> int:
+        """How many groups there are; where there are none, points."""
+        return self.n if self.groups is None else len(self.names)
+
+
+def coded(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
+    """Give each label of ``n`` points a number, in sorted order, else in that of appearance."""
+    values = np.asarray(labels)
+    if values.shape != (n,):
+        raise LogError(
+            f"{name} has the shape {values.shape}. Expected one label for each of {n:,} points."
+        )
+    if values.dtype.kind == "O":
+        missing = [i for i, label in enumerate(values) if label is None or label != label]
+    else:
+        missing = np.flatnonzero(values != values).tolist()
+    if missing:
+        raise LogError(f"{name} has no label (NaN) for point {missing[0]:,}. Expected one for all.")
+    try:
+        names, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.int64), names.tolist()
+    except TypeError:  # labels of several types have no order
+        order = {label: code for code, label in enumerate(dict.fromkeys(values.tolist()))}
+        return np.array([order[label] for label in values.tolist()], dtype=np.int64), list(order)
+
+
+def train_share(ratio: object) -> float:
+    """Return the share of the points to train on, if it is one."""
+    number = float(ratio) if isinstance(ratio, (float, np.floating)) else np.nan
+    if not 0 < number < 1:
+        raise LogError(
+            f"ratio={ratio!r} is out of range. Expected the share of the points to train on, "
+            f"between 0 and 1, such as 0.9."
+        )
+    return number
+
+
+def mixing(stratified: bool, grouped: bool) -> Mixing:
+    """Put the two options into one word."""
+    checked_flag("stratified", stratified)
+    checked_flag("grouped", grouped)
+    if stratified and grouped:
+        raise LogError(
+            "stratified=True and grouped=True cannot be combined: a group stays together with "
+            "all its classes. Expected only one of them. If every class must be in each fold, "
+            "label groups so that each holds all classes."
+        )
+    return "classes" if stratified else "groups" if grouped else "points"
+
+
+def generator(seed: int, *part: int) -> np.random.Generator:
+    """Make the random numbers of one part of a plan.
+
+    Parts are independent, so a plan with more repetitions begins like one with fewer.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=part))
+
+
+def shuffled(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
+    """Put the points into random order; with classes, one class after the other."""
+    order: IntArray = rng.permutation(points.n)
+    if by == "classes" and points.classes is not None:
+        order = order[np.argsort(points.classes[order], kind="stable")]
+    return order
+
+
+def folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) -> IntArray:
+    """Give each point a random fold; sizes differ by one at most, unless groups prevent it."""
+    if by == "groups" and points.groups is not None:
+        return grouped_folds(points.groups, points.units, n_folds, rng)
+    fold = np.empty(points.n, dtype=np.int64)
+    # Dealt like cards: consecutive points of a class go to different folds.
+    fold[shuffled(points, by, rng)] = np.arange(points.n) % n_folds
+    return fold
+
+
+def grouped_folds(
+    groups: IntArray, n_groups: int, n_folds: int, rng: np.random.Generator
+) -> IntArray:
+    """Give each group a fold: in random order, always the one that has fewest points so far."""
+    sizes = np.bincount(groups, minlength=n_groups)
+    load = np.zeros(n_folds, dtype=np.int64)
+    fold = np.empty(n_groups, dtype=np.int64)
+    for group in rng.permutation(n_groups).tolist():
+        fold[group] = np.argmin(load)
+        load[fold[group]] += sizes[group]
+    return fold[groups]
+
+
+def held_out(points: Points, n_units: int, by: Mixing, rng: np.random.Generator) -> IntArray:
+    """Draw a test set of so many points (groups), in ascending order.
+
+    With classes it is a systematic sample of the points sorted by class: the number of each
+    class is its share, up to one, and each point is as likely to be drawn.
+    """
+    if by == "groups" and points.groups is not None:
+        chosen = rng.permutation(points.units)[:n_units]
+        return np.flatnonzero(np.isin(points.groups, chosen))
+    order = shuffled(points, by, rng)
+    start = int(rng.integers(points.n))
+    return np.sort(order[(np.arange(n_units) * points.n + start) // n_units])
+
+
+# --- plans that are given -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSplits:
+    """Training and test rows as they are; None where a fit is trained on all other rows."""
+
+    trained: list[IntArray | None]
+    tested: list[IntArray]
+    labels: list[dict[str, int]]
+    mixing: Mixing = "points"
+
+    def check(self, points: Points) -> None:
+        """Accept any data: the splits were made for them."""
+
+    def n_fits(self, points: Points | None) -> int:
+        """Count the splits."""
+        return len(self.tested)
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Go through the splits."""
+        for train, test, label in zip(self.trained, self.tested, self.labels, strict=True):
+            rows = np.delete(np.arange(points.n), test) if train is None else train
+            yield Fit(rows, (Evaluation(label, test),))
+
+
+def bind_splits(splits: Iterable[tuple[Any, Any]], n: int, name: str) -> BoundPlan:
+    """Make a bound plan of pairs of training and test rows of ``n`` points.
+
+    Raises
+    ------
+    LogError
+        If there is no split, one is not a pair of rows of the data, or a set is empty.
+    """
+    trained: list[IntArray | None] = []
+    tested: list[IntArray] = []
+    for number, pair in enumerate(splits):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise LogError(
+                f"cv= has no pair of training and test rows in split {number:,}, but a "
+                f"{type(pair).__name__}. Expected pairs, as in cv=list(splitter.split(X, y))."
+            )
+        train, test = (row_numbers(rows, n, f"split {number:,} of cv=") for rows in pair)
+        test = np.sort(test)
+        twice = test[:-1][test[1:] == test[:-1]]
+        if len(twice):
+            raise LogError(f"split {number:,} of cv= tests row {twice[0]:,} twice. Expected once.")
+        # What is trained on all others need not be kept: n splits have n rows each.
+        others = np.delete(np.arange(n), test)
+        trained.append(None if np.array_equal(train, others) else train)
+        tested.append(test)
+    if not tested:
+        raise LogError("cv= has no splits. Expected at least one, such as cv=5.")
+    levels, labels = name_splits(tested)
+    methods = {"fold": "wald", "repetition": "corrected_t"}
+    intervals = tuple(methods[level] for level in levels[:-1]) or ("holdout",)
+    design = GivenSplits(trained, tested, labels)
+    return BoundPlan(Plan(name, (), levels, intervals, False, design), Points(n))
+
+
+def row_numbers(rows: Any, n: int, what: str) -> IntArray:
+    """Check the numbers of rows, and turn a mask into them."""
+    numbers = np.asarray(rows)
+    if numbers.dtype == bool and numbers.shape == (n,):
+        numbers = np.flatnonzero(numbers)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise LogError(
+            f"{what} has a {numbers.dtype} array of the shape {numbers.shape}. Expected numbers of "
+            f"rows: one dimension, integers."
+        )
+    if not len(numbers):
+        raise LogError(f"{what} has no training or no test rows. Expected at least one of each.")
+    if not 0 <= numbers.min() <= numbers.max() < n:
+        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise LogError(f"{what} names row {spelled(wrong)}, and X has {n:,} rows.")
+    return numbers.astype(np.int64)
+
+
+def name_splits(tested: list[IntArray]) -> tuple[tuple[str, ...], list[dict[str, int]]]:
+    """Name the levels of splits, and give each its labels."""
+    m = len(tested)
+    if m == 1:
+        return ("point",), [{}]
+    points = np.concatenate(tested)
+    k = folds_in_turn(
+        np.unique(points, return_inverse=True)[1], np.repeat(np.arange(m), list(map(len, tested)))
+    )
+    if k is None:
+        return ("repetition", "point"), [{"repetition": at} for at in range(m)]
+    if k == m:
+        return ("fold", "point"), [{"fold": at} for at in range(m)]
+    labels = [{"repetition": at // k, "fold": at % k} for at in range(m)]
+    return ("repetition", "fold", "point"), labels
+
+
+def folds_in_turn(points: NDArray[Any], splits: NDArray[Any]) -> int | None:
+    """Count the folds of a repetition; None if the splits are random ones.
+
+    Splits are folds if they test each point once. If every point is in r splits, and in one of
+    each run of m / r of the m splits, they are r repetitions of folds in this order.
+
+    Parameters
+    ----------
+    points, splits : array of int, shape (evaluations,)
+        Codes from 0, none left out.
+    """
+    times = np.bincount(points)
+    r, m = int(times[0]), int(splits.max()) + 1
+    if not (times == r).all() or m % r or m == r:
+        return None
+    k = m // r
+    seen = points.astype(np.int64) * r + splits // k
+    return k if np.bincount(seen, minlength=len(times) * r).max() == 1 else None

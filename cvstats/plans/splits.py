@@ -10,8 +10,18 @@ import numpy as np
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError
 from cvstats.options import Rng, seed_of, whole_number
-from cvstats.plans.drawing import Mixing, Points, generator, held_out, mixing, shuffled, train_share
-from cvstats.plans.plan import Evaluation, Fit, Plan
+from cvstats.plans.plan import (
+    Evaluation,
+    Fit,
+    Mixing,
+    Plan,
+    Points,
+    generator,
+    held_out,
+    mixing,
+    shuffled,
+    train_share,
+)
 
 
 def tested_units(points: Points, ratio: float, by: Mixing) -> int:

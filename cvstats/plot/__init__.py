@@ -1,7 +1,7 @@
 """Plots of logs and of the results of methods; they need matplotlib (extra ``plot``).
 
-Each function takes ``ax=`` to draw on, returns the Axes, shows nothing and leaves no setting
-behind. The same plots are methods of the accessor, as in ``losses.cvci.plot.forest()``.
+Each function takes ``ax=`` to draw on, returns the Axes, and neither shows the figure nor changes
+any settings. The same plots are methods of the accessor, as in ``losses.cvci.plot.forest()``.
 """
 
 from __future__ import annotations
@@ -10,33 +10,43 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from cvstats.plot.comparison import best_set, comparison
-from cvstats.plot.intervals import decomposition, folds, forest, sources, stability
-from cvstats.plot.map import map
-from cvstats.plot.reliability import reliability
-from cvstats.registry import describe_method
+from cvstats.registry import describe_method, warn_if_broken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cvstats.log.log import Losses
 
-__all__ = [
-    "Plots",
-    "best_set",
-    "comparison",
-    "decomposition",
-    "folds",
-    "forest",
-    "map",
-    "reliability",
-    "sources",
-    "stability",
-]
+with warn_if_broken("cvstats.plot.best_set"):
+    from cvstats.plot.best_set import best_set as best_set
+with warn_if_broken("cvstats.plot.comparison"):
+    from cvstats.plot.comparison import comparison as comparison
+with warn_if_broken("cvstats.plot.decomposition"):
+    from cvstats.plot.decomposition import decomposition as decomposition
+with warn_if_broken("cvstats.plot.folds"):
+    from cvstats.plot.folds import folds as folds
+with warn_if_broken("cvstats.plot.forest"):
+    from cvstats.plot.forest import forest as forest
+with warn_if_broken("cvstats.plot.map"):
+    from cvstats.plot.map import map as map
+with warn_if_broken("cvstats.plot.reliability"):
+    from cvstats.plot.reliability import reliability as reliability
+with warn_if_broken("cvstats.plot.sources"):
+    from cvstats.plot.sources import sources as sources
+with warn_if_broken("cvstats.plot.stability"):
+    from cvstats.plot.stability import stability as stability
+
+PLOTS: dict[str, Callable[..., Axes]] = {
+    name: found
+    for name, found in list(globals().items())
+    if getattr(found, "__module__", "") == f"{__name__}.{name}"
+}
+"""Each plot by its name, which is also that of its file."""
+__all__ = ["Plots", *PLOTS]
 
 
 def as_method(draw: Callable[..., Axes]) -> Callable[..., Axes]:
-    """Make a method of a plot: the log is that of the object."""
+    """Convert a plot function to a method that uses the log of the object."""
 
     @wraps(draw)
     def method(self: Plots, *args: Any, **options: Any) -> Axes:
@@ -47,7 +57,7 @@ def as_method(draw: Callable[..., Axes]) -> Callable[..., Axes]:
 
 
 class Plots:
-    """Plots of the losses in an object; each takes ``ax=`` and returns the Axes.
+    """Plots of the losses in an object; each accepts ``ax=`` and returns the Axes.
 
     Parameters
     ----------
@@ -74,12 +84,15 @@ class Plots:
         names = ", ".join(sorted(name for name in vars(type(self)) if not name.startswith("_")))
         return f"<cvci.plot: {names}>"
 
-    best_set = as_method(best_set)
-    comparison = as_method(comparison)
-    decomposition = as_method(decomposition)
-    folds = as_method(folds)
-    forest = as_method(forest)
-    map = as_method(map)
-    reliability = as_method(reliability)
-    sources = as_method(sources)
-    stability = as_method(stability)
+    if TYPE_CHECKING:  # what the loop below gives the class
+
+        def __getattr__(self, name: str) -> Callable[..., Axes]:
+            """Return a plot."""
+
+
+for name, draw in PLOTS.items():
+    setattr(Plots, name, as_method(draw))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,10 +1,8 @@
-"""What plots share: palette, Axes, results as rows, names, numbers and labels of axes."""
+"""What plots share: palette, Axes, results as rows, intervals, numbers and labels of axes."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, install_command, is_several
 from cvstats.facts import LogFacts, examine
@@ -21,6 +20,7 @@ from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.metrics import METRICS
+from cvstats.plot._names import escape_math, shorten_names
 from cvstats.scores import as_scores
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito, without its yellow, which is too light for thin lines."""
-DIVERGING = ("RdBu_r", "RdBu")
-"""Colours of differences of losses and of scores: blue where the first is better."""
+ON_DARK = ("#56B4E9", "#E69F00", "#2FC39B", "#E59AC5", "#F0E442", "#F07B3F", "#FFFFFF")
+"""The same hues on a dark background, light enough for thin lines."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#7A7A7A"
 MOST_ROWS = 60
@@ -44,11 +44,53 @@ LINE = {"small": 9.5, "medium": 11.5}
 Size = Literal["small", "medium"]
 
 
+# --- colours ----------------------------------------------------------------------------------
+
+
+def paper(ax: Axes) -> str:
+    """Return the colour behind the data: of the Axes, of the figure, or white."""
+    from matplotlib.colors import to_hex, to_rgba
+
+    behind = (to_rgba(of.get_facecolor()) for of in (ax, ax.figure) if of.patch.get_visible())
+    return next((to_hex(colour) for colour in behind if colour[3] > 0), "#ffffff")
+
+
+def is_dark(ax: Axes) -> bool:
+    """Whether the background of an Axes is dark."""
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(paper(ax))) < 1.5
+
+
+def colours(ax: Axes) -> tuple[str, ...]:
+    """Return the palette that can be read on the background of an Axes."""
+    return ON_DARK if is_dark(ax) else COLOURS
+
+
+def ink(ax: Axes) -> str:
+    """Return the colour of lines that are read like text."""
+    return "white" if is_dark(ax) else "black"
+
+
+def diverging(ax: Axes, scores: bool) -> Any:
+    """Choose colours of differences of losses, or scores: blue where the first is better.
+
+    No difference has the colour of the background, so that what differs stands out.
+    """
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if not is_dark(ax):
+        return colormaps["RdBu" if scores else "RdBu_r"]
+    shades = ["#6FC3F2", "#2A5C80", "#1A1A1A", "#8A3D22", "#FF8A5C"]
+    return LinearSegmentedColormap.from_list("dark", shades[::-1] if scores else shades)
+
+
 # --- where to draw ----------------------------------------------------------------------------
 
 
 def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
-    """Return the Axes that was passed, or make one of a height that suits so many rows."""
+    """Return the Axes that was passed, or create one with a height that fits the rows."""
     try:
         from matplotlib.axes import Axes as Expected
 
@@ -59,7 +101,7 @@ def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
             ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"plots need matplotlib; type: {install_command('plot')}", name="matplotlib"
+            f"plots need matplotlib. Install it: {install_command('plot')}", name="matplotlib"
         ) from error
     check_axes(ax, Expected)
     ax.tick_params(labelsize=font_size(ax))
@@ -67,12 +109,29 @@ def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
 
 
 def check_axes(ax: object, expected: type) -> None:
-    """Refuse what one cannot draw on."""
+    """Reject anything but Axes."""
     if not isinstance(ax, expected):
         several = is_several(ax)
         got = "several things" if several else f"a {type(ax).__name__}"
         way = "Choose one, as in ax=axes[0]" if several else "Type: figure, ax = plt.subplots()"
-        raise LogError(f"ax= is {got}. Expected the Axes of matplotlib to draw on. {way}.")
+        raise LogError(f"ax= is {got}. Expected one matplotlib Axes. {way}.")
+
+
+def keep_inside(ax: Axes) -> Axes:
+    """Shrink an Axes that no layout engine moves until its names are within the figure."""
+    if ax.figure.get_layout_engine() is not None:
+        return ax
+    page = ax.figure.bbox
+    for _ in range(2):  # a label that is longer than the plot moves with it
+        box, place = ax.get_tightbbox(), ax.get_position()
+        if box is None:
+            break
+        x0 = place.x0 + max(0.0, page.x0 + 2 - box.x0) / page.width
+        y0 = place.y0 + max(0.0, page.y0 + 2 - box.y0) / page.height
+        x1 = place.x1 - max(0.0, box.x1 - page.x1 + 2) / page.width
+        y1 = place.y1 - max(0.0, box.y1 - page.y1 + 2) / page.height
+        ax.set_position((x0, y0, max(0.1, x1 - x0), max(0.1, y1 - y0)))
+    return ax
 
 
 def column_width(ax: Axes) -> float:
@@ -98,18 +157,18 @@ def letters_across(ax: Axes, share: float) -> int:
 
 
 def letters_down(ax: Axes, taken: float) -> int:
-    """Count the letters that fit along the vertical axis, of which some points are taken."""
+    """Count the letters that fit along the vertical axis, after reserving some points."""
     return max(8, int((row_height(ax) - taken) / LETTER[font_size(ax)]))
 
 
 def label_step(ax: Axes, rows: float, lines: int = 1) -> int:
-    """Choose which of so many rows have a label without touching: all, each second, each third."""
+    """Choose a label step so that row labels do not overlap: 1 for all, 2 for every second, ..."""
     free = max(30.0, row_height(ax) - 75)  # without legend, numbers and axis label
     return max(1, math.ceil(lines * LINE[font_size(ax)] * rows / free))
 
 
 def offsets(number: int, width: float = 0.6) -> FloatArray:
-    """Places beside each other about 0."""
+    """Evenly spaced offsets around 0."""
     return np.linspace(-width / 2, width / 2, number) if number > 1 else np.zeros(1)
 
 
@@ -120,7 +179,7 @@ LEVELS = ("other", "repetition", "fold", "source", "rho")
 
 
 def show_direction(result: Any, facts: LogFacts) -> Any:
-    """Turn a result about losses that were made from a score into one about the score."""
+    """Convert a result about losses made from a score into one about the score."""
     if not facts.is_score or "score" in result.attrs:
         return result
     result = result.copy()
@@ -138,8 +197,8 @@ def rank_models(table: pd.DataFrame, facts: LogFacts, by: str = "estimate") -> l
 def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     """Convert a result to rows with their labels as columns, scores in their own direction.
 
-    Column ``model`` names the model, whatever the columns of the log are called, and the cell
-    of further dimensions. Different models have different names.
+    Column ``model`` names the model, regardless of the column names of the log, and the cell of
+    further dimensions. Different models have different names.
     """
     table = result_frame(show_direction(result, facts))
     index = table.index
@@ -167,7 +226,7 @@ def join_label(label: Any) -> str:
 
 
 def name_single(losses: Losses) -> str | None:
-    """Name the model of a log that has a single one; None where there are several."""
+    """Name the model of a log with a single model; None if there are several."""
     if isinstance(losses, (pd.DataFrame, xr.Dataset)) or "model" in getattr(losses, "coords", {}):
         return None
     if "model" in getattr(losses, "dims", ()):
@@ -178,15 +237,15 @@ def name_single(losses: Losses) -> str | None:
 
 
 def read_number(result: pd.DataFrame, name: str) -> Any:
-    """Read a number that is a column where rows differ and an attribute where they do not."""
+    """Read a number that is a column if it varies between rows, and otherwise an attribute."""
     return result[name] if name in result else result.attrs[name]
 
 
 def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
-    """Return the facts of a log to draw; refuse a frame whose losses are not in memory."""
+    """Return the facts of a log to draw; reject a frame whose losses are not in memory."""
     if is_dask_frame(losses):
         raise LogError(
-            "the losses of a dask frame are not in memory. Expected moments of it, as in "
+            "the losses of a dask frame are not in memory. Pass its moments, as in "
             "cvstats.plot.forest(cvstats.scan_dask(frame).compute()), or losses in memory: "
             "cvstats.plot.forest(cvstats.as_log(frame.compute(), loss=…))."
         )
@@ -194,114 +253,21 @@ def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
 
 
 def check_rows(number: int, what: str) -> None:
-    """Refuse to draw more rows than anyone can read."""
+    """Reject plots with too many rows to read."""
     if number > MOST_ROWS:
         raise LogError(
-            f"the plot would have {number:,} {what}. Expected {MOST_ROWS} or fewer. Choose some "
-            f"models, sources or cells first, as in log[['a', 'b']] or log.sel(lead=1)."
+            f"the plot would have {number:,} {what}. Expected at most {MOST_ROWS}. Select some "
+            "models, sources or cells first, as in log[['a', 'b']] or log.sel(lead=1)."
         )
 
 
-def check_distinct(number: int) -> None:
-    """Refuse more models than there are colours and markers."""
-    if number > len(COLOURS):
-        raise LogError(
-            f"the plot would have {number:,} models or cells. Expected {len(COLOURS)} or fewer, "
-            f"as many as colours can distinguish. Choose some, as in log[['a', 'b']]."
-        )
-
-
-# --- names ------------------------------------------------------------------------------------
-
-BREAKS = re.compile(r"([-_/ ·,;:|]+|(?<=[a-z0-9])(?=[A-Z][a-z]))")
-"""What separates the words of a name."""
-
-
-def shorten_names(names: Sequence[str], longest: int = 28) -> list[str]:
-    """Shorten names that would leave no space for the plot; those that differ still do.
-
-    A name loses its middle. Where two would then look the same, names of as many words keep the
-    words in which they differ, or are numbered by their place among the names.
-    """
-    full = {name: printable(name) for name in names}
-    short = {name: cut_middle(text, longest) for name, text in full.items()}
-    families: dict[int, list[str]] = {}
-    for name, text in full.items():
-        if len(text) > longest:
-            families.setdefault(len(BREAKS.findall(text)), []).append(name)
-    doubtful = find_duplicates(short)
-    for family in families.values():
-        if doubtful & set(family):
-            forms = keep_differing_words([full[name] for name in family], longest)
-            short |= zip(family, forms, strict=False)
-    doubtful = find_duplicates(short)
-    taken = set(short.values())
-    for number, name in enumerate(short, 1):
-        if name in doubtful:
-            step = number
-            while (form := cut_end(full[name], f"…({step})", longest)) in taken:
-                step += len(short)
-            short[name] = form
-            taken.add(form)
-    return [escape_math(short[name]) for name in names]
-
-
-def escape_math(text: str) -> str:
-    """Escape dollar signs, which would begin a formula."""
-    return text.replace("$", r"\$")
-
-
-def find_duplicates(short: dict[str, str]) -> set[str]:
-    """Find the names whose short form is that of another name, too."""
-    number = Counter(short.values())
-    return {name for name, form in short.items() if number[form] > 1}
-
-
-def cut_end(name: str, end: str, longest: int) -> str:
-    """Replace the end of a name by another."""
-    return name[: max(0, longest - len(end))] + end
-
-
-def cut_middle(name: str, longest: int) -> str:
-    """Cut the middle out of a long name."""
-    if len(name) <= longest:
-        return name
-    return cut_end(name, f"…{name[-(longest * 2 // 5) :]}", longest)
-
-
-def keep_differing_words(names: Sequence[str], longest: int) -> list[str]:
-    """Keep the words in which names differ, and as many beside them as fit; nothing if none do."""
-    split = [BREAKS.split(name) for name in names]  # words, with what separates them
-    places = range(0, len(split[0]), 2)
-    shown = {at for at in places if len({parts[at] for parts in split}) > 1}
-    forms = [join_words(parts, shown) for parts in split]
-    if not shown or max(map(len, forms)) > longest:
-        return []
-    distance = {at: min(abs(at - other) for other in shown) for at in places}
-    near = sorted((at for at in places if distance[at] <= 4), key=lambda at: (distance[at], -at))
-    for at in (0, *near):  # the first word, often the family of the model, and neighbours
-        more = [join_words(parts, shown | {at}) for parts in split]
-        if max(map(len, more)) <= longest:
-            shown, forms = shown | {at}, more
-    return forms
-
-
-def join_words(parts: Sequence[str], shown: set[int]) -> str:
-    """Write the words to be shown, and an ellipsis for each run of others."""
-    text = ""
-    for at in range(0, len(parts), 2):
-        if at in shown:
-            text += (parts[at - 1] if at - 2 in shown else "") + parts[at]
-        elif not text.endswith("…"):
-            text += "…"
-    return text
-
-
-def set_tick_labels(ax: Axes, along: Literal["x", "y"], labels: Sequence[Any]) -> None:
-    """Label places 0, 1, 2, … by names; of too many, by some of them."""
+def set_tick_labels(
+    ax: Axes, along: Literal["x", "y"], labels: Sequence[Any], longest: int | None = None
+) -> None:
+    """Label positions 0, 1, 2, … by names, or by some of them if there are too many."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-    names = shorten_names([str(label) for label in labels], letters_across(ax, 0.42))
+    names = shorten_names([str(label) for label in labels], longest or letters_across(ax, 0.42))
     axis = ax.xaxis if along == "x" else ax.yaxis
     free = letters_across(ax, 0.7)
     if along == "y":
@@ -320,23 +286,50 @@ def set_tick_labels(ax: Axes, along: Literal["x", "y"], labels: Sequence[Any]) -
     axis.set_major_formatter(FuncFormatter(name_at))
 
 
+# --- intervals --------------------------------------------------------------------------------
+
+
+def draw_intervals(
+    ax: Axes, table: pd.DataFrame, at: Sequence[float], *, colour: str, marker: str,
+    label: str | None, name: str = "estimate", filled: bool = True, size: float = 5.5,
+    width: float = 1.6,
+) -> None:  # fmt: skip
+    """Draw markers at the estimates and lines between the limits, at these heights."""
+    middle = table[name].to_numpy(dtype=float)
+    lower, upper = (table[side].to_numpy(dtype=float) for side in ("lower", "upper"))
+    # Lines and markers are separate: a percentile interval need not contain its estimate.
+    known = np.isfinite(lower) & np.isfinite(upper)
+    heights = np.asarray(at, dtype=float)
+    ax.hlines(heights[known], lower[known], upper[known], colors=colour, linewidth=width)
+    ax.plot(
+        middle, heights, linestyle="none", marker=marker, markersize=size, color=colour,
+        markerfacecolor=colour if filled else paper(ax), label=label,
+    )  # fmt: skip
+
+
 # --- the legend -------------------------------------------------------------------------------
 
 
-def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """Put the legend above the plot, where no data are, in as few lines as fit.
+def legend_above(ax: Axes, handles: Sequence[Any] | None = None, aside: float = 0.0) -> None:
+    """Put the legend above the plot, outside the data, in as few lines as possible.
 
     Names are shortened until the legend stays within the figure; its size is measured, since the
-    width of letters differs.
+    width of letters differs. ``aside`` is the width in points of what is right of the Axes.
     """
+    from matplotlib.lines import Line2D
+
     found, _ = ax.get_legend_handles_labels()
     shown = found if handles is None else list(handles)
     names = [str(handle.get_label()) for handle in shown]
     width, height = measure_space(ax)
+    width -= aside * ax.figure.dpi / 72
     previous: list[str] = []
+    fits = False
     for longest in (99, 60, 45, 36, 28, 22, 16, 12, 8):
         short = shorten_names(names, longest)
         if short == previous:
+            if fits and longest <= 16:
+                return
             continue
         previous = short
         for columns in range(len(names), 0, -1):
@@ -345,17 +338,21 @@ def legend_above(ax: Axes, handles: Sequence[Any] | None = None) -> None:
                 frameon=False, fontsize="small", borderaxespad=0.2, handletextpad=0.4,
                 columnspacing=1.2,
             )  # fmt: skip
+            for mark in legend.legend_handles:
+                if isinstance(mark, Line2D):
+                    mark.set_markersize(max(4.0, mark.get_markersize()))
             box = legend.get_window_extent()
             if box.width <= width:
                 break
-        if box.width <= width and (box.height <= height or longest <= 16):
+        fits = box.width <= width
+        if fits and (box.height <= height or longest <= 16):
             return
 
 
 def measure_space(ax: Axes) -> tuple[float, float]:
-    """Width and height in pixels that a legend may take."""
+    """Width and height in pixels available for a legend."""
     to_pixels = ax.figure.dpi / 72
-    if ax.figure.get_layout_engine() is not None:  # it moves the plot, up to a point
+    if ax.figure.get_layout_engine() is not None:  # it moves the plot within limits
         return 0.95 * column_width(ax) * to_pixels, 0.4 * row_height(ax) * to_pixels
     place, page = ax.get_position(original=True), ax.figure.bbox
     width = min(column_width(ax) * to_pixels, float(place.x1 * page.width))
@@ -371,15 +368,15 @@ LOSSES = {
     "zero one": "error rate",
     "1 - accuracy": "error rate",
 }
-"""Names of losses in words, where they are not the name with spaces."""
+"""Names of losses in words, unless it is the name with spaces."""
 
 MEAN = "mean "
 OF_CELLS = {"error rate", "Brier score", *(metric.words for metric in METRICS.values())}
-"""Names that are those of a mean already, or of a metric of many points."""
+"""Names that already denote a mean, or a metric of many points."""
 
 
 def describe_name(facts: LogFacts) -> str:
-    """Name the loss, or the score that it was made from, in words."""
+    """Name the loss, or the score from which it was made, in words."""
     attrs = facts.attrs
     metric = attrs["metric"] if isinstance(attrs.get("metric"), str) else ""
     words = METRICS[metric].words_at(attrs.get("at")) if metric in METRICS else metric
@@ -398,13 +395,20 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
     return f"{before}{name} [({units})²]" if power == 2 else f"{before}{name} [{units}]"
 
 
+def describe_direction(facts: LogFacts) -> list[str]:
+    """Say which values are better; nothing for metrics with a target."""
+    if targets_of(facts.attrs):
+        return []
+    return ["higher is better →" if facts.is_score else "← lower is better"]
+
+
 def describe_level(alpha: float) -> str:
     """Write the level of an interval: ``95%``."""
     return f"{100 * (1 - alpha):g}%"
 
 
 def describe_evidence(alpha: float, adjust: str | None, number: int) -> str:
-    """Say what a full mark means."""
+    """Describe the meaning of a filled marker."""
     return f"p < {alpha:g}" + (f" ({adjust})" if adjust and number > 1 else "")
 
 
@@ -412,13 +416,13 @@ def label_x(ax: Axes, *lines: str) -> None:
     """Label the horizontal axis, in lines that fit below it."""
     ticks = ax.yaxis.get_major_formatter().format_ticks(ax.yaxis.get_majorticklocs().tolist())
     beside = max((len(line) for text in ticks for line in text.split("\n")), default=0)
-    # The label is centred below the plot, which begins after the names of its rows.
+    # The label is centered below the plot, which begins after the names of its rows.
     most = min(letters_across(ax, 0.62), max(8, letters_across(ax, 0.95) - beside - 2))
     ax.set_xlabel("\n".join(fill(line, most) for line in lines), fontsize=font_size(ax))
 
 
 def label_y(ax: Axes, *lines: str) -> None:
-    """Label the vertical axis, in lines that fit beside it, below the legend."""
+    """Label the vertical axis, in lines that fit next to it, below the legend."""
     legend = ax.get_legend()
     taken = 0.0 if legend is None else 72 / ax.figure.dpi * legend.get_window_extent().height
     most = letters_down(ax, 30 + taken)
@@ -426,9 +430,10 @@ def label_y(ax: Axes, *lines: str) -> None:
 
 
 def add_bar(ax: Axes, image: Any, words: str, letters: int) -> None:
-    """Add a bar of the colours, named in lines of so many letters."""
+    """Add a color bar next to a plot, with a label wrapped at a number of letters."""
     writing, power = scale_numbers(*image.get_clim())
-    bar: Any = ax.figure.colorbar(image, ax=ax, format=writing)
+    beside = ax.inset_axes((1.03, 0.0, 12 / column_width(ax), 1.0))  # as high as the plot
+    bar: Any = ax.figure.colorbar(image, cax=beside, format=writing)
     bar.set_label(fill(words + power, max(14, letters)), fontsize="small", labelpad=2)
     bar.ax.tick_params(labelsize="small")
     bar.outline.set_visible(False)
@@ -441,8 +446,8 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def scale_numbers(low: float, high: float) -> tuple[Any, str]:
     """Choose a formatter for numbers between limits that writes few digits.
 
-    Returns the formatter, and the words for what was subtracted from all of them and for their
-    power of ten; matplotlib would put these where the legend is.
+    Returns the formatter, and the words for the subtracted offset and the power of ten;
+    matplotlib would place these where the legend is.
     """
     from matplotlib.ticker import FuncFormatter, ScalarFormatter
 
@@ -471,8 +476,13 @@ def scale_numbers(low: float, high: float) -> tuple[Any, str]:
 
 def set_numbers(ax: Axes, first: str, *rest: str, along: Literal["x", "y"] = "x") -> None:
     """Keep the numbers of an axis few and short, their power of ten in its label."""
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import MaxNLocator, NullFormatter
 
+    if along == "x" and ax.get_xscale() == "log":
+        if max(ax.get_xlim()) > 10 * min(ax.get_xlim()):  # powers of ten are at the ticks
+            label_x(ax, first, *rest)
+            return
+        ax.xaxis.set_minor_formatter(NullFormatter())
     axis, limits = (ax.xaxis, ax.get_xlim()) if along == "x" else (ax.yaxis, ax.get_ylim())
     formatter, words = scale_numbers(*sorted(limits))
     axis.set_major_formatter(formatter)

@@ -1,4 +1,4 @@
-"""A grid of cells: how sure each is, or where one model is better than another."""
+"""Maps of gridded logs: half-widths, estimates, or the difference of two models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cvstats.errors import LogError, checked_choice, listed
 from cvstats.log.log import Losses
 from cvstats.options import Missing
 from cvstats.plot._axes import (
-    DIVERGING,
+    LETTER,
     MEAN,
     add_bar,
     canvas,
@@ -23,16 +23,21 @@ from cvstats.plot._axes import (
     describe_evidence,
     describe_level,
     describe_loss,
-    escape_math,
+    diverging,
+    ink,
+    is_dark,
+    keep_inside,
     label_x,
     label_y,
     legend_above,
-    letters_down,
+    paper,
     read_facts,
     row_height,
     set_tick_labels,
     show_direction,
 )
+from cvstats.plot._names import escape_math
+from cvstats.plot._panels import draw_panels
 from cvstats.recommend import interval
 
 if TYPE_CHECKING:
@@ -43,12 +48,18 @@ if TYPE_CHECKING:
 SHOWN = ("half-width", "estimate", "difference")
 EASTWARD = ("x", "lon", "longitude", "east", "easting", "col", "column")
 """Names of dimensions that run from left to right."""
+NORTHWARD = ("y", "lat", "latitude", "north", "northing", "row")
+"""Names of dimensions that run from bottom to top."""
+DEGREES = {"lon": "degrees_east", "longitude": "degrees_east",
+           "lat": "degrees_north", "latitude": "degrees_north"}  # fmt: skip
 NOTHING = "#D9D9D9"
-"""The grey of cells without losses."""
+"""The gray of cells without losses."""
 APART = 5.0
-"""Points between dots; of smaller cells only some have one."""
+"""Spacing of dots in points; with smaller cells only some are dotted."""
 MOST_CELLS = 10_000
-"""Larger grids are pixels, also in a vector graphic."""
+"""Number of cells above which grids are rasterized."""
+BAR = 75.0
+"""Points that the bar of colours takes, with its numbers and label."""
 
 
 def map(
@@ -72,24 +83,25 @@ def map(
     Parameters
     ----------
     losses : DataArray or Dataset
-        A log with two dimensions that are carried through, such as latitude and longitude.
+        A log with two carried dimensions, such as latitude and longitude. A third, such as the
+        lead time, or several models make a panel each.
     other : the same kind, optional
         The losses of the other model on the same evaluations.
     show : {"half-width", "estimate", "difference"}, optional
         By default the difference if there are two models, otherwise the half-width.
     x, y : str, optional
-        The dimensions from left to right and from bottom to top. By default the last one, or one
-        called like a longitude, is ``x``.
+        The dimensions from left to right and from bottom to top. By default those called like
+        longitude and latitude, or the last two.
     method : str, optional
-        The name of an interval; by default the one that `cvstats.interval` or `compare` chooses.
+        The name of an interval; by default the choice of `cvstats.interval` or `compare`.
     adjust : {"holm", "bh", None}, optional
-        How p-values are adjusted for the number of cells: "bh" bounds the share of wrong dots,
-        "holm" the chance of any.
+        How p-values are adjusted for the number of cells: "bh" controls the false discovery rate,
+        "holm" the family-wise error rate.
     alpha : float, optional
-        One minus the level of intervals, and the bound of the adjusted p-values.
+        One minus the level of intervals, and the threshold for adjusted p-values.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out of its cell. A cell without
-        any loss is grey in either case.
+        Whether NaN losses raise an error, or their evaluations are dropped from the cell. A cell
+        without losses is gray in either case.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -97,18 +109,20 @@ def map(
     -------
     matplotlib.axes.Axes
         A coloured square for each cell, and a bar of the colours. Differences have dots where the
-        adjusted p-value is below ``alpha``; of small cells only every second, third, … has one.
+        adjusted p-value is below ``alpha``, rings where the second model is better; of small cells
+        only every second, third, … has one. Panels are in ``child_axes``.
 
     Raises
     ------
     LogError
-        If the log is not an array, has more or fewer than two carried dimensions, or more models
-        than can be shown.
+        If the log is not an array, has fewer than two carried dimensions or more than three,
+        models included, or its panels do not fit.
 
     Notes
     -----
-    Blue is where the first model is better. Neighboring cells are often correlated; "bh" remains
-    valid under positive dependence.
+    Blue means that the first model is better. Neighboring cells are often correlated; "bh"
+    remains valid under positive dependence. Latitudes and longitudes are drawn in an equal-area
+    cylindrical projection, and other coordinates of a plane in proportion.
 
     References
     ----------
@@ -124,22 +138,22 @@ def map(
     >>> rng = np.random.default_rng(0)
     >>> first = xr.DataArray(rng.exponential(size=(50, 3, 4)), dims=("point", "lat", "lon"))
     >>> ax = cvstats.plot.map(first, first + rng.random((50, 3, 4)), ax=Figure().subplots())
-    >>> ax.get_xlabel(), ax.get_ylabel()
+    >>> ax.get_xlabel().splitlines()[0], ax.get_ylabel()
     ('lon', 'lat')
     """
     facts = read_facts(losses, missing)
     checked_choice("show", show, (*SHOWN, None))
     if not isinstance(facts.losses, (xr.DataArray, xr.Dataset)):
         raise LogError(
-            f"a {type(facts.losses).__name__} has no grid of cells. Expected an array of xarray "
-            f"with two carried dimensions, as in log.to_xarray()."
+            f"a {type(facts.losses).__name__} has no grid of cells. Expected an xarray object "
+            "with two carried dimensions, as in log.to_xarray()."
         )
-    several = isinstance(facts.losses, xr.Dataset) or "model" in facts.losses.dims
+    models = len(facts.log.labels.models)
     if show is None:
-        show = "difference" if other is not None or several else "half-width"
+        show = "difference" if other is not None or models > 1 else "half-width"
     if show == "difference":
         options: dict[str, Any] = {"method": method, "adjust": adjust, "alpha": alpha}
-        result = facts.apply(compare, **options) if other is None else (
+        result: Any = facts.apply(compare, **options) if other is None else (
             compare(losses, other, missing=missing, **options)
         )  # fmt: skip
     else:
@@ -152,27 +166,57 @@ def map(
     else:
         values = found[show]
         words = describe_loss(facts, MEAN if show == "estimate" else "difference in ")
-    ax = canvas(ax, float(np.clip(14 * values.shape[0] / values.shape[1], 6, 20)))
-    image = draw_cells(ax, values, symmetric=show == "difference", turned=facts.is_score)
-    dots: list[Any] = []
-    if show == "difference":
-        p = found["p_adjusted" if "p_adjusted" in found else "p_value"]
-        dots = draw_dots(ax, p < alpha, describe_evidence(alpha, adjust, p.size))
-        words += "" if targets_of(facts.attrs) else ", blue:\N{NO-BREAK SPACE}first is better"
-    add_bar(ax, image, words, letters_down(ax, 50))
-    name_axes(ax, values)
-    nothing = grey_patch() if values.isnull().any() else []
+    symmetric = show == "difference"
+    marks = against = None
+    if symmetric:
+        marks = found["p_adjusted" if "p_adjusted" in found else "p_value"] < alpha
+        against = None if targets_of(facts.attrs) else (values > 0) != facts.is_score
+    limits = limit_colours(values, symmetric)
+    drawn: list[tuple[QuadMesh, list[Any]]] = []
+
+    def draw(panel: Axes, at: dict[str, int]) -> None:
+        image = draw_cells(
+            panel, values.isel(at), symmetric=symmetric, turned=facts.is_score, limits=limits
+        )
+        dots = [] if marks is None else draw_dots(
+            panel, marks.isel(at), "clear", None if against is None else against.isel(at)
+        )  # fmt: skip
+        mark_axes(panel, values.isel(at))
+        drawn.append((image, dots))
+
+    shape = proportion(values) or float(np.clip(values.shape[-2] / values.shape[-1], 0.4, 1.4))
+    if values.ndim == 2:
+        wide = min(3.7, 5.0 / shape)
+        ax = canvas(ax, (wide * shape - 0.4) / 0.27, width=wide + 1.3)
+        draw(ax, {})
+    else:
+        names = name_panels(found, str(values.dims[0]))
+        places = dict(zip(names, range(len(names)), strict=True))
+        beside = 14 + LETTER["small"] * max(len(name) for name in names_of(values[values.dims[1]]))
+        ax = draw_panels(
+            ax, names, lambda panel, name: draw(panel, {str(values.dims[0]): places[name]}),
+            numbers=None, beside=min(beside, 60.0), aside=BAR, aspect=1 / shape,
+        )  # fmt: skip
+    below = [] if marks is None else [f"dot: {describe_evidence(alpha, adjust, values.size)}"]
+    label_dimensions(ax, values, *below, *([] if against is None else ["blue: first is better"]))
+    dots = list({dot.get_label(): dot for _, dots in drawn for dot in dots}.values())
+    one = drawn[0][0].axes
+    high = min(row_height(ax) - 50, shape * (column_width(ax) - BAR))
+    if one is not ax:
+        high = row_height(ax) - 50
+    add_bar(ax, drawn[0][0], words, int(high / LETTER["small"]))
+    nothing = grey_patch(ax) if values.isnull().any() else []
     if dots or nothing:
-        legend_above(ax, [*dots, *nothing])
-    return ax
+        legend_above(ax, [*dots, *nothing], BAR)
+    return keep_inside(ax)
 
 
 def refuse_other(other: Losses | None, show: str) -> None:
-    """Refuse a second log where one model is drawn."""
+    """Reject a second log if one model is drawn."""
     if other is not None:
         raise LogError(
-            f"show={show!r} is of one model, and two were passed. Expected one of them, or "
-            f"show='difference'."
+            f"show={show!r} needs one model, but two were passed. Pass one of them, or use "
+            "show='difference'."
         )
 
 
@@ -180,75 +224,136 @@ def refuse_other(other: Losses | None, show: str) -> None:
 
 
 def arrange(result: xr.Dataset, x: str | None, y: str | None) -> xr.Dataset:
-    """Bring the two dimensions of a grid into the order rows, columns; coordinates ascend."""
+    """Bring the dimensions into the order panels, rows, columns; coordinates ascend."""
     for name in [name for name, size in result.sizes.items() if size == 1]:
-        if name == "model" or len(result.sizes) > 2:
+        if name in ("model", "pair") or len(result.sizes) > 2:
             result = result.isel({name: 0})
     dims = [str(name) for name in result.sizes]
-    if "model" in dims or ("other" in result.coords and result["other"].ndim):
-        raise LogError(
-            "the log has several models. Expected one, or two to compare. Choose them, as in "
-            "log.sel(model='ridge') or log[['ridge', 'forest']]."
-        )
-    if len(dims) != 2:
-        way = (
-            f"Choose one cell of the others, as in log.isel({dims[0]}=0)." if len(dims) > 2
-            else "Draw its intervals with cvstats.plot.forest."
-        )  # fmt: skip
-        raise LogError(
-            f"the log carries {len(dims)} dimensions ({listed(dims) or 'none'}). Expected two of "
-            f"a grid. {way}"
-        )
+    cells = [name for name in dims if name not in ("model", "pair")]
     for option, name in (("x", x), ("y", y)):
-        if name is not None and name not in dims:
+        if name is not None and name not in cells:
             raise LogError(f"{option}={name!r} is not a dimension of the grid. Expected one of "
-                           f"{dims[0]!r} and {dims[1]!r}.")  # fmt: skip
-    across = x or (next((name for name in dims if name != y), None) if y else None)
-    across = across or next((name for name in dims if name.lower() in EASTWARD), dims[1])
-    if across == y:
+                           f"{listed([repr(name) for name in cells])}.")  # fmt: skip
+    if x is not None and x == y:
         raise LogError(f"x and y are both {y!r}. Expected two dimensions.")
-    down = next(name for name in dims if name != across)
-    result = result.transpose(down, across)
-    numeric = [name for name in dims if is_numeric(result[name])]
+    if len(cells) < 2 or len(dims) > 3:
+        way = (
+            "Draw its intervals with cvstats.plot.forest." if len(cells) < 2
+            else f"Choose one of the others, as in log.isel({cells[0]}=0)."
+        )  # fmt: skip
+        several = " and several models" if len(dims) > len(cells) else ""
+        raise LogError(
+            f"the log carries {len(cells)} dimensions ({listed(cells) or 'none'}){several}. "
+            f"Expected two of a grid, and at most one more, or several models, as panels. {way}"
+        )
+    across = x or next((name for name in cells if name.lower() in EASTWARD and name != y), None)
+    down = y or next((name for name in cells if name.lower() in NORTHWARD and name != across), None)
+    across = across or [name for name in cells if name != down][-1]
+    down = down or [name for name in cells if name != across][-1]
+    result = result.transpose(..., down, across)
+    numeric = [name for name in (down, across) if is_numeric(result[name])]
     return result.sortby(numeric) if numeric else result
 
 
+def name_panels(result: xr.Dataset, dim: str) -> list[str]:
+    """Name each panel by its model, pair of models or label."""
+    if dim == "pair":
+        pairs = zip(result["model"].values, result["other"].values, strict=True)
+        return [f"{one} − {two}" for one, two in pairs]
+    named = names_of(result[dim])
+    return named if dim == "model" else [f"{dim} {label}" for label in named]
+
+
 def is_numeric(labels: xr.DataArray) -> bool:
-    """Whether the labels of a dimension are numbers, or there are none but places."""
+    """Whether the labels of a dimension are numbers or only positions."""
     return labels.dtype.kind in "iuf"
 
 
 def places_of(labels: xr.DataArray) -> FloatArray:
-    """Place the cells along a dimension: at their numbers, or one after the other."""
+    """Return the positions of cells along a dimension: their numbers, or 0, 1, 2, …."""
     return np.asarray(labels if is_numeric(labels) else range(labels.size), dtype=float)
 
 
 def edges_of(places: FloatArray) -> FloatArray:
-    """Put the edges of cells half-way between their middles."""
+    """Compute the edges of cells halfway between their centers."""
     if len(places) == 1:
         return np.array([places[0] - 0.5, places[0] + 0.5])
     between = (places[1:] + places[:-1]) / 2
     return np.concatenate([2 * places[:1] - between[:1], between, 2 * places[-1:] - between[-1:]])
 
 
-def draw_cells(ax: Axes, values: xr.DataArray, *, symmetric: bool, turned: bool) -> QuadMesh:
-    """Draw a square for each cell; those without a value show the grey behind them."""
-    down, across = (edges_of(places_of(values[name])) for name in values.dims)
+def limit_colours(values: xr.DataArray, symmetric: bool) -> tuple[float, float]:
+    """Return the least and the largest value, or two about 0 that are as far from it."""
     numbers = values.to_numpy()
     known = numbers[np.isfinite(numbers)]
     if not len(known):
-        raise LogError("no cell of the grid has losses. Expected some.")
+        raise LogError("no cell of the grid has losses. Expected losses in at least one cell.")
     most = float(np.abs(known).max()) or 1.0
-    limits: dict[str, Any] = {"vmin": -most, "vmax": most} if symmetric else {}
-    ax.set_facecolor(NOTHING)
+    return (-most, most) if symmetric else (float(known.min()), float(known.max()))
+
+
+def draw_cells(
+    ax: Axes, values: xr.DataArray, *, symmetric: bool, turned: bool,
+    limits: tuple[float, float] | None = None,
+) -> QuadMesh:  # fmt: skip
+    """Draw a square for each cell; those without a value show the grey behind them."""
+    down, across = (edges_of(places_of(values[name])) for name in values.dims)
+    least, most = limits or limit_colours(values, symmetric)
+    colours = diverging(ax, turned) if symmetric else "viridis"
+    if is_globe(values):
+        down = np.clip(down, -90, 90)
+        ax.set_yscale("function", functions=(sine, arcsine))
+        ax.set_ylim(down[0], down[-1])
+    ax.set_box_aspect(proportion(values))
+    ax.set_facecolor("#4D4D4D" if is_dark(ax) else NOTHING)
     return ax.pcolormesh(
-        across, down, np.ma.masked_invalid(numbers), cmap=DIVERGING[turned] if symmetric else
-        "viridis", rasterized=numbers.size > MOST_CELLS, **limits,
+        across, down, np.ma.masked_invalid(values.to_numpy()), cmap=colours, vmin=least, vmax=most,
+        rasterized=values.size > MOST_CELLS,
     )  # fmt: skip
 
 
-def draw_dots(ax: Axes, clear: xr.DataArray, label: str) -> list[Any]:
-    """Put a dot into each cell that is clear, or into some of them where cells are small."""
+def is_globe(values: xr.DataArray) -> bool:
+    """Whether the rows and columns of a grid are latitudes and longitudes."""
+    return all(
+        str(name).lower() in DEGREES and is_numeric(values[name])
+        or values[name].attrs.get("units") in DEGREES.values()
+        for name in values.dims[-2:]
+    ) and bool((abs(values[values.dims[-2]]) <= 90).all())  # fmt: skip
+
+
+def sine(degrees: FloatArray) -> FloatArray:
+    """Project latitudes so that equal areas of a sphere are equal areas of the page."""
+    return np.sin(np.deg2rad(np.clip(degrees, -90, 90)))
+
+
+def arcsine(heights: FloatArray) -> FloatArray:
+    """Return the latitudes of projected heights."""
+    return np.rad2deg(np.arcsin(np.clip(heights, -1, 1)))
+
+
+def proportion(values: xr.DataArray) -> float | None:
+    """Return the height of a map relative to its width; None where there is no plane."""
+    down, across = values.dims[-2:]
+    high, wide = (np.ptp(edges_of(places_of(values[name]))) for name in (down, across))
+    if is_globe(values):
+        north = np.clip(edges_of(places_of(values[down])), -90, 90)
+        low, top = np.deg2rad([north.min(), north.max()])
+        high = np.sin(top) - np.sin(low)
+        # the mean of cos² over the area: shapes are true where most of the map is
+        true = 1 - (np.sin(top) ** 3 - np.sin(low) ** 3) / (3 * high)
+        high, wide = high / true, np.deg2rad(wide)
+    elif not (str(across).lower() in EASTWARD and str(down).lower() in NORTHWARD):
+        return None
+    return float(np.clip(high / wide, 0.2, 3.0))
+
+
+def draw_dots(
+    ax: Axes, clear: xr.DataArray, label: str, against: xr.DataArray | None = None
+) -> list[Any]:
+    """Draw a dot in each significant cell, or in some of them if cells are small.
+
+    Cells in which the second model is better, ``against``, have rings, which differ also in grey.
+    """
     free = (0.8 * row_height(ax), 0.7 * column_width(ax))
     steps = [
         max(1, int(np.ceil(APART * number / space)))
@@ -256,42 +361,59 @@ def draw_dots(ax: Axes, clear: xr.DataArray, label: str) -> list[Any]:
     ]
     chosen = np.zeros(clear.shape, dtype=bool)
     chosen[tuple(slice(step // 2, None, step) for step in steps)] = True
-    few = bool(clear.sum() <= chosen.sum())  # each has room for its dot
-    chosen[:] |= few
-    rows, columns = np.nonzero(chosen & clear.to_numpy())
+    few = bool(clear.sum() <= chosen.sum())  # every cell has space for a dot
+    chosen = (chosen | few) & clear.to_numpy()
     down, across = (places_of(clear[name]) for name in clear.dims)
-    size = min(4.0, 0.4 * min(space / number for number, space in zip(clear.shape, free,
-                                                                      strict=True)))  # fmt: skip
-    return list(
-        ax.plot(
-            across[columns], down[rows], linestyle="none", marker="o", color="black",
-            markersize=max(2.0 if few else 1.2, size), label=label,
-            markeredgecolor="white", markeredgewidth=0.12 * size,
-        )
-    )  # fmt: skip
+    apart = min(space / number for number, space in zip(clear.shape, free, strict=True))
+    size = max(2.0 if few else 1.2, min(4.0, 0.4 * apart))
+    rings = np.zeros_like(chosen) if against is None else chosen & against.to_numpy()
+    names = (label, label) if against is None else ("first better", "second better")
+    drawn = []
+    for here, face, edge, words in (
+        (chosen & ~rings, ink(ax), paper(ax), names[0]), (rings, paper(ax), ink(ax), names[1]),
+    ):  # fmt: skip
+        rows, columns = np.nonzero(here)
+        if len(rows):
+            drawn += ax.plot(
+                across[columns], down[rows], linestyle="none", marker="o", color=face,
+                markersize=size, markeredgecolor=edge, markeredgewidth=0.2 * size, label=words,
+            )  # fmt: skip
+    return drawn
 
 
 # --- words --------------------------------------------------------------------------------------
 
 
-def name_axes(ax: Axes, values: xr.DataArray) -> None:
-    """Label the axes by the dimensions, and cells without numbers by their names."""
-    from matplotlib.ticker import MaxNLocator
+def mark_axes(ax: Axes, values: xr.DataArray) -> None:
+    """Write coordinates along the axes, and the names of cells without numbers."""
+    from matplotlib.ticker import FixedLocator, MaxNLocator
 
     down, across = (values[name] for name in values.dims)
+    nbins = 3 if 72 / ax.figure.dpi * ax.get_window_extent().width < 150 else 5
     for labels, axis in ((down, ax.yaxis), (across, ax.xaxis)):
-        axis.set_major_locator(MaxNLocator(nbins=5, integer=labels.dtype.kind in "iu"))
+        most = nbins if axis is ax.xaxis else 5
+        degrees: dict[str, Any] = {"steps": [1, 1.5, 3, 6, 9, 10]} if is_globe(values) else {}
+        locator = MaxNLocator(nbins=most, integer=labels.dtype.kind in "iu", **degrees)
+        axis.set_major_locator(locator)
+        if degrees and axis is ax.yaxis:  # there is nothing beyond the poles
+            ticks = np.asarray(locator.tick_values(*ax.get_ylim()))
+            axis.set_major_locator(FixedLocator(ticks[np.abs(ticks) <= 90].tolist()))
     if not is_numeric(across):
         set_tick_labels(ax, "x", names_of(across))
     if not is_numeric(down):
         set_tick_labels(ax, "y", names_of(down))
-        ax.invert_yaxis()  # the first name is on top
-    label_x(ax, describe_dimension(across))
+        ax.yaxis.set_inverted(True)  # the first name is on top
+
+
+def label_dimensions(ax: Axes, values: xr.DataArray, *more: str) -> None:
+    """Label the axes by the dimensions, with more lines below the horizontal one."""
+    down, across = (values[name] for name in values.dims[-2:])
+    label_x(ax, describe_dimension(across), *more)
     label_y(ax, describe_dimension(down))
 
 
 def names_of(labels: xr.DataArray) -> list[str]:
-    """Write the labels of a dimension, dates without a midnight that all have."""
+    """Format the labels of a dimension, with dates without times if all are at midnight."""
     return [str(name) for name in pd.Index(labels.to_numpy()).astype(str)]
 
 
@@ -302,8 +424,8 @@ def describe_dimension(labels: xr.DataArray) -> str:
     return escape_math(f"{name} [{units}]" if units else name)
 
 
-def grey_patch() -> list[Any]:
-    """Make the entry of a legend for cells without losses."""
+def grey_patch(ax: Axes) -> list[Any]:
+    """Create the legend entry for cells without losses."""
     from matplotlib.patches import Patch
 
-    return [Patch(facecolor=NOTHING, label="no losses")]
+    return [Patch(facecolor="#4D4D4D" if is_dark(ax) else NOTHING, label="no losses")]

@@ -17,7 +17,18 @@ from cvstats.log.columns import set_level_index
 from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
 from cvstats.loss_functions.predictions import models, require_columns
 from cvstats.options import check_alpha
-from cvstats.plot._axes import COLOURS, MARKERS, canvas, describe_level, legend_above
+from cvstats.plot._axes import (
+    GREY,
+    MARKERS,
+    canvas,
+    colours,
+    describe_level,
+    keep_inside,
+    label_x,
+    label_y,
+    legend_above,
+)
+from cvstats.plot._panels import draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +47,7 @@ def reliability(
     """Draw the observed frequency of the positive class by bins of its predicted probability.
 
     The limits are simultaneous: with probability 1 - alpha those of all bins of a model cover, so
-    that one bin off the diagonal shows that the model is not calibrated.
+    a single bin off the diagonal shows that the model is not calibrated.
 
     Parameters
     ----------
@@ -44,12 +55,12 @@ def reliability(
         Truth and predictions as columns, as for `cvstats.losses`; each point once. With the level
         (or column) ``source``, sources and not points are the sampling unit.
     bins : int or sequence of float
-        So many bins of equal width from 0 to 1; or their edges. They are to be fixed in advance,
-        or by the predictions alone, such as their quantiles.
+        The number of bins of equal width from 0 to 1, or their edges. They must be fixed in
+        advance, or depend only on the predictions, such as their quantiles.
     truth, prediction : hashable, list or mapping, optional
         The columns of the truth and of the models, as for `cvstats.losses`.
     positive : hashable, optional
-        The label of which the probability is predicted, if the truth is not 0 and 1.
+        The label whose probability is predicted, if the truth is not 0/1.
     alpha : float, optional
         One minus the probability that all limits of a model cover.
     ax : matplotlib.axes.Axes, optional
@@ -58,14 +69,15 @@ def reliability(
     Returns
     -------
     matplotlib.axes.Axes
-        A mark for each bin and model at the mean prediction and the observed frequency, with its
-        limits, and the diagonal on which calibrated models lie.
+        A marker for each bin and model at the mean prediction and the observed frequency, with
+        its limits, and the diagonal on which calibrated models lie. More than seven models have a
+        panel each, in ``child_axes``.
 
     Raises
     ------
     LogError
-        If predictions are not probabilities, points occur in several repetitions, or edges of bins
-        do not increase or do not cover the predictions.
+        If predictions are not probabilities, points occur in several repetitions, or bin edges do
+        not increase or do not cover the predictions.
 
     See Also
     --------
@@ -73,7 +85,7 @@ def reliability(
 
     Notes
     -----
-    The limits of each of K bins are Wilson's of level (1 - alpha)^(1/K): bins hold different
+    The limits of each of K bins are Wilson's of level (1 - alpha)^(1/K): bins contain different
     points, so they are independent (Šidák). With sources the frequency of a bin has the variance
     of `clustered` (CR2) and limits by Korn and Graubard.
 
@@ -91,40 +103,54 @@ def reliability(
     ...     log, prediction=["naive_bayes"], bins=5, ax=Figure().subplots()
     ... )
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['naive_bayes, 95% (all bins together)']
+    ['naive_bayes']
     """
     check_alpha(alpha)
     table = tabulate_bins(predictions, bins, truth, prediction, positive, alpha)
-    ax = canvas(ax, 12.0)
-    ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", zorder=1)
-    bright = zip(COLOURS * len(table), MARKERS * len(table), strict=False)
-    for (model, rows), (colour, marker) in zip(table.groupby("model", sort=False), bright,
-                                               strict=False):  # fmt: skip
+    names = ["predictions" if model is None else str(model) for model in table["model"]]
+    table = table.assign(model=names)
+    models = list(dict.fromkeys(names))
+    if len(models) > len(MARKERS):
+        ax = draw_panels(
+            ax, models, lambda panel, model: draw_bins(panel, table, [model]), numbers=None,
+            aspect=1.0,
+        )  # fmt: skip
+    else:
+        ax = canvas(ax, 12.0)
+        draw_bins(ax, table, models)
+        legend_above(ax)
+    label_x(ax, "mean predicted probability")
+    label_y(ax, "observed frequency", f"({describe_level(alpha)}, all bins of a model together)")
+    return keep_inside(ax)
+
+
+def draw_bins(ax: Axes, table: pd.DataFrame, models: list[str]) -> None:
+    """Draw the bins of some models, and the diagonal."""
+    ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls="--", zorder=1)
+    for model, colour, marker in zip(models, colours(ax), MARKERS, strict=False):
+        rows = table[table["model"] == model]
         middle = rows["observed"].to_numpy()
         spread = np.abs(rows[["lower", "upper"]].to_numpy().T - middle)
-        name = "predictions" if model is None else str(model)
         ax.errorbar(
             rows["predicted"], middle, yerr=spread, color=colour, marker=marker, ms=4, lw=1,
-            capsize=2, label=f"{name}, {describe_level(alpha)} (all bins together)",
+            capsize=2, label=model,
         )  # fmt: skip
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks([0, 0.5, 1], ["0", "0.5", "1"])
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("mean predicted probability")
-    ax.set_ylabel("observed frequency")
-    legend_above(ax)
-    return ax
 
 
 def tabulate_bins(
     predictions: pd.DataFrame, bins: int | Sequence[float], truth: Hashable, prediction: Any,
     positive: Hashable, alpha: float,
 ) -> pd.DataFrame:  # fmt: skip
-    """Tabulate each bin that holds points: prediction, frequency, limits and number of points."""
+    """Tabulate each nonempty bin: prediction, frequency, limits and number of points."""
     if not isinstance(predictions, pd.DataFrame):
         raise LogError(
-            f"plot.reliability reads predictions, and this is a {type(predictions).__name__}. "
-            f"Expected a DataFrame with a truth and probabilities. Of a Dataset pass "
-            f"predictions.to_dataframe()."
+            f"plot.reliability needs predictions, but this is a {type(predictions).__name__}. "
+            "Expected a DataFrame with true labels and probabilities. For a Dataset pass "
+            "predictions.to_dataframe()."
         )
     chosen = models(prediction, None)
     needed = [truth, *(name for names in chosen.values() for name in names)]
@@ -133,8 +159,9 @@ def tabulate_bins(
     levels: Mapping[str, Any] = {str(name): frame.index.unique(name) for name in frame.index.names}
     if len(levels.get("repetition", ())) > 1:
         raise LogError(
-            f"each point occurs in {len(levels['repetition'])} repetitions. Expected it once. "
-            f"Choose one: predictions.xs({spelled(levels['repetition'][0])}, level='repetition')."
+            f"each point occurs in {len(levels['repetition'])} repetitions. Expected each point "
+            f"once. Select one repetition: predictions.xs({spelled(levels['repetition'][0])}, "
+            "level='repetition')."
         )
     options = LossOptions(positive=positive)
     y = (signs(flat_columns(frame[truth]), options) + 1) / 2
@@ -148,7 +175,7 @@ def tabulate_bins(
         if known.any() and not edges[0] <= p[known].min() <= p[known].max() <= edges[-1]:
             raise LogError(
                 f"some probabilities of {spelled(model)} lie outside of bins={bins!r}. Expected "
-                f"edges around all of them, such as [0, ..., 1]."
+                "edges that enclose all of them, such as [0, ..., 1]."
             )
         at = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)
         for number in range(len(edges) - 1):
@@ -162,14 +189,14 @@ def tabulate_bins(
 
 
 def edges_of(bins: int | Sequence[float]) -> FloatArray:
-    """Make the edges of bins of equal width, or check those that are given."""
+    """Compute the edges of bins of equal width, or check given edges."""
     if isinstance(bins, int) and not isinstance(bins, bool) and bins > 0:
         return np.linspace(0, 1, bins + 1)
     edges = np.asarray(bins if isinstance(bins, Sequence | np.ndarray) else [], dtype=np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise LogError(
-            f"bins={bins!r} is not accepted. Expected their number, such as 10, or two edges or "
-            f"more that increase, such as [0, 0.1, 0.5, 1]."
+            f"Invalid bins={bins!r}. Expected their number, such as 10, or at least two "
+            "increasing edges, such as [0, 0.1, 0.5, 1]."
         )
     return edges
 

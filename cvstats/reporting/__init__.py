@@ -1,4 +1,4 @@
-"""The page that people read; it needs jinja2 and matplotlib (extra ``report``)."""
+"""The one-page report; it needs jinja2 and matplotlib (extra ``report``)."""
 
 from __future__ import annotations
 

@@ -1,30 +1,33 @@
-"""What the report contains, section by section, with its tables and pictures."""
+"""The contents of the report by section, with tables and plots."""
 
 from __future__ import annotations
 
 import platform
-from base64 import b64encode
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from importlib.metadata import version
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from cvstats import plot
+from cvstats.citations import find_works, locate_work
 from cvstats.core.orientation import turn
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
-from cvstats.formatting import count_decimals, format_cells, name_rows, result_frame
+from cvstats.formatting import name_rows, printable, result_frame
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.heterogeneity import heterogeneity
 from cvstats.intervals.out_of_source import out_of_source
+from cvstats.log.display import count_decimals, print_cells
 from cvstats.plot._axes import (
     COLOURS,
     GREY,
@@ -37,8 +40,16 @@ from cvstats.plot._axes import (
     set_numbers,
 )
 from cvstats.plot.comparison import draw_comparison
-from cvstats.plot.intervals import RHO, group_interval
-from cvstats.plot.map import draw_cells, draw_dots, edges_of, name_axes, places_of
+from cvstats.plot.decomposition import RHO
+from cvstats.plot.map import (
+    draw_cells,
+    draw_dots,
+    edges_of,
+    label_dimensions,
+    mark_axes,
+    places_of,
+)
+from cvstats.plot.sources import group_interval
 from cvstats.recommend import interval, methods
 from cvstats.reporting.evidence import Cell, Evidence
 from cvstats.reporting.sentences import (
@@ -57,17 +68,21 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 60
-"""So many rows of a table or a plot are read; more are a picture, and the top of the table."""
+"""Maximum rows of a table or plot; longer tables become a plot and the first rows."""
 TOP = 20
-"""So many rows of a longer table are shown."""
+"""Number of rows shown of a longer table."""
 MOST_MAPS = 4
-"""So many maps of slices are shown."""
+"""Maximum number of maps of slices."""
 PALE = 0.35
 """Opacity of what is shown for comparison only."""
+MOST_READ = 12
+"""So many numbers of a plot are read aloud."""
+Tip: TypeAlias = tuple[float | None, float | None, float | None, float | None, str]
+"""Left, right, bottom and top of a part of a plot in its data, None at an end, and its words."""
 WIDTH = 3.6
-"""Of a figure, in inches: narrow, so that its text is large enough on a phone."""
+"""Width of a figure in inches: narrow, so that its text is large enough on a phone."""
 FEWER_FINDINGS = 10
-"""So many findings of one code are listed."""
+"""Maximum number of findings listed per code."""
 HEADS = {
     "se": "std. error",
     "p_value": "p",
@@ -80,12 +95,12 @@ HEADS = {
     "tau_upper": "to",
 }
 SPREAD = ["tau", "tau_lower", "tau_upper", "p_value"]
-"""What is shown of how much sources differ."""
+"""Columns shown about how much sources differ."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of text: caption, heads of its columns, name of each row, cells."""
+    """A table of text: caption, column headers, row names, cells."""
 
     caption: str
     heads: list[str]
@@ -96,33 +111,34 @@ class Grid:
 
     @property
     def wide(self) -> bool:
-        """Whether the table takes the width of the page."""
-        return len(self.heads) > 5 or any(len(cell) > 24 for _, row in self.rows for cell in row)
+        """Whether the table spans the width of the page."""
+        longest = [max(map(len, cells), default=0) for _, cells in self.rows]
+        return len(self.heads) > 5 or max(longest, default=0) > 24
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot as the source of an image, what it is called, and its caption."""
+    """A plot as SVG, what is read of it aloud, and its caption."""
 
     source: str
-    title: str
+    words: str
     caption: str
 
 
 @dataclass
 class Section:
-    """A heading and what is below it."""
+    """A heading and its contents."""
 
     key: str
     title: str
     paragraphs: list[str] = field(default_factory=list)
     parts: list[Grid | Figure] = field(default_factory=list)
     findings: list[tuple[str, list[str], str]] = field(default_factory=list)
-    """Code, what was found where, and what to do about it."""
+    """Code, findings by model, and advice."""
 
     @property
     def columns(self) -> list[list[Grid | Figure]]:
-        """What is side by side: all tables and all pictures, or each picture by itself."""
+        """Groups shown side by side: all tables and all plots, or each plot alone."""
         tables: list[Grid | Figure] = []
         pictures: list[Grid | Figure] = []
         for part in self.parts:
@@ -134,7 +150,7 @@ class Section:
 
     @property
     def across(self) -> list[Grid]:
-        """The tables that take the width of the page."""
+        """The tables that span the width of the page."""
         return [part for part in self.parts if isinstance(part, Grid) and part.wide]
 
 
@@ -146,13 +162,14 @@ class Report:
     cautions: list[str]
     sections: list[Section] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
+    pictures: int = 0
     refusals: list[tuple[str, str]] = field(default_factory=list)
-    """What is not shown, and the reason."""
+    """What is not shown, and why."""
     evidence: Evidence | None = None
 
     @property
     def title(self) -> str:
-        """What the page is called unless it is given a name."""
+        """The default title of the page."""
         if self.evidence is None:
             return "Loss log"
         scale, names = scale_of_cell(self.evidence, 0), self.evidence.names
@@ -166,15 +183,20 @@ class Report:
 
     def draw(
         self, section: Section, draw: Callable[..., Any], *,
-        title: str, caption: str, height: float,
+        title: str, caption: str, height: float, tips: Sequence[Tip] = (),
+        crop: bool = False,
     ) -> None:  # fmt: skip
-        """Add a plot to a section; the appendix has the reason for one that cannot be drawn."""
+        """Add a plot to a section, or the reason why it cannot be drawn to the appendix."""
         try:
-            source = draw_svg(lambda ax: draw(ax=ax), height)
+            source = draw_svg(lambda ax: draw(ax=ax), height, tips, f"p{self.pictures}-", crop)
         except LogError as error:
-            self.refusals.append((title, str(error)))
-        else:
-            section.parts.append(Figure(source, title, caption))
+            self.refusals.append((title, reason_in_words(error)))
+            return
+        self.pictures += 1
+        read = [words for *_, words in tips[:MOST_READ]]
+        more = [f"and {len(tips) - MOST_READ:,} more"] if len(tips) > MOST_READ else []
+        words = f"{capital(title)}. {'; '.join([*read, *more])}".strip()
+        section.parts.append(Figure(source, words, caption))
 
 
 def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
@@ -183,8 +205,8 @@ def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
     try:
         verdict = summarize_evidence(evidence)
     except LogError as error:
-        words = "There is no interval for this log; see the appendix for the reason."
-        report = Report((words,), [], refusals=[("Intervals", str(error))])
+        words = "No interval could be computed for this log; see the appendix for the reason."
+        report = Report((words,), [], refusals=[("Intervals", reason_in_words(error))])
         report.sections.append(of_diagnosis(facts))
         return report
     report = Report(verdict.sentences, list(verdict.cautions.values()), evidence=evidence)
@@ -194,12 +216,15 @@ def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
         "winner": "Interval of the selected model",
         "whole": "Mean over the cells",
     }
-    report.refusals += [(reasons[name], words) for name, words in evidence.refusals.items()]
+    report.refusals += [
+        (reasons[name], reason_in_words(LogError(words)))
+        for name, words in evidence.refusals.items()
+    ]
     return report
 
 
 def has_content(section: Section) -> bool:
-    """Whether there is anything below a heading."""
+    """Whether a section has any contents."""
     return bool(section.paragraphs or section.parts or section.findings)
 
 
@@ -215,7 +240,7 @@ def make_sections(report: Report, evidence: Evidence) -> Iterator[Section]:
         yield of_pairs(report, evidence)
     elif models > 1:
         yield of_many(report, evidence)
-    if not is_gridded(evidence):  # of many cells such tables and plots show nothing
+    if not is_gridded(evidence):  # such tables and plots are uninformative for many cells
         if facts.design.has("source"):
             yield of_sources(report, evidence)
         yield of_scatter(report, evidence)
@@ -223,16 +248,16 @@ def make_sections(report: Report, evidence: Evidence) -> Iterator[Section]:
 
 
 FEW_MODELS = 10
-"""Of up to so many models all pairs have a table; of more, the differences from the best."""
+"""Maximum number of models for a table of all pairs; with more, differences from the best."""
 
 
 def is_gridded(evidence: Evidence) -> bool:
-    """Whether there are more carried cells than a table can show."""
+    """Whether the log has more carried cells than a table can show."""
     return len(evidence.cells) > 1 and len(evidence.frame) > TOP
 
 
 def shown(evidence: Evidence, result: Any) -> Any:
-    """Turn a result into one of the score that the losses were made from."""
+    """Convert a result to the score from which the losses were made."""
     scale = scale_of_cell(evidence, 0)
     if not scale.larger or "metric" in evidence.dims:
         return result
@@ -243,7 +268,7 @@ def grid(
     table: Any, caption: str, columns: list[str], *, best: str = "", larger: bool = False,
     most: int = MOST_ROWS,
 ) -> Grid:  # fmt: skip
-    """Format some columns of a result, sorted; cautions only where rows differ in them."""
+    """Format some columns of a result, sorted; cautions only if they vary between rows."""
     frame = result_frame(table)
     if "caution" in frame and frame["caution"].nunique() > 1:
         columns = [*columns, "caution"]
@@ -253,15 +278,42 @@ def grid(
     top = frame.head(most)
     if len(frame) > most:
         caption = f"{caption} (the first {most} of {len(frame):,} rows)"
-    rows = zip(name_rows(top), format_cells(top)[kept].to_numpy().tolist(), strict=True)
+    cells = print_cells(top)[kept]
+    rows = zip(name_rows(top), cells.to_numpy().tolist(), strict=True)
     words = [frame[name].dtype.kind not in "fiu" for name in kept]
     heads = [HEADS.get(name, name.replace("_", " ")) for name in kept]
     corner = "models" if "other" in frame.index.names else str(frame.index.names[0] or "model")
     return Grid(caption, heads, list(rows), words, corner)
 
 
-def draw_svg(draw: Callable[[Axes], Axes], height: float) -> str:
-    """Draw on a new figure, whose height is in inches, and return it as a data URI."""
+def reason_in_words(error: LogError) -> str:
+    """Write why something is not shown: what is wrong with the log, without code to type."""
+    first = re.split(r"\. (?=[A-Z])", str(error).rstrip("."), maxsplit=1)[0]
+    code = re.search(r"[`=]|\w\(|\w\.\w+\(|cvstats|\blog\.", first)
+    return "this log does not have what it needs." if code else f"{first}."
+
+
+PAGE_COLOURS = {
+    "#000000": "currentColor", "#ffffff": "var(--page)", "#0072b2": "var(--blue)",
+    "#d55e00": "var(--orange)", "#7a7a7a": "var(--grey)",
+}  # fmt: skip
+"""Colours of plots that the page makes brighter where it is dark."""
+MANY = 400
+"""More marks of a plot are pixels and not shapes, so that the page stays small."""
+
+
+def draw_svg(
+    draw: Callable[[Axes], Axes],
+    height: float,
+    tips: Sequence[Tip] = (),
+    key: str = "",
+    crop: bool = False,
+) -> str:
+    """Draw on a new figure, whose height is in inches, and return it as SVG to be put into a page.
+
+    Its colours follow those of the page, its ids begin with the key, and rectangles that cannot be
+    seen name what is below the pointer.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Canvas
 
@@ -272,10 +324,63 @@ def draw_svg(draw: Callable[[Axes], Axes], height: float) -> str:
     }
     with rc_context(settings):
         canvas = Canvas(figsize=(WIDTH, height))
-        draw(canvas.subplots())
-        file = BytesIO()
-        canvas.savefig(file, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
-    return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
+        ax = draw(canvas.subplots())
+        rasterize_many(canvas)
+        file = StringIO()
+        canvas.savefig(file, format="svg", dpi=200, transparent=True, metadata=dict.fromkeys(
+            ("Date", "Creator", "Format", "Type")
+        ))  # fmt: skip
+        box = canvas.get_tightbbox() if crop else None
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") : svg.rindex("</svg>")].replace("\n", " ")
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    y, high = (0, 72 * height) if box is None else (72 * (height - box.y1) - 3, 72 * box.height + 6)
+    size = f'viewBox="0 {y:.1f} {72 * WIDTH:.1f} {high:.1f}"'
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*" viewBox="[^"]*"', rf"\1 {size}", svg)
+    svg = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{key}", svg)
+    for colour, name in PAGE_COLOURS.items():
+        svg = svg.replace(colour, name)
+    return svg + "".join(write_tips(ax, tips, height)) + "</svg>"
+
+
+def rasterize_many(canvas: Any) -> None:
+    """Turn lines and collections of many marks into pixels."""
+    from matplotlib.collections import Collection
+    from matplotlib.lines import Line2D
+
+    for line in canvas.findobj(Line2D):
+        if line.get_marker() != "None" and len(line.get_xdata(orig=True)) > MANY:
+            line.set_rasterized(True)
+    for marks in canvas.findobj(Collection):
+        if max(len(marks.get_paths()), len(marks.get_offsets())) > MANY:
+            marks.set_rasterized(True)
+
+
+def write_tips(ax: Axes, tips: Sequence[Tip], height: float) -> Iterator[str]:
+    """Write a rectangle for each tip, which a browser shows where the pointer rests."""
+    scale, box = 72 / ax.figure.dpi, ax.get_window_extent()
+    for left, right, bottom, top, words in tips:
+        x0 = box.x0 if left is None else ax.transData.transform((left, 0))[0]
+        x1 = box.x1 if right is None else ax.transData.transform((right, 0))[0]
+        y0 = box.y0 if bottom is None else ax.transData.transform((0, bottom))[1]
+        y1 = box.y1 if top is None else ax.transData.transform((0, top))[1]
+        yield (
+            f'<rect class="tip" x="{scale * min(x0, x1):.1f}" '
+            f'y="{72 * height - scale * max(y0, y1):.1f}" width="{scale * abs(x1 - x0):.1f}" '
+            f'height="{scale * abs(y1 - y0):.1f}"><title>{escape(printable(words))}</title></rect>'
+        )
+
+
+def tips_of_rows(names: Sequence[str], numbers: pd.DataFrame, start: int = 0) -> list[Tip]:
+    """Name each row of a plot with its numbers, from the top."""
+    first = next(name for name in ("difference", "estimate") if name in numbers)
+    cells = print_cells(numbers[[first, "lower", "upper"]])
+    return [
+        (None, None, at - 0.5, at + 0.5, f"{name}: {mean} ({lower} to {upper})")
+        for at, (name, (mean, lower, upper)) in enumerate(
+            zip(names, cells.to_numpy().tolist(), strict=True), start
+        )
+    ]
 
 
 def of_intervals(report: Report, evidence: Evidence) -> Section:
@@ -289,13 +394,13 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
     if left_out := attrs.get("n_dropped"):
         one = left_out == 1
         section.paragraphs.append(
-            f"{left_out:,.0f} {'evaluation is' if one else 'evaluations are'} left out for all "
-            f"models, because some model has no loss there."
+            f"{left_out:,.0f} {'evaluation was' if one else 'evaluations were'} dropped for all "
+            "models, because the loss of some model is missing."
         )
     if is_gridded(evidence):
         if evidence.whole is not None:
             table = shown(evidence, evidence.whole.intervals)
-            caption = f"{capital(scale.name)} in the mean over the cells, with {level} intervals"
+            caption = f"{capital(scale.name)} averaged over the cells, with {level} intervals"
             section.parts.append(
                 grid(table, caption, [*NUMBERS], best="estimate", larger=scale.larger)
             )
@@ -309,19 +414,23 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
     most = TOP if many else MOST_ROWS
     best = "" if evidence.has_target else "estimate"
     section.parts.append(grid(table, caption, [*NUMBERS], best=best, larger=larger, most=most))
+    ranked = result_frame(table)
+    if not evidence.has_target:
+        ranked = ranked.sort_values("estimate", kind="stable", ascending=not larger)
     if many:
         report.draw(
             section, partial(draw_ranking, evidence=evidence, scale=scale),
+            tips=tips_of_rows(name_rows(ranked), ranked, 1) if rows <= MANY else (),
             title=f"{scale.name} of all {rows:,} models", height=4.5,
-            caption=f"All {rows:,} models, the best at the top: the line is the {scale.name}, the "
-            f"band its {level} interval. Possibly best models are blue.",
+            caption=f"All {rows:,} models, the best at the top: dots are estimates of the "
+            f"{scale.name}, lines {level} intervals. Possibly best models are blue.",
         )  # fmt: skip
         order = np.argsort(evidence.estimate[0], kind="stable").tolist()
         names = ", ".join(evidence.names[j] for j in order)
         section.paragraphs.append(f"All models, the best first: {names}.")
         return section
     report.draw(
-        section, partial(draw_intervals, evidence),
+        section, partial(draw_intervals, evidence), tips=tips_of_rows(name_rows(ranked), ranked),
         title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
         caption="Dots are estimates, lines are intervals. Two models may differ significantly even "
         "if their intervals overlap: see their difference. The naive interval, in gray, treats "
@@ -331,7 +440,7 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
 
 
 def find_naive(evidence: Evidence) -> Any:
-    """Compute the interval that treats every loss as independent; None if there is none."""
+    """Compute the interval that treats every loss as independent; None if it does not apply."""
     try:
         return evidence.facts.apply(interval, method="naive", alpha=evidence.alpha)
     except LogError:
@@ -339,7 +448,7 @@ def find_naive(evidence: Evidence) -> Any:
 
 
 def draw_intervals(evidence: Evidence, ax: Axes) -> Axes:
-    """Draw the intervals of the table, and paler the naive ones."""
+    """Draw the intervals of the table, and the naive intervals in a paler color."""
     results = {str(evidence.attrs["method"]): evidence.intervals}
     naive = find_naive(evidence)
     if naive is not None:
@@ -375,7 +484,7 @@ def quantiles(evidence: Evidence) -> Grid:
 
 
 def of_maps(report: Report, evidence: Evidence) -> Section:
-    """Draw the cells of a grid: one dimension as lines, two as maps."""
+    """Draw the cells of a grid: lines for one dimension, maps for two."""
     section = Section("cells", "Where is the error large, and which model is better where?")
     scale = scale_of_cell(evidence, 0)
     if len(evidence.models) == 1:
@@ -397,7 +506,7 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
         for what, title, caption in maps_of(evidence, scale.name, level):
             report.draw(
                 section, partial(draw_map, evidence=evidence, scale=scale, what=what, at=labels),
-                title=f"{title}{at}", height=3.2, caption=f"{caption}{at}.",
+                title=f"{title}{at}", height=3.2, crop=True, caption=f"{caption}{at}.",
             )  # fmt: skip
     if len(slices) > MOST_MAPS:
         section.paragraphs.append(
@@ -407,7 +516,7 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
 
 
 def maps_of(evidence: Evidence, name: str, level: str) -> list[tuple[str, str, str]]:
-    """List the maps that a slice has: what is drawn, title, and caption."""
+    """List the maps of a slice: what is drawn, title, and caption."""
     models = evidence.names
     errors = (
         "estimate",
@@ -455,14 +564,14 @@ def of_many(report: Report, evidence: Evidence) -> Section:
 
 
 def count_best(evidence: Evidence) -> str:
-    """Count the models than which no other one is significantly better."""
+    """Count the models that are not significantly worse than any other."""
     tied = [name for name, kept in zip(evidence.names, evidence.tied[0], strict=True) if kept]
     names = f": {join_words(tied)}" if len(tied) <= FEW_MODELS else ""
     return (
         f"{len(tied):,} of {len(evidence.models):,} models {'is' if len(tied) == 1 else 'are'} "
-        f"possibly the best{names}. No other model is significantly better than these. They "
-        f"include the best model with probability about {level_of(evidence)}; with more points "
-        f"they would be fewer."
+        f"possibly the best{names}. No other model is significantly better than these. The set "
+        f"contains the best model with probability about {level_of(evidence)}; with more points "
+        "it would be smaller."
     )
 
 
@@ -480,10 +589,10 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
     clear, pairs = 0 if evidence.pairs is None else int(evidence.pairs.clear.sum()), len(frame)
     larger = scale_of_cell(evidence, 0).larger
     side = "above" if larger else "below"
-    meaning = f"{side} zero, the first is better"
+    meaning = f"{side} zero, the first model is better"
     if evidence.has_target:
         meaning = f"the model with the {scale_of_cell(evidence, 0).name} nearer to its target is "
-        meaning += "better, whatever the sign"
+        meaning += "better, regardless of sign"
     section.paragraphs.append(
         f"Each row is the first model minus the second, on the same points: {meaning}. "
         f"{count_significant(clear, pairs, evidence.alpha, adjusted)}"
@@ -495,11 +604,13 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
     numbers = ["difference", "lower", "upper", name]
     caption = f"Differences of all pairs, with {level_of(evidence)} intervals"
     best = "" if evidence.has_target else "difference"
+    ordered = frame.sort_values("difference", kind="stable", ascending=not larger)
     section.parts.append(grid(table, caption, numbers, best=best, larger=larger))
     report.draw(
         section,
         partial(draw_comparison, evidence.comparison, evidence.facts, alpha=evidence.alpha,
                 adjust=table.attrs.get("adjust")),
+        tips=tips_of_rows(name_rows(ordered), ordered) if pairs <= FEW_PAIRS else (),
         title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs)
         if pairs <= FEW_PAIRS
         else 4.2,
@@ -527,7 +638,7 @@ def count_significant(clear: int, pairs: int, alpha: float, adjusted: bool) -> s
 
 
 def of_sources(report: Report, evidence: Evidence) -> Section:
-    """Describe how sources differ, and the interval for a new one; tasks are fixed."""
+    """Describe how sources differ, and the interval for new sources; tasks are fixed."""
     facts, number = evidence.facts, evidence.facts.design.number("source")
     tasks = facts.attrs.get("sources_are") == "fixed"
     name = "task" if tasks else "source"
@@ -538,13 +649,13 @@ def of_sources(report: Report, evidence: Evidence) -> Section:
         )
     elif not add_intervals_of_sources(report, section, evidence, number):
         return section
-    models = max(1.0, 0.45 * len(evidence.models))
+    models, one = max(1.0, 0.45 * len(evidence.models)), len(evidence.models) == 1
     report.draw(
         section,
         partial(plot.sources, evidence.log, alpha=evidence.alpha),
         title=f"{capital(name)} by {name}", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
         caption=f"One interval for each {name}, treating its points as independent. The last row "
-        f"and the band are the interval over all of them.",
+        f"{'and the band are' * one or 'is'} the interval over all of them.",
     )  # fmt: skip
     return section
 
@@ -554,13 +665,13 @@ def add_intervals_of_sources(
 ) -> bool:
     """Add the intervals with sources as the sampling unit, and how much these differ.
 
-    Returns False if there are none.
+    Returns False if they do not apply.
     """
     facts, level = evidence.facts, level_of(evidence)
     try:
         row, result = group_interval(facts, alpha=evidence.alpha)
     except LogError as error:
-        report.refusals.append(("Intervals of sources", str(error)))
+        report.refusals.append(("Intervals of sources", reason_in_words(error)))
         return False
     report.note(result.attrs)
     scale = scale_of_cell(evidence, 0)
@@ -587,7 +698,7 @@ def add_intervals_of_sources(
     try:
         spread = facts.apply(heterogeneity, alpha=evidence.alpha)
     except LogError as error:
-        report.refusals.append(("How much sources differ", str(error)))
+        report.refusals.append(("How much sources differ", reason_in_words(error)))
     else:
         report.note(spread.attrs)
         words = (
@@ -626,13 +737,13 @@ def of_diagnosis(facts: LogFacts) -> Section:
     found = list_findings(facts)
     if found.empty:
         section.paragraphs.append(
-            "The checks found no problems. This does not guarantee that there are none; the guide, "
-            "page Diagnostics, lists what they cover."
+            "The checks found no problems. This does not rule out others; the Diagnostics page "
+            "of the guide lists what is checked."
         )
         return section
     section.paragraphs.append(
-        f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; see the guide, page "
-        f"Diagnostics, for the codes."
+        f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; see the Diagnostics page "
+        "of the guide for the codes."
     )
     for (code, advice), rows in found.groupby(["code", "advice"], sort=False):
         words = [
@@ -646,12 +757,13 @@ def of_diagnosis(facts: LogFacts) -> Section:
 
 
 def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
-    """Describe how everything was computed: call, versions, references, the other methods."""
+    """Describe the computation: call, versions, references, other methods."""
     names = ("cvstats", "numpy", "scipy", "pandas", "xarray", "numba", "matplotlib")
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
     made: dict[str, Any] = {
-        "call": call, "versions": versions, "references": report.references,
-        "refusals": report.refusals, "methods": None,
+        "call": call, "versions": versions,
+        "references": list_works(report.references),
+        "refusals": report.refusals, "methods": None, "others": None,
         "variance": of_variance(report, facts),
         "method": [] if report.evidence is None else describe_method(report.evidence),
     }  # fmt: skip
@@ -659,15 +771,38 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
         table = facts.apply(methods)
     except LogError:
         return made
-    rows = [
-        (str(name), ["yes" if row["applies"] else "no", row["why_not"] or row["target"]])
-        for name, row in table.iterrows()
-    ]
+    known = table[["applies", "target", "needs"]].to_dict("index")
     made["methods"] = Grid(
-        "Methods, and whether they apply to this log", ["applies", "target, or what is missing"],
-        rows, [True, True], corner="method",
+        "Methods that apply to this log", ["target"],
+        [(str(name), [row["target"]]) for name, row in known.items() if row["applies"]],
+        [True], corner="method",
+    )  # fmt: skip
+    made["others"] = Grid(
+        "Methods for other logs", ["what such a log has"],
+        [(str(name), [re.sub(r" \((?:level|levels) .*?\)", "", row["needs"])])
+         for name, row in known.items() if not row["applies"]],
+        [True], corner="method",
     )  # fmt: skip
     return made
+
+
+def list_works(references: list[str]) -> list[tuple[str, str, str]]:
+    """List the works behind the results: authors and year, title, and address.
+
+    A reference without a known work has neither title nor address.
+    """
+    found: dict[tuple[str, str, str], None] = {}
+    for words in references:
+        works = find_works(words)
+        for work in works.values():
+            people = [one.partition(",")[0].strip("{}") for one in work["author"].split(" and ")]
+            by = f"{join_words(people)} ({work['year']})"
+            found[by, re.sub(r"[{}]", "", work["title"]).replace("--", "–"), locate_work(work)] = (
+                None
+            )
+        if not works:
+            found[words, "", ""] = None
+    return list(found)
 
 
 def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
@@ -687,9 +822,10 @@ def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def of_variance(report: Report, facts: LogFacts) -> Section:
-    """Show the parts of the variance, which depend on an assumption."""
+    """Show the components of the variance, which depend on an assumption."""
     section, losses = Section("variance", "Parts of the variance"), cast(Any, facts)
-    if report.evidence is not None and is_gridded(report.evidence):
+    evidence = report.evidence
+    if evidence is not None and (is_gridded(evidence) or len(evidence.names) > TOP):
         return section
     try:
         parts = facts.apply(decompose, rho=list(RHO))
@@ -700,26 +836,27 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
         section,
         partial(plot.decomposition, losses),
         title="Parts of the variance", height=min(12.0, 1.3 + 0.85 * len(result_frame(parts))),
-        caption="The variance of the mean if fold means had correlation rho. The hatched part is "
-        "assumed, because no single log can estimate it; bars end at the strokes, diamonds are the "
-        "squared standard errors of wald.",
+        caption="The variance of the mean, θ, if fold means had correlation ρ. The hatched part, "
+        "γ, is assumed, because no single log can estimate it; bars end at the strokes, diamonds "
+        "are the squared standard errors of wald. A bar to the left of zero is an estimate below "
+        "zero, as happens by chance if that part of the variance is small.",
     )  # fmt: skip
     return section
 
 
 def capital(text: str) -> str:
-    """Begin with a capital."""
+    """Capitalize the first letter."""
     return text[:1].upper() + text[1:]
 
 
 MOST_LINES = 5
-"""So many models are drawn along a dimension."""
+"""Maximum number of models drawn along a dimension."""
 PALE = 0.35
-"""Opacity of what is tied."""
+"""Opacity of tied models."""
 
 
 def values_of(evidence: Evidence, scale: Scale) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Estimates and limits by cell and model, as scores where the losses were made from one."""
+    """Estimates and limits by cell and model, as scores if the losses were made from a score."""
     estimate, lower, upper = (
         turn(evidence.spread(name), scale.orientation) for name in ("estimate", "lower", "upper")
     )
@@ -786,14 +923,15 @@ def draw_map(ax: Axes, evidence: Evidence, scale: Scale, what: str, at: Cell) ->
         add_bar(ax, image, scale.name if what == "estimate" else words, letters_down(ax, 50))
     if what == "lead":
         draw_dots(ax, clear.fillna(0).astype(bool), "significant")
-    name_axes(ax, field)
+    mark_axes(ax, field)
+    label_dimensions(ax, field)
     return ax
 
 
 def map_values(
     evidence: Evidence, scale: Scale, what: str, rows: Any
 ) -> tuple[FloatArray, MaskArray]:
-    """Compute what a map shows in each cell, and where it is marked."""
+    """Compute the values of a map, and which cells are marked."""
     best = evidence.best[rows]
     alone = evidence.tied[rows].sum(axis=1) == 1
     if what == "lead" and evidence.pairs is not None:
@@ -811,7 +949,7 @@ def most_often_best(evidence: Evidence) -> int:
 
 
 def draw_categories(ax: Axes, evidence: Evidence, field: xr.DataArray, alone: xr.DataArray) -> None:
-    """Colour each cell by its best model, pale where that is tied; the last colour is any other."""
+    """Color each cell by its best model, pale if tied; the last color is for all others."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
@@ -832,7 +970,7 @@ def draw_categories(ax: Axes, evidence: Evidence, field: xr.DataArray, alone: xr
 
 
 def positions(labels: list[Any]) -> FloatArray:
-    """Place labels on an axis: numbers where they are, others one after the other."""
+    """Return positions of labels on an axis: their values if numeric, otherwise 0, 1, 2, …."""
     try:
         return np.asarray(labels, dtype=float)
     except (TypeError, ValueError):

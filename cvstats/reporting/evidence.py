@@ -1,11 +1,11 @@
-"""The numbers of a summary: the interval of each model and cell, and which are tied."""
+"""The numbers of a summary: intervals by model and cell, and ties."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -23,28 +23,28 @@ from cvstats.formatting import result_frame, write_labels
 from cvstats.recommend import interval
 
 Cell: TypeAlias = tuple[Hashable, ...]
-"""The labels of a carried cell; none where nothing is carried."""
+"""The labels of a carried cell; empty without carried dimensions."""
 
 MOST_TESTS = 200_000
-"""More pairs of models in several carried cells are not tested."""
+"""Number of pairs in several carried cells above which none are tested."""
 MOST_PAIRS = 20_000
-"""Of more pairs of models in one cell, those of the best model are computed."""
+"""Number of pairs in one cell above which only those with the best model are computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The lead of each model over each other one, in each cell: positive is better."""
+    """The lead of each model over each other model, in each cell: positive is better."""
 
     lead: FloatArray
     lower: FloatArray
     upper: FloatArray
     p: FloatArray
     narrow: MaskArray
-    """Which limits have a caution that they are too narrow."""
+    """Which limits are flagged as too narrow."""
 
     @classmethod
     def empty(cls, cells: int, models: int) -> Pairs:
-        """Make room for all pairs; NaN is what was not compared."""
+        """Allocate arrays for all pairs; NaN means not compared."""
         shape = cells, models, models
         lead, lower, upper, p = (np.full(shape, np.nan) for _ in range(4))
         return cls(lead, lower, upper, p, np.zeros(shape, dtype=bool))
@@ -58,7 +58,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Switch:
-    """A method that took the place of that of the design, the caution, and the table before."""
+    """A method that replaced the default, the caution that caused it, and the original table."""
 
     caution: Caution
     method: str
@@ -67,19 +67,19 @@ class Switch:
 
 @dataclass(eq=False)
 class Evidence:
-    """Intervals and comparisons of a log, each computed when first asked for, and once."""
+    """Intervals and comparisons of a log, each computed once when first needed."""
 
     facts: LogFacts
     alpha: float
     seed: int
     method: str | None = None
-    """The interval by name, of models and of differences; None for those that fit the log."""
+    """The name of the interval for models and differences; None for the defaults of the log."""
     refusals: dict[str, str] = field(default_factory=dict)
-    """What could not be computed, and the reason."""
+    """What could not be computed, and why."""
     joint: Any = None
-    """A comparison by max-t whose cautions call for another method."""
+    """A comparison by max-t whose cautions require another method."""
     switches: dict[str, Switch] = field(default_factory=dict)
-    """Tables by another method than that of the design, because a caution calls for it."""
+    """Tables by another method than the default, because a caution requires it."""
 
     @property
     def log(self) -> Any:
@@ -99,16 +99,15 @@ class Evidence:
 
     @cached_property
     def comparison(self) -> Any:
-        """All pairs of models, with limits and p-values for all of them together.
+        """All pairs of models, with simultaneous limits and adjusted p-values.
 
-        By max-t; by Šidák's method in several cells, of very many models, where standard errors
-        share no covariance, and where few points decide between models that are right or wrong.
-        None if there is no answer.
+        By max-t, or by Šidák's method for several cells, very many models, standard errors
+        without a common covariance, and few discordant points. None if not available.
         """
         if len(self.models) < 2:
             return None
         if self.n_tests > MOST_TESTS and len(self.cells) > 1:
-            words = f"{self.n_tests:,} tests are more than anyone reads."
+            words = f"{self.n_tests:,} tests are too many to report."
             return self.refuse("comparison", words)
         try:
             return self.compare_all()
@@ -116,12 +115,12 @@ class Evidence:
             return self.refuse("comparison", str(error))
 
     def compare_all(self) -> Any:
-        """Compare all pairs of models; those whose caution calls for another method by that one."""
+        """Compare all pairs of models, using another method for pairs whose caution requires it."""
         if len(self.models) > 2 and len(self.cells) == 1 and not self.against_best:
             options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
             try:
                 table = self.facts.apply(compare, alpha=self.alpha, **options)
-            except LogError:  # no common covariance, or no answer at all
+            except LogError:  # no common covariance, or not available at all
                 pass
             else:
                 if Caution.DISCORDANT_FEW.label not in table.attrs.get("cautions", {}):
@@ -134,11 +133,11 @@ class Evidence:
 
     @property
     def against_best(self) -> bool:
-        """Whether there are so many models that they are compared with the best one only."""
+        """Whether the number of models is so large that they are only compared with the best."""
         return len(self.cells) == 1 and self.n_tests > MOST_PAIRS
 
     def compare_by_sidak(self, method: str | None) -> Any:
-        """Compare pairs of models by a method, each at a level for all of them together."""
+        """Compare pairs of models by a method, each at Šidák's simultaneous level."""
         if method is None and self.joint is not None:
             return self.adjust_by_sidak(self.joint)
         first = self.models[int(self.best[0])] if self.against_best else None
@@ -148,9 +147,9 @@ class Evidence:
         return table if self.n_tests == 1 else self.adjust_by_sidak(table)
 
     def settle(self, what: str, compute: Callable[[str | None], Any]) -> Any:
-        """Compute a table by the method of the design, or by one that its own cautions call for.
+        """Compute a table by the default method, or by one that its cautions require.
 
-        Of a comparison only the pairs with the caution are replaced.
+        In a comparison only the pairs with the caution are replaced.
         """
         table = compute(self.method)
         for caution in narrow_cautions(table) if self.method is None else ():
@@ -169,7 +168,7 @@ class Evidence:
 
     @cached_property
     def winner(self) -> Any:
-        """The interval of the best model that accounts for its selection; None without need."""
+        """The interval of the best model that accounts for its selection; None if not needed."""
         flagged = Caution.SELECTED.label in result_frame(self.intervals).attrs.get("cautions", {})
         if not flagged or self.method is not None or len(self.cells) > 1:
             return None
@@ -177,7 +176,7 @@ class Evidence:
 
     @cached_property
     def whole(self) -> Evidence | None:
-        """The evidence of the mean over all carried cells; None if they have no mean."""
+        """The evidence for the mean over all carried cells; None if there is no such mean."""
         losses = self.facts.losses
         has_mean = isinstance(losses, xr.DataArray | xr.Dataset) and len(self.cells) > 1
         if not has_mean or "metric" in self.dims or self.has_target:
@@ -193,23 +192,23 @@ class Evidence:
 
     @cached_property
     def n_tests(self) -> int:
-        """How many differences the limits and p-values account for: all pairs in all cells."""
+        """Number of differences adjusted for: all pairs in all cells."""
         return len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
 
     @property
     def has_target(self) -> bool:
-        """Whether the numbers are those of a metric with a target: neither losses nor scores."""
+        """Whether the values are those of a metric with a target: neither losses nor scores."""
         return bool(targets_of(self.facts.attrs))
 
     @cached_property
     def simultaneous(self) -> Any:
-        """The interval of each model and cell, by Šidák's method for all of them together."""
+        """Simultaneous intervals of all models and cells, by Šidák's method."""
         alpha = float(-np.expm1(np.log1p(-self.alpha) / max(1, len(self.frame))))
         return self.facts.apply(interval, method=self.method, alpha=alpha)
 
     @property
     def alpha_of_each(self) -> float:
-        """One minus the level of each difference, if all are to have theirs by Šidák's method."""
+        """One minus the level of each difference, by Šidák's method."""
         if self.n_tests < 2:
             return self.alpha
         return float(-np.expm1(np.log1p(-self.alpha) / self.n_tests))
@@ -222,8 +221,8 @@ class Evidence:
     def adjust_by_sidak(self, table: Any) -> Any:
         """Add the p-values that belong to limits at the level of each difference.
 
-        Normal ones are taken to Student's t of one less than the points, as by max-t: standard
-        errors are estimates, which matters in the tails.
+        Normal p-values are transformed to Student's t with n - 1 degrees of freedom, as in max-t:
+        standard errors are estimates, which matters in the tails.
         """
         p, points = table["p_value"], table.attrs.get("n_points", table.get("n_points"))
         adjusted, known = table, "df" in table
@@ -245,14 +244,14 @@ class Evidence:
         return adjusted
 
     def ask(self, name: str, function: Callable[..., Any], **options: Any) -> Any:
-        """Compute a result; note the reason if there is none."""
+        """Compute a result, or record why it is not available."""
         try:
             return self.facts.apply(function, **options)
         except LogError as error:
             return self.refuse(name, str(error))
 
     def refuse(self, name: str, reason: str) -> None:
-        """Note why something was not computed."""
+        """Record why something was not computed."""
         self.refusals[name] = reason
 
     # --- labels -----------------------------------------------------------------------------------
@@ -265,13 +264,13 @@ class Evidence:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """A row for each model and cell; masked cells, which have no loss, are left out."""
+        """A row for each model and cell; masked cells, which have no losses, are dropped."""
         table = result_frame(self.intervals)
         return table[table["estimate"].notna()]
 
     @cached_property
     def attrs(self) -> dict[Any, Any]:
-        """The attrs of the intervals, and the counts that are the same in all rows."""
+        """The attrs of the intervals, and the counts common to all rows."""
         counts = self.frame[[name for name in self.frame if str(name).startswith("n_")]]
         same = [name for name in counts if counts[name].nunique() == 1]
         return {**{name: float(counts[name].iloc[0]) for name in same}, **self.intervals.attrs}
@@ -289,8 +288,16 @@ class Evidence:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """The cells that hold losses."""
+        """The cells that have losses."""
         return list(dict.fromkeys(self.cell_labels(self.frame)))
+
+    @cached_property
+    def places(self) -> tuple[dict[Cell, int], dict[Hashable, int]]:
+        """The place of each cell among the cells, and of each model among the models."""
+        return (
+            dict(zip(self.cells, range(len(self.cells)), strict=True)),
+            dict(zip(self.models, range(len(self.models)), strict=True)),
+        )
 
     def cell_names(self) -> list[str]:
         """Name each cell by the labels of its dimensions."""
@@ -306,7 +313,7 @@ class Evidence:
             labels = index.get_level_values(name).tolist()
         else:
             labels = [None] * len(index) if self.dims else index.tolist()
-        return [None if label != label else label for label in labels]  # an index may hold NaN
+        return [None if label != label else label for label in labels]  # an index may contain NaN
 
     def cell_labels(self, table: pd.DataFrame) -> list[Cell]:
         """List the labels of the cells of a table's rows."""
@@ -316,17 +323,17 @@ class Evidence:
     # --- numbers, by cell and model ---------------------------------------------------------------
 
     def spread(self, column: str) -> FloatArray:
-        """Lay a column of the intervals out by cell and model."""
+        """Arrange a column of the intervals by cell and model."""
         return self.spread_of(self.intervals, column)
 
     def spread_of(self, intervals: Any, column: str) -> FloatArray:
-        """Lay a column of some intervals out by cell and model."""
+        """Arrange a column of some intervals by cell and model."""
         frame = result_frame(intervals)
         frame = frame[frame["estimate"].notna()]
         values = np.full((len(self.cells), len(self.models)), np.nan)
-        place = places(self.cells), places(self.models)
-        at = [place[0][label] for label in self.cell_labels(frame)]
-        models = [place[1][label] for label in self.labels(frame, "model")]
+        cell, model = self.places
+        at = list(map(cell.__getitem__, self.cell_labels(frame)))
+        models = list(map(model.__getitem__, self.labels(frame, "model")))
         values[at, models] = frame[column].to_numpy(dtype=float)
         return values
 
@@ -351,7 +358,7 @@ class Evidence:
         """Arrange the pairs of a comparison by cell and models."""
         table = result_frame(comparison)
         found = Pairs.empty(len(self.cells), len(self.models))
-        cell, model = places(self.cells), places(self.models)
+        cell, model = self.places
         keys = zip(
             self.cell_labels(table), self.labels(table, "model"), self.labels(table, "other"),
             strict=True,
@@ -370,7 +377,7 @@ class Evidence:
         found.lower[c, i, j], found.lower[c, j, i] = -upper, lower
         found.upper[c, i, j], found.upper[c, j, i] = -lower, upper
         found.p[c, i, j] = found.p[c, j, i] = p_value
-        if self.method is None:  # a method by name is what was asked for
+        if self.method is None:  # a method passed by name is kept
             for caution in narrow_cautions(comparison):
                 narrow = table["caution"].str.contains(caution.label).to_numpy()[kept]
                 found.narrow[c, i, j] |= narrow
@@ -379,7 +386,7 @@ class Evidence:
 
     @cached_property
     def tied(self) -> MaskArray:
-        """Which models of each cell no other one is significantly better than; the best is one."""
+        """Which models of each cell are not significantly worse than another model."""
         known = ~np.isnan(self.estimate)
         if self.pairs is None or self.has_target:
             return known
@@ -389,7 +396,7 @@ class Evidence:
 
 
 def narrow_cautions(table: Any) -> list[Caution]:
-    """List the cautions of a result that say that its intervals are too narrow to decide."""
+    """List the cautions of a result whose intervals are too narrow for a decision."""
     if table is None:
         return []
     labels = sentences_in(table)
@@ -406,7 +413,7 @@ def has_caution(table: Any, caution: Caution) -> Any:
 def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
     """Replace the rows of a comparison that have a caution by those of another method.
 
-    Limits that are wider already stay; the other ones would not change what they say.
+    Limits that are already wider are kept.
     """
     at = has_caution(table, caution) & ~np.isnan(other["upper"])
     wider = other["upper"] - other["lower"] >= table["upper"] - table["lower"]
@@ -428,7 +435,7 @@ def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
 
 
 def without(labels: Any, caution: Caution) -> Any:
-    """Take a caution from the labels, or flags, of each row."""
+    """Remove a caution from the labels, or flags, of each row."""
     if labels.dtype.kind == "i":
         return labels & ~int(caution)
     kept = ([one for one in text.split(", ") if one != caution.label] for text in labels)
@@ -438,7 +445,7 @@ def without(labels: Any, caution: Caution) -> Any:
 def sentences_in(table: Any) -> dict[str, str]:
     """Read the sentences of the cautions of a result."""
     words = table.attrs.get("cautions")
-    if not isinstance(words, dict):  # of an array
+    if not isinstance(words, dict):  # from an array
         words = result_frame(table).attrs.get("cautions", {})
     return dict(words)
 
@@ -447,14 +454,14 @@ def sentences_in(table: Any) -> dict[str, str]:
 
 
 def average_cells(losses: Any, dims: list[str]) -> Any:
-    """Average a log over its carried dimensions, weighted by area where latitudes are known."""
+    """Average a log over its carried dimensions, weighted by area if latitudes are known."""
     weights = area_weights(losses, dims)
     cells = losses if weights is None else losses.weighted(weights)
     return cells.mean([d for d in losses.dims if str(d) in dims], keep_attrs=True)
 
 
 def area_weights(losses: Any, dims: list[str]) -> xr.DataArray | None:
-    """Weigh cells by the cosine of their latitude; None where no coordinate holds latitudes."""
+    """Weight cells by the cosine of their latitude; None if no coordinate contains latitudes."""
     for name, coord in losses.coords.items():
         along = {str(d) for d in coord.dims}
         called = str(name).lower() in LATITUDES or coord.attrs.get("standard_name") == "latitude"
@@ -466,15 +473,7 @@ def area_weights(losses: Any, dims: list[str]) -> xr.DataArray | None:
 
 
 LATITUDES = ("lat", "latitude")
-"""Names of coordinates that hold latitudes."""
-
-
-Label = TypeVar("Label", bound=Hashable)
-
-
-def places(labels: list[Label]) -> dict[Label, int]:
-    """Map labels to their places."""
-    return {label: at for at, label in enumerate(labels)}
+"""Names of coordinates that contain latitudes."""
 
 
 def name_model(label: Hashable) -> str:

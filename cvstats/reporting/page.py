@@ -1,4 +1,4 @@
-"""The report as one page of HTML that needs nothing else, and its first section."""
+"""The report as one self-contained HTML page, and its first section."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Report, describe_computation, make_report
 
 PAGES = (".html", ".htm", "")
-"""How the name of a page may end."""
+"""Valid suffixes of a page."""
 
 
 @overload
@@ -64,7 +64,7 @@ def report(
 ) -> str | Path:
     """Write a one-page report on a log: intervals, comparisons, plots, and warnings.
 
-    The targets are those of the methods that are used; the page describes them.
+    The targets are those of the methods used; the page describes them.
 
     Parameters
     ----------
@@ -72,34 +72,35 @@ def report(
         Any loss log. ``attrs["long_name"]`` and ``attrs["units"]`` name the loss and its units,
         ``attrs["title"]`` the log.
     path : str or path, optional
-        Where to write the page, such as ``"report.html"``: a name in ``.html`` or ``.htm``, or
-        without a suffix.
+        Where to write the page, such as ``"report.html"``: a name ending in ``.html`` or
+        ``.htm``, or without a suffix.
     title : str, optional
         The heading of the page.
     alpha : float, optional
         One minus the level of all intervals.
     seed : int, optional
-        The seed of everything that is drawn.
+        The seed of all random draws.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     Path or str
-        The path that was written; without ``path`` the page itself.
+        The path of the page; if ``path`` is not given, the page itself.
 
     Raises
     ------
     LogError
-        If the log cannot be read. Single sections without an answer state the reason instead.
+        If the log cannot be read. Sections that cannot be computed state the reason instead.
     ModuleNotFoundError
         If jinja2 or matplotlib is not installed (extra ``report``).
 
     Notes
     -----
-    The page is self-contained: plots are SVG images within it, no script is needed, nothing is
-    fetched from a network. Every name is escaped. Numbers are rounded to two digits of the smallest
-    standard error, ``10^-d``, for reading only.
+    The page is self-contained: plots are SVG within it, nothing is fetched from a network, and it
+    can be read without its script, which sorts tables by the column that is clicked. It follows
+    the light or dark scheme of the browser. Every name is escaped. Numbers are rounded to two
+    digits of the smallest standard error, ``10^-d``, for display only.
 
     References
     ----------
@@ -135,34 +136,34 @@ def write_report(
     missing: Missing,
     call: str,
 ) -> str | Path:
-    """Make the page and write it; ``call`` is what a user types to get it again."""
+    """Create the page and write it; ``call`` is the code that reproduces it."""
     check_alpha(alpha)
     checked_choice("missing", missing, MISSING)
     whole_number("seed", seed, 0)
     if not (title is None or isinstance(title, str)):
-        raise LogError(f"title={title!r} is not a title. Expected text.")
+        raise LogError(f"title={title!r} is not a title. Expected a string.")
     for package in ("jinja2", "matplotlib"):
         if find_spec(package) is None:
             raise ModuleNotFoundError(
-                f"the report needs {package}; type: {install_command('report')}", name=package
+                f"the report needs {package}. Install it: {install_command('report')}", name=package
             )
     if isinstance(losses, (str, PathLike)):
         raise LogError(
-            f"{str(losses)!r} is a path and not a log. Read it first: "
+            f"{str(losses)!r} is a path, not a log. Read it first: "
             f"cvstats.report(cvstats.read_log({str(losses)!r}), …)."
         )
     target = None if path is None else check_path(path)
     facts = LogFacts(losses, missing)
-    facts.log.moments(())  # names the first loss that is missing
+    facts.log.moments(())  # reports the first missing loss
     page = render_page(facts, make_report(facts, alpha, seed), title, call)
     if target is None:
         return page
     try:
-        with replacing(target) as new:  # an old page stays until the new one is complete
+        with replacing(target) as new:  # the old page is kept until the new one is complete
             new.write_text(page, encoding="utf-8")
     except OSError as error:
         raise LogError(
-            f"the report could not be written to {str(target)!r}: {error.strerror}."
+            f"could not write the report to {str(target)!r}: {error.strerror}."
         ) from error
     return target
 
@@ -182,29 +183,30 @@ def render_page(facts: LogFacts, report: Report, title: str | None, call: str) -
         title=title or str(facts.losses.attrs.get("title", report.title)),
         line=summarize_log(facts.raw),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
+        script=templates.joinpath("report.js").read_text(encoding="utf-8"),
         first=write_first_section(facts),
         report=report,
         how=describe_computation(facts, report, call),
         today=date.today().isoformat(),
     )
-    return "\n".join(map(printable, page.split("\n")))
+    return printable(page, lines=True)
 
 
 def check_path(path: object) -> Path:
-    """Refuse a place where no page can be written before anything is computed."""
+    """Reject an unwritable path before anything is computed."""
     if not isinstance(path, (str, PathLike)):
         raise LogError(f"path={path!r} is not a path. Expected one such as 'report.html', or None.")
     target = Path(path)
     if target.suffix.lower() not in PAGES:
         raise LogError(
-            f"{target.name} ends in {target.suffix!r}, and the report is a page of HTML. Expected "
-            f"a name such as {target.stem}.html; a browser prints that page as PDF."
+            f"{target.name} ends in {target.suffix!r}, but the report is an HTML page. Expected "
+            f"a name such as {target.stem}.html; a browser can print that page as PDF."
         )
     if target.is_dir():
         raise LogError(f"{str(target)!r} is a directory. Expected a file, such as 'report.html'.")
     if not target.parent.is_dir():
         raise LogError(
-            f"the report could not be written to {str(target)!r}: the directory "
+            f"could not write the report to {str(target)!r}: the directory "
             f"{str(target.parent)!r} does not exist. Create it first."
         )
     return target
@@ -214,7 +216,7 @@ MOST_NAMES = 12
 
 
 def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
-    """List what a log is: models, points, how it was resampled, and what is missing."""
+    """List the facts of a log: models, points, resampling design, and missing losses."""
     losses, log = facts.losses, facts.raw
     design = log.design
     attrs = dict(losses.attrs)
@@ -234,7 +236,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     rows.append((f"models ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
     points = design.splits().points
-    rows.append(("points", f"{points:,}" if points is not None else "not named in the log"))
+    rows.append(("points", f"{points:,}" if points is not None else "not labeled in the log"))
     sizes = design.splits().rows
     rows.append(("evaluations of each model", f"{int(sizes.sum()):,}"))
     for level in ("sample", "outer", "repetition"):
@@ -248,7 +250,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         both = ", which are the folds" if fold_level(design) == "source" and not tasks else ""
         rows.append(("tasks" if tasks else "sources", f"{design.number('source'):,}{both}"))
     if design.has("count"):
-        rows.append(("count", "how often the point was in the training sample"))
+        rows.append(("count", "number of times the point was in the training sample"))
     cells = (log.panels.width - len(log.masked())) // max(1, len(names))
     if cells > 1:
         rows.append(("cells of each model", f"{cells:,}"))
@@ -267,11 +269,11 @@ def of_points(log: Log) -> str:
 
 
 def fragment(losses: Losses) -> str:
-    """Write the first section for a notebook; it needs no package and raises nothing."""
+    """Write the first section for a notebook, without optional packages and without raising."""
     try:
         return write_first_section(LogFacts(losses))
     except LogError as error:
-        return f"<p><strong>not read as a loss log:</strong> {escape(printable(str(error)))}</p>"
+        return f"<p><strong>not a valid loss log:</strong> {escape(printable(str(error)))}</p>"
 
 
 def write_first_section(facts: LogFacts) -> str:

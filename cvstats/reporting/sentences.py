@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from textwrap import fill
 from typing import Any
@@ -14,14 +14,16 @@ import pandas as pd
 
 from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.core.orientation import OFF_TARGET, TARGET, TURNED, turn
+from cvstats.core.types import MaskArray
 from cvstats.diagnostics import CHECKS, names_a_score
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
-from cvstats.formatting import count_decimals, format_value, printable, result_frame
+from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import later
-from cvstats.log.arrow import as_container
+from cvstats.log.columns import as_container
+from cvstats.log.display import count_decimals, format_value
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
 from cvstats.log.read import MISSING, is_dask_frame, read
@@ -40,27 +42,27 @@ NAMES = {
     "squared error": "mean squared error",
     "zero one": "error rate",
 }
-"""What the mean of a loss is called, where it is not "mean" and the name of the loss."""
+"""Names of mean losses, unless it is "mean" plus the name of the loss."""
 
 SHORT = {"acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match"}
 """Names of scores in the logs of benchmarks, in words."""
 
 SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
-"""Shares of points, written in percent."""
+"""Proportions of points, written in percent."""
 
 LOSS_WORDS = ("mean loss", "expected loss", "expected risk", "test error", "risk", "loss")
-"""What targets call what is estimated; the longest come first."""
+"""Terms for the estimated quantity in targets, the longest first."""
 
 MOST_DECIMALS = 15
-"""More decimals are not written."""
+"""Maximum number of decimals."""
 
 NAMED = 4
-"""So many names are listed; of more, the others are counted."""
+"""Maximum number of names listed; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The loss of a log, or the score that it was made from: name, units and direction."""
+    """The loss of a log, or the score from which it was made: name, units and direction."""
 
     name: str
     orientation: str = "error"
@@ -73,14 +75,14 @@ class Scale:
         """Whether larger values are better."""
         return self.orientation in TURNED
 
-    @property
+    @cached_property
     def percent(self) -> bool:
-        """Whether values are shares, written in percent."""
-        return is_share(self.name)
+        """Whether values, or each of several scores, are proportions, written in percent."""
+        return set(self.name.split(" or ")) <= set(SHARES)
 
     @property
     def unit_words(self) -> str:
-        """The units with a space before them, to be put after a number."""
+        """The units with a leading space, to follow a number."""
         return f" {self.units}" if self.units else ""
 
     def value(self, loss: float, decimals: int) -> str:
@@ -93,7 +95,7 @@ class Scale:
         return f"{text} percentage points" if self.percent else text
 
     def range(self, lower: float, upper: float, decimals: int, *, of_values: bool) -> str:
-        """Write limits: of values, from which the loss is turned, or of a difference."""
+        """Format limits of values (converted from the loss) or of a difference."""
         if of_values and self.larger:
             lower, upper = (turn(limit, self.orientation) for limit in (upper, lower))
         ends = [self._write(limit, decimals) for limit in (lower, upper)]
@@ -104,7 +106,7 @@ class Scale:
                 limit and np.isfinite(limit) and not any(digit in end for digit in "123456789")
                 for limit, end in zip((lower, upper), ends, strict=True)
             )
-        ):  # a limit beside 0 is not written as 0
+        ):  # a nonzero limit is not written as 0
             decimals += 1
             ends = [self._write(limit, decimals) for limit in (lower, upper)]
         return " to ".join(f"{end}%" for end in ends) if self.percent and of_values else (
@@ -117,13 +119,8 @@ class Scale:
         return format_value(number + 0.0, "estimate", decimals, "auto").replace("-", "−")
 
 
-def is_share(words: str) -> bool:
-    """Whether a score, or each of several, is a share of points."""
-    return set(words.split(" or ")) <= set(SHARES)
-
-
 def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
-    """Read off the attrs of a log and of its result what the numbers are."""
+    """Read the scale of the numbers from the attrs of a log and its result."""
     named = {**facts, **noted}
     metric, orientation = named.get("metric"), named.get("orientation")
     units = str(named.get("units", ""))
@@ -159,7 +156,7 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
         tasks = facts.get("sources_are") == "fixed"
         return f"{points} of {groups:,.0f} {'tasks' if tasks else 'sources'}"
     if facts.get("holds") == "scores" and "n_splits" in whole:
-        size = whole.get("n_test", 1.0)  # 1 where only their share of the points is known
+        size = whole.get("n_test", 1.0)  # 1 if only their share of the points is known
         each = f" of {'' if size == int(size) else 'about '}{size:,.0f} points" * (size > 1)
         return f"{whole['n_splits']:,.0f} test sets{each}"
     if method == "holdout":
@@ -175,15 +172,15 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
 
 
 def describe_target(target: str, scale: Scale) -> str:
-    """Describe the target: of a score by its name, of a loss without "risk"."""
-    if not scale.larger and scale.target is None:
+    """Describe the target: by the name of a score, or for a loss without "risk"."""
+    if scale.orientation == "error":
         return target.replace("risk", "error")
     words = next((words for words in LOSS_WORDS if words in target), None)
     return target if words is None else target.replace(words, scale.name)
 
 
 def p_words(p: float, alpha: float) -> str:
-    """Write a p-value for a sentence, on its side of alpha however it is rounded."""
+    """Format a p-value for a sentence so that rounding does not cross alpha."""
     if p < 0.001 <= alpha:
         return "p < 0.001"
     decimals = 3 if p < 0.1 else 2
@@ -205,9 +202,9 @@ def list_names(names: Sequence[str]) -> str:
 
 
 SCORES = "CVS022"
-"""The check that finds scores in the place of losses."""
+"""The check that finds scores passed as losses."""
 BELOW_CHANCE = "CVS030"
-"""The check that finds predictions of the other class."""
+"""The check that finds predictions of the wrong class."""
 
 WIDTH = 88
 
@@ -221,9 +218,9 @@ class Summary:
     sentences : tuple of str
         Which model is best or tied, by how much, how large the error is, and over what.
     cautions : mapping
-        The label of each caution that occurs, and its sentence.
+        The sentence of each caution that occurs, by label.
     advice : mapping
-        The same labels, and what to do.
+        The advice for each, by label.
     """
 
     sentences: tuple[str, ...]
@@ -236,7 +233,7 @@ class Summary:
         return fill(printable(" ".join(self.sentences)), WIDTH, break_on_hyphens=False)
 
     def __str__(self) -> str:
-        """Write the sentences as a paragraph, and below it a paragraph for each caution."""
+        """Write the sentences as a paragraph, followed by a paragraph for each caution."""
         cautions = (
             f"Caution, {label}: {sentence} {self.advice[label]}"
             for label, sentence in self.cautions.items()
@@ -267,7 +264,7 @@ class Summaries(Mapping[Hashable, Summary]):
         return self.parts[label]
 
     def __iter__(self) -> Iterator[Hashable]:
-        """Go through the labels."""
+        """Iterate over the labels."""
         return iter(self.parts)
 
     def __len__(self) -> int:
@@ -275,7 +272,7 @@ class Summaries(Mapping[Hashable, Summary]):
         return len(self.parts)
 
     def __str__(self) -> str:
-        """Write the summaries below each other, each below its label."""
+        """Write the summaries in sequence, each below its label."""
         return "\n\n".join(
             f"{printable(f'{self.by}={label}')}\n{part}" for label, part in self.parts.items()
         )
@@ -299,62 +296,65 @@ def summary(
     seed: int = 0,
     missing: Missing = "raise",
 ) -> Any:
-    """Summarize a log in at most three sentences: which model is best, by how much, how sure.
+    """Summarize a log in at most three sentences: the best model, its advantage, its significance.
 
     The target is that of the interval that `interval` recommends for this log; the last sentence
-    names it. The interval and the p-value of a sentence come from one procedure, so that the
-    interval excludes 0 exactly where ``p < alpha``.
+    names it. The interval and the p-value of a sentence come from the same procedure, so the
+    interval excludes 0 if and only if ``p < alpha``.
 
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
         Any loss log.
     method : str, optional
-        The name of an interval, for the models and for their differences; without it those that
-        `interval` and `compare` choose for this log.
+        The name of an interval, for the models and for their differences; by default the choices
+        of `interval` and `compare` for this log.
     alpha : float, optional
         One minus the level of intervals and tests.
     by : str, optional
-        A level (or coordinate): a summary of each of its labels, as if it were a log by itself. Of
-        several metrics each has a summary, also without ``by="metric"``.
+        A level (or coordinate): a summary for each of its labels, as if it were a separate log:
+        its limits and p-values are not adjusted for the other labels. `compare` with ``by``
+        adjusts p-values for all of them.
+        With several metrics each has a summary, even without ``by="metric"``.
     seed : int, optional
-        The seed of the draws of ``"max-t"``, for three models or more.
+        The seed of the draws of ``"max-t"``, for three or more models.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the evaluation out for all models.
+        Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
     Returns
     -------
     Summary
-        ``sentences``, ``cautions`` (those that occur, by label) and ``advice``; it prints as
-        a paragraph and is HTML in a notebook. Of a frame of dask it is delayed. With ``by``, a
-        mapping of each label to its summary, which prints them label by label.
+        ``sentences``, ``cautions`` (those that occur, by label) and ``advice``; it prints as a
+        paragraph, and as HTML in a notebook. For a dask frame it is delayed. With ``by``, a
+        mapping from each label to its summary.
 
     Raises
     ------
     LogError
-        If there is no interval for this log. If there is one but no comparison, the sentences
-        state that the models were not compared.
+        If no interval applies to this log. If one does but no comparison, the sentences state
+        that the models were not compared.
 
     Notes
     -----
     All pairs of models are compared, however many there are, by ``compare(adjust="max-t")``: the
-    best model has the smallest mean loss, a model is significantly worse if some other one is
-    better by these limits, and the others are tied. If the models are equally good, some of them
-    is called worse in about alpha of logs. Limits and p-values are adjusted by Šidák's method,
-    and the sentence says so, if the standard errors share no covariance, if few discordant points
-    decide between models whose losses are 0 and 1, in several cells, and of more than 200 models.
+    best model has the smallest mean loss, a model is significantly worse if another one is better
+    by these limits, and the others are tied. If all models are equally good, any of them is
+    called worse in about a share alpha of logs. Limits and p-values are adjusted by Šidák's
+    method instead, as stated in the sentence, if the standard errors have no common covariance,
+    for 0/1 losses with few discordant points, for several cells, and for more than 200 models.
 
-    If a caution says that the intervals of the design's method are too narrow and the log allows
-    a method that accounts for it, such as `ordered` of correlated dates, the sentences use that
-    method, name it and give its width relative to the other; if none does, no difference is
-    called significant. The error of a model that was selected among many is that of `winner`.
+    If a caution shows that the intervals of the default method are too narrow and the log
+    supports a method that accounts for the cause, such as `ordered` for autocorrelated losses,
+    the sentences use and name that method and give its width relative to the default; if there is
+    none, no difference is called significant. The error of a model that was selected among many
+    is that of `winner`.
 
-    Of carried cells, such as those of a map, the mean over all cells is compared first, weighted by
-    the cosine of the latitude where a coordinate holds it (``lat``, ``latitude``, or the standard
-    name ``latitude``). The cells are then counted; their p-values are adjusted for all pairs in all
-    cells. If losses were made from a score, the sentences
-    are about the score, and larger is better. Numbers are rounded to two digits of the smallest
-    standard error, ``10^-d``.
+    With carried cells, such as those of a map, the mean over all cells is compared first,
+    weighted by the cosine of the latitude if a coordinate provides it (``lat``, ``latitude``, or
+    the standard name ``latitude``). The cells are then counted; their p-values are adjusted for
+    all pairs in all cells. If losses were made from a score, the sentences are about the score,
+    and larger is better. Numbers are rounded to two digits of the smallest standard error,
+    ``10^-d``.
 
     References
     ----------
@@ -403,8 +403,8 @@ def labels_of_level(losses: Any, name: str) -> list[Hashable]:
 
 
 def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
-    """Go through the parts of a log for each label of a level, in its own container."""
-    whole = read(losses, by=by)  # refuses what has no such level, or a metric that it cuts
+    """Iterate over the parts of a log for each label of a level, in its own container."""
+    whole = read(losses, by=by)  # rejects logs without such a level, and metrics that it would cut
     labels = labels_of_level(losses, by)
     if not labels:  # moments
         groups = Groups(whole, by)
@@ -418,15 +418,16 @@ def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
 
 
 def summarize_evidence(evidence: Evidence) -> Summary:
-    """Write the sentences of a summary, and gather its cautions."""
+    """Write the sentences of a summary, and collect its cautions."""
     cells, models = len(evidence.cells), len(evidence.models)
     if isinstance(evidence.facts.attrs.get("contrast"), list) and "contrast" not in evidence.dims:
         raise LogError(
-            "this log holds differences between several groups, each of them a column. Expected "
-            "one, as in contrast(by=..., between=(a, b)). Test all of them: log.cvci.compare()."
+            "this log holds differences between several groups, one per column. Expected one, "
+            "as in contrast(by=..., between=(a, b)). To test all of them, type "
+            "log.cvci.compare()."
         )
     if not cells:
-        sentences = ["No cell of this log holds any loss."]
+        sentences = ["No cell of this log has any losses."]
     elif evidence.has_target:
         sentences = describe_targets(evidence)
     elif cells == 1:
@@ -447,8 +448,8 @@ def summarize_evidence(evidence: Evidence) -> Summary:
             advised[label] = CHECKS[code].advice
     if lost := evidence.facts.lost_metrics:
         said["metric not named"] = (
-            f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), and "
-            f"no label shows which one it is."
+            f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), but no "
+            "label shows which one."
         )
         advised["metric not named"] = (
             f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False)."
@@ -461,16 +462,16 @@ def summarize_evidence(evidence: Evidence) -> Summary:
 
 
 def advise(caution: Caution, evidence: Evidence) -> str:
-    """Advise what to do about a caution of an interval or of the comparison."""
+    """Return the advice for a caution of an interval or of the comparison."""
     tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
     words = (sentences_in(table).get(caution.label) for table in tables if table is not None)
     return next((text.removeprefix(caution.sentence).strip() for text in words if text), "")
 
 
 def find_scores(evidence: Evidence, code: str) -> str:
-    """Describe losses that look like scores, or scores like those of the other class.
+    """Describe losses that look like scores, or scores of the wrong class.
 
-    Only numbers above 1/2, and models with the name of a score, are worth another pass.
+    Only values above 1/2, and models named like a score, need another pass.
     """
     if not (evidence.estimate > 0.5).any() and not any(map(names_a_score, evidence.models)):
         return ""
@@ -488,7 +489,7 @@ def list_cautions(evidence: Evidence) -> list[Caution]:
     return [
         caution
         for label, caution in cautions_by_label().items()
-        if label in found and caution is not Caution.NO_LOSSES  # that is seen
+        if label in found and caution is not Caution.NO_LOSSES  # already visible
     ]
 
 
@@ -522,11 +523,11 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
 
 
 NUMBERS = ("estimate", "lower", "upper", "se")
-"""The columns of an interval that a sentence is made of."""
+"""The columns of an interval used in a sentence."""
 
 
 def describe_switch(evidence: Evidence, what: str) -> str:
-    """Say by which method a table was computed in place of that of the design, and why."""
+    """Name the method used instead of the default, and why."""
     switch, other = evidence.switches.get(what), evidence.switches.get("comparison")
     if switch is None:
         return ""
@@ -535,7 +536,7 @@ def describe_switch(evidence: Evidence, what: str) -> str:
 
 
 def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
-    """Compare the limits of a difference with those of the method of the design."""
+    """Compare the limits of a difference with those of the default method."""
     switch, pairs = evidence.switches.get("comparison"), evidence.pairs
     if switch is None or pairs is None:
         return ""
@@ -547,6 +548,8 @@ def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
     used = str(switch.before.attrs.get("interval_method", "the default"))
     if not (old > 0 and np.isfinite(new)):
         return words
+    if new == old and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
+        return f", widened because of {switch.caution.cause}"
     if new == old:
         return f", wider than by {switch.method}"
     if new >= 2 * old:
@@ -561,8 +564,8 @@ def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
 def describe_grid(evidence: Evidence, whole: Evidence) -> list[str]:
     """Describe the mean over all cells, and then in how many of them models differ."""
     weighted = area_weights(evidence.facts.losses, evidence.dims) is not None
-    mean = "area-weighted mean" if weighted else "mean, with equal weights,"
-    before = f"in the {mean} over {len(evidence.cells):,} cells ({cells_of(evidence)}), "
+    mean = "in the area-weighted mean" if weighted else "on average"
+    before = f"{mean} over {len(evidence.cells):,} cells ({cells_of(evidence)}), "
     first = describe_cell(whole, 0, before)[0]
     if len(evidence.models) == 1:
         return [first, describe_range(evidence)[0]]
@@ -579,7 +582,7 @@ def describe_grid(evidence: Evidence, whole: Evidence) -> list[str]:
 def describe_targets(evidence: Evidence) -> list[str]:
     """Describe which models miss the target of a metric, in which direction, and by how much.
 
-    The limits account for all models and cells together, by Šidák's method.
+    The limits are simultaneous over all models and cells, by Šidák's method.
     """
     lower, estimate, upper = (
         evidence.spread_of(evidence.simultaneous, name) for name in ("lower", "estimate", "upper")
@@ -625,11 +628,11 @@ def describe_targets(evidence: Evidence) -> list[str]:
 
 
 FEW_VERDICTS = 4
-"""Of more models and cells, those that miss a target are counted."""
+"""With more models and cells, those that miss a target are counted."""
 
 
 def describe_contrasts(evidence: Evidence, cell: int, scale: Scale) -> str:
-    """Describe the difference between groups of each model, none of which is the better one."""
+    """Describe the difference between groups for each model, without ranking models."""
     each = {name: evidence.spread(name)[cell] for name in ("lower", "upper", "se")}
     estimate = evidence.estimate[cell]
     decimals = count_decimals(pd.DataFrame({"estimate": estimate, **each}))
@@ -656,7 +659,7 @@ def describe_contrasts(evidence: Evidence, cell: int, scale: Scale) -> str:
 
 
 def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
-    """Write which model is best, by how much, and how sure this is."""
+    """Describe which model is best, by how much, and whether this is significant."""
     models, best = len(evidence.models), int(evidence.best[cell])
     name = evidence.names[best]
     most, more = ("highest", "higher") if scale.larger else ("lowest", "lower")
@@ -681,9 +684,9 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
     if pairs.narrow[cell, best, rival] and pairs.lower[cell, best, rival] > 0:
         cautions = narrow_cautions(evidence.comparison)
         return (
-            f"{name} has the {most} {scale.name} of {models:,} models, {more} than that of {other} "
-            f"by {lead}, but this log cannot show whether the difference is significant: "
-            f"{join_words([caution.label for caution in cautions])}, for which no method allows."
+            f"{name} has the {most} {scale.name} of {models:,} models, {more} than that of "
+            f"{other} by {lead}, but this log cannot show whether the difference is significant: "
+            f"no method accounts for {join_words([caution.label for caution in cautions])}."
         )
     noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
     if abs(pairs.lead[cell, best, rival]) <= noise:
@@ -717,7 +720,7 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
 def describe_draw(
     evidence: Evidence, cell: int, scale: Scale, rival: int, others: list[int], sure: str
 ) -> str:
-    """Describe two best models of the same error, and list others that are not clearly worse."""
+    """Describe two best models with equal error, and list others not significantly worse."""
     models, best = len(evidence.models), int(evidence.best[cell])
     most = "highest" if scale.larger else "lowest"
     who = f"{evidence.names[best]} and {evidence.names[rival]}"
@@ -735,21 +738,21 @@ def describe_draw(
 
 
 def count_beaten(names: Sequence[str]) -> str:
-    """Name some models than which others are significantly better."""
+    """Name models that are significantly worse."""
     if not names:
         return ""
     return f"; {list_names(names)} {'is' if len(names) == 1 else 'are'} significantly worse"
 
 
 def describe_p(evidence: Evidence, cell: int, best: int, rival: int) -> str:
-    """Write the p-value of a difference, and what it is adjusted for."""
+    """Format the p-value of a difference and its adjustment."""
     p = np.nan if evidence.pairs is None else float(evidence.pairs.p[cell, best, rival])
     words = "" if np.isnan(p) else f", {p_words(p, evidence.alpha)}"
     return f"{words}{describe_adjustment(evidence)}"
 
 
 def describe_adjustment(evidence: Evidence) -> str:
-    """Write for how many comparisons limits and p-values account, and by which method."""
+    """Describe the number of comparisons adjusted for, and the method."""
     if evidence.n_tests < 2:
         return ""
     sidak = evidence.comparison.attrs.get("adjust") == "sidak"
@@ -782,8 +785,8 @@ def describe_winners(evidence: Evidence) -> list[str]:
         more = "higher" if scale_of_cell(evidence, 0).larger else "lower"
         return [
             f"{names[one]} has the {more} {name} in {wins[one]:,} of {where}, significantly in "
-            f"{clear[one]:,}, and {names[two]} in {wins[two]:,}, significantly in {clear[two]:,} "
-            f"({chance}).",
+            f"{name_cells(evidence, alone, one)}, and {names[two]} in {wins[two]:,}, significantly "
+            f"in {name_cells(evidence, alone, two)} ({chance}).",
             f"{describe_median_lead(evidence, one, two)}; {basis}.",
         ]
     best_or_tied = evidence.tied.sum(axis=0)
@@ -800,6 +803,14 @@ def describe_winners(evidence: Evidence) -> list[str]:
         ),
         f"E{basis[1:]}.",
     ]
+
+
+def name_cells(evidence: Evidence, alone: MaskArray, model: int) -> str:
+    """Count the cells in which a model is alone the best, and name a few."""
+    chosen = np.flatnonzero(alone & (evidence.best == model)).tolist()
+    every = evidence.cell_names()
+    some = f" ({'; '.join(every[cell] for cell in chosen)})" if 0 < len(chosen) <= NAMED else ""
+    return f"{len(chosen):,}{some}"
 
 
 def describe_median_lead(evidence: Evidence, one: int, two: int) -> str:
@@ -826,8 +837,9 @@ def describe_range(evidence: Evidence) -> list[str]:
     width = scale.difference(float(np.nanmedian(half)), decimals)
     return [
         capitalize(
-            f"the {scale.name} of {evidence.names[0]} is from {low} to {high}{scale.unit_words} in "
-            f"{len(estimate):,} cells ({cells_of(evidence)}), and {middle} in the median cell."
+            f"the {scale.name} of {evidence.names[0]} ranges from {low} to "
+            f"{high}{scale.unit_words} over {len(estimate):,} cells ({cells_of(evidence)}), and "
+            f"{middle} in the median cell."
         ),
         f"The {level_of(evidence)} interval of the median cell is ±{width}; each "
         f"cell was measured on {describe_basis(facts_of_basis(evidence))}.",
@@ -835,7 +847,7 @@ def describe_range(evidence: Evidence) -> list[str]:
 
 
 def describe_scope(evidence: Evidence) -> list[str]:
-    """Name the target of the intervals, and what would narrow those of similar models."""
+    """Name the target of the intervals, and which data would narrow them."""
     several = len(evidence.models) > 1 or len(evidence.cells) > 1
     what = "The intervals are" if several else "The interval is"
     groups = {"n_sources", "n_clusters"} & set(evidence.attrs)
@@ -845,20 +857,20 @@ def describe_scope(evidence: Evidence) -> list[str]:
     tied = several and bool((evidence.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied and len(evidence.models) > 1 else ""
     scale = scale_of_cell(evidence, 0)
-    if "kind" in evidence.facts.attrs:  # the target says that it is a difference
+    if "kind" in evidence.facts.attrs:  # the target states that it is a difference
         scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
     target = describe_target(str(evidence.attrs["target"]), scale)
     return [f"{what} for the {target}{more}."]
 
 
 def facts_of_basis(evidence: Evidence) -> dict[Any, Any]:
-    """Gather the attrs of result and log that describe what was evaluated."""
+    """Collect the attrs of result and log that describe what was evaluated."""
     noted = evidence.facts.attrs
     return {**evidence.attrs, "holds": noted.get("holds"), "sources_are": noted.get("sources_are")}
 
 
 def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
-    """Find out what the numbers of a cell are: each cell may be of another metric."""
+    """Find the scale of a cell, since cells may have different metrics."""
     noted = evidence.facts.attrs
     several = noted.get("metrics")
     if isinstance(several, Mapping) and "metric" in evidence.dims:
@@ -869,7 +881,7 @@ def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
 
 
 def scale_of_kind(scale: Scale, noted: Mapping[Any, Any]) -> Scale:
-    """Name a difference as such; "(f - m)" are the groups of a contrast."""
+    """Name a difference; "(f - m)" denotes the groups of a contrast."""
     if "kind" not in noted:
         return scale
     groups = noted.get("contrast")
@@ -889,9 +901,9 @@ def level_of(evidence: Evidence) -> str:
 
 
 def capitalize(text: str) -> str:
-    """Begin a sentence with a capital, unless it begins with the name of a model."""
+    """Capitalize a sentence, unless it begins with the name of a model."""
     return (
         text[:1].upper() + text[1:]
-        if text.startswith(("the ", "of ", "among ", "in the "))
+        if text.startswith(("the ", "of ", "among ", "in the ", "on average "))
         else text
     )

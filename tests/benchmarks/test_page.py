@@ -89,7 +89,8 @@ def test_the_saved_run_has_every_promise():
 def test_a_run_fills_every_table(measured):
     found = tables(measured / "benchmarks.md")
     assert set(found) == {
-        "heading", "promises", "peers", "machine", "sizes", "methods", "growth", "billion",
+        "heading", "promises", "peers", "machine", "sizes", "methods", "growth", "scaling",
+        "billion",
     }  # fmt: skip
     peers = {row[2] for row in found["peers"][2:]}
     assert peers == PEERS | {"scipy.stats.bootstrap, 99 resamples"}

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from benchmarks import scaling
+from benchmarks.measure import ROOT, load
 from cvstats.registry import INTERVALS
 
 
@@ -29,3 +30,11 @@ def test_a_curve_is_measured(function, tmp_path):
     found = scaling.measure(small)
     assert [size for size, _ in found] == list(curve.sizes[:2])
     assert all(seconds >= 0 for _, seconds in found)
+
+
+def test_the_page_shows_each_curve_and_no_growth_without_a_reason(tmp_path):
+    stored = load(ROOT / "docs" / "benchmarks" / "run.json")["scaling"]
+    curves = list(scaling.list_curves(tmp_path))
+    assert {tuple(line[:2]) for line in stored} == {(one.function, one.axis) for one in curves}
+    assert not [line for line in stored if line[-1] == "**none**"]
+    assert set(scaling.REASONS) <= {one.function for one in curves}

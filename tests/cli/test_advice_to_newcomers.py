@@ -74,15 +74,15 @@ def test_a_misspelt_truth(capsys, folder):
     words = ["--truth", "True Valu", *PREDICTED[2:], "--prediction", MODELS[0], *POINT]
     said = refused(capsys, "interval", "preds.csv", *words)
     assert "no column 'True Valu'" in said
-    assert "Perhaps you meant 'True Value'." in said
+    assert "Did you mean 'True Value'?" in said
 
 
 def test_one_model_is_not_compared(capsys, folder):
     words = [*PREDICTED, "--prediction", MODELS[0], *POINT, *FOLD, *SOURCE]
     said = refused(capsys, "compare", "preds.csv", *words)
     assert said == (
-        "cvstats: the log has one model. Expected two or more: name a second file, or repeat "
-        "--prediction for each model.\n"
+        "cvstats: the log has only one model. Expected at least two: pass a second file, or "
+        "repeat --prediction for each model.\n"
     )
 
 
@@ -90,17 +90,17 @@ def test_columns_in_the_place_of_files(capsys, folder):
     words = ["compare", "preds.csv", *PREDICTED, *POINT, *FOLD, "--prediction", *MODELS]
     said = refused(capsys, *words)
     assert "No such file: 'Pred (XGB)'" in said
-    assert said.endswith("--prediction takes one column; repeat it for each model.\n")
+    assert said.endswith("--prediction accepts one column; repeat it for each model.\n")
 
 
 def test_a_mistyped_file(capsys, folder):
     said = refused(capsys, "interval", "pred.csv")
     assert said == (
-        "cvstats: No such file: 'pred.csv'. Expected a log, such as log.parquet. Perhaps you "
-        "meant 'preds.csv'.\n"
+        "cvstats: No such file: 'pred.csv'. Expected a log, such as log.parquet. Did you "
+        "mean 'preds.csv'?\n"
     )
-    assert "Perhaps" not in refused(capsys, "interval", "zzzzzz.parquet")
-    assert "Perhaps" not in refused(capsys, "interval", "nowhere/preds.csv")
+    assert "Did you mean" not in refused(capsys, "interval", "zzzzzz.parquet")
+    assert "Did you mean" not in refused(capsys, "interval", "nowhere/preds.csv")
     assert "'gap.csv'" in refused(capsys, "compare", "x=preds.csv", "y=gapp.csv")
 
 
@@ -112,10 +112,10 @@ def test_a_mistyped_file(capsys, folder):
 def test_evaluations_left_out_are_counted(capsys, folder, command, format):
     words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop", "--format", format]
     _, out, err = run(capsys, command, "gap.csv", *words)
-    assert err == "cvstats: note: 1 evaluation left out: the loss of a model is missing\n"
+    assert err == "cvstats: note: 1 evaluation dropped: the loss of some model is missing\n"
     assert "left out" not in out
     _, _, err = run(capsys, command, "gaps.csv", *words)
-    assert err == "cvstats: note: 2 evaluations left out: the loss of a model is missing\n"
+    assert err == "cvstats: note: 2 evaluations dropped: the loss of some model is missing\n"
     _, _, err = run(capsys, command, "preds.csv", *words)
     assert err == ""
 
@@ -123,13 +123,13 @@ def test_evaluations_left_out_are_counted(capsys, folder, command, format):
 def test_a_report_counts_them_too(capsys, folder):
     words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop"]
     _, _, err = run(capsys, "report", "gaps.csv", *words)
-    assert "2 evaluations left out: the loss of a model is missing" in err
+    assert "2 evaluations dropped: the loss of some model is missing" in err
 
 
 def test_columns_that_look_like_levels(capsys, folder):
     note = (
-        "cvstats: note: the column {!r} is not used. If it holds folds, sources or repetitions, "
-        "name it by --fold, --source or --repetition.\n"
+        "cvstats: note: the column {!r} is not used. If it contains folds, sources or repetitions, "
+        "pass it as --fold, --source or --repetition.\n"
     )
     fold, group = note.format("CV Split"), note.format("Hospital")
     for command in ("interval", "compare", "methods", "diagnose", "report"):
@@ -180,7 +180,7 @@ def test_help_says_what_each_level_is(capsys, folder, monkeypatch):
     lines = {line.split()[1]: line for line in out.splitlines() if line.startswith("│ --")}
     for option, words in {
         "--source": "patient, site, month",
-        "--sample": "which data set was resampled",
+        "--sample": "the resampled data set",
         "--outer": "nested cross-validation",
         "--count": "bootstrap",
         "--point": "the same for every model",

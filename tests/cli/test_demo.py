@@ -108,12 +108,12 @@ def test_sentences_say_what_the_tables_show(shown, name):
     apart = int((cvstats.compare(losses)["p_adjusted"] < 0.05).sum())
     assert cvstats.datasets.load(name).attrs["title"] in text
     assert text.count("How to read it: ") == 2
-    assert f"of the {fits} fits made of each model." in text
+    assert f"of the {fits} fits of each model, on new points" in text
     assert f"is below 0.05 for {apart or 'none'} of them." in text
     if name == "diabetes":
         ratio = float((wald["se"] / naive["se"]).mean())
         assert "folds of 44 or 45 points" in text
-        assert "treats the 442 points, each tested 10 times, as 4,420 independent ones, and" in text
+        assert "treats the 442 points, each tested 10 times, as 4,420 independent points" in text
         assert f"is {ratio:.1f} times narrower" in text
     else:
         assert "folds of 2,000 points" in text
@@ -189,7 +189,7 @@ def test_the_script_passes_the_status_on():
     assert "demo" in err  # what there is
 
 
-NEEDS = f"cvstats: the command line needs cyclopts; type: {install_command('cli')}\n"
+NEEDS = f"cvstats: the command line needs cyclopts. Install it: {install_command('cli')}\n"
 
 
 def test_without_cyclopts_it_says_what_to_install(monkeypatch, capsys):

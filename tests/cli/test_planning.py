@@ -67,7 +67,7 @@ def test_commands_on_several_models_refuse_one(capsys, folder):
     for words in (["best-set"], ["equivalence", "--margin", "1"], ["power"]):
         status, out, err = run(capsys, words[0], folder / "one.csv", *words[1:])
         assert (status, out) == (2, "")
-        assert "the log has one model. Expected two or more" in err
+        assert "the log has only one model. Expected at least two" in err
     status, _, err = run(capsys, "equivalence", folder / "flights.csv")
     assert status == 2
     assert "--margin" in err
@@ -86,7 +86,7 @@ def test_an_interval_for_each_group(capsys, folder):
     assert (status, "two_stage needs bootstrap samples" in err) == (2, True)
     status, _, err = run(capsys, "interval", folder / "one.csv", "--by", "hospital")
     assert status == 2
-    assert "by='hospital' is not a level of this log. Expected one of fold, source, point" in err
+    assert "by='hospital' is not a level of this log. Available levels: fold, source, point" in err
     assert "--source hospital --by source" in err
 
 
@@ -110,7 +110,7 @@ def test_a_csv_file_of_another_country(capsys, tmp_path):
              "--point", "Fall", "--fold", "Fold"]  # fmt: skip
     status, out, err = run(capsys, "interval", *words, "--drop-duplicates", "--format", "json")
     assert status == 0
-    assert err == "cvstats: note: 1 copy of rows left out\n"
+    assert err == "cvstats: note: 1 copy of rows dropped\n"
     np.testing.assert_allclose(
         json.loads(out)["rows"][0]["estimate"], np.mean([i % 7 + 0.5 for i in range(40)])
     )
@@ -134,8 +134,8 @@ def test_a_plain_netcdf_whose_points_are_times(capsys, tmp_path):
     named = plain.assign_coords(station=("time", np.arange(50) % 5))
     assert "source" in cvstats.read_log(named, point="time", source="station").coords
     for options, words in (
-        ({"point": "tme"}, "point='tme' is not a dimension.*Perhaps you meant 'time'"),
-        ({"fold": "time"}, "has 'fold' already"),
+        ({"point": "tme"}, "point='tme' is not a dimension.*Did you mean 'time'"),
+        ({"fold": "time"}, "already has 'fold'"),
     ):
         with pytest.raises(cvstats.LogError, match=words):
             cvstats.read_log(named.rename(station="fold"), **options)

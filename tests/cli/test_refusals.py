@@ -51,8 +51,8 @@ def test_convert_does_not_replace_what_it_reads(capsys, files, output):
     before = (files / "odd.csv").read_bytes()
     status, out, err = run(capsys, f"convert odd.csv {output} {ODD}")
     assert (status, out) == (2, "")
-    assert f"'{output.removeprefix('./')}' is the file that is read" in err
-    assert "Expected another name for the output" in err
+    assert f"'{output.removeprefix('./')}' is also an input file" in err
+    assert "Use another name for the output" in err
     assert (files / "odd.csv").read_bytes() == before
     status, _, _ = run(capsys, f"convert hard.csv new.csv {ODD}")
     assert status == 0
@@ -64,7 +64,7 @@ def test_a_store_is_not_replaced_by_what_it_holds(capsys, files):
     (files / "odd.csv").rename(files / "log.zarr" / "odd.csv")
     status, _, err = run(capsys, f"convert log.zarr/odd.csv log.zarr {ODD}")
     assert status == 2
-    assert "writing would replace it" in err
+    assert "would be overwritten" in err
     assert (files / "log.zarr" / "odd.csv").exists()
 
 
@@ -74,7 +74,7 @@ def test_report_does_not_replace_what_it_reads(capsys, files):
     for more in ("", "m=log.htm"):
         status, _, err = run(capsys, f"report log.htm {more} --read-as csv -o log.htm")
         assert status == 2
-        assert "'log.htm' is the file that is read" in err
+        assert "'log.htm' is also an input file" in err
     assert (files / "log.htm").read_bytes() == before
 
 
@@ -83,7 +83,7 @@ def test_a_report_is_called_html(capsys, files, name):
     before = (files / "both.csv").read_bytes()
     status, _, err = run(capsys, f"report both.csv -o {name}")
     assert status == 2
-    assert f"{name} ends in '.{name[-3:].strip('.')}', and the report is a page of HTML" in err
+    assert f"{name} ends in '.{name[-3:].strip('.')}', but the report is an HTML page" in err
     assert f"a name such as {name.partition('.')[0]}.html" in err
     assert (files / "both.csv").read_bytes() == before
 
@@ -145,17 +145,20 @@ def test_the_class_of_a_probability(capsys, files):
             "line: --fold, --point, --metric, --truth, --prediction, --loss.",
         ),
         ("compare odd.csv --loss err --fold split", "point"),
-        ("diagnose odd.csv --loss err --fold splt", "Perhaps you meant 'split'"),
+        ("diagnose odd.csv --loss err --fold splt", "Did you mean 'split'"),
         ("interval plain.csv --prediction ridge", "--metric, --truth, --prediction"),
         ("interval plain.csv --filter f", "filter"),
         ("interval both.csv --truth y", "On the command line: --truth, --prediction, --loss."),
         ("interval both.csv --prediction lasso", "prediction= names 'lasso'"),
         ("interval both.csv --method best", "--method"),
-        ("interval both.csv --method best", '"best"'),
+        ("interval both.csv --method best", "Invalid method='best'"),
         ("interval both.csv --alpha 2", "alpha=2.0 is out of range"),
         ("interval scores.csv --read-as scores --repetition run", "--higher-is-better"),
-        ("interval odd.csv --loss lossy --fold split", "loss='lossy' is not known"),
-        ("compare both.csv --prediction ridge", "the log has one model. Expected two or more"),
+        ("interval odd.csv --loss lossy --fold split", "Unknown loss 'lossy'"),
+        (
+            "compare both.csv --prediction ridge",
+            "the log has only one model. Expected at least two",
+        ),
     ],
 )
 def test_advice_names_options(capsys, files, words, said):

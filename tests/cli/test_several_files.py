@@ -98,8 +98,8 @@ def test_every_command_takes_several_files(capsys, files, monkeypatch, tmp_path)
     [
         (["a.parquet", "short.csv"], "'a' (first) and 'short' (second): the models were not "
          "evaluated on the same points: only the first log has repetition=9"),
-        (["a.parquet", "again/a.parquet"], "two files are called 'a', and models are named after "
-         "their files. Expected names: a1=a.parquet"),
+        (["a.parquet", "again/a.parquet"], "two files are called 'a', but models are named after "
+         "their files. Pass names: a1=a.parquet"),
         (["a.parquet", "ridge.nc"], "a Series cannot be compared to a DataArray"),
         (["a.parquet", "ridge_predicted.csv"], "'a' is a log of cvstats, and 'ridge_predicted' is "
          "not. Expected files of one kind"),
@@ -126,7 +126,7 @@ def test_samples_that_ended_in_an_error_are_left_out_when_asked(
     assert status == 0
     assert "19 points, 2 repetitions" in out
     assert err == (
-        "cvstats: note: 1 sample ended in an error; 1 sample with a gap left out of every epoch\n"
+        "cvstats: note: 1 sample ended in an error; 1 sample with a gap dropped from every epoch\n"
     )
     assert len(cvstats.read_log(tmp_path / "log.csv")) == 38
     status, _, err = run(capsys, files, monkeypatch, "interval", str(tmp_path / "log.csv"))

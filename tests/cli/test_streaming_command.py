@@ -154,5 +154,5 @@ def test_text_far_down_in_a_column_of_numbers(tmp_path, capsys, streams):
     path.write_text("fold,point,ridge\n" + "\n".join([*rows, "0,1500,-"]), "utf-8")
     assert main(["interval", str(path)]) == 2
     error = " ".join(capsys.readouterr().err.split())
-    assert "the column 'ridge' of log.csv does not hold numbers only" in error
+    assert "the column 'ridge' of log.csv contains non-numeric values" in error
     run(capsys, "interval", str(path), "--na-values", "-", "--missing", "drop")

@@ -67,7 +67,8 @@ def test_standard_input_is_not_read(capsys, words):
     status, out, err = told(capsys, *words)
     assert (status, out) == (2, "")
     assert err == (
-        "cvstats: standard input is not read. Expected the path of a file: save it to one first.\n"
+        "cvstats: cannot read standard input. Save it to a file first, and pass the path of the "
+        "file.\n"
     )
 
 
@@ -79,7 +80,7 @@ def test_standard_input_by_its_name(more):
     done = subprocess.run(words, input=b"fold,loss\n", capture_output=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
-    assert b"'/dev/stdin' is a pipe or a device, and not a file. Standard input" in done.stderr
+    assert b"'/dev/stdin' is a pipe or a device, not a file. Standard input" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_standard_input_by_its_name(more):
     [
         (["interval", "x" * 5000 + ".csv"], "cannot be opened: File name too long"),
         (["compare", "a=" + "x" * 5000, "b.csv"], "cannot be opened: File name too long"),
-        (["interval", "x,y\n" * 300], "is text and not a path"),
+        (["interval", "x,y\n" * 300], "is text, not a path"),
         (["interval", "no " * 50 + ".csv"], "No such file: 'no no"),
     ],
 )
@@ -115,7 +116,7 @@ def test_runs_are_told(capsys, tmp_path):
     (tmp_path / "part.json").write_text(json.dumps(log), "utf-8")
     status, _, err = told(capsys, "interval", str(tmp_path / "part.json"))
     assert status == 0
-    assert "note: this run of inspect did not get to its end (status 'cancelled'): 40" in err
+    assert "note: this inspect run did not finish (status 'cancelled'): 40" in err
 
 
 def test_gaps_of_one_file_in_a_comparison(capsys):
@@ -123,8 +124,8 @@ def test_gaps_of_one_file_in_a_comparison(capsys):
     status, out, err = told(capsys, "compare", *files, "--missing", "drop", "--format", "json")
     assert status == 0
     assert json.loads(out)["n_points"] == 19
-    assert "note: 1 sample ended in an error; 1 sample with a gap left out of every epoch" in err
-    assert "note: 2 evaluations left out: the loss of a model is missing" in err
+    assert "note: 1 sample ended in an error; 1 sample with a gap dropped from every epoch" in err
+    assert "note: 2 evaluations dropped: the loss of some model is missing" in err
 
 
 # --- closed and interrupted -----------------------------------------------------------------------

@@ -97,7 +97,7 @@ def test_result_and_words():
     assert found.attrs["tightest_at"] == 300
     assert found.attrs["interval_method"] == "holdout"
     assert "2103.06476" in found.attrs["reference"]
-    assert "however often one looks" in found.attrs["guarantee"]
+    assert "valid simultaneously at all looks" in found.attrs["guarantee"]
     assert pair_of(RNG.normal(size=120)).cvci.compare(anytime=True).attrs["tightest_at"] == 500
     wide = only_row(found)
     plain = only_row(pair_of(RNG.normal(size=120)).cvci.compare())
@@ -146,7 +146,8 @@ def test_groups_are_what_is_counted():
         by_name.cvci.compare(anytime=True, method="clustered"),
         frame.cvci.compare(anytime=True, points="nested"),
     )
-    with pytest.raises(LogError, match="out_of_source is the interval of this log.*'clustered'"):
+    default = "the default interval of this log is out_of_source.*'clustered'"
+    with pytest.raises(LogError, match=default):
         by_name.cvci.compare(anytime=True, points="nested")
     counted = frame.cvci.compare(anytime=True, method="clustered", options={"correction": "CR1"})
     assert counted.attrs["correction"] == "CR1"
@@ -165,18 +166,18 @@ def test_repetitions_are_averaged_point_by_point():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"tightest_at": 300}, "tightest_at=300 is for limits that hold at every look"),
+        ({"tightest_at": 300}, "tightest_at=300 requires anytime=True"),
         ({"anytime": True, "tightest_at": 5}, "tightest_at=5 is out of range"),
-        ({"anytime": True, "method": "wald"}, "method='wald' does not. Expected method='holdout'"),
-        ({"anytime": True, "alternative": "less"}, "has limits on both sides"),
+        ({"anytime": True, "method": "wald"}, "method='wald'. Use method='holdout'"),
+        ({"anytime": True, "alternative": "less"}, "has two-sided limits"),
         ({"anytime": True, "adjust": "max-t"}, "no joint distribution of all looks"),
         (
             {"anytime": True, "method": "holdout", "options": {"interval": "t"}},
-            "names limits for one look",
+            "selects limits for a single look",
         ),
         (
             {"anytime": True, "method": "clustered", "options": {"by": ("point", "repetition")}},
-            "names two levels. Expected one.",
+            "names two. Pass one level.",
         ),
     ],
 )
@@ -189,5 +190,5 @@ def test_folds_are_tested_with_several_models():
     frame = pair_of(RNG.normal(size=120)).set_index(
         pd.Index(np.arange(120) % 4, name="fold"), append=True
     )
-    with pytest.raises(LogError, match=r"this log has 4 folds, each tested with another model"):
+    with pytest.raises(LogError, match=r"this log has 4 folds, each tested with a different model"):
         frame.cvci.compare(anytime=True)

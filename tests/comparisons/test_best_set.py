@@ -301,7 +301,7 @@ def test_screening_with_few_points_screens_nothing():
 
 
 def test_words():
-    with pytest.raises(LogError, match="center='median' is not known"):
+    with pytest.raises(LogError, match="Invalid center='median'"):
         FRAME.cvci.best_set(center="median")
     with pytest.raises(LogError, match="at least 99 for alpha=0.01"):
         FRAME.cvci.best_set(alpha=0.01, n_draws=50)

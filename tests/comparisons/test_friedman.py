@@ -126,15 +126,15 @@ def test_points_are_averaged_within_their_data_set():
 
 def test_words():
     frame = pd.DataFrame(RNG.normal(size=(6, 3))).rename_axis("dataset")
-    with pytest.raises(LogError, match=r"no level 'source'.*by='dataset'; it has 'dataset'"):
+    with pytest.raises(LogError, match=r"no level 'source'.*by='dataset'; the log has 'dataset'"):
         frame.cvci.friedman()
-    with pytest.raises(LogError, match="2 models. Expected three or more; for two, use compare"):
+    with pytest.raises(LogError, match="2 models. Expected at least three; for two, use compare"):
         frame[[0, 1]].cvci.nemenyi(by="dataset")
     with pytest.raises(LogError, match="1 model. Expected"):
         frame[0].cvci.friedman(by="dataset")
     with pytest.raises(LogError, match="one label of 'dataset'"):
         frame.iloc[:1].cvci.friedman(by="dataset")
-    with pytest.raises(LogError, match="test='t' is not known"):
+    with pytest.raises(LogError, match="Invalid test='t'"):
         frame.cvci.friedman(by="dataset", test="t")
 
 

@@ -85,7 +85,7 @@ def test_the_method_may_be_given(call):
             table = call(log, method=method)
             assert table.attrs["interval_method"] == method
             assert table["caution"].str.contains("sources ignored").all()
-    with pytest.raises(LogError, match="method='walt' is not known. Expected one of"):
+    with pytest.raises(LogError, match="Invalid method='walt'. Expected one of"):
         call(log_of("divided"), method="walt")
 
 
@@ -97,7 +97,7 @@ def test_a_method_that_does_not_take_the_log_is_refused():
         [rep, fold, np.tile(range(20), 5)], names=["repetition", "fold", "point"]
     )
     log = pd.DataFrame(np.random.default_rng(1).normal(size=(100, 2)), index)
-    with pytest.raises(LogError, match=r"power needs a standard error, and five_by_two"):
+    with pytest.raises(LogError, match=r"power needs a standard error, but five_by_two"):
         log.cvci.power(effect=1, method="five_by_two", options={"test": "f"})
 
 

@@ -1,4 +1,4 @@
-"""Losses of 0 and 1: McNemar's test and Cochran's Q."""
+"""0/1 losses: McNemar's test and Cochran's Q."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_pairs_reference_and_adjustment():
     alone = cvstats.mcnemar(FRAME["a"], FRAME["b"].sample(frac=1, random_state=1))
     assert alone["p_value"].item() == table["p_value"].iloc[0]
     assert table["n01"].dtype.kind == "i"
-    with pytest.raises(LogError, match="adjust='max-t' is not known"):
+    with pytest.raises(LogError, match="Invalid adjust='max-t'"):
         FRAME.cvci.mcnemar(adjust="max-t")
 
 
@@ -110,13 +110,13 @@ def test_words():
     other = FRAME.copy()
     other.iloc[3, 1] = 0.5
     for call in (cvstats.mcnemar, cvstats.cochran_q):
-        with pytest.raises(LogError, match=r"'b' holds 0.5.*loss='zero_one'"):
+        with pytest.raises(LogError, match=r"'b' contains 0.5.*loss='zero_one'"):
             call(other)
-        with pytest.raises(LogError, match=r"2 repetitions, and errors.*use compare"):
+        with pytest.raises(LogError, match=r"2 repetitions, and losses.*use compare"):
             call(pd.concat({0: FRAME, 1: FRAME}, names=["repetition"]))
         with pytest.raises(LogError, match="one model"):
             call(FRAME["a"])
-    with pytest.raises(LogError, match="test='z' is not known"):
+    with pytest.raises(LogError, match="Invalid test='z'"):
         FRAME.cvci.mcnemar(test="z")
     gap = FRAME.copy()
     gap.iloc[2, 0] = np.nan

@@ -28,7 +28,7 @@ def test_adjusted_as_in_statsmodels(adjust, theirs, alternative):
     assert table.attrs["adjust"] == adjust
     assert "p_adjusted" not in frame.cvci.compare(adjust=None)
     assert "p_adjusted" not in cvstats.compare(frame["a"], frame["b"], adjust=adjust)
-    with pytest.raises(LogError, match="adjust='sidak' is not known"):
+    with pytest.raises(LogError, match="Invalid adjust='sidak'"):
         frame.cvci.compare(adjust="sidak")
 
 

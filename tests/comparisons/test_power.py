@@ -145,16 +145,16 @@ def test_without_variance():
 
 def test_words():
     for effect in (0, 0.0):
-        with pytest.raises(LogError, match="Expected the difference that matters"):
+        with pytest.raises(LogError, match="Expected the smallest difference that matters"):
             FRAME.cvci.power(effect=effect)
     with pytest.raises(LogError, match="effect=nan is out of range"):
         FRAME.cvci.power(effect=np.nan)
     for target in (0.05, 0.01, 1.0):
         with pytest.raises(LogError, match=r"target_power=.*above alpha=0.05"):
             FRAME.cvci.power(effect=1, target_power=target)
-    with pytest.raises(LogError, match="alternative='better' is not known"):
+    with pytest.raises(LogError, match="Invalid alternative='better'"):
         FRAME.cvci.power(effect=1, alternative="better")
-    with pytest.raises(LogError, match=r"no default: no number in the log.*effect=0\.01"):
+    with pytest.raises(LogError, match=r"effect is required: the data cannot.*effect=0\.01"):
         FRAME.cvci.power()
     with pytest.raises(TypeError):  # as Python refuses a missing argument
         FRAME.cvci.power()
@@ -299,8 +299,8 @@ def test_repetitions_of_losses_of_0_and_1_are_planned_by_standard_errors():
     ("folds", "runs", "options", "words"),
     [
         (1, 1, {"repetitions": 4}, "this log has one repetition"),
-        (5, 3, {"repetitions": 4}, "wald does not shorten its interval"),
-        (1, 3, {"repetitions": 4, "method": "tango"}, "tango does not shorten its interval"),
+        (5, 3, {"repetitions": 4}, "wald, whose interval does not narrow"),
+        (1, 3, {"repetitions": 4, "method": "tango"}, "tango, whose interval does not narrow"),
         (1, 3, {"repetitions": 0}, "repetitions=0 is out of range"),
     ],
     ids=["one repetition", "folds", "tango", "no number"],

@@ -1,4 +1,4 @@
-"""Differences in per cent of the other model's loss: Fieller's limits over any method."""
+"""Differences as a percentage of the other model's loss: Fieller's limits over any method."""
 
 from __future__ import annotations
 
@@ -170,13 +170,17 @@ def five_by_two() -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("make", "options", "words"),
     [
-        (lambda: LOG - 10, {}, "Expected losses of 0 or more"),
-        (lambda: LOG.assign(b=0.0), {}, "the loss of 'b' is 0 everywhere"),
+        (lambda: LOG - 10, {}, "Expected nonnegative losses"),
+        (lambda: LOG.assign(b=0.0), {}, "all losses of 'b' are 0"),
         (lambda: LOG, {"method": "union"}, "relative=True needs standard errors"),
         (lambda: five_by_two(), F_TEST, "relative=True needs standard errors"),
-        (lambda: LOG, {"over": "source", "relative": False}, "Expected relative=True"),
-        (lambda: SETS[["a", "b"]], {"over": "source", "method": "wald"}, "with no method="),
-        (lambda: SETS[["a", "b"]].query("source < 4"), {"over": "source"}, "Expected 5 or more"),
+        (lambda: LOG, {"over": "source", "relative": False}, "requires relative=True"),
+        (
+            lambda: SETS[["a", "b"]],
+            {"over": "source", "method": "wald"},
+            "does not support method=",
+        ),
+        (lambda: SETS[["a", "b"]].query("source < 4"), {"over": "source"}, "Expected at least 5"),
         (lambda: LOG, {"over": "source"}, "no level 'source'"),
         (lambda: (SETS[["a", "b"]] * 1.0).assign(b=0.0), {"over": "source"}, "above 0"),
     ],

@@ -67,14 +67,14 @@ def test_rho_and_train_size():
     assert free["p_better"].iloc[0] == pytest.approx(law.cdf(-0.2))
     rows = FRAME.droplevel("fold").reset_index("repetition", drop=True)
     splits = pd.concat({r: rows.sample(12, random_state=r) for r in range(6)}, names=["repetition"])
-    with pytest.raises(LogError, match="how many points each model was trained on"):
+    with pytest.raises(LogError, match="the number of points each model was trained on"):
         splits.cvci.rope(margin=0.2)
     ours = splits.cvci.rope(margin=0.2, train_size=48)
     assert ours.attrs["rho"] == pytest.approx(0.2)
     for rho in (1, -0.1, 2):
         with pytest.raises(LogError, match="from 0 to below 1"):
             FRAME.cvci.rope(margin=1, rho=rho)
-    with pytest.raises(LogError, match="rope needs two random splits or more"):
+    with pytest.raises(LogError, match="rope needs at least two random splits"):
         FRAME.xs(0, level="fold").cvci.rope(margin=1)
 
 
@@ -97,7 +97,7 @@ def test_scores_say_as_much_as_the_means_of_folds():
     pd.testing.assert_frame_equal(scores.cvci.rope(margin=0.1), expected)
     splits = scores.droplevel("fold").groupby("repetition").head(1)
     splits.attrs["holds"] = "scores"
-    with pytest.raises(LogError, match="how many points are behind each score is not known"):
+    with pytest.raises(LogError, match="points behind each score are unknown"):
         splits.cvci.rope(margin=0.1)
     splits.attrs |= {"n_test": 10, "n_train": 40}
     assert only_row(splits[["a", "b"]].cvci.rope(margin=0.1))["rho"] == pytest.approx(0.2)

@@ -114,7 +114,7 @@ def test_limits_without_standard_errors_have_no_p_value():
 
 def test_it_says_what_it_rests_on():
     attrs = PLAIN.cvci.compare(method="union").attrs
-    assert attrs["guarantee"].startswith("conservative: both intervals of one model")
+    assert attrs["guarantee"].startswith("conservative (Bonferroni): both single-model intervals")
     assert cvstats.wald(PLAIN).attrs["guarantee"] in attrs["guarantee"]
     assert "relatively stable" not in attrs["guarantee"]
     assert "arXiv:2508.04409" in attrs["reference"]
@@ -122,13 +122,13 @@ def test_it_says_what_it_rests_on():
 
 
 REFUSALS = {
-    "one-sided": ({"alternative": "less"}, "needs a standard error, and union"),
+    "one-sided": ({"alternative": "less"}, "needs a standard error, but union"),
     "max-t": ({"adjust": "max-t"}, "those of union with these options do not"),
-    "inside": ({"options": {"method": "union"}}, "method='union' is not known. Expected one of"),
-    "nobody's": ({"options": {"variance": "within-fold"}}, "options belong to a method"),
+    "inside": ({"options": {"method": "union"}}, "Invalid method='union'. Expected one of"),
+    "nobody's": ({"options": {"variance": "within-fold"}}, "options= requires method="),
     "option": (
         {"options": {"method": "wald", "train_size": 3}},
-        "and wald has no such option for differences",
+        "wald has no option 'train_size' for differences",
     ),
 }
 
@@ -142,7 +142,7 @@ def test_refusals(case):
 
 
 def test_equivalence_refuses_it_in_words():
-    with pytest.raises(LogError, match="equivalence needs a standard error, and union"):
+    with pytest.raises(LogError, match="equivalence needs a standard error, but union"):
         PLAIN.cvci.equivalence(margin=0.5, method="union")
 
 

@@ -87,7 +87,7 @@ def test_every_comparison_says_so_on_every_road(name, road):
 @pytest.mark.parametrize("path", ["memory", "moments", "moments of a long log"])
 def test_the_label_is_that_of_the_refits_and_of_long_moments_that_of_the_ratio(path, monkeypatch):
     if path == "moments of a long log":
-        monkeypatch.setattr("cvstats.large.samples.LIMIT", 100)
+        monkeypatch.setattr("cvstats.large.cells.LIMIT", 100)
     seen = set()
     for seed in range(12):
         log = predict_mean(0.15 if seed % 2 else 0.5, seed=seed)[PAIR]
@@ -120,10 +120,20 @@ def test_one_partition_of_models_that_are_nearly_alike():
     for log, labelled in ((once, True), (once.assign(mean=10 * once["mean"]), False)):
         d, squares = log["zero"] - log["mean"], (log**2).mean().sum()
         assert (len(d) * d.var(ddof=0) / squares < 10) == labelled
-        for road in ("frame", "array", "Moments"):
+        for road in ROADS:
             losses = ROADS[road](log)
-            table = losses.compare() if road == "Moments" else losses.cvci.compare()
+            compare = losses.compare if road == "Moments" else losses.cvci.compare
+            table, named = compare(), compare(method="wald")
             assert (LABEL in np.ravel(cvstats.cautions(table))[0]) == labelled
+            ratio = np.ravel(table["se"])[0] / np.ravel(named["se"])[0]
+            assert (ratio >= np.sqrt(2) * (1 - 1e-9)) if labelled else ratio == 1
+            if labelled:
+                wider = log.cvci.compare(method="refit_corrected")["se"].item()
+                assert np.ravel(table["se"])[0] == pytest.approx(wider, rel=1e-9)
+                both = compare(relative=True)
+                excludes = (np.ravel(t["lower"] > 0)[0] or np.ravel(t["upper"] < 0)[0]
+                            for t in (table, both))  # fmt: skip
+                assert next(excludes) == next(excludes)
 
 
 def test_the_sentence_leads_to_methods_that_do_not_need_it():
@@ -220,8 +230,8 @@ def test_an_interval_of_differences_does_not_promise_what_one_of_a_model_does(na
     attrs = getattr(REAL[PAIR].cvci, name)(**COMPARISONS[name]).attrs
     assert attrs["interval_method"] == "wald"
     assert CONDITION in attrs["guarantee"]
-    assert "both models approach one limit" in attrs["guarantee"]
-    assert "the stability of each learner is not enough" in attrs["guarantee"]
+    assert "both models approach the same limit" in attrs["guarantee"]
+    assert "stability of each learner is not enough" in attrs["guarantee"]
     assert "if the learner is stable" not in attrs["guarantee"]
     assert PAPER in attrs["reference"]
 
@@ -230,13 +240,15 @@ def test_the_methods_of_groups_and_of_replaced_points_promise_it_too():
     log = REAL[PAIR].xs(0, level="repetition")
     sources = log.rename_axis(index={"fold": "source"})
     clustered = sources.cvci.compare(method="clustered").attrs
-    assert clustered["guarantee"].startswith("exact as groups grow")
+    assert clustered["guarantee"].startswith("asymptotically exact in the number of groups")
     assert CONDITION in clustered["guarantee"]
     left_out = sources.cvci.compare(method="out_of_source").attrs
-    assert left_out["guarantee"].startswith("exact for new sources as sources grow")
+    assert left_out["guarantee"].startswith(
+        "asymptotically exact in the number of sources for new sources"
+    )
     assert CONDITION in left_out["guarantee"]
     these = sources.cvci.compare(method="out_of_source", options={"target": "these_sources"})
-    assert these.attrs["guarantee"] == "heuristic: the covariances of the losses are left out"
+    assert these.attrs["guarantee"] == "heuristic: ignores the covariances of the losses"
 
 
 def test_a_fixed_rule_needs_no_stability():
@@ -297,7 +309,7 @@ def test_replaced_points_show_it():
             table = replace_points(effect, seed).cvci.compare()
             labelled.append(LABEL in table["caution"].item())
             assert table.attrs["interval_method"] == "replace_one"
-            assert "stable in second order beside its own variance" in table.attrs["guarantee"]
+            assert "second-order stable relative to its own variance" in table.attrs["guarantee"]
     assert labelled[:5] == [True] * 5
     assert labelled[5:] == [False] * 5
 

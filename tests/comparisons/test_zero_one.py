@@ -1,4 +1,4 @@
-"""Comparisons of losses of 0 and 1: exact and score tests, equivalence, and what is planned."""
+"""Comparisons of 0/1 losses: exact and score tests, equivalence, and what is planned."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_pair_by_pair():
     table, wald = cvstats.compare(frame), cvstats.compare(frame, method="wald")
     few = table["caution"] == "few discordant points"
     assert list(few) == [True, False, False]
-    assert table.attrs["test"].startswith("exact for losses of 0 and 1 with fewer than 25")
+    assert table.attrs["test"].startswith("exact for 0/1 losses with fewer than 25")
     names = ["difference", "lower", "upper", "se", "statistic", "p_value", "caution"]
     pd.testing.assert_frame_equal(table.loc[~few, names], wald.loc[~few, names])
     assert list(wald["caution"] == "few discordant points") == list(few)
@@ -159,10 +159,10 @@ def test_tango_is_refused_in_words():
         lambda: cvstats.equivalence(other, method="tango", margin=0.1),
         lambda: cvstats.power(other, method="tango", effect=0.1),
     ):
-        with pytest.raises(LogError, match="'tango' needs losses that are 0 or 1.*method='wald'"):
+        with pytest.raises(LogError, match="'tango' needs 0/1 losses.*method='wald'"):
             call()
     mixed = frame.assign(c=0.3)  # only one of three pairs is of 0 and 1
-    with pytest.raises(LogError, match="'tango' needs losses that are 0 or 1"):
+    with pytest.raises(LogError, match="'tango' needs 0/1 losses"):
         cvstats.compare(mixed, method="tango")
     with pytest.raises(LogError, match="max-t' needs standard errors.*adjust='holm'"):
         cvstats.compare(frame, method="tango", adjust="max-t")
@@ -195,12 +195,12 @@ def test_cells_with_gaps_are_tested_each_in_its_way():
         gaps.isel(lat=at).dropna("point").cvci.compare() for at in range(array.sizes["lat"])
     ]  # fmt: skip
     np.testing.assert_allclose(table["p_value"].squeeze(), [t["p_value"].item() for t in alone])
-    assert table.attrs["test"].startswith("exact for losses of 0 and 1 with fewer")
+    assert table.attrs["test"].startswith("exact for 0/1 losses with fewer")
     assert "Tango" in table.attrs["reference"]
     found = gaps.cvci.equivalence(margin=0.1, missing="drop")
     assert found.attrs["test"].startswith("tango")
     result = gaps.cvci.interval(missing="drop")
-    assert result.attrs["interval"] == "wilson for losses of 0 and 1, otherwise wald"
+    assert result.attrs["interval"] == "wilson for 0/1 losses, otherwise wald"
 
 
 # --- equivalence ----------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_no_variance_of_0_and_1_shows_nothing(method):
 def test_equivalence_of_mixed_losses():
     frame = wrong_answers(n=200).assign(brier=lambda f: f["a"] * 0.8 + 0.1)
     found = cvstats.equivalence(frame, margin=0.1)
-    assert found.attrs["test"] == "tango for losses of 0 and 1, otherwise wald"
+    assert found.attrs["test"] == "tango for 0/1 losses, otherwise wald"
     wald = cvstats.equivalence(frame, margin=0.1, method="wald")
     other = found.index.get_level_values("other") == "brier"
     pd.testing.assert_series_equal(found["p_value"][other], wald["p_value"][other])

@@ -1,14 +1,11 @@
 """The variance of a difference of refitted models: by loops, by identities and by simulation."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
-from cvstats.core.refits import (
-    Partitions,
-    measure_likeness,
-    measure_refits,
-    widen_one_partition,
-)
+from cvstats.core.refits import Partitions, measure_refits
 
 
 def partitions(rng, n, k, repetitions):
@@ -94,27 +91,21 @@ def test_equal_partitions_are_found():
     assert Partitions(cut.repetition, again, cut.point).are_equal()
 
 
-def test_likeness_of_one_partition():
-    rng = np.random.default_rng(5)
-    a = rng.standard_normal(40) ** 2
-    b = a + 0.1 * rng.standard_normal(40)
-    expected = 40 * (a - b).var() / ((a**2).mean() + (b**2).mean())
-    assert measure_likeness(a, b) == pytest.approx(expected)
-    assert measure_likeness(np.zeros(3), np.zeros(3)) == 0
-
-
-def test_one_partition_takes_the_wider_interval():
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_one_partition_takes_the_wider_interval(shift):
     rng = np.random.default_rng(6)
-    fold = np.arange(40) % 5
-    d = rng.standard_normal(40)
-    se, df = widen_one_partition(d, fold, 0.05)
-    assert df in (4.0, np.inf)
-    shifted = d + 5.0 * fold  # fold means far apart: their t interval is the wider one
-    se, df = widen_one_partition(shifted, fold, 0.05)
-    means = np.array([shifted[fold == k].mean() for k in range(5)])
-    assert df == 4
-    assert se == pytest.approx(np.sqrt((1 / 5 + 8 / 32) * means.var(ddof=1)))
-    centred = d - np.bincount(fold, d)[fold] / 8  # fold means equal: twice the variance
-    se, df = widen_one_partition(centred, fold, 0.05)
-    assert df == np.inf
-    assert se == pytest.approx(np.sqrt(2 * centred.var() / 40))
+    fold = np.arange(200) % 5
+    a = 5 + rng.standard_normal(200) ** 2
+    noise = rng.standard_normal(200)
+    noise -= np.bincount(fold, noise)[fold] / 40  # without a shift, the folds agree
+    b = a + 0.1 * noise + shift * (fold - 2)
+    index = pd.MultiIndex.from_arrays([fold, np.arange(200)], names=["fold", "point"])
+    log = pd.DataFrame({"a": a, "b": b}, index)
+    found, of_points, of_folds = (
+        log.cvci.compare(method=method).iloc[0] for method in (None, "wald", "corrected_t")
+    )
+    ratio = stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
+    both = np.sqrt(2) * of_points["se"], ratio * of_folds["se"]
+    assert found["caution"] == "unstable difference"
+    assert found["se"] == pytest.approx(max(both))
+    assert (both[1] > both[0]) == (shift > 0)

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor, Ridge
-from sklearn.metrics import brier_score_loss, log_loss, mean_pinball_loss
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.metrics import brier_score_loss, f1_score, log_loss, mean_pinball_loss
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -231,7 +231,7 @@ def test_several_classes_and_one_that_a_training_sample_lacks():
     # Leaving out a species: no model gives it any probability.
     log = run(GaussianNB(), X, names, plans.leave_one_source_out(), loss="brier", groups=names)
     assert (log >= 1).all()
-    with pytest.raises(LogError, match=r"loss='hinge' is for two classes, and y has 3"):
+    with pytest.raises(LogError, match=r"loss='hinge' is for two classes, but y has 3"):
         run(LinearSVC(), X, names, plan, loss="hinge")
 
 
@@ -370,3 +370,47 @@ def test_a_log_loss_is_clipped_on_every_road():
     np.testing.assert_allclose(several.xs("log_loss", level="metric"), log)
     with pytest.raises(LogError, match="does not use clip="):
         cvstats.evaluate({"tree": tree}, X, y, loss="brier", **ask)
+
+
+def test_options_of_losses_are_those_of_losses():
+    X, y = load_diabetes(return_X_y=True)
+    ask = {"cv": 5, "progress": False}
+    log = cvstats.evaluate(Ridge(), X, y, loss="huber", delta=10.0, **ask)
+    folds = KFold(5).split(X)
+    errors = np.concatenate([y[b] - Ridge().fit(X[a], y[a]).predict(X[b]) for a, b in folds])
+    near = np.minimum(np.abs(errors), 10)
+    assert log.mean() == pytest.approx((near * (np.abs(errors) - near / 2)).mean(), rel=1e-9)
+    two = cvstats.evaluate(Ridge(), X, y, loss=["huber", "r2"], delta=10.0, **ask)
+    assert two.xs("huber", level="metric").mean() == pytest.approx(log.mean(), rel=1e-9)
+
+
+def test_a_threshold_takes_probabilities():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    ask = {"cv": 5, "progress": False, "threshold": 0.2}
+    chance = cross_val_predict(model, X, y, cv=5, method="predict_proba")[:, 1]
+    errors = cvstats.evaluate(model, X, y, loss="zero_one", **ask)
+    assert errors.mean() == pytest.approx(((chance >= 0.2) != y).mean())
+    benefit = cvstats.evaluate(model, X, y, loss="net_benefit", **ask)
+    treated = chance >= 0.2
+    expected = (treated & (y == 1)).mean() - 0.25 * (treated & (y == 0)).mean()
+    assert -benefit.mean() == pytest.approx(expected)
+    f1 = cvstats.evaluate(model, X, y, loss="f1", folds="pool", **ask)
+    assert 1 - f1.mean() == pytest.approx(f1_score(y, treated))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"loss": "huber"}, LogError, "got delta=None"),
+        ({"average": "macro"}, LogError, "does not use average="),
+        ({"loss": ["r2", "rmse"], "delta": 1.0}, LogError, "none of .* uses delta="),
+        ({"loss": "uno", "at": 2.0}, LogError, "needs the events of censored times"),
+        ({"loss": "uno", "event": "died"}, LogError, "event= needs a further column"),
+        ({"quantil": 0.5}, TypeError, "Did you mean 'quantile'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, error, words):
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(error, match=words):
+        cvstats.evaluate(Ridge(), X, y, cv=5, progress=False, **options)

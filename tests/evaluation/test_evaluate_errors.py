@@ -73,12 +73,12 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(KFold(3)), "cannot clone"),
         (lambda: run(BaseEstimator()), "has no fit"),
         (lambda: run(plan=KFold(3)), "plan= is a KFold. Expected a plan of cvstats"),
-        (lambda: run(plan=PLAN.bind(19)), "bound to 19 points, and X has 20 rows"),
+        (lambda: run(plan=PLAN.bind(19)), "bound to 19 points, but X has 20 rows"),
         (lambda: run(plan=plans.k_fold(30, rng=1)), "30 folds need at least 30 points"),
-        (lambda: run(plan=plans.leave_one_source_out()), "Expected groups="),
+        (lambda: run(plan=plans.leave_one_source_out()), "Pass groups="),
         (
             lambda: run(plan=plans.leave_one_source_out().bind(20, groups=LABELS)),
-            "needs to know the sources",
+            "needs the sources",
         ),
         (lambda: run(y=Y[:19]), r"y has the shape \(19,\) and X has 20 rows"),
         (lambda: run(y=Y.to_frame()), r"y has the shape \(20, 1\)"),
@@ -100,15 +100,15 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(point=[0] * 20), "the label 0 is a duplicate in row 1"),
         (lambda: run(point=[None, *range(19)]), "point has no label .NaN. in row 0"),
         (lambda: run(groups=[None, *range(19)]), "groups has no label .NaN. in row 0"),
-        (lambda: run(loss="squarish"), "loss='squarish' is not known"),
-        (lambda: run(loss="brier"), "is for classes, and y looks continuous"),
-        (lambda: run(y=LABELS * 0, loss="brier"), "is for classes, and y has only 0"),
+        (lambda: run(loss="squarish"), "Unknown loss 'squarish'"),
+        (lambda: run(loss="brier"), "is for classes, but y looks continuous"),
+        (lambda: run(y=LABELS * 0, loss="brier"), "is for classes, but y has only 0"),
         (lambda: run(LinearSVC(), y=LABELS, loss="brier"), "LinearSVC has no predict_proba"),
         (lambda: run(LogisticRegression(), y=LABELS, quantile=0.5, loss="brier"), "quantile"),
         (lambda: run(loss="pinball"), "quantile=None"),
         (
             lambda: run(KNeighborsRegressor(2), loss=lambda t, f: 1.0),
-            "one number for each point",
+            "one number per point",
         ),
     ],
 )
@@ -118,12 +118,12 @@ def test_words(call, words):
 
 
 LOSSES = [
-    ("squared_eror", "Perhaps you meant 'squared_error'."),
-    ("nothing like it", "loss='nothing like it' is not known. Expected one of 'squared_error', "),
-    ("max_error", "The nearest in meaning is 'absolute_error'."),
-    ([], "loss=[] are not different losses"),
-    (["rmse", "rmse"], "are not different losses. Expected each of them once."),
-    ("pinball", "pinball needs the level of the predicted quantile, and got quantile=None."),
+    ("squared_eror", "Did you mean 'squared_error'?"),
+    ("nothing like it", "Unknown loss 'nothing like it'. Expected one of 'squared_error', "),
+    ("max_error", "Did you mean 'absolute_error'?"),
+    ([], "loss=[] contains a loss twice"),
+    (["rmse", "rmse"], "contains a loss twice. Expected each loss once."),
+    ("pinball", "pinball needs the level of the predicted quantile, but got quantile=None."),
 ]  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def test_the_plan_has_to_be_given():
 
 
 def test_a_bar_is_shown_or_not():
-    with pytest.raises(LogError, match="progress='no' is not known. Expected True or False"):
+    with pytest.raises(LogError, match="Invalid progress='no'. Expected True or False"):
         cvstats.evaluate(Ridge(), X, Y, plan=PLAN, progress="no")
 
 

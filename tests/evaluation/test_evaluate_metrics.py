@@ -87,7 +87,7 @@ def test_refusals():
         run("skill")
     with pytest.raises(LogError, match="has no predict_proba"):
         run("auc", models={"svm": LinearSVC()})
-    with pytest.raises(LogError, match="is not known"):
+    with pytest.raises(LogError, match="Unknown loss"):
         run(["auc", "area"])
 
 

@@ -12,6 +12,7 @@ from evidence import (
     comparisons,
     designs,
     literature,
+    metrics,
     results,
     source_variances,
     study,
@@ -29,6 +30,7 @@ def tiny(monkeypatch, tmp_path):
         "power": [comparisons.Match("two classifiers", 50, "test set, labels", 20, 10)],
         "source_variances": [source_variances.Experiment(5, 20, 10)],
         "verdicts": [verdicts.Trial("one feature each", 40, "10-fold", 6, 3)],
+        "metrics": [metrics.Sample("auc", "5% positives", 240, 10, 5)],
     }
     monkeypatch.setattr(study, "list_all", lambda: cells)
     monkeypatch.setattr(literature, "compare", lambda rows: [])
@@ -44,7 +46,7 @@ def run(tmp_path, *options):
 def test_the_whole_study_and_a_quick_one(tiny, tmp_path, monkeypatch, capsys):
     assert run(tmp_path) == 0
     found = json.loads(tiny.read_text("utf-8"))
-    assert found["study"]["runs"] == 200 + 40 + 20 + 20 + 20 + 6
+    assert found["study"]["runs"] == 200 + 40 + 20 + 20 + 20 + 6 + 10
     assert found["study"]["seed"] == study.SEED
     assert {row["method"] for row in found["intervals"]} == {"holdout", "interval"}
     assert all(0.8 < row["coverage"] <= 1 for row in found["intervals"])

@@ -8,6 +8,7 @@ import pytest
 
 from cvstats.evidence import read_figures
 from cvstats.intervals import list_methods
+from evidence.metrics import QUESTIONS
 
 STUDY = read_figures()
 GUARANTEES = {method.name: method.guarantee for method in list_methods()}
@@ -16,7 +17,14 @@ SLACK = 0.015
 """How far the largest logs of the study may still be from what holds as the points grow."""
 MOST = 0.5
 """Where more logs than this share have a label, the label says where not."""
-PROMISES = ("exact", "conservative", "finite-sample", "that of the interval", "given the models")
+PROMISES = (
+    "exact",
+    "asymptotically exact",
+    "conservative",
+    "finite-sample",
+    "that of the interval",
+    "given the models",
+)
 
 BREAKS = {
     "nearest label": "stable",
@@ -78,6 +86,17 @@ def test_each_exception_is_needed(population):
 
 
 def test_a_guarantee_that_does_not_hold_is_found(monkeypatch):
-    monkeypatch.setitem(GUARANTEES, "five_by_two", "exact as the points grow")
+    monkeypatch.setitem(GUARANTEES, "five_by_two", "asymptotically exact in the number of points")
     found = {row["population"] for row, _ in silent_misses() if row["method"] == "five_by_two"}
     assert found - set(BREAKS)
+
+
+def test_metrics_and_logs_made_from_logs_are_covered_or_have_a_label():
+    found = [row for row in STUDY["metrics"] if "cautioned" in row]
+    assert {row["method"] for row in found} == set(QUESTIONS)
+    for row in found:
+        if row["cautioned"] < MOST:
+            least = LEVEL - SLACK - 3 * sqrt(LEVEL * (1 - LEVEL) / row["runs"])
+            assert row["silent"] >= least, row
+        else:
+            assert row["cautioned"] > 0.99, row

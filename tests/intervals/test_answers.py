@@ -134,11 +134,12 @@ def folded():
 
 WHOLE = log_of(random_table(3, (2, 3, 2)))
 REFUSALS = {
-    "one answer": (WHOLE.iloc[:6], {}, "these points have one answer: point=2. Expected two"),
+    "one answer": (WHOLE.iloc[:6], {},
+        "these points have only one answer: point=2. Expected at least two"),
     "one repetition": (WHOLE.xs(0, level="repetition"), {}, "the log has one repetition"),
-    "one point": (WHOLE.iloc[:2], {}, "needs two points or more, and this log has one"),
+    "one point": (WHOLE.iloc[:2], {}, "needs at least two points, but this log has one"),
     "points without names": (WHOLE.droplevel("point"), {}, "the log has no level 'point'"),
-    "folds": (folded(), {}, "the log has 3 folds, each tested with another model"),
+    "folds": (folded(), {}, "the log has 3 folds, each tested with a different model"),
     "samples": (
         WHOLE.rename_axis(["point", "sample"]), {}, "a log of several resampled data sets",
     ),

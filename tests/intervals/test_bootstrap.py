@@ -324,7 +324,7 @@ def test_a_case_bootstrap_has_nothing_out_of_bag():
     log = drawn(fits=4)[0].drop(0, level="repetition")
     count, sample = (log.index.get_level_values(name) for name in ("count", "repetition"))
     only_one = log[(count > 0) | (sample == 2)]
-    with pytest.raises(cvstats.LogError, match=r"evaluations out of bag \(count 0\)"):
+    with pytest.raises(cvstats.LogError, match=r"out-of-bag evaluations \(count 0\)"):
         only_one.cvci.case_bootstrap()
 
 

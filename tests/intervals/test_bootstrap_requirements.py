@@ -31,7 +31,7 @@ def test_a_missing_level_is_named_with_the_plan_that_makes_it(method):
         words = str(caught.value)
         assert words.startswith(f"{method} needs")
         assert f"no level {level!r}" in words
-        assert f"cvstats.plans.{PLAN[method]} makes such a log" in words
+        assert f"cvstats.plans.{PLAN[method]} creates such a log" in words
         told = cvstats.methods(less).loc[method]
         assert not told["applies"]
         assert told["why_not"] in words
@@ -55,9 +55,9 @@ def test_case_losses_that_are_missing_are_doubted():
 
 
 def test_logs_of_another_bootstrap_are_told_apart():
-    with pytest.raises(cvstats.LogError, match="is what case_bootstrap is for"):
+    with pytest.raises(cvstats.LogError, match="For case cross-validation use case_bootstrap"):
         cvstats.bootstrap_oob(case())
-    with pytest.raises(cvstats.LogError, match="what bootstrap_oob is for"):
+    with pytest.raises(cvstats.LogError, match="For out-of-bag losses use bootstrap_oob"):
         cvstats.case_bootstrap(bootstrap())
     with pytest.raises(cvstats.LogError, match="use interval\\(losses\\), which uses all of them"):
         cvstats.bootstrap_oob(two_stage())
@@ -100,7 +100,7 @@ def test_two_stages_need_the_data_and_the_fit_on_each_sample():
     with pytest.raises(cvstats.LogError, match="sample 3 has no repetition 0"):
         answer("two_stage", log[~gone])
     inside = (index.get_level_values("sample") == 3) & (index.get_level_values("count") == 0)
-    with pytest.raises(cvstats.LogError, match="sample 3 has no evaluation out of bag"):
+    with pytest.raises(cvstats.LogError, match="sample 3 has no out-of-bag evaluation"):
         answer("two_stage", log[~inside])
 
 
@@ -115,5 +115,5 @@ def test_too_few_points_out_of_bag():
     one = pd.MultiIndex.from_arrays(
         [np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), [1, 1, 1, 2, 1, 0, 2, 1, 0]], names=LEVELS
     )
-    with pytest.raises(cvstats.LogError, match="1 of the 3 points is out of bag"):
+    with pytest.raises(cvstats.LogError, match="only 1 of the 3 points is ever out of bag"):
         losses.set_axis(one).cvci.bootstrap_oob()

@@ -172,12 +172,12 @@ def test_both_models_of_a_union():
 @pytest.mark.parametrize(
     ("bounds", "words"),
     [
-        (None, "needs the smallest and the largest loss that can be"),
+        (None, "needs the smallest and the largest possible loss"),
         ((0, 1, 2), "is not a pair of numbers"),
         (1, "is not a pair of numbers"),
         ((0, np.inf), "is not a pair of numbers"),
         (("0", 1), "is not a pair of numbers"),
-        ((1, 0), r"bounds=\(1, 0\) has no room"),
+        ((1, 0), r"bounds=\(1, 0\) is an empty range"),
         ((0, 0.5), r"the loss of 'm' at point=9 is 0.9, outside of bounds=\(0, 0.5\)"),
         ((0.1, 1), r"the loss of 'm' at point=0 is 0, outside of bounds=\(0.1, 1\)"),
     ],
@@ -190,9 +190,9 @@ def test_bounds_in_words(interval, bounds, words):
 
 def test_other_refusals():
     losses = one_set(np.linspace(0, 1, 20))
-    with pytest.raises(LogError, match="belongs to interval='betting' or 'bernstein'"):
+    with pytest.raises(LogError, match="only used by interval='betting' and 'bernstein'"):
         losses.cvci.holdout(bounds=(0, 1))
-    with pytest.raises(LogError, match="one by one"):
+    with pytest.raises(LogError, match="needs single losses"):
         cvstats.Moments.of_log(losses).holdout(interval="betting", bounds=(0, 1))
     seeds = pd.concat({0: losses, 1: losses}, names=["repetition"])
     with pytest.raises(LogError, match="a point's mean loss of 'm' is 0.9"):

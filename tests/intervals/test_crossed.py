@@ -97,7 +97,7 @@ def test_texts_that_are_dates_are_times_and_numbers_are_not():
     wanted = cvstats.interval(log)
     np.testing.assert_allclose(cvstats.interval(texts)["se"], wanted["se"], rtol=1e-12)
     assert "n_cosines" not in cvstats.interval(numbers).attrs
-    assert "times that go on" in wanted.attrs["target"]
+    assert "if the series continues" in wanted.attrs["target"]
     assert "Lazarus" in wanted.attrs["reference"]
 
 
@@ -162,8 +162,8 @@ def test_winner_of_many_models():
 def test_the_reason_says_what_was_taken():
     reason = cvstats.interval(simulate(4, 10, days=False)).attrs["reason"]
     assert reason == (
-        "the points 0, 1, 2, ... occur in every source: 10 points under 4 sources, both of them "
-        "samples; points='nested' if they are numbered anew in each source"
+        "the points 0, 1, 2, ... occur in every source: 10 points under 4 sources, and both are "
+        "sampling units; points='nested' if they are numbered anew in each source"
     )
     days = simulate(4, 10).iloc[:-1]
     assert (
@@ -184,7 +184,7 @@ def test_points_that_are_numbered_anew():
     assert cvstats.interval(noted).attrs["method"] == "out_of_source"
     pd.testing.assert_frame_equal(cvstats.compare(noted), table)
     assert "as a whole" not in cvstats.interval(noted, points="crossed").attrs["reason"]
-    with pytest.raises(LogError, match="points='new' is not known"):
+    with pytest.raises(LogError, match="Invalid points='new'"):
         cvstats.interval(log, points="new")
     one = log.reset_index("point", drop=True)
     one = one.set_index(pd.RangeIndex(len(one), name="point"), append=True)
@@ -231,7 +231,7 @@ def test_what_does_not_keep_the_points_refuses():
     array = xr.DataArray(
         log["a"].to_numpy().reshape(12, 65), dims=BOTH, coords={"point": log.index.levels[1]}
     )
-    words = "the same points occur under several sources, so that both are samples"
+    words = "the same points occur under several sources, so both are sampling units"
     for ask in (
         lambda: cvstats.interval(array.chunk({"source": 5})).compute(),
         lambda: cvstats.interval(cvstats.Moments.of_log(log)),
@@ -289,7 +289,7 @@ def test_groups_of_a_log():
 
 def test_looks_count_one_kind():
     log = two_models()
-    with pytest.raises(LogError, match="which makes two kinds"):
+    with pytest.raises(LogError, match="supports one sampling level"):
         cvstats.compare(log, anytime=True)
     assert len(cvstats.compare(log, anytime=True, method="clustered")) == 1
 

@@ -160,5 +160,5 @@ def test_groups_that_do_not_differ():
 def test_a_group_that_does_not_vary_is_named():
     log = log_of(random_rows((3, 3, 3), 1)).sort_index().to_frame("a")
     log["b"] = log["a"].where(log.index.get_level_values("source") != "s2", 1.0)
-    with pytest.raises(cvstats.LogError, match=r"all losses of source 's2' are the same for some"):
+    with pytest.raises(cvstats.LogError, match=r"all losses of source 's2' are equal for some"):
         cvstats.heterogeneity(log)

@@ -213,7 +213,7 @@ def test_repetitions_are_no_independent_logs():
     log = cvstats.losses(cvstats.datasets.load("diabetes"), prediction="ridge")
     with pytest.raises(cvstats.LogError) as caught:
         cvstats.decompose(log, independent="repetition")
-    assert "split the same data anew" in str(caught.value)
+    assert "split the same data again" in str(caught.value)
     assert "rename_axis(index={'repetition': 'dataset'})" in str(caught.value)
     for level in ("fold", "point", "source"):
         with pytest.raises(cvstats.LogError, match="parts of one experiment on one data set"):
@@ -264,7 +264,7 @@ def test_the_same_sources_in_every_log():
     with pytest.raises(cvstats.LogError, match="source 's2' has one point in dataset 2"):
         cvstats.source_components(lone)
     again = pd.concat({0: log, 1: log}, names=["repetition"])
-    with pytest.raises(cvstats.LogError, match="leave a source out have 2 repetitions"):
+    with pytest.raises(cvstats.LogError, match="leave-one-source-out logs have 2 repetitions"):
         cvstats.decompose(again, independent="dataset")
 
 

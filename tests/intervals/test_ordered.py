@@ -366,11 +366,11 @@ def test_interval_by_name_is_lazy_too():
         ({"horizon": 0}, "horizon=0 is out of range. Expected a whole number from 1"),
         ({"horizon": 1.5}, "horizon=1.5 is out of range"),
         ({"estimator": "newey-west", "lags": -1}, "lags=-1 is out of range"),
-        ({"lags": 2}, "lags=2 belongs to Newey-West without a horizon"),
-        ({"horizon": 2, "lags": 1, "estimator": "newey-west"}, "lags=1 belongs to"),
-        ({"horizon": 2, "estimator": "ewc"}, "ask for two variances"),
+        ({"lags": 2}, "lags=2 is only used by Newey-West without a horizon"),
+        ({"horizon": 2, "lags": 1, "estimator": "newey-west"}, "lags=1 is only used by"),
+        ({"horizon": 2, "estimator": "ewc"}, "specify two variances"),
         ({"estimator": "hac"}, "estimator='hac'"),
-        ({"horizon": 60}, "horizon=60 needs at least 61 times and this log has 60"),
+        ({"horizon": 60}, "horizon=60 needs at least 61 times, but this log has 60"),
         ({"estimator": "newey-west", "lags": 59}, "lags=59 needs at least 61 times"),
     ],
 )
@@ -381,16 +381,16 @@ def test_options_that_no_log_makes_right(options, words):
 
 def test_logs_without_time():
     losses = series(models=2)
-    with pytest.raises(LogError, match="at least 4 times and this log has 3"):
+    with pytest.raises(LogError, match="at least 4 times, but this log has 3"):
         losses.iloc[:3].cvci.ordered()
     plain = losses.reset_index(drop=True)
-    with pytest.raises(LogError, match="no level 'point', and the order of rows means nothing"):
+    with pytest.raises(LogError, match="no level 'point', and the order of rows is not used"):
         plain.cvci.ordered()
     named = losses.set_axis(pd.Index([f"q{i}" for i in range(60)], name="point"))
     with pytest.raises(LogError, match="the label 'q0' of its level 'point' is not a time"):
         named.cvci.ordered()
     assert not cvstats.methods(named).loc["ordered", "applies"]
-    with pytest.raises(LogError, match="one by one"):
+    with pytest.raises(LogError, match="needs single losses"):
         cvstats.Moments.of_log(losses).ordered()
     nested = pd.concat({0: losses, 1: losses}, names=["outer"])
     with pytest.raises(LogError, match="nested cross-validation log"):

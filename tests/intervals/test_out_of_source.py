@@ -63,7 +63,7 @@ def test_one_new_source_is_a_question_of_its_own():
         return each.between(row["lower"], row["upper"]).mean()
 
     assert inside(mean) < 0.5 < 0.9 <= inside(one)
-    assert one.attrs["target"].startswith("mean loss on one new source, drawn as these were")
+    assert one.attrs["target"].startswith("mean loss on one new source, drawn like these")
     assert "normal distribution" in one.attrs["guarantee"]
     assert "mean over" in mean.attrs["target"]
     assert (mean.attrs["interval"], one.attrs["interval"]) == ("mean", "prediction")
@@ -75,10 +75,10 @@ def test_one_new_source_is_a_question_of_its_own():
 
 def test_one_new_source_is_refused_where_it_is_not_the_question():
     log = log_of(random_rows((3, 4, 5), 7))
-    with pytest.raises(cvstats.LogError, match="is about one new source, and target='these_sou"):
+    with pytest.raises(cvstats.LogError, match="is for one new source, but target='these_sou"):
         log.cvci.out_of_source(interval="prediction", target="these_sources")
     both = pd.DataFrame({"a": log, "b": log**2})
-    with pytest.raises(cvstats.LogError, match=r"no test belongs\. Expected 'mean', or"):
+    with pytest.raises(cvstats.LogError, match=r"without a corresponding test\. Use 'mean', or"):
         both.cvci.compare(method="out_of_source", options={"interval": "prediction"})
 
 
@@ -94,7 +94,7 @@ def test_a_source_of_one_point_has_a_mean():
     assert cvstats.out_of_source(log).attrs["smallest"] == 1
     with pytest.raises(cvstats.LogError, match=r"source 's0' has one.*target='new_source'"):
         cvstats.out_of_source(log, target="these_sources")
-    with pytest.raises(cvstats.LogError, match="at least two points of each"):
+    with pytest.raises(cvstats.LogError, match="at least two points per source"):
         cvstats.source_estimators(log)
 
 
@@ -102,9 +102,11 @@ def test_the_guarantee_is_that_of_the_target():
     log = log_of(random_rows((3, 4, 5), 7))
     new = cvstats.out_of_source(log).attrs
     assert "new sources" in new["target"]
-    assert new["guarantee"] == "exact as sources grow, if they are drawn independently"
+    assert new["guarantee"] == (
+        "asymptotically exact in the number of sources, if they are drawn independently"
+    )
     these = cvstats.out_of_source(log, target="these_sources").attrs
-    assert these["guarantee"] == "heuristic: the covariances of the losses are left out"
+    assert these["guarantee"] == "heuristic: ignores the covariances of the losses"
     both = pd.DataFrame({"a": log, "b": log**2})
     compared = cvstats.compare(
         both, method="out_of_source", options={"target": "these_sources"}

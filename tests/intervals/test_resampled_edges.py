@@ -32,7 +32,7 @@ def relabel(frame, level, change):
 
 REFUSED = [
     ("corrected_t", lambda log: log, "Pass it: corrected_t(losses, train_size=90)"),
-    ("corrected_t", lambda log: log.xs(0, level="repetition"), "cvstats.plans.subsampling makes"),
+    ("corrected_t", lambda log: log.xs(0, level="repetition"), "cvstats.plans.subsampling creates"),
     ("conservative_z", lambda log: log.droplevel("sample"), "appears twice"),
     (
         "conservative_z",
@@ -53,13 +53,13 @@ REFUSED = [
     ("five_by_two", lambda log: without(log, repetition=3, fold=1), "5 repetitions of 1 to 2 fold"),
     ("five_by_two", lambda log: log.xs(0, level="repetition"), "no level 'repetition'"),
     ("five_by_two", lambda log: log.xs(0, level="fold"), "no level 'fold'"),
-    ("five_by_two", lambda log: without(log, repetition=3, point=1), "leave out some points"),
+    ("five_by_two", lambda log: without(log, repetition=3, point=1), "do not cover all points"),
     ("five_by_two", lambda log: example("nested_cv"), "is a nested cross-validation log"),
     (
         "nested_cv",
         lambda log: example("five_by_two"),
-        "no level 'outer' (the fold held out besides the one tested). Add it to the index; "
-        "cvstats.plans.nested_cv makes such a log",
+        "no level 'outer' (the fold held out in addition to the one tested). Add it to the "
+        "index; cvstats.plans.nested_cv creates such a log",
     ),
     ("nested_cv", lambda log: log.xs(0, level="fold"), "no level 'fold' (the fold tested)"),
     (
@@ -67,17 +67,17 @@ REFUSED = [
         lambda log: relabel(log, "outer", lambda j: f"out {j}"),
         "a repetition has 0 outer folds",
     ),
-    ("nested_cv", lambda log: without(log, repetition=1, outer=2), "evaluations are left out"),
-    ("nested_cv", lambda log: without(log, repetition=1, fold=2), "evaluations are left out"),
-    ("nested_cv", lambda log: without(log, outer=2, fold=2), "evaluations are left out"),
-    ("nested_cv", lambda log: without(log, outer=2, fold=3), "evaluations are left out"),
+    ("nested_cv", lambda log: without(log, repetition=1, outer=2), "evaluations are missing"),
+    ("nested_cv", lambda log: without(log, repetition=1, fold=2), "evaluations are missing"),
+    ("nested_cv", lambda log: without(log, outer=2, fold=2), "evaluations are missing"),
+    ("nested_cv", lambda log: without(log, outer=2, fold=3), "evaluations are missing"),
     ("nested_cv", lambda log: without(log, outer=2, point=3), "not all test the same points"),
     ("nested_cv", lambda log: log.iloc[:0], "the log is empty"),
     ("replace_one", lambda log: log.xs(1, level="sample"), "no level 'sample'"),
-    ("replace_one", lambda log: example("conservative_z"), "no folds in some sample"),
+    ("replace_one", lambda log: example("conservative_z"), "some sample has no folds"),
     ("replace_one", lambda log: without(log, sample=4), "has 7 samples, of 13 and 6 points"),
-    ("replace_one", lambda log: without(log, sample=4, repetition=1), "points are left out"),
-    ("replace_one", lambda log: without(log, sample=0, point=3), "points are left out"),
+    ("replace_one", lambda log: without(log, sample=4, repetition=1), "points are missing"),
+    ("replace_one", lambda log: without(log, sample=0, point=3), "points are missing"),
     ("replace_one", lambda log: example("nested_cv").xs(0, level="outer"), "no level 'sample'"),
 ]
 
@@ -95,21 +95,21 @@ def test_a_fold_of_one_point():
     first = log[points].index.get_level_values("point")[0]
     keep = ~points | (log.index.get_level_values("point") == first)
     one = log[keep & (log.index.get_level_values("repetition") == 0)]
-    with pytest.raises(LogError, match="a fold has one point"):
+    with pytest.raises(LogError, match="a fold has only one point"):
         cvstats.nested_cv(one)
 
 
 @pytest.mark.parametrize(
     ("train_size", "words"),
     [
-        (0.9, "train_size holds 0.9. Expected the number of points"),
-        (-3, "train_size holds -3"),
-        (float("nan"), "train_size holds nan"),
-        ([10, 11], "2 numbers and the log has 6 splits"),
+        (0.9, "train_size contains 0.9. Expected the number of points"),
+        (-3, "train_size contains -3"),
+        (float("nan"), "train_size contains nan"),
+        ([10, 11], "2 numbers, but the log has 6 splits"),
         ({0: 10, 1: 10}, "no number for repetition=2; repetition=3; repetition=4; and 1 more"),
-        ("all", "train_size='all' is not known"),
+        ("all", "Invalid train_size='all'"),
         ([10, 10, 10, 10, 10, "x"], "not a number of points"),
-        ([10, 10, 10, 10, 10, 0.2], "train_size holds 0.2"),
+        ([10, 10, 10, 10, 10, 0.2], "train_size contains 0.2"),
     ],
 )
 def test_train_size(train_size, words):
@@ -119,9 +119,9 @@ def test_train_size(train_size, words):
 
 def test_unknown_words():
     for method, options, words in (
-        ("five_by_two", {"test": "z"}, "test='z' is not known. Expected one of 't', 'f'"),
-        ("nested_cv", {"bias_correction": "book"}, "bias_correction='book' is not known"),
-        ("replace_one", {"constant": "half"}, "constant='half' is not known"),
+        ("five_by_two", {"test": "z"}, "Invalid test='z'. Expected one of 't', 'f'"),
+        ("nested_cv", {"bias_correction": "book"}, "Invalid bias_correction='book'"),
+        ("replace_one", {"constant": "half"}, "Invalid constant='half'"),
         ("conservative_z", {"alpha": 1.5}, "alpha=1.5 is out of range"),
     ):
         with pytest.raises(LogError, match=words):
@@ -299,7 +299,7 @@ def test_words_lead_to_what_can_be_typed():
     outer, fold = (folds.index.get_level_values(level) for level in ("outer", "fold"))
     folds = folds[outer == fold].droplevel("outer")
     folds.iloc[0] = np.nan
-    with pytest.raises(LogError, match="or of folds with points left out, does not say"):
+    with pytest.raises(LogError, match="or of folds with missing points, does not contain"):
         cvstats.corrected_t(folds.iloc[1:])
     assert cvstats.corrected_t(folds, train_size=10, missing="drop").attrs["n_train"] == 10
 
@@ -360,7 +360,7 @@ def test_a_dropped_loss_is_not_taken_for_another_half(n):
         gap = log.where(np.arange(len(log)) != row)
         with pytest.raises(LogError) as caught:
             cvstats.replace_one(gap, missing="drop")
-        assert f"where {n} points of the data and 6 of each half were expected" in str(caught.value)
+        assert f"expected {n} points of the data and 6 of each half" in str(caught.value)
 
 
 def test_training_sizes_of_parts():
@@ -385,7 +385,7 @@ def test_training_sizes_of_parts():
     assert cvstats.corrected_t(logs, by="dataset").attrs["n_train"] == 48
     # of another level nobody knows
     region = log.rename_axis(index={"source": "region"})
-    with pytest.raises(LogError, match=r"labels of 'region': it is unknown .* train_size=90\)"):
+    with pytest.raises(LogError, match=r"labels of 'region', and models may .* train_size=90\)"):
         cvstats.corrected_t(region, by="region")
     asked = cvstats.corrected_t(region, by="region", train_size=48)
     np.testing.assert_allclose(asked["se"], parts["se"], rtol=1e-15)

@@ -21,26 +21,27 @@ OUT_OF_SOURCE = {
         lambda: NO_SOURCES,
         "out_of_source needs a log that leaves one source out at a time (level 'source'; no "
         "'fold', or folds that are sources); the log has no level 'source'. Add the group of "
-        "each point to the index, as in cvstats.as_log(frame, source='subject'), and leave one "
-        "source out at a time: cvstats.plans.leave_one_source_out makes such a log.",
+        "each point to the index: cvstats.as_log(frame, source='subject'), and leave one "
+        "source out at a time: cvstats.plans.leave_one_source_out creates such a log.",
     ),
     "one source": (
         lambda: log_of(ROWS[:4]),
-        "the log has one source, 's0', which says nothing about another. Expected two or more, ten "
-        "or more to say much; cvstats.plans.leave_one_source_out makes such a log.",
+        "the log has one source, 's0', which does not support inference about others. Expected "
+        "at least two, and preferably ten or more; cvstats.plans.leave_one_source_out creates "
+        "such a log.",
     ),
     "crossed": (
         lambda: log_of(K_FOLD, WITH_FOLD),
         "source 's0' occurs in 2 folds (and 2 more like it), so its models were trained on "
         "points of the source that tests them. Leave one source out at a time "
-        "(cvstats.plans.leave_one_source_out makes such a log), or ask about these sources: "
-        "wald, or clustered.",
+        "(cvstats.plans.leave_one_source_out creates such a log), or use wald or clustered for "
+        "these sources.",
     ),
     "several in a fold": (
         lambda: log_of(PAIRS, WITH_FOLD),
         "fold 0 tests 2 sources ('s0'; 's1'). Expected one source in each fold; "
-        "cvstats.plans.leave_one_source_out makes such a log. Folds of whole sources answer "
-        "other questions: clustered, for points of new sources; wald, for the models trained here.",
+        "cvstats.plans.leave_one_source_out creates such a log. For folds of whole sources, use "
+        "clustered (points of new sources) or wald (the models trained here).",
     ),
     "other points in each repetition": (
         lambda: log_of(random_rows((3, 3), 1, repetitions=2)).drop((1, "s0", 0)),
@@ -89,11 +90,15 @@ def test_missing_source_labels(call):
 def test_one_cluster(call):
     with pytest.raises(cvstats.LogError) as caught:
         call(log_of(ROWS[:4]))
-    two_levels = "; or two such levels" if call is cvstats.clustered else ""
+    needs = (
+        "a level that identifies at least two independent groups (source), or two such levels"
+        if call is cvstats.clustered
+        else "a level that names independent groups (source), two groups or more"
+    )
     assert str(caught.value) == (
-        f"{call.__name__} needs a level that names independent groups (source), two groups or "
-        f"more{two_levels}; the log has one cluster, source='s0'. Expected two or more, thirty or "
-        "more to rely on; a single one is a sample of one."
+        f"{call.__name__} needs {needs}; the log has one cluster, source='s0'. Expected at least "
+        "two, and "
+        "preferably thirty or more: a single cluster is a sample of size one."
     )
 
 
@@ -111,10 +116,10 @@ def test_clusters_that_share_points(call):
     moved = [row._replace(fold=(row.fold + row.repetition * row.point) % 2) for row in rows]
     log = log_of(moved, ("repetition", "fold", "source", "point"))
     with pytest.raises(
-        cvstats.LogError, match=r"share no point, and the point at repetition=.*too"
+        cvstats.LogError, match=r"share no point, but the point at repetition=.*too"
     ):
         call(log, by="fold")
-    with pytest.raises(cvstats.LogError, match=r"same for a point in all repetitions"):
+    with pytest.raises(cvstats.LogError, match=r"one label of .* per point in all repetitions"):
         call(log, by="repetition")
     nameless = log.droplevel("point")
     with pytest.raises(cvstats.LogError, match="no level 'point'"):
@@ -123,15 +128,17 @@ def test_clusters_that_share_points(call):
 
 def test_groups_without_a_variance():
     log = log_of(random_rows((1, 4, 3), 3))
-    with pytest.raises(cvstats.LogError, match=r"source 's0' has one point.*variance='pooled'"):
+    with pytest.raises(
+        cvstats.LogError, match=r"source 's0' has only one point.*variance='pooled'"
+    ):
         cvstats.heterogeneity(log)
     assert cvstats.heterogeneity(log, variance="pooled").attrs["n_groups"] == 3
     log = log_of(ROWS)
     log[log.index.get_level_values("source") == "s1"] = 0.0
-    with pytest.raises(cvstats.LogError, match=r"all losses of source 's1' are the same"):
+    with pytest.raises(cvstats.LogError, match=r"all losses of source 's1' are equal"):
         cvstats.heterogeneity(log)
     assert only_row(cvstats.heterogeneity(log, variance="pooled"))["tau_upper"] > 0
-    with pytest.raises(cvstats.LogError, match="no group varies at all"):
+    with pytest.raises(cvstats.LogError, match="all groups have zero variance"):
         cvstats.heterogeneity(0 * log, variance="pooled")
     lone = log.groupby(level="source").head(1)
     with pytest.raises(cvstats.LogError, match="every group has one point"):
@@ -141,20 +148,20 @@ def test_groups_without_a_variance():
 @pytest.mark.parametrize(
     ("call", "options", "words"),
     [
-        (cvstats.out_of_source, {"target": "x"}, "target='x' is not known. Expected one of 'new"),
-        (cvstats.out_of_source, {"variance": "x"}, "variance='x' is not known"),
+        (cvstats.out_of_source, {"target": "x"}, "Invalid target='x'. Expected one of 'new"),
+        (cvstats.out_of_source, {"variance": "x"}, "Invalid variance='x'"),
         (cvstats.out_of_source, {"alpha": 2}, "alpha=2 is out of range"),
-        (cvstats.clustered, {"correction": "CR0"}, "correction='CR0' is not known"),
+        (cvstats.clustered, {"correction": "CR0"}, "Invalid correction='CR0'"),
         (cvstats.clustered, {"per": "source"}, "leaves one cluster in each part"),
-        (cvstats.heterogeneity, {"variance": "x"}, "variance='x' is not known"),
+        (cvstats.heterogeneity, {"variance": "x"}, "Invalid variance='x'"),
         (
             cvstats.source_estimators,
             {"source": "x"},
-            "there is no source 'x'. Expected one of 's0'",
+            "Unknown source 'x'. Expected one of 's0'",
         ),
-        (cvstats.source_estimators, {"other": "s0"}, "other names the second source of a pair"),
+        (cvstats.source_estimators, {"other": "s0"}, "other= names the second source of a pair"),
         (cvstats.source_estimators, {"source": "s0", "other": "s0"}, "are both 's0'"),
-        (cvstats.decompose, {"fold_weights": "x"}, "fold_weights='x' is not known"),
+        (cvstats.decompose, {"fold_weights": "x"}, "Invalid fold_weights='x'"),
     ],
 )
 def test_wrong_options(call, options, words):

@@ -274,13 +274,18 @@ def test_the_union_of_two_intervals_of_two_ways():
         assert row["upper"] == pytest.approx(each["upper"][one] - each["lower"][two], rel=1e-12)
 
 
-def test_what_takes_one_number_of_degrees_of_freedom():
+def test_what_two_ways_allow():
     given = {"method": "clustered", "options": {"by": BOTH}}
-    with pytest.raises(LogError, match="needs one number of degrees of freedom"):
-        cvstats.compare(three_models(), adjust="max-t", rng=1, **given)
-    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) counts two kinds"):
-        cvstats.power(three_models(), effect=0.1, **given)
+    table = cvstats.compare(three_models(), adjust="max-t", rng=1, **given)
+    assert table["df"].nunique() == 3
+    reach = (table["upper"] - table["difference"]) / table["se"]
+    normal = stats.norm.isf(stats.t.sf(reach, table["df"]))
+    assert normal.max() == pytest.approx(normal.min(), rel=1e-9)
+    excludes = (table["lower"] > 0) | (table["upper"] < 0)
+    assert (excludes == (table["p_adjusted"] < 0.05)).all()
     with pytest.raises(LogError, match=r"by=\('point', 'seed'\) names two levels"):
+        cvstats.power(three_models(), effect=0.1, **given)
+    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) names two"):
         cvstats.compare(three_models(), anytime=True, **given)
 
 
@@ -371,10 +376,10 @@ def test_labels_across_folds():
 REFUSALS = {
     "one level twice": (("point", "point"), {}, "two different ones, as in by=('point'"),
     "three levels": (("point", "seed", "fold"), {}, "two different ones, as in by=('point'"),
-    "numbers": ((1, 2), {}, "by=(1, 2) is not known"),
+    "numbers": ((1, 2), {}, "Invalid by=(1, 2)"),
     "a level that is not there": (("point", "judge"), {}, "the log has no level 'judge'"),
     "a known level that is not there": (("source", "seed"), {}, "the log has no level 'source'"),
-    "CR3": (BOTH, {"correction": "CR3"}, "correction='CR3' takes clusters of one level"),
+    "CR3": (BOTH, {"correction": "CR3"}, "correction='CR3' supports one level of clusters"),
     "parts by one of them": (BOTH, {"per": "seed"}, "leaves one cluster in each part"),
 }
 
@@ -407,5 +412,5 @@ def test_one_label_or_nested_labels_are_refused():
     )
     with pytest.raises(LogError, match="several resampled data sets"):
         cvstats.clustered(bootstrap, by=("point", "repetition"))
-    with pytest.raises(LogError, match=r"by=\('point', 'seed'\) is not known"):
+    with pytest.raises(LogError, match=r"Invalid by=\('point', 'seed'\)"):
         cvstats.wild_cluster(log, by=BOTH)

@@ -126,12 +126,12 @@ def test_leave_one_out(values, alpha):
 @pytest.mark.parametrize(
     ("method", "arguments", "words"),
     [
-        ("wald", {"variance": "all"}, "variance='all' is not known"),
-        ("wald", {"fold_weights": "n"}, "fold_weights='n' is not known"),
-        ("wald", {"alternative": "lower"}, "alternative='lower' is not known"),
-        ("quadratic", {"estimator": "theta_6"}, "estimator='theta_6' is not known"),
+        ("wald", {"variance": "all"}, "Invalid variance='all'"),
+        ("wald", {"fold_weights": "n"}, "Invalid fold_weights='n'"),
+        ("wald", {"alternative": "lower"}, "Invalid alternative='lower'"),
+        ("quadratic", {"estimator": "theta_6"}, "Invalid estimator='theta_6'"),
         ("quadratic", {"bias": (0, 1)}, "2 numbers. Expected three"),
-        ("quadratic", {"fold_weights": "n"}, "fold_weights='n' is not known"),
+        ("quadratic", {"fold_weights": "n"}, "Invalid fold_weights='n'"),
         ("cv_t", {"alpha": 1.0}, "alpha=1.0 is out of range"),
         ("naive", {"alpha": 0.0}, "alpha=0.0 is out of range"),
     ],

@@ -1,4 +1,4 @@
-"""Intervals of proportions for cross-validation, and what `interval` does for losses of 0 and 1."""
+"""Intervals of proportions for cross-validation, and what `interval` does for 0/1 losses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_other_losses_are_refused():
     log = few_errors(3)
     log.iloc[7] = 0.5
     for by in (None, "fold"):
-        with pytest.raises(LogError, match="needs losses that are 0 or 1.*has other losses"):
+        with pytest.raises(LogError, match="needs one 0/1 loss per point.*has other losses"):
             cvstats.wald(log, interval="wilson", by=by)
     with pytest.raises(LogError, match="a difference is not one.*method='tango'"):
         cvstats.compare(log, log, method="wald", options={"interval": "wilson"})
@@ -147,7 +147,7 @@ def test_interval_decides_column_by_column():
     wald, wilson = cvstats.wald(frame), cvstats.wald(frame[["hits"]], interval="wilson")
     pd.testing.assert_series_equal(table.loc["hits"], wilson.loc["hits"])
     pd.testing.assert_series_equal(table.loc["brier"], wald.loc["brier"])
-    assert table.attrs["interval"] == "wilson for losses of 0 and 1, otherwise wald"
+    assert table.attrs["interval"] == "wilson for 0/1 losses, otherwise wald"
     assert "Wilson" not in table.attrs["reason"]
     array = frame.droplevel(["repetition", "fold"]).rename_axis("model", axis=1).stack().to_xarray()
     array = array.assign_coords(fold=("point", np.arange(50) % 10)).transpose("model", "point")
@@ -260,3 +260,25 @@ def test_coverage_in_cross_validation_with_few_errors(n):
     assert min(found["wilson"]) >= 0.9
     assert min(found["clopper-pearson"]) >= 0.95
     assert np.mean(found["wald"]) < 0.91
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-12, 1e-60])
+def test_losses_in_a_large_unit_are_no_zeros(unit):
+    """Losses of 1e-12 had the limits of a proportion, up to 0.06, by group and in batches."""
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(60) % 5, range(60), np.repeat(["x", "y"], 30)], names=["fold", "point", "region"]
+    )
+    losses = pd.DataFrame({"a": rng.gamma(5, 1, 60), "b": rng.gamma(5, 1, 60)}, index)
+    for ask in (
+        lambda log: log.cvci.wald(),
+        lambda log: log.cvci.interval(by="region"),
+        lambda log: cvstats.Moments.of_log(log, pairs=True).interval(),
+        lambda log: cvstats.Moments.of_log(log, pairs=True).compare(),
+    ):
+        wanted, found = ask(losses), ask(losses * unit)
+        for name in ("lower", "upper"):
+            np.testing.assert_allclose(found[name] / unit, wanted[name], rtol=1e-6)
+        assert list(found["caution"]) == list(wanted["caution"])
+    zeros = (losses > 6).astype(float)
+    assert (cvstats.Moments.of_log(zeros).interval()["lower"] >= 0).all()

@@ -140,10 +140,10 @@ def test_leave_one_out_names_a_column_twice(tidy):
 WRONG = [
     (
         {"loss": "rmse"},
-        "there is no column 'rmse'. Expected one of the table's columns: 'cv_split'",
+        "no column 'rmse'. Expected one of the table's columns: 'cv_split'",
     ),
-    ({"fold": "split"}, "there is no column 'split'"),
-    ({"model": "name"}, "there is no column 'name'"),
+    ({"fold": "split"}, "no column 'split'"),
+    ({"model": "name"}, "no column 'name'"),
     (
         {"fold": None, "point": None},
         "no level of a loss log was found among the columns 'cv_split'",
@@ -175,7 +175,9 @@ def test_what_stands_twice_is_named(tidy):
         cvstats.as_log(one_model(twice), **NAMES).cvci.wald()
     with pytest.raises(LogError, match="several columns are called 'mse'"):
         cvstats.as_log(pd.concat([tidy, tidy["mse"]], axis=1), **NAMES)
-    with pytest.raises(LogError, match="'patient' is a column and an index level. Expected one"):
+    with pytest.raises(
+        LogError, match="'patient' is a column and an index level. Expected only one"
+    ):
         cvstats.as_log(tidy.set_index("patient", drop=False), **NAMES)
 
 
@@ -205,7 +207,7 @@ def test_other_tables_are_refused(thing):
         (xr.Dataset({"ridge": ("split", [1.0])}), "array.rename({'split': 'fold'})"),
         (
             xr.DataArray([1.0], dims="point"),
-            "With dimensions or coordinates it is a log once these bear",
+            "With dimensions or coordinates it is a log once they have",
         ),
         (pd.Series([1.0]), "series.rename_axis(index={'cv_split': 'fold'})."),
         ("log.csv", "Read a file with cvstats.read_log(path)."),
@@ -240,7 +242,7 @@ def test_columns_are_named_one_by_one():
         with pytest.raises(LogError, match="names no column. Expected a column's name"):
             cvstats.as_log(frame, fold=wrong)
     for wrong in ([], 7, [["loss"]], np.array("loss")):
-        with pytest.raises(LogError, match=r"names no column|there is no column"):
+        with pytest.raises(LogError, match=r"names no column|no column"):
             cvstats.as_log(frame, loss=wrong)
     both = frame.assign(other=frame["loss"])
     assert list(cvstats.as_log(both, loss=both.columns[[1, 3]]).columns) == ["loss", "other"]
@@ -251,9 +253,9 @@ def test_columns_are_named_one_by_one():
     [
         ({"truth": ["y_true"]}, r"truth=\['y_true'\] is a list of columns"),
         ({"truth": pd.NA}, "no column <NA>"),
-        ({"prediction": [["y_pred"]]}, "names no columns, or one of them twice"),
-        ({"prediction": ["y_pred", "y_pred"]}, "names no columns, or one of them twice"),
-        ({"prediction": np.array("y_pred")}, "names no columns"),
+        ({"prediction": [["y_pred"]]}, "contains an invalid or duplicated name"),
+        ({"prediction": ["y_pred", "y_pred"]}, "contains an invalid or duplicated name"),
+        ({"prediction": np.array("y_pred")}, "contains an invalid or duplicated name"),
         ({"classes": 2}, "classes=2 is not a list"),
         ({"loss": "zero_one", "threshold": "half"}, "threshold='half' is not a probability"),
         ({"loss": "zero_one", "threshold": True}, "threshold=True is not a probability"),
@@ -268,9 +270,9 @@ def test_options_of_losses(options, words):
 
 def test_a_column_that_is_nearly_there():
     frame = pd.DataFrame({"losss": [1.0, 2], "fold": [0, 1], "y_ture": [1, 2], "y_pred": [1, 2]})
-    with pytest.raises(LogError, match=r"no column 'loss'.*Perhaps you meant 'losss'\."):
+    with pytest.raises(LogError, match=r"no column 'loss'.*Did you mean 'losss'\?"):
         cvstats.as_log(frame)
-    with pytest.raises(LogError, match=r"no column 'y_true'.*Perhaps you meant 'y_ture'\."):
+    with pytest.raises(LogError, match=r"no column 'y_true'.*Did you mean 'y_ture'\?"):
         cvstats.losses(frame)
 
 

@@ -88,7 +88,7 @@ def test_text_of_a_saved_log_comes_back_as_it_was(tmp_path):
 def test_what_netcdf_needs(monkeypatch, tmp_path, package):
     cvstats.save_log(logged("diabetes"), path := tmp_path / "log.nc")
     monkeypatch.setitem(sys.modules, package, None)
-    words = rf"NetCDF needs {package}. Type: pip install .*\[io\]'"
+    words = rf"NetCDF needs {package}. Install it: pip install .*\[io\]'"
     with pytest.raises(ImportError, match=words):
         cvstats.save_log(logged("diabetes"), path)
     with pytest.raises(ImportError, match=words):
@@ -103,7 +103,7 @@ def test_one_truth_for_each_point():
         "y_pred": [1] * 3,
     }
     for truth in ([1, 2, 3], ["x", "y", "z"], [1.5, np.nan, 2.5]):
-        with pytest.raises(LogError, match="the truth of point='a' is .* in one row and"):
+        with pytest.raises(LogError, match="the truth of point='a' is .* in one row but"):
             cvstats.read_log({**table, "y_true": truth}, loss="squared_error")
     log = cvstats.read_log({**table, "y_true": [1.0, 2.0, 1.0]}, loss="squared_error")
     assert log.tolist() == [0.0, 1.0, 0.0]

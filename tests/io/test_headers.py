@@ -54,7 +54,9 @@ FACTS = ["n_train", "seed", "time_s", "fit_time", "n", "batch_size", "weight", "
 @pytest.mark.parametrize("name", FACTS)
 def test_facts_of_a_fit_are_no_models(tmp_path, name):
     text = f"repetition,fold,point,ridge,forest,{name}\n0,0,a,1.0,2.0,7\n0,1,b,3.0,4.0,8\n"
-    with pytest.warns(UserWarning, match=f"named as a fact and not as a model: '{name}'"):
+    with pytest.warns(
+        UserWarning, match=f"ignored columns that are not named like models: '{name}'"
+    ):
         log = read(tmp_path, text)
     assert log.columns.tolist() == ["ridge", "forest"]
 

@@ -62,7 +62,7 @@ UNPICKLES = {"dtype": "|O", "fill_value": None, "filters": [{"id": "pickle"}]}
     ("trap", "words"),
     [
         (UNPICKLES, "codec 'pickle'"),
-        (UNPICKLES | {"encoding": "utf-16"}, "not text in UTF-8"),
+        (UNPICKLES | {"encoding": "utf-16"}, "not valid UTF-8"),
         (UNPICKLES | {"encoding": "utf-8-sig"}, "UTF-8 BOM"),
         (UNPICKLES | {"filters": None, "compressor": {"id": "pickle"}}, "codec 'pickle'"),
         (UNPICKLES | {"filters": [{"id": "zlib", "name": "pickle"}]}, "codec 'pickle'"),
@@ -101,7 +101,7 @@ def test_only_the_consolidated_metadata_unpickle(folder):
 def test_pickles_are_not_files_of_losses(folder):
     for name in ("log.pkl", "log.joblib", "log.npy"):
         Path(name).write_bytes(pickle.dumps(Trap()))
-        with pytest.raises(LogError, match="names no kind of file"):
+        with pytest.raises(LogError, match="names no known file type"):
             cvstats.read_log(name)
         for kind in ("parquet", "netcdf", "inspect"):
             with pytest.raises(LogError):

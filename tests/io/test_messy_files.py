@@ -53,13 +53,13 @@ def test_the_command_takes_the_same_options(tmp_path, capsys):
          r"'a' holds '-' \(1\); 'x' \(1\); 'b' holds '-' \(1\)"),
         ("fold,y_true,y_pred\n0,1,-\n0,2,3\n1,n/a,4\n1,2,2\n", {"loss": ["rmse", "mae"]},
          r"'y_true' holds 'n/a' \(1\); 'y_pred' holds '-' \(1\)"),
-        ("fold,loss\n", {}, "log.csv has a header and no rows"),
+        ("fold,loss\n", {}, "log.csv has a header but no rows"),
         ("fold;a;b\n0;1,5;0.5\n", {"decimal": {"c": ","}}, "names the column 'c', which the file"),
-        ("fold,loss\n0,1\n", {"decimal": {"loss": "ab"}}, "decimal='ab' is not a mark"),
-        ("fold,loss\n0,1\n", {"decimal": {"loss": ","}, "thousands": ","}, "is the decimal mark"),
+        ("fold,loss\n0,1\n", {"decimal": {"loss": "ab"}}, "decimal='ab' is not a character"),
+        ("fold,loss\n0,1\n", {"decimal": {"loss": ","}, "thousands": ","}, "also the decimal mark"),
         ("fold,loss\n0,1\n", {"na_values": 3}, "na_values=3 is not text"),
         ("fold,loss\n0,1\n", {"na_values": ["-", 3]}, "is not text"),
-        ("fold,loss\n0,1\n", {"dayfirst": "yes"}, "dayfirst='yes' is not known"),
+        ("fold,loss\n0,1\n", {"dayfirst": "yes"}, "Invalid dayfirst='yes'"),
     ],
 )  # fmt: skip
 def test_all_problems_in_one_message(tmp_path, text, options, words):

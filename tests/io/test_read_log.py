@@ -55,16 +55,16 @@ def test_an_encoding_is_named_with_the_option_that_reads_another(tmp_path, table
     path = tmp_path / "log.csv"
     table.rename(columns={"ridge": "Süd"}).to_csv(path, index=False, encoding="latin-1")
     words = refused(path)
-    assert "from byte 12 on it is not text in UTF-8" in words
-    assert "CSV files of another encoding are read with encoding='latin-1'" in words
-    assert "is not text in ASCII" in refused(path, encoding="ascii")
+    assert "it is not valid UTF-8 from byte 12 on" in words
+    assert "For CSV files with another encoding, pass it as in encoding='latin-1'" in words
+    assert "is not valid ASCII" in refused(path, encoding="ascii")
     assert list(cvstats.read_log(path, encoding="latin-1")) == ["Süd", "forest"]
 
 
 def test_decimal_commas_are_refused(tmp_path, table):
     table.to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
     words = refused(tmp_path / "log.csv")
-    assert "columns of numbers hold values that are none" in words
+    assert "numeric columns contain non-numeric values" in words
     assert "'ridge' holds '0,8" in words
     assert "Pass decimal=',' for a CSV file" in words
     call = pd.read_csv(tmp_path / "log.csv", sep=";", decimal=",")
@@ -92,7 +92,7 @@ def test_a_folder_of_saved_logs(tmp_path, table):
     cvstats.save_log(log["ridge"], tmp_path / "c.parquet")
     words = refused(tmp_path)
     assert "Expected the same columns in each file of the folder: the rows of one log" in words
-    assert "name the files" in words
+    assert "pass the files by name" in words
 
 
 def test_a_folder_of_anything_is_not_searched_to_the_bottom(tmp_path):
@@ -126,18 +126,18 @@ def test_advice_for_evaluations_that_occur_twice(odd):
 
 def test_misspelt_columns(odd):
     words = refused(odd, loss="error", fold="split")
-    assert words.startswith("there is no column 'error', and no loss of this name. Expected")
-    assert words.endswith("Perhaps you meant 'err'.")
-    assert refused(odd, loss="err", fold="splt").endswith("Perhaps you meant 'split'.")
-    assert refused(odd, metric="er", fold="split").endswith("Perhaps you meant 'err'.")
-    assert "the column of the truth is not known" in refused(odd, loss="mse", fold="split")
+    assert words.startswith("'error' is neither a column nor a loss. Expected")
+    assert words.endswith("Did you mean 'err'?")
+    assert refused(odd, loss="err", fold="splt").endswith("Did you mean 'split'?")
+    assert refused(odd, metric="er", fold="split").endswith("Did you mean 'err'?")
+    assert "the column of true values is unknown" in refused(odd, loss="mse", fold="split")
 
 
 def test_options_that_nobody_would_look_at(table):
     held = table.rename(columns={"ridge": "loss"})
     for option in ("prediction", "truth"):
         words = refused(held, **{option: "forest"})
-        assert f"are in the column 'loss', and {option}= is for losses to be computed" in words
+        assert f"are in the column 'loss', but {option}= requires loss=" in words
     assert "no column 'lasso'" in refused(table, metric="lasso")
 
 
@@ -244,13 +244,13 @@ def test_models_of_a_saved_log(tmp_path, table):
     pd.testing.assert_frame_equal(cvstats.read_log(path, prediction=["forest"]), log[["forest"]])
     pd.testing.assert_series_equal(cvstats.read_log(path, prediction="ridge"), log["ridge"])
     words = refused(path, prediction="ridg")
-    assert "prediction= names 'ridg'. Perhaps you meant 'ridge'" in words
-    assert "Expected loss= with them" in refused(path, truth="forest")
+    assert "prediction= names 'ridg'. Did you mean 'ridge'" in words
+    assert "require loss=" in refused(path, truth="forest")
     cvstats.save_log(log["ridge"], path)
-    assert "this file holds losses of one model" in refused(path, prediction="ridge")
+    assert "this file contains losses of one model" in refused(path, prediction="ridge")
     predictions = log.assign(y_true=1.0)
     cvstats.save_log(predictions, path)
-    assert "Expected loss= with them" in refused(path, prediction="ridge")
+    assert "require loss=" in refused(path, prediction="ridge")
     assert cvstats.read_log(path, prediction=["ridge"], loss="squared_error").shape == (12, 1)
 
 
@@ -260,7 +260,9 @@ def test_models_of_a_saved_log(tmp_path, table):
 @pytest.mark.parametrize("empty", [xr.Dataset(), xr.Dataset({"estimate": ("site", [])})])
 @pytest.mark.parametrize("write", [cvstats.to_markdown, cvstats.to_latex])
 def test_an_empty_result_is_refused(empty, write):
-    with pytest.raises(LogError, match=r"the result is empty. Expected what a function such as"):
+    with pytest.raises(
+        LogError, match=r"the result is empty. Expected the result of a function such as"
+    ):
         write(empty)
 
 

@@ -44,7 +44,7 @@ def refused(table, **options):
 def test_no_label_is_guessed(answers, options):
     words = refused(answers, truth="Outcome", prediction="Prob", **options, **CALL)
     assert "the truth has the labels 'no'; 'yes'. Expected 0 and 1" in words
-    assert words.endswith("Say which label it is of: positive='no' or positive='yes'.")
+    assert words.endswith("Specify the predicted label: positive='no' or positive='yes'.")
     losses = [
         cvstats.read_log(
             answers, truth="Outcome", prediction="Prob", positive=label, **options, **CALL
@@ -129,8 +129,8 @@ def test_scores_that_cannot_be_turned(table):
         table, truth="True Value", prediction="Pred (XGB)", loss="squared_error",
         higher_is_better=True, **CALL,
     )  # fmt: skip
-    assert words.startswith("higher_is_better= is for scores that a table holds")
-    assert words.endswith("Leave it out.")
+    assert words.startswith("higher_is_better= applies to tables of scores")
+    assert words.endswith("Omit it.")
     words = refused(table.assign(acc="good"), metric="acc", higher_is_better=True, **CALL)
     assert "the losses of 'acc' are not numbers: 'good'" in words
 
@@ -142,16 +142,16 @@ def test_a_misspelt_truth(table):
     for options in ({"prediction": "Pred (XGB)", "loss": "squared_error"}, {}):
         words = refused(table, truth="True Valu", **options, **CALL)
         assert "it has no column 'True Valu'" in words
-        assert words.endswith("Perhaps you meant 'True Value'.")
+        assert words.endswith("Did you mean 'True Value'?")
 
 
 @pytest.mark.parametrize("option", ["loss", "metric"])
 def test_one_column_of_losses(table, option):
     words = refused(table, **{option: ["a", "b"]}, **CALL)
     assert words == (
-        f"{option}=['a', 'b'] names several columns. Expected one. Where each model has a column "
-        f"of losses, call cvstats.as_log(frame, loss=['a', 'b'], …); where it has one of "
-        f"predictions, pass prediction=[…], and one loss."
+        f"{option}=['a', 'b'] names several columns. Expected one. If each model has a column of "
+        "losses, call cvstats.as_log(frame, loss=['a', 'b'], …); if it has one of predictions, "
+        "pass prediction=[…], and one loss."
     )
     words = refused(table, **{option: ["a"]}, **CALL)
     assert words == f"{option}=['a'] is a list. Expected the name of one column: {option}='a'."

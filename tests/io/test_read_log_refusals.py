@@ -34,7 +34,7 @@ def refused(source, **options):
 @pytest.mark.parametrize("source", ["x,y\n" * 200, ["x,y\n" * 200], {"ridge": "x,y\r" * 9}])
 def test_text_in_the_place_of_a_path(source):
     words = refused(source)
-    assert "is text and not a path. Expected the path of a file. Write the text to one" in words
+    assert "is text, not a path. Expected the path of a file. Write the text to a file" in words
     assert "pandas.read_csv(io.StringIO(text))" in words
     assert len(words) < 250
 
@@ -50,7 +50,7 @@ def test_the_table_of_such_a_text_is_read():
     ("source", "words"),
     [
         ("a" * 300 + ".csv", "too long"),
-        ("a\0b.csv", "holds a zero byte"),
+        ("a\0b.csv", "contains a null byte"),
         ("", "the path is empty"),
     ],
 )
@@ -71,13 +71,13 @@ def test_a_file_may_have_any_name(tmp_path):
 def test_pipes_are_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     words = refused(tmp_path / "pipe.csv")
-    assert "is a pipe or a device, and not a file. Standard input is not read" in words
+    assert "is a pipe or a device, not a file. Standard input cannot be read" in words
 
 
 def test_a_file_without_a_suffix(tmp_path):
     path = tmp_path / "losses"
     path.write_text("fold,point,loss\n0,1,0.5\n1,2,1.5\n", "utf-8")
-    assert "losses has no suffix, and so no kind of file" in refused(path)
+    assert "losses has no suffix, and so no known file type" in refused(path)
     assert len(cvstats.read_log(path, format="csv")) == 2
 
 
@@ -103,7 +103,7 @@ def test_packed_files(tmp_path, suffix, pack, program):
     path.write_bytes(content)
     kind = suffix[1:]
     expected = (
-        f"{path.name} is compressed ({kind}). Expected the file itself. Unpack it first: "
+        f"{path.name} is compressed ({kind}). Expected an uncompressed file. Unpack it first: "
         f"{program} {path.name}"
     )
     assert refused(path) == refused(path, format="csv") == expected
@@ -115,7 +115,7 @@ def test_packed_files(tmp_path, suffix, pack, program):
 def test_tables_of_other_libraries():
     kind = type("DataFrame", (), {"__module__": "polars.frame", "to_pandas": lambda self: None})
     words = refused(kind())
-    assert "a polars DataFrame cannot be read. Expected a path, a table of pandas" in words
+    assert "a polars DataFrame cannot be read. Expected a path, a pandas table" in words
     assert words.endswith("read_log(table.to_pandas(), …).")
     lazy = type("DataFrame", (), {"__module__": "dask.frame", "compute": lambda self: None})
     assert refused(lazy()).endswith("read_log(table.compute(), …).")

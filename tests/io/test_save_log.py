@@ -220,8 +220,8 @@ def test_a_compressed_multiindex_is_decoded(tmp_path):
         (pd.Series([1j]), "log.csv", "the type complex128"),
         (pd.Series([1.0], index=[object()]), "log.csv", "has the type object"),
         (pd.Series([1.0], index=pd.period_range("2024", periods=1)), "log.csv", "the type period"),
-        (xr.DataArray([1.0], dims="point"), "log.csv", "does not fit into .csv"),
-        (xr.Dataset({1: ("point", [1.0])}), "log.nc", "a variable is called 1"),
+        (xr.DataArray([1.0], dims="point"), "log.csv", "cannot be saved as .csv"),
+        (xr.Dataset({1: ("point", [1.0])}), "log.nc", "a variable is named 1"),
         (pd.Series([1.0]), "missing/log.csv", "could not be written"),
         (pd.DataFrame([[1.0]], columns=[["a"], ["b"]]), "log.csv", "several levels"),
     ],
@@ -279,7 +279,7 @@ def test_a_header_that_lies_is_refused(tmp_path):
             "kind 'pickle'",
         ),
         ({"columns": [{**notes["columns"][0], "field": "gone"}]}, "it has no 'gone'"),
-        ({"attrs": {"~x": 1}}, "mark '~x' is not known"),
+        ({"attrs": {"~x": 1}}, "Unknown mark '~x'"),
     ]:
         lying = json.dumps({**notes, **change})
         path.write_text(f"# cvstats: {lying}\n{rest}", encoding="utf-8")

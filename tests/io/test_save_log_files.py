@@ -51,8 +51,7 @@ def test_a_failure_leaves_the_file_as_it_was(tmp_path, suffix, monkeypatch):
             monkeypatch.setattr(module, name, broken)
     words = refused(LOG * 2, path)
     assert words == (
-        f"'log.{suffix}' could not be written: No space left on device. Expected a path where "
-        f"one may write."
+        f"'log.{suffix}' could not be written: No space left on device. Expected a writable path."
     )
     assert cvstats.read_log(path).equals(LOG)
     assert os.listdir(tmp_path) == [path.name]  # and nothing beside it
@@ -87,8 +86,8 @@ def test_zero_bytes_in_netcdf(tmp_path):
     cvstats.save_log(LOG, path)
     words = refused(labelled("a\0b"), path)
     assert words == (
-        "'point' holds 'a\\x00b', and a zero byte cannot be written to this kind of file. Expected "
-        "text without one. Take it out, or save to .parquet or .csv."
+        "'point' holds 'a\\x00b', and a null byte cannot be written to this type of file. Expected "
+        "text without null bytes. Remove it, or save to .parquet or .csv."
     )
     assert cvstats.read_log(path).equals(LOG)
     cvstats.save_log(labelled("a\0b"), tmp_path / "log.parquet")
@@ -106,7 +105,7 @@ def test_half_a_character(tmp_path, suffix):
         cvstats.save_log(log, path)
         return
     words = refused(log, path)
-    assert "'point' holds 'é\\ud800', which has half a character (a surrogate)" in words
+    assert "'point' holds 'é\\ud800', which contains a lone surrogate" in words
     assert cvstats.read_log(path).equals(LOG)
 
 
@@ -117,7 +116,7 @@ def test_what_a_library_refuses_for_another_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(arrow, "write_parquet", broken)
     assert refused(LOG, tmp_path / "log.parquet") == (
         "log.parquet could not be written: no such type. Expected numbers, text or dates. Another "
-        "kind of file may hold it: .csv."
+        "file type may support it: .csv."
     )
 
 
@@ -127,7 +126,7 @@ def test_what_a_library_refuses_for_another_reason(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", [5, None, ["log.csv"]])
 def test_the_path_is_none(path):
     words = refused(LOG, path)
-    assert f"the path is {path!r}, of the type {type(path).__name__}. Expected text" in words
+    assert f"the path is {path!r}, of type {type(path).__name__}. Expected a string" in words
 
 
 SPANS = [
@@ -162,7 +161,7 @@ def test_columns_of_several_levels(tmp_path):
     columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])
     log = pd.DataFrame([[1.0, 2.0]], columns=columns)
     words = refused(log, tmp_path / "log.csv")
-    exec(words.partition(" Type ")[2].removesuffix("."), {"log": log})
+    exec(words.partition("the models: ")[2].removesuffix("."), {"log": log})
     cvstats.save_log(log, tmp_path / "log.csv")
     assert list(cvstats.read_log(tmp_path / "log.csv")) == ["a/1", "a/2"]
 
@@ -194,8 +193,8 @@ def test_a_changed_number_is_refused_and_other_line_ends_are_not(tmp_path, suffi
         cvstats.read_log(path)
     assert str(caught.value) == (
         f"log.{suffix} was cut off or changed since save_log wrote its 2 rows: they do not match "
-        f"the checksum in its first line. Expected the whole file. Copy or save it again; if the "
-        f"change is meant, delete the first line and name the columns."
+        "the checksum in its first line. Expected the whole file. Copy or save it again; if the "
+        "change is intended, delete the first line and name the columns."
     )
 
 

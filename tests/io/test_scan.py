@@ -84,14 +84,14 @@ def test_predictions_are_read_as_by_read_log(tmp_path, loss, batch_size):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"truth": "ridge"}, "one of them is not named. Expected both truth= and prediction="),
-        ({"prediction": "ridge"}, "one of them is not named. Expected both truth= and predic"),
-        ({"truth": "ridge", "prediction": "forest"}, "loss='loss' cannot be computed of a batch"),
+        ({"truth": "ridge"}, "only one of them was passed. Pass both truth= and prediction="),
+        ({"prediction": "ridge"}, "only one of them was passed. Pass both truth= and predic"),
+        ({"truth": "ridge", "prediction": "forest"}, "loss='loss' cannot be computed from a batch"),
         (
             {"truth": "ridge", "prediction": "forest", "loss": "f1"},
             "Metrics of labels are counted by cvstats.scan_predictions.",
         ),
-        ({"truth": "rige", "prediction": "forest", "loss": "brier"}, "Perhaps you meant 'ridge'"),
+        ({"truth": "rige", "prediction": "forest", "loss": "brier"}, "Did you mean 'ridge'"),
     ],
 )
 def test_predictions_of_which_no_loss_is_computed(tmp_path, options, words):
@@ -128,11 +128,11 @@ def test_several_files_and_patterns(tmp_path):
     [
         (
             ["a.parquet", "a.parquet"],
-            "'.*a.parquet' is named twice, and its rows would count twice",
+            "'.*a.parquet' is listed twice, so its rows would count twice",
         ),
-        (["*.parquet", "link.parquet"], "is named twice"),
-        ([], "the list of files is empty. Expected the path of a Parquet file"),
-        (["x*.parquet"], "there is no file or folder '.*'. Expected .* or a pattern such as"),
+        (["*.parquet", "link.parquet"], "is listed twice"),
+        ([], "the list of files is empty. Expected at least one path of a Parquet file"),
+        (["x*.parquet"], "No such file or folder: '.*'. Expected .* or a pattern such as"),
         ([3], "3 is not a path. Expected .* or a list of these"),
     ],
 )
@@ -243,8 +243,12 @@ def test_models_below_each_other(tmp_path, batch_size):
 def files():
     yield "a number", "42 is not a path", lambda folder: 42
     yield "nothing", "None is not a path", lambda folder: None
-    yield "no file", "no file or folder .*nofile.parquet", lambda folder: folder / "nofile.parquet"
-    yield "no files", "holds no files", lambda folder: folder
+    yield (
+        "no file",
+        "No such file or folder: .*nofile.parquet",
+        lambda folder: folder / "nofile.parquet",
+    )
+    yield "no files", "contains no files", lambda folder: folder
 
     def hidden(folder):
         (folder / "_metadata").write_bytes(b"x")
@@ -266,7 +270,7 @@ def files():
         data[200:4000] = b"\0" * 3800
         return bytes(data)
 
-    yield "hidden files", "holds no files", hidden
+    yield "hidden files", "contains no files", hidden
     yield "an empty file", "cannot be read as a Parquet file: it is empty", written(lambda _: b"")
     yield "a truncated file", "cannot be read as a Parquet file: its .* cut short", written(
         lambda folder: whole(folder)[:3000])  # fmt: skip
@@ -278,7 +282,7 @@ def files():
         table(n=20).drop(columns="fold").to_parquet(folder / "1.parquet", index=False)
         return folder
 
-    yield "columns apart", "has no column 'fold', and '0.parquet' has one", apart
+    yield "columns apart", "has no column 'fold', but '0.parquet' has one", apart
 
 
 FILES = {name: rest for name, *rest in files()}

@@ -64,23 +64,46 @@ def test_shares_are_those_of_all_subsets_of_attempts():
             assert found.item() == pytest.approx(counted.mean(), abs=1e-15)
 
 
-def test_interval_takes_student_limits_on_the_logit_scale():
+def test_interval_takes_limits_of_shares_with_one_pseudo_error():
     log = LOG.cvci.passes(k=2)
     found = log.cvci.interval().loc["a"]
-    e, se = found["estimate"], found["se"]
-    reach = stats.t.ppf(0.975, len(log) - 1) * se / (e * (1 - e))
-    expected = special.expit(special.logit(e) + reach * np.array([-1, 1]))
+    n, share = len(log), found["estimate"]
+    variance = found["se"] ** 2 * (n - 1) / n
+    size = (share * (1 - share) + 1 / n) / (variance + 1 / n**2)
+    expected = [
+        stats.beta.ppf(0.025, share * size, (1 - share) * size + 1),
+        stats.beta.ppf(0.975, share * size + 1, (1 - share) * size),
+    ]
     np.testing.assert_allclose(found[["lower", "upper"]].astype(float), expected, rtol=1e-12)
     assert found["caution"] == ""
-    few = LOG.cvci.passes(k=4, all=True).iloc[:12].cvci.interval()
-    assert "few errors" in few["caution"]["a"]
 
 
-def test_problems_that_are_all_solved_have_no_interval():
-    solved = (LOG * 0).cvci.passes(k=2).cvci.interval()
-    assert solved["estimate"].eq(0).all()
-    assert solved[["lower", "upper"]].isna().all(axis=None)
-    assert solved["caution"].str.contains("zero variance").all()
+def test_problems_that_are_all_right_or_wrong_have_the_limits_of_clopper_and_pearson():
+    log = LOG.cvci.passes(k=4, all=True)
+    every = log[log.isin([0, 1]).all(axis=1)]
+    wrong, n = every["a"].sum(), len(every)
+    exact = stats.binomtest(int(wrong), n).proportion_ci(0.95, method="exact")
+    found = every.cvci.interval().loc["a"]
+    np.testing.assert_allclose([found["lower"], found["upper"]], exact, rtol=1e-12)
+    solved = (LOG * 0).cvci.passes(k=2).cvci.interval().loc["a"]
+    top = stats.binomtest(0, len(log)).proportion_ci(0.95, method="exact").high
+    assert (solved["lower"], solved["caution"]) == (0, "")
+    assert solved["upper"] == pytest.approx(top, rel=1e-12)
+
+
+def test_problems_of_one_value_between_the_ends_have_no_interval():
+    same = LOG.cvci.passes(k=2) * 0 + 0.3
+    found = same.cvci.interval()
+    assert found[["lower", "upper"]].isna().all(axis=None)
+    assert found["caution"].str.contains("zero variance").all()
+
+
+def test_sources_are_clusters_with_limits_between_the_ends():
+    log = suites().cvci.passes(k=3, all=True)
+    found = log.cvci.interval()
+    assert found.attrs["method"] == "clustered"
+    assert found.attrs["interval"] == "korn-graubard"
+    assert found[["lower", "upper"]].stack().between(0, 1).all()
 
 
 def test_several_numbers_are_metrics_with_a_name_of_their_own():
@@ -149,8 +172,23 @@ def test_the_report_and_the_command_take_a_log_of_problems(tmp_path):
     assert "pass@3" in (tmp_path / "report.html").read_text(encoding="utf-8")
     cvstats.save_log(log, tmp_path / "log.parquet")
     again = cvstats.read_log(tmp_path / "log.parquet")
-    assert again.attrs["scale"] == "logit"
+    assert again.attrs["limits"] == log.attrs["limits"]
     assert main(["interval", str(tmp_path / "log.parquet")]) == 0
+
+
+def test_problems_stay_in_their_order():
+    log = LOG.loc[LOG.index.unique("point")[::-1]]
+    found = log.cvci.passes(k=2)
+    assert list(found.index.get_level_values("point")) == list(log.index.unique("point"))
+    assert found["a"].to_dict() == LOG.cvci.passes(k=2)["a"].to_dict()
+
+
+def test_values_of_a_metric_are_no_attempts():
+    frame = pd.DataFrame({"y": [0, 1] * 20, "p": [0, 1, 1, 0] * 10})
+    frame.index = pd.MultiIndex.from_product([range(2), range(20)], names=["repetition", "point"])
+    log = cvstats.losses(frame, truth="y", prediction="p", loss="f1", positive=1)
+    with pytest.raises(cvstats.LogError, match="values of a metric"):
+        log.cvci.passes(k=1)
 
 
 def in_folds(log: pd.DataFrame) -> pd.DataFrame:
@@ -162,13 +200,13 @@ def in_folds(log: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [
-        (lambda log: log, {"k": 6}, "k=6 needs 6 attempts at each problem, and point=0"),
-        (lambda log: log / 2, {"k": 2}, "a loss is 0.5. Expected losses of 0 and 1"),
+        (lambda log: log, {"k": 6}, "k=6 needs 6 attempts at each problem, but point=0"),
+        (lambda log: log / 2, {"k": 2}, "a loss is 0.5. Expected 0/1 losses"),
         (lambda log: log, {"k": 1.5}, "k=1.5"),
-        (lambda log: log, {"k": [2, 2]}, "different ones"),
-        (lambda log: log, {"k": 2, "all": True, "majority": True}, "two questions"),
+        (lambda log: log, {"k": [2, 2]}, "several different numbers"),
+        (lambda log: log, {"k": 2, "all": True, "majority": True}, "were both given"),
         (lambda log: log.xs(0, level="repetition"), {"k": 1}, "needs attempts as level"),
-        (in_folds, {"k": 1}, "Take one fold"),
+        (in_folds, {"k": 1}, "Select one fold"),
         (lambda log: log.to_xarray().chunk(), {"k": 1}, "log.compute"),
         (lambda log: log.cvci.passes(k=[1]).assign(a=0.0), {"k": 1}, "needs attempts as level"),
     ],
@@ -203,10 +241,10 @@ def simulate_coverage(
 @pytest.mark.parametrize(
     ("problems", "k", "attempts", "every", "least", "most"),
     [
-        (30, 5, 5, False, 0.935, 0.985),
-        (164, 5, 10, False, 0.93, 0.97),
-        (30, 3, 5, True, 0.70, 0.90),
-        (164, 3, 10, True, 0.91, 0.96),
+        (30, 5, 5, False, 0.93, 0.98),
+        (164, 5, 10, False, 0.94, 0.98),
+        (30, 3, 5, True, 0.95, 1.0),
+        (164, 3, 10, True, 0.95, 1.0),
     ],
 )
 def test_coverage(problems, k, attempts, every, least, most):

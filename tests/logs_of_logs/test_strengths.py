@@ -90,7 +90,7 @@ def test_judges_and_prompts_are_both_samples():
     log = fit(judged, judge="judge")
     assert set(log.index.names) == {"source", "point", "fold"}
     found = log.cvci.interval()
-    assert "both of them samples" in found.attrs["reason"]
+    assert "and both are sampling units" in found.attrs["reason"]
     assert found["se"].notna().all()
 
 
@@ -125,14 +125,14 @@ def won(model: int) -> pd.DataFrame:
     ("make", "options", "words"),
     [
         (lambda: won(0), {}, "0 won all results against the other models"),
-        (lambda: BATTLES.query("second == 1 or first == 2"), {}, "0; 1 never met 2; 3"),
+        (lambda: BATTLES.query("second == 1 or first == 2"), {}, "0; 1 and 2; 3 are not connected"),
         (lambda: BATTLES, {"prompt": "id"}, "prompt='id' is not a column"),
         (lambda: BATTLES, {"models": "first"}, "Expected the two columns"),
         (lambda: BATTLES.assign(score=2), {}, "the result in row 0 is 2"),
         (lambda: BATTLES.assign(score="draw"), {}, "the result in row 0 is 'draw'"),
         (lambda: BATTLES.assign(score=np.nan), {}, "the column 'score' is empty in row 0"),
-        (lambda: BATTLES.assign(second=BATTLES["first"]), {}, "meets itself"),
-        (lambda: BATTLES.assign(prompt=1), {}, "Expected two prompts or more"),
+        (lambda: BATTLES.assign(second=BATTLES["first"]), {}, "is compared with itself"),
+        (lambda: BATTLES.assign(prompt=1), {}, "Expected at least two prompts"),
     ],
 )  # fmt: skip
 def test_refusals(make, options, words):
@@ -168,3 +168,15 @@ def test_coverage_where_prompts_favour_models():
     by_results, by_prompts = simulate(1000, 50, 1.0, seed=3)
     assert by_results < 0.93
     assert 0.935 <= by_prompts <= 0.965
+
+
+@pytest.mark.parametrize(("elo", "call"), [(False, "part, …)"), (True, "part, …, elo=True)")])
+def test_a_part_of_the_log_is_made_of_a_part_of_the_battles(elo, call):
+    with pytest.raises(cvstats.LogError) as caught:
+        fit(elo=elo).iloc[5:].cvci.interval()
+    assert f"cvstats.strengths(battles_of_the_{call}" in str(caught.value)
+
+
+def test_strengths_have_no_ratio():
+    with pytest.raises(cvstats.LogError, match="strength has no zero, so no ratio"):
+        fit().cvci.compare(relative=True)

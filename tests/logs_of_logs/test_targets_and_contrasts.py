@@ -60,7 +60,7 @@ def test_a_ratio_of_values_with_a_target_is_refused():
         table, truth="y", prediction={"m": ["lo", "hi"], "k": ["low", "high"]}, loss="coverage",
         level=0.9,
     )  # fmt: skip
-    with pytest.raises(LogError, match="coverage has a target: a smaller value is not a better"):
+    with pytest.raises(LogError, match="coverage has a target value: smaller is not better"):
         losses.cvci.compare(relative=True)
 
 
@@ -81,3 +81,14 @@ def test_models_may_be_called_as_columns_are():
     assert np.allclose(
         by_score.cvci.interval()["estimate"], by_name.cvci.interval()["estimate"], rtol=1e-12
     )
+
+
+def test_the_target_of_a_difference_of_metrics_with_a_target_is_named_after_the_metric():
+    table = predictions().assign(sex=np.where(np.arange(200) % 2, "f", "m"))
+    losses = cvstats.losses(
+        table.set_index("sex", append=True), truth="y", prediction="a", loss="calibration_slope",
+        by="sex",
+    )  # fmt: skip
+    words = " ".join(str(losses.cvci.contrast(by="sex", between=("f", "m")).cvci.summary()).split())
+    assert "difference between groups in the average calibration slope of" in words
+    assert "error" not in words

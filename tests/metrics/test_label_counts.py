@@ -221,26 +221,26 @@ def test_cells_of_one_point_or_without_weight() -> None:
         .drop(columns="repetition")
         .assign(fold=lambda t: t["point"])
     )
-    assert "the cell has one point" in words(counted(loo, "a").moments, "f1", folds="average")
+    assert "the cell has only one point" in words(counted(loo, "a").moments, "f1", folds="average")
     zero = frame(2).assign(w=0.0)
     assert "every weight is 0" in words(counted(zero, "a", weight="w").moments, "f1")
 
 
 REQUESTS: list[tuple[dict[str, Any], str]] = [
-    ({"labels": [0]}, "are not classes. Expected two"),
-    ({"labels": [0, 0]}, "are not classes"),
+    ({"labels": [0]}, "does not name classes. Expected at least two"),
+    ({"labels": [0, 0]}, "does not name classes"),
     ({"labels": 2}, "labels=2 is not a list"),
     ({"labels": [5, 6]}, "which is not among the labels"),
     ({"threshold": "half"}, "threshold='half' is not a number"),
-    ({"threshold": 0.5, "labels": [0, 1, 2]}, "Expected two. Count predicted labels"),
+    ({"threshold": 0.5, "labels": [0, 1, 2]}, "Count predicted labels"),
     ({"threshold": 0.5, "labels": ["a", "b"]}, "positive=None is not a label"),
     ({"threshold": 0.5, "positive": 3}, "positive=3 is not a label"),
     ({"positive": 1}, "counts.moments('f1', positive=…)"),
-    ({"pairs": True}, "one model is counted"),
-    ({"weight": "minus"}, "Expected finite weights of 0 or more"),
-    ({"weight": "mass"}, "there is no column 'mass'"),
-    ({"by": "clinic"}, "there is no column 'clinic'"),
-    ({"prediction": "c"}, "there is no column 'c'"),
+    ({"pairs": True}, "only one is counted"),
+    ({"weight": "minus"}, "Expected finite nonnegative weights"),
+    ({"weight": "mass"}, "no column 'mass'"),
+    ({"by": "clinic"}, "no column 'clinic'"),
+    ({"prediction": "c"}, "no column 'c'"),
 ]
 
 
@@ -254,8 +254,8 @@ def test_what_cannot_be_counted(options: dict[str, Any], what: str) -> None:
 def test_what_cannot_be_asked_of_counts() -> None:
     table = frame(2)
     counts = counted(table, ["p"], threshold=0.4)
-    assert "positive= was said when" in words(counts.moments, "f1", positive=1)
-    assert "are for several classes" in words(counts.moments, "f1", average="macro")
+    assert "positive= was already used when" in words(counts.moments, "f1", positive=1)
+    assert "apply to several classes" in words(counts.moments, "f1", average="macro")
     assert "does not use beta=" in words(counts.moments, "kappa", beta=2)
     assert "by='ward' is not a level" in words(counts.moments, "f1", by="ward")
     three = counted(frame(3), ["a"], labels=[0, 1, 2])
@@ -275,7 +275,7 @@ def test_batches_have_to_match() -> None:
 
 
 def test_only_frames_and_files_with_rows_are_counted(tmp_path: Any) -> None:
-    assert "holds no columns of predictions" in words(LabelCounts.of_predictions, [1, 2])
+    assert "has no columns of predictions" in words(LabelCounts.of_predictions, [1, 2])
     file = tmp_path / "none.parquet"
     frame(2).iloc[:0].to_parquet(file)
     said = words(cvstats.scan_predictions, file, truth="y", prediction="a")

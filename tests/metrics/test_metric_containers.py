@@ -81,7 +81,7 @@ def test_lazy_predictions_come_in_whole_cells_and_with_their_labels() -> None:
     data = arrays().chunk({"point": 30})
     with pytest.raises(LogError, match="several chunks along 'point'.*chunk"):
         cvstats.losses(data, "y", "a", "auc")
-    with pytest.raises(LogError, match="needs to know all labels"):
+    with pytest.raises(LogError, match="needs all labels"):
         cvstats.losses(data.chunk({"point": -1}), "y", "label", "f1")
     lazy = cvstats.losses(data.chunk({"point": -1}), "y", "label", "f1", labels=[0, 1])
     xr.testing.assert_allclose(lazy.compute(), cvstats.losses(arrays(), "y", "label", "f1"))
@@ -93,7 +93,7 @@ def test_lazy_predictions_come_in_whole_cells_and_with_their_labels() -> None:
 
 def test_a_frame_of_dask_has_no_whole_cells() -> None:
     dd = pytest.importorskip("dask.dataframe")
-    with pytest.raises(LogError, match="whole cells in one place.*compute"):
+    with pytest.raises(LogError, match="whole cells.*compute"):
         cvstats.losses(dd.from_pandas(frame(), npartitions=2), "y", "a", "auc")
 
 
@@ -138,7 +138,7 @@ def test_several_metrics_are_levels_of_one_log() -> None:
     assert whole.cvci.wald().sizes == {"model": 1, "metric": 2}
     with pytest.raises(LogError, match="none of loss=.* uses beta="):
         cvstats.losses(frame(), "y", ["p"], ["auc", "brier"], beta=2)
-    with pytest.raises(LogError, match="are not different"):
+    with pytest.raises(LogError, match="contains a loss twice"):
         cvstats.losses(frame(), "y", ["p"], ["auc", "auc"])
 
 
@@ -167,7 +167,7 @@ def test_a_function_without_weights_leaves_points_out() -> None:
     def plain(truth: Any, prediction: Any) -> float:
         return float(np.mean(truth == prediction))
 
-    with pytest.raises(LogError, match="the function takes no weights"):
+    with pytest.raises(LogError, match="the function does not accept weights"):
         cvstats.losses(frame(), "y", ["label"], metric=plain, weight="w")
 
     def broken(truth: Any, prediction: Any) -> Any:
@@ -218,10 +218,10 @@ def test_limits_on_the_scale_of_fisher(loss: str) -> None:
 
 
 def test_a_scale_needs_its_range() -> None:
-    with pytest.raises(LogError, match="scale='fisher-z' is for correlations"):
+    with pytest.raises(LogError, match="scale='fisher-z' requires a correlation"):
         cvstats.losses(frame(), "y", ["a"], "auc").cvci.wald(scale="fisher-z")
     two = cvstats.losses(frame(), "y", ["a", "b"], "pearson")
-    with pytest.raises(LogError, match="scale='fisher-z' is for correlations"):
+    with pytest.raises(LogError, match="scale='fisher-z' requires a correlation"):
         two.cvci.difference().cvci.wald(scale="fisher-z")
     best = cvstats.losses(frame().assign(a=lambda t: t["y"]), "y", ["a"], "pearson")
     found = best.cvci.wald(scale="fisher-z")
@@ -230,7 +230,7 @@ def test_a_scale_needs_its_range() -> None:
     large = frame().assign(a=10.0)
     with pytest.raises(LogError, match="scale='logit' is for means between 0 and 1"):
         cvstats.losses(large, "y", ["a"], "squared_error").cvci.wald(scale="logit")
-    with pytest.raises(LogError, match="matthews has no such range.*fisher-z"):
+    with pytest.raises(LogError, match="matthews can be negative.*fisher-z"):
         cvstats.losses(frame(), "y", ["label"], "matthews").cvci.wald(scale="log")
     best = frame().assign(a=frame()["y"])
     found = cvstats.losses(best, "y", ["a"], "auc").cvci.wald(scale="logit")
@@ -308,7 +308,7 @@ def test_a_file_is_read_as_several_metrics() -> None:
     np.testing.assert_allclose(label.xs("f1"), log.xs("f1"))
     assert cvstats.read_log(caret(), loss=["auc"]).index.names[0] == "metric"
     for refused, why in (
-        ({"loss": ["auc", "auc"]}, "are not different losses"),
+        ({"loss": ["auc", "auc"]}, "contains a loss twice"),
         ({"loss": ["auc", "brier"], "threshold": 0.5}, "none of loss=.* uses threshold="),
         ({"loss": ["auc", "price"]}, "names several columns"),
     ):

@@ -1,4 +1,4 @@
-"""Net benefit: dcurves' values, thresholds as metrics, and models that treat all or nobody."""
+"""Net benefit: dcurves' values, thresholds as metrics, and models that treat all or none."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_weights_groups_arrays_and_sources():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "needs the probability from which on one treats, and got threshold=None"),
+        ({}, "needs the treatment threshold, a probability, but got threshold=None"),
         ({"threshold": 1.0}, "got threshold=1.0"),
-        ({"threshold": [0.2, 0.2]}, "are not different"),
-        ({"threshold": []}, "are not different"),
+        ({"threshold": [0.2, 0.2]}, "contains a value twice"),
+        ({"threshold": []}, "contains a value twice"),
         ({"threshold": [0.2, "a"]}, "got threshold='a'"),
     ],
 )

@@ -82,7 +82,7 @@ def test_folds_groups_and_comparison():
 
 @pytest.mark.parametrize("limit", [None, 0, 1.2, "a", True])
 def test_the_rate_is_asked_for(limit):
-    with pytest.raises(LogError, match="needs the largest false positive rate, and got max_fpr="):
+    with pytest.raises(LogError, match="needs the largest false positive rate, but got max_fpr="):
         cvstats.losses(binary_frame(), prediction="p", loss="partial_auc", max_fpr=limit)
 
 

@@ -100,7 +100,7 @@ def test_methods_of_fold_means_take_averaged_metrics_only(method: str) -> None:
 def test_intervals_for_proportions_refuse_a_metric() -> None:
     one = cvstats.losses(frame().drop(columns="fold"), "y", ["label"], loss="f1")
     for interval in ("wilson", "clopper-pearson"):
-        assert "needs losses that are 0 or 1" in words(one.cvci.holdout, interval=interval)
+        assert "needs one 0/1 loss per point" in words(one.cvci.holdout, interval=interval)
     for interval in ("betting", "bernstein"):
         said = words(one.cvci.holdout, interval=interval, bounds=(0, 1))
         assert "this log holds pseudo-losses of a metric" in said
@@ -145,20 +145,20 @@ def test_bootstrap_samples_have_no_cells() -> None:
 @pytest.mark.parametrize(
     ("loss", "truth", "column", "why"),
     [
-        ("auc", "y", "score", "only one class in the truth"),
-        ("gini", "y", "score", "only one class in the truth"),
+        ("auc", "y", "score", "the truth has only one class"),
+        ("gini", "y", "score", "the truth has only one class"),
         ("somers_d", "y", "t", "no two points are comparable"),
-        ("ordered_gini", "y", "t", "the truth is one and the same number"),
+        ("ordered_gini", "y", "t", "the truth is constant"),
         ("specificity", "y1", "label", "every point is of the positive class"),
         ("average_precision", "y", "score", "no point is of the positive class"),
         ("recall", "y", "label", "no point is of the positive class"),
         ("balanced_accuracy", "y", "label", "no point is of class 1"),
         ("g_mean", "y", "label", "no point is of class 1"),
-        ("matthews", "y", "label", "only one class in the truth"),
-        ("r2", "y", "t", "the truth is one and the same number"),
-        ("pearson", "y", "t", "the truth is one and the same number"),
-        ("spearman", "y", "t", "the truth is one and the same number"),
-        ("kendall", "y", "t", "the truth is one and the same number"),
+        ("matthews", "y", "label", "only one true class"),
+        ("r2", "y", "t", "the truth is constant"),
+        ("pearson", "y", "t", "the truth is constant"),
+        ("spearman", "y", "t", "the truth is constant"),
+        ("kendall", "y", "t", "the truth is constant"),
         ("concordance", "y", "t", "no two points are comparable"),
     ],
 )
@@ -177,14 +177,12 @@ def test_a_cell_without_a_value_is_named(loss: str, truth: str, column: str, why
 
 def test_constant_predictions_are_named() -> None:
     one = frame().assign(same=1.0, zero=0)
-    assert "prediction is one and the same" in words(cvstats.losses, one, "t", "same", "pearson")
+    assert "prediction is constant" in words(cvstats.losses, one, "t", "same", "pearson")
     assert "one predicted class" in words(cvstats.losses, one, "y", "zero", "matthews")
     same = one.assign(y=0)
-    assert "one and the same class" in words(
-        cvstats.losses, same, "y", "zero", "kappa", labels=[0, 1]
-    )
+    assert "all of one class" in words(cvstats.losses, same, "y", "zero", "kappa", labels=[0, 1])
     assert "is 0, where the geometric mean" in words(cvstats.losses, one, "y", "zero", "g_mean")
-    assert "truth and prediction are one" in words(
+    assert "truth and prediction are the same constant" in words(
         cvstats.losses, one, "same", "same", "concordance_correlation"
     )
     assert "the mean of the absolute truth is 0" in words(cvstats.losses, one, "zero", "t", "wmape")
@@ -204,7 +202,9 @@ def test_zero_division_is_an_error_unless_it_has_a_value() -> None:
 
 def test_a_fold_of_one_point_has_no_metric() -> None:
     one = frame().assign(fold=np.arange(60))
-    assert "the cell has one point" in words(cvstats.losses, one, "y", "t", "rmse", folds="average")
+    assert ("the cell has only one point") in words(
+        cvstats.losses, one, "y", "t", "rmse", folds="average"
+    )
 
 
 def test_perfect_predictions_have_an_rmse_without_variance() -> None:
@@ -240,23 +240,25 @@ def test_diagnose_knows_that_pseudo_losses_are_no_scores() -> None:
 REQUESTS = [
     ({"loss": "auc", "threshold": 0.5}, "AUC does not use threshold=", "'precision'"),
     ({"loss": "rmse", "positive": 1}, "RMSE does not use positive=", "'auc'"),
-    ({"loss": "auc", "beta": 2}, "AUC does not use beta=", "loss='fbeta' only"),
+    ({"loss": "auc", "beta": 2}, "AUC does not use beta=", "only to loss='fbeta'"),
     ({"loss": "fbeta", "beta": -1, "prediction": "label"}, "beta=-1 is not a weight", ""),
     ({"loss": "fbeta", "beta": 0, "prediction": "label"}, "beta=0 is not a weight", ""),
-    ({"loss": "f1", "zero_division": 2}, "zero_division=2 is not known", "0 or 1"),
-    ({"loss": "auc", "ddof": 2}, "ddof=2 is not known", "0 or 1"),
-    ({"loss": "auc", "folds": "mean"}, "folds='mean' is not", "'average'"),
-    ({"loss": "auc", "shares": {}}, "shares= are those of strata", "strata="),
-    ({"loss": "skill"}, "compares with a reference", "reference='mean_model'"),
+    ({"loss": "f1", "zero_division": 2}, "Invalid zero_division=2", "0 or 1"),
+    ({"loss": "auc", "ddof": 2}, "Invalid ddof=2", "0 or 1"),
+    ({"loss": "auc", "folds": "mean"}, "Invalid folds='mean'", "'average'"),
+    ({"loss": "auc", "shares": {}}, "shares= requires strata=", "strata="),
+    ({"loss": "skill"}, "needs a reference", "reference='mean_model'"),
     ({"loss": "zero_one", "folds": "pool", "prediction": "label"}, "does not use folds=", "'f1'"),
     ({"loss": "f1"}, "look like probabilities", "threshold=0.5"),
     ({"loss": "f1", "threshold": "a"}, "threshold='a' is not a number", ""),
-    ({"loss": "auc", "average": "macro"}, "are for several classes", "classes="),
-    ({"loss": "auc", "by": "ward"}, "there is no column 'ward'", ""),
-    ({"loss": "f1_macro", "average": "micro"}, "means average='macro'", "loss='f1' with average="),
-    ({"loss": "explained_variance"}, "is not known", "The nearest in meaning is 'r2'"),
+    ({"loss": "auc", "average": "macro"}, "apply to several classes", "classes="),
+    ({"loss": "auc", "by": "ward"}, "no column 'ward'", ""),
+    ({"loss": "f1_macro", "average": "micro"},
+     "implies average='macro'", "loss='f1' with average="),
+    ({"loss": "explained_variance"}, "Unknown loss", "Did you mean 'r2'"),
     ({"truth": ["y", "label"], "loss": "auc"}, "loss='auc' reads one", "average='micro'"),
-    ({"truth": ["y"], "prediction": ["label"], "loss": "f1"}, "average=None is not there", "micro"),
+    ({"truth": ["y"], "prediction": ["label"], "loss": "f1"},
+     "average=None is not supported", "micro"),
     (
         {"truth": ["y", "label"], "prediction": ["label"], "loss": "f1", "average": "micro"},
         "has 1 columns of predictions", "one for each of ['y', 'label']",
@@ -267,18 +269,19 @@ REQUESTS = [
     ),
     ({"loss": "average_precision", "class_shares": "log"}, "does not use class_shares=", "'auc'"),
     ({"loss": "auc", "classes": [0, 1], "prediction": ["w", "w"], "class_shares": "log"},
-     "class_shares= is for two classes", ""),
+     "class_shares= applies to two classes", ""),
     ({"metric": "f1"}, "is not a function", "loss='f1'"),
     ({"metric": 3}, "metric=3 is not a function", "loss='auc'"),
-    ({"loss": "f1", "prediction": "label", "labels": [0]}, "are not classes", "Expected two"),
+    ({"loss": "f1", "prediction": "label", "labels": [0]},
+     "does not name classes", "Expected at least two"),
     ({"loss": "kappa", "prediction": "label", "labels": [1, 2]}, "is not among the labels", ""),
     ({"loss": "f1", "prediction": "label", "positive": 7}, "positive=7 is not a label", ""),
-    ({"loss": "matthews", "prediction": "label", "positive": 1}, "treats all classes alike", ""),
+    ({"loss": "matthews", "prediction": "label", "positive": 1}, "treats all classes equally", ""),
     ({"loss": "f1", "truth": "hospital", "prediction": "hospital"}, "which one is positive", "'a'"),
     ({"loss": "f1", "prediction": "point"}, "how F1 averages over classes", "'macro'"),
-    ({"loss": "auc", "weight": "negative"}, "the weight at", "0 or more"),
+    ({"loss": "auc", "weight": "negative"}, "the weight at", "nonnegative"),
     ({"loss": "auc", "weight": "zero"}, "every weight is 0", ""),
-    ({"loss": "auc", "strata": "point"}, "a stratum has one point", ""),
+    ({"loss": "auc", "strata": "point"}, "a stratum has only one point", ""),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "none for the stratum", "'b'"),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1, "b": 1, "c": 1}}, "no points", ""),
     ({"loss": "auc", "strata": "gap"}, "there is no stratum at", ""),
@@ -298,7 +301,7 @@ def test_labels_that_are_no_classes() -> None:
     assert "more than 1,000 labels" in words(cvstats.losses, one, "y", "id", "f1")
     both = frame().assign(p=0.5, q=0.5)
     said = words(cvstats.losses, both, "y", ["p", "q"], "auc", classes=[0, 0])
-    assert "holds a label twice" in said
+    assert "contains a label twice" in said
     mixed = frame().assign(y=[1, "x"] * 30, label=[1, "x"] * 30)
     log = cvstats.losses(mixed, "y", "label", "f1", average="macro")
     assert (log == 0).all()
@@ -331,3 +334,19 @@ def test_censored_times_come_with_a_column_of_events() -> None:
     ]
     right = np.mean([part["t"][i] < part["t"][j] for i, j in pairs])
     assert 1 - log.xs(0, level="fold").mean() == pytest.approx(right, abs=1e-12)
+
+
+def test_labels_of_one_class_only_are_those_of_0_and_1():
+    frame = pd.DataFrame({"point": range(6), "y": 0, "p": [0, 0, 1, 0, 0, 1]})
+    log = cvstats.losses(frame, truth="y", prediction="p", loss="specificity")
+    assert log.mean() == pytest.approx(1 / 3)
+
+
+def test_a_weight_that_leaves_none_to_the_other_class():
+    """A weight of 1e308 was a ZeroDivisionError."""
+    frame = pd.DataFrame({"point": range(40), "y_true": np.arange(40) % 2, "a": np.arange(40.0)})
+    with pytest.raises(LogError, match="the weights of the other class are too small to count"):
+        cvstats.losses(
+            frame.assign(w=np.where(frame["point"] == 3, 1e308, 1.0)), prediction=["a"],
+            loss="auc", weight="w",
+        )  # fmt: skip

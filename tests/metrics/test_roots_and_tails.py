@@ -92,6 +92,69 @@ def test_an_outlier_in_the_truth_is_in_both_means_of_a_ratio():
         assert table["caution"].str.contains("heavy tails").all()
 
 
+RATIOS = {
+    "r2": "squared_error",
+    "skill": "squared_error",
+    "relative_error": "squared_error",
+    "wmape": "absolute_error",
+}
+
+
+def ratio_log(loss, outlier, dropped=()):
+    """Two equal models, and a truth that one point has far from both."""
+    predictions = make_predictions(seed=1).drop(columns=["c", *dropped])
+    predictions.loc[5, "y_true"] += outlier
+    options = {"reference": "reference"} if loss in ("skill", "relative_error") else {}
+    if not options:
+        predictions = predictions.drop(columns="reference")
+    return cvstats.losses(predictions, prediction=["a", "b"], loss=loss, **options)
+
+
+@pytest.mark.parametrize("loss", RATIOS)
+@pytest.mark.parametrize("dropped", [[], ["source"], ["fold", "source"]])
+def test_differences_of_ratios_are_tested_above_the_line(loss, dropped):
+    """One outlier of the truth made R2 of two equal models different (p < 1e-9)."""
+    for outlier in (0, 400):
+        method = "holdout" if "fold" in dropped else "wald"
+        found, wanted = (
+            ratio_log(name, outlier, dropped).cvci.compare(method=method).iloc[0]
+            for name in (loss, RATIOS[loss])
+        )
+        assert found["p_value"] == pytest.approx(wanted["p_value"], rel=1e-8)
+        assert ((found["lower"] > 0) or (found["upper"] < 0)) == (found["p_value"] < 0.05)
+    assert found["p_value"] > 0.05
+    assert "heavy tails" in found["caution"]
+
+
+def test_a_ratio_of_several_seeds():
+    one = make_predictions(seed=1)[["point", "y_true", "a", "b"]]
+    one.loc[5, "y_true"] += 400
+    other = one.assign(a=one["a"] + 0.1, b=one["b"] - 0.1)
+    seeds = pd.concat([one, other], keys=[0, 1], names=["repetition"]).reset_index("repetition")
+    found, wanted = (
+        cvstats.losses(seeds, prediction=["a", "b"], loss=loss).cvci.compare()["p_value"]
+        for loss in ("r2", "squared_error")
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-8)
+
+
+def test_ratios_of_groups_clusters_and_chunks():
+    numbers = ["difference", "lower", "upper", "p_value"]
+    log = ratio_log("r2", 400)
+    grouped = log.cvci.compare(method="clustered").iloc[0]
+    assert grouped["p_value"] > 0.05
+    expected = log.cvci.compare()
+    streamed = cvstats.Moments.of_log(log, pairs=True).compare()
+    pd.testing.assert_frame_equal(streamed[numbers], expected[numbers], rtol=1e-9)
+    pytest.importorskip("dask")
+    log = ratio_log("r2", 400, ["fold", "source"])
+    array = log.to_xarray().to_array("model").assign_attrs(log.attrs)
+    lazy = array.chunk({"point": 50}).cvci.compare().compute()
+    wanted = log.cvci.compare()
+    for name in numbers:
+        np.testing.assert_allclose(lazy[name].to_numpy().ravel(), wanted[name], rtol=1e-9)
+
+
 def test_metrics_of_classes_have_no_tails():
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 2, 400)

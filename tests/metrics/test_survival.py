@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy import stats
 
 import cvstats
 from cvstats import cli
@@ -292,10 +293,12 @@ def test_every_question_is_answered(loss, tmp_path):
 def test_files_and_the_command(tmp_path, capsys):
     table = study().reset_index()[["point", "fold", "time", "event", "a"]]
     table.to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(LogError, match=r"Expected it with cvstats\.losses\(frame, event=…\)"):
-        cvstats.read_log(
-            tmp_path / "table.csv", truth="time", loss="brier_at", at=3.0, event="event"
-        )
+    found = cvstats.read_log(
+        tmp_path / "table.csv", truth="time", prediction="a", loss="brier_at", at=3.0, event="event"
+    )
+    frame = table.set_index(["fold", "point"])
+    made = cvstats.losses(frame, "time", "a", "brier_at", event="event", at=3.0)
+    np.testing.assert_allclose(found.sort_index(), made.sort_index(), rtol=1e-12)
     log = cvstats.losses(study(), "time", ["a", "b"], "brier_at", event="event", at=3.0)
     cvstats.save_log(log, tmp_path / "log.parquet")
     for command, word in (("interval", "0.220"), ("summary", "Brier score at 3")):
@@ -382,22 +385,61 @@ def test_an_auc_of_one_has_limits():
     assert 0.8 < found["lower"].item() < 0.99
 
 
-def test_pairs_that_are_all_in_one_order_have_no_limits():
+def test_pairs_that_are_all_in_one_order_have_limits():
     table = data("surv")
     for sign, value in ((1, 1.0), (-1, 0.0)):
         table["best"] = sign * table["time"]
-        result = cvstats.as_scores(
-            cvstats.interval(cvstats.losses(table, "time", "best", "uno", event="event"))
-        )
+        log = cvstats.losses(table, "time", "best", "uno", event="event")
+        result = cvstats.as_scores(cvstats.interval(log))
         assert result["estimate"].item() == value
-        assert result[["lower", "upper"]].isna().all(axis=None)
-        assert "zero variance" in result["caution"].item()
+        lower, upper = result[["lower", "upper"]].to_numpy()[0]
+        assert (upper == 1 and 0.8 < lower < 1) if value else (lower == 0 and 0 < upper < 0.2)
+        assert "zero variance" not in result["caution"].item()
+
+
+def test_one_prediction_changes_unos_index_by_half_of_the_weight_of_an_event():
+    table = data("surv")
+    log = cvstats.losses(table, "time", "a", "uno", event="event", at=5.0)
+    found, t = cvstats.interval(log).iloc[0], log.mean()
+    time, event = (table[name].to_numpy() for name in ("time", "event"))
+    before = estimate_censoring(time, event.astype(bool), np.ones(len(time))).before()
+    weight = np.where((event == 1) & (time <= 5), before**-2.0, 0)
+    d = 0.5 * (weight**2).sum() / weight.sum() ** 2
+    n = len(log)
+    size = (t * (1 - t) + d) / (found["se"] ** 2 * (n - 1) / n + d**2)
+    right, wrong = t * size, (1 - t) * size
+    expected = stats.beta.ppf([0.025, 0.975], [right, right + 1], [wrong + 1, wrong])
+    np.testing.assert_allclose(found[["lower", "upper"]].astype(float), expected, rtol=1e-9)
+
+
+def test_metrics_of_all_points_of_sources_without_folds_are_clustered():
+    table = study().droplevel("fold")
+    models = {"cox": "a", "forest": "b"}
+    log = cvstats.losses(table, "time", models, "brier_at", event="event", at=3.0)
+    result = log.cvci.interval()
+    assert result.attrs["method"] == "clustered"
+    assert result.attrs["reason"].startswith("a metric of all points, of 15 sources")
+    pd.testing.assert_frame_equal(
+        result.drop(columns="caution"), log.cvci.clustered().drop(columns="caution")
+    )
+    assert log.cvci.compare().attrs["interval_method"] == "clustered"
+    assert "15 sources" in str(log.cvci.summary())
+
+
+def test_a_brier_score_is_compared_in_per_cent():
+    log = cvstats.losses(
+        data("surv"), "time", {"cox": "a", "forest": "b"}, "brier_at", event="event", at=3.0
+    )
+    cox, forest = log.mean()
+    found = log.cvci.compare(relative=True).iloc[0]
+    assert found["difference"] == pytest.approx(100 * (cox / forest - 1), rel=1e-9)
+    assert (found["lower"] > 0) == (log.cvci.compare()["lower"].item() > 0)
 
 
 def test_probabilities_of_surviving_are_found_out():
     table = data("surv").assign(survives=lambda t: 1 - t["a"])
     log = cvstats.losses(table, "time", "survives", "auc_at", event="event", at=3.0)
-    words = "he AUC at 3 is 0.283, below 1/2: are larger predictions those of surviving?"
+    words = "he AUC at 3 is 0.283, below 1/2: do larger predictions mean surviving?"
     assert words in " ".join(log.cvci.diagnose()["finding"])
     assert words in " ".join(str(log.cvci.summary()).split())
 
@@ -424,7 +466,7 @@ def test_custom_metrics_get_the_events():
         expected = ((table["time"] <= 3) & (table["event"] == 1)).mean()
         assert -log.mean() == pytest.approx(expected)
         assert np.ptp(log) > 0
-        with pytest.raises(LogError, match="has a parameter for events. Expected the column"):
+        with pytest.raises(LogError, match="has a parameter for events. Pass the column"):
             cvstats.losses(table, "time", "a", metric=function)
 
     def plain(truth, prediction):
@@ -445,28 +487,28 @@ def test_custom_metrics_get_the_events():
 
 AT = {"event": "event", "at": 3.0}
 REFUSALS = [
-    ("brier_at", "a", {"at": 3.0}, {}, "brier_at needs to know which times are censored. Expected"),
-    ("uno", "minus", {}, {}, "uno needs to know which times are censored"),
-    ("brier_at", "a", {"event": "event"}, {}, "brier_at needs a time, and got at=None. Expected"),
+    ("brier_at", "a", {"at": 3.0}, {}, "brier_at needs the censoring of each time. Pass"),
+    ("uno", "minus", {}, {}, "uno needs the censoring of each time"),
+    ("brier_at", "a", {"event": "event"}, {}, "brier_at needs a time, but got at=None. Expected"),
     ("auc_at", "a", {"event": "event", "at": [1.0, 2.0]}, {}, "got at=[1.0, 2.0]. Expected a num"),
-    ("auc_at", "a", {"event": "event", "at": -1}, {}, "auc_at needs a time, and got at=-1."),
+    ("auc_at", "a", {"event": "event", "at": -1}, {}, "auc_at needs a time, but got at=-1."),
     ("brier_at", "a", {"event": "event", "at": 99.0}, {},
-     "no point is observed after 99 (take an earlier time)"),
+     "no point is observed after 99 (use an earlier time)"),
     ("brier_at", "a", {"event": "event", "at": 0.001}, {},
-     "no event happened by 0.001 (take a later time)"),
-    ("brier_at", "minus", AT, {}, "reads the probability of the event by a time, and a predict"),
-    ("brier_at", "a", AT, {"time": -1.0}, "one of them is -1. Expected finite times of 0 or more"),
-    ("brier_at", "a", AT, {"event": 2}, "the event is 2.0 in row 0. Expected 1 where it happened"),
+     "no event occurred by 0.001 (use a later time)"),
+    ("brier_at", "minus", AT, {}, "needs the probability of the event by a time, but a predict"),
+    ("brier_at", "a", AT, {"time": -1.0}, "one of them is -1. Expected finite nonnegative times"),
+    ("brier_at", "a", AT, {"event": 2}, "the event is 2.0 in row 0. Expected 1 for an event"),
     ("concordance", "minus", {"event": "event"}, {"event": 2}, "Competing events are not support"),
     ("integrated_brier", ["r0", "r1"], {"event": "event", "at": [2.0, 1.0]}, {},
-     "needs two times or more, ascending, and got at=[2.0, 1.0]"),
-    ("integrated_brier", ["r0", "r1"], {"event": "event", "at": 1.0}, {}, "and got at=1.0"),
+     "needs at least two ascending times, but got at=[2.0, 1.0]"),
+    ("integrated_brier", ["r0", "r1"], {"event": "event", "at": 1.0}, {}, "but got at=1.0"),
     ("integrated_brier", ["r0", "r1"], {"event": "event", "at": [1.0, 2.0, 3.0]}, {},
      "got 2 columns of predictions for 3 times. Expected the probability of the event by each of"),
     ("integrated_brier", ["r1", "r0"], {"event": "event", "at": [1.0, 2.0]}, {},
-     "which cannot fall, and it goes from"),
-    ("brier", "a", {"at": 3.0}, {}, "does not use at=. Expected it with a metric"),
-    ("concordance", "minus", {"at": 3.0, "event": "event"}, {}, "does not use at=. Expected"),
+     "which cannot decrease, but it goes from"),
+    ("brier", "a", {"at": 3.0}, {}, "censored times. Expected loss='brier_at', with event= and"),
+    ("concordance", "minus", {"at": 3.0, "event": "event"}, {}, "times. Expected loss='uno', with"),
     ("brier_at", {"m": ["r0", "r1"]}, AT, {}, "model 'm' has 2 columns of predictions. Expected 1"),
 ]  # fmt: skip
 

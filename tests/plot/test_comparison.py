@@ -29,7 +29,7 @@ def test_differences_about_zero(ax):
     lower, upper, _ = reach(ax.collections[0])
     np.testing.assert_array_equal([lower, upper], [table["lower"], table["upper"]])
     open_marks = plot.comparison(DIABETES, ax=Figure().subplots())
-    assert marks(open_marks)["p ≥ 0.05 (holm)"].get_markerfacecolor() == "white"
+    assert marks(open_marks)["p ≥ 0.05 (holm)"].get_markerfacecolor() == "#ffffff"
     two = plot.comparison(DIABETES["ridge"], DIABETES["random_forest"], ax=Figure().subplots())
     assert list(marks(two)) == ["p ≥ 0.05"]
 
@@ -78,4 +78,4 @@ def test_errors_of_labels_are_an_error_rate(ax):
     log = cvstats.datasets.load("flights")
     losses = cvstats.losses(log, prediction=log.attrs["models"], loss="zero_one", threshold=0.5)
     assert plot.comparison(losses, ax=ax).get_xlabel().startswith("difference in error rate")
-    assert plot.folds(losses, ax=Figure().subplots()).get_ylabel() == "error rate"
+    assert plot.folds(losses, ax=Figure().subplots()).get_ylabel().startswith("error rate\n")

@@ -28,7 +28,7 @@ def test_folds_stand_at_the_means_of_the_cells(ax):
         expected = DIABETES[model].groupby(level="repetition").mean()
         np.testing.assert_allclose(heights, expected, rtol=1e-12)
     assert ax.get_xlabel() == "repetition"
-    assert ax.get_ylabel() == "mean squared error [score²]"
+    assert ax.get_ylabel() == "mean squared error [score²]\n← lower is better"
 
 
 def test_folds_of_one_repetition_and_of_random_splits(ax):

@@ -18,6 +18,7 @@ from plotted import (
 
 import cvstats
 from cvstats import plot
+from cvstats.errors import LogError
 from cvstats.plot._axes import GREY
 
 DIABETES = logged("diabetes")
@@ -45,7 +46,7 @@ def test_names_that_read_alike_have_rows_of_their_own(ax):
 
 @pytest.mark.parametrize("losses", [DIABETES, as_arrays(DIABETES), as_arrays(DIABETES, "dim")])
 def test_forest_stands_at_the_numbers(ax, losses):
-    assert plot.forest(losses, ax=ax) is ax
+    assert plot.forest(losses, methods=["wald", "naive"], ax=ax) is ax
     for at, name in enumerate(("wald", "naive")):
         table = getattr(cvstats, name)(DIABETES)
         place = table["estimate"].rank() - 1
@@ -57,7 +58,7 @@ def test_forest_stands_at_the_numbers(ax, losses):
         np.testing.assert_array_equal(heights, line.get_ydata())
         np.testing.assert_allclose(heights, place, atol=0.3)
     assert named(ax.yaxis) == DIABETES.mean().sort_values().index.tolist()
-    assert ax.get_xlabel() == "squared error [score²]"
+    assert ax.get_xlabel() == "squared error [score²]\n← lower is better"
     assert ax.yaxis_inverted()
     assert to_hex(marks(ax)["naive, 95%"].get_color()) == GREY.lower()
 
@@ -65,12 +66,12 @@ def test_forest_stands_at_the_numbers(ax, losses):
 def test_forest_of_several_methods_and_results(ax):
     tables = {"80%": cvstats.wald(DIABETES, alpha=0.2), "folds": cvstats.cv_t(DIABETES)}
     plot.forest(DIABETES, methods=tables, ax=ax)
-    assert list(marks(ax)) == ["80%, 80%", "folds, 95%"]
+    assert list(marks(ax)) == ["80%, 80%", "folds, 95%", "best estimate"]
     assert to_hex(marks(ax)["folds, 95%"].get_color()) == GREY.lower()
     names = ["wald", "corrected_t", "naive"]
     other = plot.forest(DIABETES, methods=names, alpha=0.1, ax=Figure().subplots())
-    assert list(marks(other)) == [f"{name}, 90%" for name in names]
-    colours = [to_hex(line.get_color()) for line in other.lines]
+    assert list(marks(other)) == [*(f"{name}, 90%" for name in names), "best estimate"]
+    colours = [to_hex(line.get_color()) for line in other.lines[:3]]
     assert len(set(colours)) == 3
 
 
@@ -96,14 +97,14 @@ def test_losses_are_named_in_words(ax):
     losses = FLIGHTS.copy()
     for name, words in (("zero_one", "error rate"), ("1 - accuracy", "error rate")):
         losses.attrs = {"loss": name}
-        assert plot.forest(losses, ax=ax).get_xlabel() == words
+        assert plot.forest(losses, ax=ax).get_xlabel() == f"{words}\n← lower is better"
 
 
 def test_a_loss_without_units_has_none(ax):
     losses = DIABETES.copy()
     losses.attrs = {"units": "1"}
     plot.forest(losses, ax=ax)
-    assert ax.get_xlabel() == "loss"
+    assert ax.get_xlabel() == "loss\n← lower is better"
 
 
 def test_a_score_is_drawn_in_its_own_direction(ax):
@@ -113,12 +114,12 @@ def test_a_score_is_drawn_in_its_own_direction(ax):
     scores = cvstats.as_scores(cvstats.wald(losses)).sort_values("estimate", ascending=False)
     assert named(ax.yaxis) == list(scores.index)
     np.testing.assert_array_equal(np.sort(ax.lines[0].get_xdata())[::-1], scores["estimate"])
-    assert ax.get_xlabel() == "AUC"
+    assert ax.get_xlabel() == "AUC\nhigher is better →"
     turned = {"wald": cvstats.as_scores(cvstats.wald(losses))}
     again = plot.forest(losses, methods=turned, ax=Figure().subplots())
     np.testing.assert_array_equal(again.lines[0].get_xdata(), ax.lines[0].get_xdata())
     folds = plot.folds(losses, ax=Figure().subplots())
-    assert folds.get_ylabel() == "AUC"
+    assert folds.get_ylabel() == "AUC\nhigher is better →"
     assert folds.lines[0].get_ydata().max() < 1 - losses.to_numpy().min()
     ranks = plot.best_set(losses, rng=0, ax=Figure().subplots())
     assert named(ranks.yaxis) == list(scores.index)
@@ -130,3 +131,38 @@ def test_a_score_is_drawn_in_its_own_direction(ax):
         ax=Figure().subplots(),
     )
     assert own.lines[0].get_ydata()[-1] > own.lines[2].get_ydata()[-1] > 0
+
+
+def test_without_methods_there_is_the_chosen_one_and_a_line_at_the_best(ax):
+    plot.forest(DIABETES, ax=ax)
+    assert list(marks(ax)) == ["wald, 95%", "best estimate"]
+    assert marks(ax)["best estimate"].get_xdata()[0] == cvstats.wald(DIABETES)["estimate"].min()
+    log = cvstats.datasets.load("flights")
+    scores = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
+    line = marks(plot.forest(scores, ax=Figure().subplots()))["best estimate"]
+    assert line.get_xdata()[0] == 1 - cvstats.wald(scores)["estimate"].min()
+    one = plot.forest(DIABETES[["ridge"]], ax=Figure().subplots())
+    assert list(marks(one)) == ["wald, 95%"]
+    grid = xr.concat([as_arrays(DIABETES)["ridge"], as_arrays(DIABETES)["ridge"] + 1], dim="lead")
+    assert "best estimate" not in marks(plot.forest(grid, ax=Figure().subplots()))
+
+
+def test_a_metric_with_a_target_has_a_line_there(ax):
+    log = cvstats.datasets.load("flights")
+    slopes = cvstats.losses(log, prediction=log.attrs["models"], loss="calibration_slope")
+    plot.forest(slopes, ax=ax)
+    assert marks(ax)["target"].get_xdata()[0] == 1
+    assert "better" not in ax.get_xlabel()
+
+
+def test_one_huge_model_does_not_flatten_the_others_on_a_logarithmic_axis(ax):
+    losses = DIABETES.assign(ridge=DIABETES["ridge"] * 1e6)
+    plot.forest(losses, log=True, ax=ax)
+    assert ax.get_xscale() == "log"
+    low, high = ax.transAxes.inverted().transform(ax.transData.transform(
+        [(cvstats.wald(losses)[name]["random_forest"], 0) for name in ("lower", "upper")]
+    ))[:, 0]  # fmt: skip
+    assert high - low > 0.01
+    assert 0 < ax.get_xlim()[0] < losses["random_forest"].mean()
+    with pytest.raises(LogError, match="log=True needs positive estimates"):
+        plot.forest(losses - 1e9, log=True, ax=Figure().subplots())

@@ -14,8 +14,9 @@ from plotted import in_view, legible, logged, many
 from cvstats import plot
 from cvstats.errors import LogError
 from cvstats.formatting import printable
-from cvstats.plot._axes import escape_math, scale_numbers, shorten_names
-from cvstats.plot.comparison import choose_ticks
+from cvstats.plot._axes import scale_numbers
+from cvstats.plot._names import escape_math, shorten_names
+from cvstats.plot.best_set import choose_ticks
 
 NAMED = "resnet50-imagenet-pretrained-lr0.{:03d}-wd0.0001-seed1-ema"
 TWO = [NAMED.format(1), NAMED.format(10)]
@@ -180,7 +181,7 @@ def test_a_legend_of_long_names_stays_within_the_figure(name, width, layout):
 def test_powers_of_ten_stand_in_the_label(name, scale, power):
     ax = laid_out(DRAWN[name](["a", "b", "c"], narrow(), scale=scale))
     legible(ax)
-    axes = [ax, *(other for other in ax.figure.axes if other is not ax)]
+    axes = [ax, *ax.child_axes]
     for axis in (axis for each in axes for axis in (each.xaxis, each.yaxis)):
         assert axis.get_offset_text().get_text() == ""
     labels = " ".join(f"{each.get_xlabel()} {each.get_ylabel()}" for each in axes)
@@ -313,6 +314,6 @@ def test_rank_one_has_a_tick_and_stands_off_the_frame():
 )
 @pytest.mark.parametrize("name", DRAWN)
 def test_what_is_no_axes_is_told(name, ax, got, way):
-    words = rf"ax= is {got}\. Expected the Axes of matplotlib to draw on\. .*{way}\.$"
+    words = rf"ax= is {got}\. Expected one matplotlib Axes\. .*{way}\.$"
     with pytest.raises(LogError, match=words):
         DRAWN[name](["a", "b"], ax)

@@ -40,14 +40,14 @@ def test_one_model_is_a_map_of_half_widths(ax):
     result = cvstats.interval(LATE).sortby("lat")
     np.testing.assert_allclose(cells(ax), (result["upper"] - result["lower"]) / 2, rtol=1e-12)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("lon", "lat")
-    bar = ax.figure.axes[-1].get_ylabel().replace("\n", " ")
+    bar = ax.child_axes[-1].get_ylabel().replace("\n", " ")
     assert bar == "half-width of the 95% interval, loss"
     assert legend(ax) == ["no losses"]
     wider = draw(LATE, alpha=0.01)
     assert np.nanmean(cells(wider)) > np.nanmean(cells(ax))
     means = draw(LATE.assign_attrs(loss="squared_error", units="K²"), show="estimate")
     np.testing.assert_allclose(cells(means), result["estimate"], rtol=1e-12)
-    assert means.figure.axes[-1].get_ylabel() == "mean squared error [K²]"
+    assert means.child_axes[-1].get_ylabel() == "mean squared error [K²]"
 
 
 def test_two_models_are_a_map_of_differences_with_dots_where_these_are_clear(ax):
@@ -57,7 +57,14 @@ def test_two_models_are_a_map_of_differences_with_dots_where_these_are_clear(ax)
     clear = (result["p_adjusted"] < 0.05).stack(cell=("lon", "lat"))
     assert 0 < clear.sum() < clear.size
     assert dots(ax) == set(clear[clear]["cell"].to_numpy())
-    assert legend(ax) == ["p < 0.05 (bh)", "no losses"]
+    assert legend(ax) == ["first better", "second better", "no losses"]
+    assert ax.get_xlabel() == "lon\ndot: p < 0.05 (bh)\nblue: first is better"
+    first, second = (np.array(line.get_xydata()) for line in ax.lines)
+    better = {
+        (lon, lat): float(result["difference"].sel(lon=lon, lat=lat)) for lon, lat in dots(ax)
+    }
+    assert all(better[tuple(at)] < 0 for at in first)
+    assert all(better[tuple(at)] > 0 for at in second)
     low, high = ax.collections[0].get_clim()
     assert low == -high
     np.testing.assert_array_equal(cells(draw(LATE, EARLY)), cells(ax))
@@ -65,7 +72,7 @@ def test_two_models_are_a_map_of_differences_with_dots_where_these_are_clear(ax)
     np.testing.assert_allclose(cells(draw(models)), cells(ax), rtol=1e-9)
     everything = draw(LATE, EARLY, adjust=None)
     assert dots(ax) < dots(everything)
-    assert legend(everything)[0] == "p < 0.05"
+    assert everything.get_xlabel() == "lon\ndot: p < 0.05\nblue: first is better"
     assert dots(draw(LATE, EARLY, adjust="holm")) < dots(ax)
 
 
@@ -95,7 +102,7 @@ def test_a_score_is_drawn_as_one_and_blue_is_still_better(ax):
     np.testing.assert_allclose(cells(ax), -cells(draw(right, wrong)), rtol=1e-12)
     assert ax.collections[0].get_cmap().name == "RdBu"
     assert draw(right, wrong).collections[0].get_cmap().name == "RdBu_r"
-    assert ax.figure.axes[-1].get_ylabel().startswith("difference in accuracy")
+    assert ax.child_axes[-1].get_ylabel().startswith("difference in accuracy")
     np.testing.assert_allclose(
         cells(draw(one, show="estimate")), 1 - cells(draw(right, show="estimate")), rtol=1e-12
     )
@@ -156,20 +163,59 @@ def test_of_small_cells_some_have_a_dot_and_large_grids_are_pixels():
 def test_what_is_not_a_grid_is_refused():
     flat = cvstats.datasets.load("diabetes")
     losses = cvstats.losses(flat, prediction="ridge")
-    three = LATE.expand_dims(lead=[1, 2])
-    models = xr.Dataset({"a": LATE, "b": EARLY, "c": EARLY})
+    four = LATE.expand_dims(run=[1, 2], lead=[1, 2])
+    models = xr.Dataset({"a": LATE, "b": EARLY, "c": EARLY}).expand_dims(lead=[1, 2])
     cases = [
         (lambda: plot.map(losses), "a Series has no grid of cells"),
-        (lambda: plot.map(three), r"carries 3 dimensions \(lead; lat; lon\).*isel\(lead=0\)"),
+        (lambda: plot.map(four), r"carries 4 dimensions \(.*isel\(.*=0\)"),
         (lambda: plot.map(LATE[:, 3, 3]), r"carries 0 dimensions \(none\).*forest"),
-        (lambda: plot.map(models), "several models"),
-        (lambda: plot.map(models, show="estimate"), "several models"),
+        (lambda: plot.map(models, show="estimate"), r"3 dimensions .* and several models"),
+        (lambda: plot.map(LATE.isel(lat=3)), r"carries 1 dimensions \(lon\).*forest"),
         (lambda: plot.map(LATE, EARLY, show="estimate"), "two were passed"),
-        (lambda: plot.map(LATE, show="se"), "show='se' is not known"),
-        (lambda: plot.map(LATE, x="lead"), "x='lead' is not a dimension.*'lat' and 'lon'"),
+        (lambda: plot.map(LATE, show="se"), "Invalid show='se'"),
+        (lambda: plot.map(LATE, x="lead"), "x='lead' is not a dimension.*'lat'; 'lon'"),
         (lambda: plot.map(LATE, x="lat", y="lat"), "x and y are both 'lat'"),
         (lambda: plot.map(LATE * np.nan, missing="drop"), "losses"),
     ]
     for call, words in cases:
         with pytest.raises(LogError, match=words):
             call()
+
+
+def test_latitudes_and_longitudes_are_drawn_with_equal_areas():
+    ax = draw(LATE)
+    edges = ax.transData.transform([(0, lat) for lat in (-70, -30, 0, 30, 70)])[:, 1]
+    heights = np.sin(np.deg2rad([-70, -30, 0, 30, 70]))
+    np.testing.assert_allclose(
+        np.diff(edges), np.diff(edges)[0] / np.diff(heights)[0] * np.diff(heights)
+    )
+    # a map of the globe: cos² of 35° is the mean over its area
+    globe = xr.DataArray(
+        np.random.default_rng(0).normal(size=(9, 18, 36)), dims=("point", "lat", "lon"),
+        coords={"lat": np.arange(-85, 90, 10), "lon": np.arange(-175, 180, 10)},
+    )  # fmt: skip
+    np.testing.assert_allclose(draw(globe).get_box_aspect(), 2 / (2 / 3) / (2 * np.pi))
+    assert all(abs(at) <= 90 for at in draw(globe).get_yticks())
+
+
+def test_a_plane_is_in_proportion_and_other_dimensions_fill_the_axes():
+    plane = LATE.rename(lat="y", lon="x").assign_coords(y=np.arange(7.0), x=np.arange(12.0))
+    np.testing.assert_allclose(draw(plane).get_box_aspect(), 7 / 12)
+    assert draw(plane.rename(y="depth")).get_box_aspect() is None
+    assert draw(plane).get_yscale() == "linear"
+
+
+def test_a_third_dimension_and_several_models_are_panels_with_one_scale():
+    three = xr.concat([LATE, 2 * LATE, 3 * LATE], "lead").assign_coords(lead=[6, 12, 18])
+    ax = draw(three)
+    *panels, bar = ax.child_axes
+    assert [panel.get_title() for panel in panels] == ["lead 6", "lead 12", "lead 18"]
+    assert len({panel.collections[0].get_clim() for panel in panels}) == 1
+    np.testing.assert_allclose(cells(panels[1]), cells(draw(2 * LATE)), rtol=1e-12)
+    assert bar.get_ylabel().replace("\n", " ") == "half-width of the 95% interval, loss"
+    models = xr.Dataset({"a": LATE, "b": EARLY, "c": EARLY + LATE})
+    *panels, _ = draw(models).child_axes
+    assert [panel.get_title() for panel in panels] == ["a − b", "a − c", "b − c"]
+    np.testing.assert_allclose(cells(panels[0]), cells(draw(LATE, EARLY)), rtol=1e-9)
+    *panels, _ = draw(models, show="estimate").child_axes
+    assert [panel.get_title() for panel in panels] == ["a", "b", "c"]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 from plotted import (
@@ -23,6 +24,8 @@ from plotted import (
     many,
     named,
     picture,
+    repeated,
+    schools,
 )
 
 from cvstats import plot
@@ -114,14 +117,15 @@ def test_what_cannot_be_drawn_is_told():
         np.random.default_rng(0).normal(size=(40, 100)), dims=("point", "cell"),
     )  # fmt: skip
     flat = pd.Series(np.arange(9.0), pd.RangeIndex(9, name="point"))
+    tiny = Figure(figsize=(2, 1)).subplots()
     cases = [
         (lambda: plot.forest(wide), "100 rows"),
         (lambda: plot.folds(flat), "neither folds nor repetitions"),
-        (lambda: plot.folds(many()), "12 models or cells"),
+        (lambda: plot.folds(many(), ax=tiny), r"12 panels do not fit into 2\.0 x 1\.0 inches"),
         (lambda: plot.stability(FLIGHTS), "one repetition"),
-        (lambda: plot.stability(DIABETES, method="best"), "method='best' is not known"),
+        (lambda: plot.stability(DIABETES, method="best"), "Invalid method='best'"),
         (lambda: plot.sources(DIABETES), "needs a level 'source' with at least two labels"),
-        (lambda: plot.comparison(DIABETES, kind="net"), "kind='net' is not known"),
+        (lambda: plot.comparison(DIABETES, kind="net"), "Invalid kind='net'"),
         (lambda: plot.comparison(DIABETES, reference="ridge", kind="matrix"), "all pairs"),
         (lambda: plot.best_set(DIABETES[["ridge"]]), "one model"),
         (lambda: plot.decomposition(DIABETES, rho=[]), "rho is empty"),
@@ -149,3 +153,43 @@ def test_importing_cvstats_does_not_import_matplotlib():
     code = "import sys, cvstats; print({'matplotlib', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def outside(ax):
+    """How far names and numbers reach out of the figure, in pixels."""
+    box, page = ax.get_tightbbox(), ax.figure.bbox
+    return max(page.x0 - box.x0, page.y0 - box.y0, box.x1 - page.x1, box.y1 - page.y1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_small_axes_that_nothing_lays_out_keeps_its_names(name):
+    figure = Figure(figsize=(3.3, 2.6))
+    ax = CASES[name](figure.subplots())
+    assert outside(ax) <= 1
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("matrix")])
+def test_on_a_dark_background_nothing_is_black(name):
+    with mpl.rc_context():
+        mpl.style.use("dark_background")
+        ax = CASES[name](Figure().subplots())
+        for line in (line for panel in (ax, *ax.child_axes) for line in panel.lines):
+            shown = line.get_linestyle() != "None" or line.get_marker() != "None"
+            ring = line.get_marker() != "None" and line.get_markeredgecolor() == "white"
+            assert not shown or ring or sum(to_rgb(line.get_color())) > 1
+        for collection in ax.collections:
+            if hasattr(collection, "get_segments"):
+                assert (collection.get_color()[:, :3].sum(axis=1) > 1).all()
+
+
+@pytest.mark.parametrize("case", ["folds", "stability", "sources", "decomposition"])
+def test_more_models_than_colours_have_a_panel_each(case):
+    losses = {"sources": schools(20), "decomposition": many(20)}.get(case, repeated())
+    wide = pd.DataFrame(
+        {f"m{k}": losses.iloc[:, k % losses.shape[1]] + k for k in range(20)}, losses.index
+    )
+    ax = getattr(plot, case)(wide, ax=Figure(figsize=(8, 9), layout="constrained").subplots())
+    ax.figure.draw_without_rendering()
+    assert [panel.get_title() for panel in ax.child_axes] == [f"m{k}" for k in range(20)]
+    assert len({(panel.get_xlim(), panel.get_ylim()) for panel in ax.child_axes}) == 1
+    legible(ax)

@@ -29,9 +29,9 @@ def test_it_is_drawn_for_each_model():
     frame = binary_frame()
     ax = cvstats.plot.reliability(frame, prediction=["p", "q"], bins=4, ax=Figure().subplots())
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["p, 95% (all bins together)", "q, 95% (all bins together)"]
+    assert texts == ["p", "q"]
     own = frame.cvci.plot.reliability(prediction="p", bins=[0, 0.3, 0.6, 1], ax=Figure().subplots())
-    assert own.get_ylabel() == "observed frequency"
+    assert own.get_ylabel().startswith("observed frequency\n(95%")
 
 
 def test_sources_are_the_sampling_unit():
@@ -67,10 +67,10 @@ def test_all_bins_cover_together():
     ("change", "options", "words"),
     [
         ({"p": 1.2}, {}, "a predicted probability is 1.2"),
-        ({}, {"bins": 0}, "bins=0 is not accepted"),
-        ({}, {"bins": [0.5, 0.2]}, "two edges or more that increase"),
+        ({}, {"bins": 0}, "Invalid bins=0"),
+        ({}, {"bins": [0.5, 0.2]}, "at least two increasing edges"),
         ({}, {"bins": [0.0, 0.1]}, "lie outside of bins"),
-        ({}, {"prediction": "r"}, "there is no column 'r'"),
+        ({}, {"prediction": "r"}, "no column 'r'"),
     ],
 )
 def test_refusals(change, options, words):
@@ -82,5 +82,5 @@ def test_repeated_points_are_refused():
     frame = pd.concat([binary_frame().assign(repetition=r) for r in range(2)])
     with pytest.raises(LogError, match="occurs in 2 repetitions"):
         table(frame)
-    with pytest.raises(LogError, match="reads predictions, and this is a Series"):
+    with pytest.raises(LogError, match="needs predictions, but this is a Series"):
         table(frame["p"])

@@ -53,7 +53,7 @@ def test_the_sources_of_a_log_with_named_columns(ax):
 
 
 def test_any_number_of_sources_is_drawn(ax):
-    losses = schools(200)
+    losses = schools(200)[["ridge"]]
     plot.sources(losses, ax=ax)
     each = cvstats.wald(losses["ridge"], by="source")
     line = next(line for line in ax.lines if line.get_label() == "ridge")
@@ -65,3 +65,21 @@ def test_any_number_of_sources_is_drawn(ax):
     own = plot.sources(losses).figure
     assert own.get_figheight() < 12
     plt.close(own)
+
+
+def test_many_sources_of_several_models_have_a_panel_and_a_band_for_each():
+    losses = schools(200)
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    ax = plot.sources(losses, ax=figure.subplots())
+    whole = cvstats.out_of_source(losses)
+    assert {panel.get_title() for panel in ax.child_axes} == {"ridge", "forest"}
+    for panel in ax.child_axes:
+        (band,) = panel.patches
+        box = band.get_extents().transformed(panel.transData.inverted())
+        limits = whole.loc[panel.get_title(), ["lower", "upper"]].to_numpy(dtype=float)
+        np.testing.assert_allclose([box.x0, box.x1], limits)
+
+
+def test_the_bands_of_several_models_do_not_cover_each_other(ax):
+    plot.sources(MONTHS, ax=ax)
+    assert not ax.patches

@@ -56,3 +56,10 @@ def test_several_models_have_bars_side_by_side_and_no_bands(ax):
         )
         middles.append(segments[:, 0, 0])
     assert (np.diff(np.sort(np.concatenate(middles))) > 0.05).all()  # none is on another
+
+
+def test_ticks_are_at_the_numbers_that_have_bars(ax):
+    plot.stability(repeated(), ax=ax)
+    starts = [np.array(bars.get_segments())[:, 0, 0] for bars in ax.collections]
+    np.testing.assert_allclose(np.mean(starts, axis=0), ax.get_xticks())
+    assert len(ax.get_xticks()) == 5

@@ -295,8 +295,8 @@ def test_the_sentences_name_a_score_and_no_limit_beyond_it():
         "cross-validation."  # fmt: skip
     risk = pairs(models=1, levels=("point",)).cvci.summary().sentences[-1]
     assert risk == (
-        "The interval is for the error of the trained model on new points, drawn as the test "
-        "points were."
+        "The interval is for the error of the trained model on new points, drawn like the test "
+        "points."
     )
 
 
@@ -306,7 +306,7 @@ def test_scores_in_the_place_of_losses_are_said_first():
     found = right.cvci.summary()
     label, *_ = found.cautions
     assert label == "scores for losses"
-    assert found.cautions[label].startswith("Losses of 0 and 1 have the mean 0.9")
+    assert found.cautions[label].startswith("0/1 losses have mean 0.9")
     assert "higher_is_better=True" in found.advice[label]
     assert "scores for losses" not in (1 - right).cvci.summary().cautions
     named = pairs(models=1).set_axis(["auc"], axis=1)
@@ -349,7 +349,7 @@ def test_the_mean_over_cells_is_weighted_by_area():
         assert words == mean.cvci.summary().sentences[0]
     plain = log.rename(lat="y").cvci.summary().sentences[0]
     expected = log.mean(["lat", "lon"]).cvci.summary().sentences[0]
-    assert plain == (f"In the mean, with equal weights, over 20 cells (y and lon), {expected}")
+    assert plain == (f"On average over 20 cells (y and lon), {expected}")
 
 
 def test_all_cells_may_be_alike():
@@ -366,7 +366,10 @@ def test_cells_of_one_model_have_a_range():
     for one in (log, log.isel(model=0, drop=True)):
         whole, first, last = one.cvci.summary().sentences
         assert "In the area-weighted mean over 20 cells (lat and lon), the mean loss of" in whole
-        assert f"is from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} in 20" in first
+        assert (
+            f"ranges from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} over 20"
+            in first
+        )
         assert f"and {np.median(estimate):.3f} in the median cell" in first
         assert "measured on 60 points in 6-fold cross-validation" in whole
         assert last.startswith("The intervals are for")

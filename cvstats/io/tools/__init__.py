@@ -1,6 +1,6 @@
 """Readers, a file for tools of one kind: object in, `PredictionTable` out.
 
-A reader is a function here and a row of ``FORMATS`` in ``cvstats/io/read.py``. What recognises an
+A reader is a function here and a row of ``FORMATS`` in ``cvstats/io/read.py``. What recognizes an
 object, and is needed by its reader too, is below.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -24,7 +24,7 @@ from cvstats.io.tidy import (
     require_columns,
 )
 from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
-from cvstats.loss_functions import LOSSES, is_loss, unknown_loss
+from cvstats.loss_functions import LOSSES, OF_COLUMNS, is_loss, unknown_loss
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 """What a column of predictions is called where the caller names none."""
@@ -45,21 +45,23 @@ def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     check_names(table, options)
     truth = options.truth or next((n for n in (TRUTH, "truth") if n in table.columns), None)
     losses = loss_column(table, options, truth)
-    out = level_columns(table, options, [truth, losses, *options.predictions])
+    out = level_columns(table, options, [truth, losses, *options.predictions, *options.further])
     if losses is not None:
         found = PredictionTable(
             out.assign(loss=table[losses]), attrs={"loss": losses}, called=own_name(losses)
         )
     elif truth is not None:
         out[TRUTH] = table[truth]
+        out = out.assign(**{name: table[name] for name in options.further})
         found = model_columns(out, table, prediction_columns(table, options), PREDICTION)
+        found = replace(found, further=options.further)
     else:
         found = loss_columns(table, options, out)
     measure = metric_column(table, [losses, *out.attrs["taken"]])
     if measure is not None and TRUTH not in found.table:
         found = replace(found, table=found.table.assign(**{METRIC: table[measure]}))
     if not set(LEVELS) & set(found.table.columns):
-        raise LogError(f"no column is named as a level of a loss log. {call_to_type(table)}")
+        raise LogError(f"no column has the name of a level of a loss log. {call_to_type(table)}")
     kept = [name for name in out.attrs["unnamed"] if name in found.table.columns]
     return replace(found, kept=kept)
 
@@ -109,7 +111,7 @@ def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
         if name in nested:
             raise LogError(
                 f"the column {name!r} holds lists or objects, as in {nested[name]}. Expected a "
-                f"name or a number in each row. Make text of them, row[{name!r}] = "
+                f"name or a number in each row. Convert them to text, row[{name!r}] = "
                 f"json.dumps(row[{name!r}]), or rename the column if it is something else."
             )
 
@@ -119,6 +121,9 @@ def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
     for what, name in (("truth", options.truth), ("metric", options.metric_name)):
         require_columns(table, [] if name is None else [name], f"table with this {what}=")
     require_columns(table, options.predictions, "table with this prediction=")
+    for name in OF_COLUMNS:
+        if name in options.loss_options:
+            require_columns(table, [options.loss_options[name]], f"table with this {name}=")
     loss = options.loss
     if not isinstance(loss, str) or is_loss(loss) or loss in table.columns:
         return
@@ -126,8 +131,8 @@ def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
     if not near or (options.truth or TRUTH) in table.columns:
         raise unknown_loss(loss)
     raise LogError(
-        f"there is no column {loss!r}, and no loss of this name. Expected the column of losses, or "
-        f"one of {', '.join(map(repr, LOSSES))}.{near}"
+        f"{loss!r} is neither a column nor a loss. Expected the column of losses, or one of "
+        f"{', '.join(map(repr, LOSSES))}.{near}"
     )
 
 
@@ -141,9 +146,8 @@ def loss_column(table: pd.DataFrame, options: ReadOptions, truth: str | None) ->
     unused = [name for name in ("truth", "prediction") if getattr(options, name) is not None]
     if unused:
         raise LogError(
-            f"the losses of this table are in the column {wanted!r}, and {unused[0]}= is for "
-            f"losses to be computed. Expected loss= with it, as in loss='squared_error'. Leave it "
-            f"out to take the losses as they are."
+            f"the losses of this table are in the column {wanted!r}, but {unused[0]}= requires "
+            "loss=, as in loss='squared_error'. Omit it to use the losses as they are."
         )
     return wanted
 
@@ -152,7 +156,7 @@ def prediction_columns(table: pd.DataFrame, options: ReadOptions) -> list[str]:
     """Find the columns of predictions."""
     names = options.predictions or [name for name in USUAL if name in table.columns]
     if options.prediction is None and len(names) != 1:
-        raise LogError(f"the column of predictions is not known. {call_to_type(table)}")
+        raise LogError(f"the column of predictions is unknown. {call_to_type(table)}")
     return names
 
 
@@ -161,11 +165,13 @@ def loss_columns(
 ) -> PredictionTable:  # fmt: skip
     """Read a table whose other columns are losses, one for each model."""
     if options.loss is not None:
-        raise LogError(f"the column of the truth is not known. {call_to_type(table)}")
+        raise LogError(f"the column of true values is unknown. {call_to_type(table)}")
     used = {*out.columns, *out.attrs["taken"]}
     used.add(metric_column(table, used))
     every = [str(name) for name in table.columns if name not in used]
     others = [name for name in every if not FACTS.fullmatch(plainly(name))]
+    labels = [name for name in others if is_label(table, name, others)]
+    others = [name for name in others if name not in labels]
     facts = [name for name in every if name not in others]
     if options.prediction is not None or not others or not set(LEVELS) & set(out.columns):
         raise LogError(f"no column of losses was found. {call_to_type(table)}")
@@ -177,16 +183,25 @@ def loss_columns(
     ]
     if text:
         first = listed(f"{name!r}, as in {str(table[name].iloc[0])[:40]!r}" for name in text)
-        raise LogError(
-            f"columns that do not hold numbers are not losses: {first}. {call_to_type(table)}"
-        )
+        raise LogError(f"non-numeric columns are not losses: {first}. {call_to_type(table)}")
     found = model_columns(out, table, others, LOSS)
     if not facts:
         return found
     return replace(found, note=(
-        f"left out was what is named as a fact and not as a model: {listed(map(repr, facts))}. To "
-        f"take it for a model, name all: cvstats.as_log(frame, loss=[{others[0]!r}, …])"
+        f"ignored columns that are {'whole numbers, or ' * bool(labels)}not named like models: "
+        f"{listed(map(repr, facts))}. To use them as models, name all columns: "
+        f"cvstats.as_log(frame, loss=[{others[0]!r}, …])"
     ))  # fmt: skip
+
+
+def is_label(table: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
+    """Whether a column holds whole numbers again and again, beside columns of fractions."""
+    values, types = table[name], pd.api.types
+    if not types.is_integer_dtype(values) or values.isin([0, 1]).all():
+        return False
+    rest = [table[other] for other in others if other != name]
+    repeated = values.nunique() <= len(values) / 2
+    return repeated and any(types.is_float_dtype(other) for other in rest)
 
 
 def model_columns(
@@ -196,7 +211,7 @@ def model_columns(
     if len(names) == 1:
         return PredictionTable(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
     if MODEL in out.columns:
-        raise LogError("model= and several columns both name models. Expected one of them.")
+        raise LogError("model= and several columns both name models. Expected only one of the two.")
     held: dict[Hashable, str] = {name: f"{to}:{name}" for name in names}
     values = table[names].set_axis(list(held.values()), axis=1)
     # All at once: each column by itself would copy the names of all others.

@@ -66,9 +66,9 @@ def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
     """Lay the samples of a log out as `samples_df` does."""
     head, samples = log.get("eval"), log["samples"]
     if not isinstance(head, dict) or not isinstance(samples, (list, Iterator)):
-        raise LogError("this log of inspect has no list of samples. Expected a finished log.")
+        raise LogError("this inspect log has no list of samples. Expected a finished log.")
     if log.get("status") == "started":
-        raise LogError("this log of inspect is of a run that did not end. Expected a finished log.")
+        raise LogError("this inspect log is of a run that did not end. Expected a finished log.")
     rows: list[dict[str, Any]] = []
     for sample in samples:
         if not isinstance(sample, dict):
@@ -87,7 +87,7 @@ def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
                 row[f"metadata_{name}"] = value
         rows.append(row)
     if not rows:
-        raise LogError("this log of inspect has no samples. Expected at least one.")
+        raise LogError("this inspect log has no samples. Expected at least one.")
     table = pd.DataFrame(rows, columns=list(dict.fromkeys(key for row in rows for key in row)))
     if log.get("status") in UNFINISHED:
         table.attrs[LOST] = unfinished(log, head, len(rows))
@@ -106,8 +106,8 @@ def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> 
         every = data["samples"] * (epochs if isinstance(epochs, int) else 1)
     of = f" of {every:,}" if isinstance(every, int) and every >= number else ""
     return (
-        f"this run of inspect did not get to its end (status {log['status']!r}): {number:,}{of} "
-        f"samples are here, and these need not be like the others"
+        f"this inspect run did not finish (status {log['status']!r}): {number:,}{of} samples are "
+        "in the log, which may not be representative of all"
     )
 
 
@@ -131,15 +131,15 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         kept = kept[whole]
         if not len(kept):
             raise LogError(
-                "no sample has a score in every epoch. Expected some. Keep one epoch, as in "
+                "no sample has a score in every epoch. Keep one epoch, as in "
                 "samples[samples['epoch'] == 1]."
             )
     elif not whole.all():
         gaps = samples_in(kept[~whole])
         lack = "1 sample lacks" if gaps == 1 else f"{gaps:,} samples lack"
         lost.append(
-            f"{lack} an epoch that others have, and would count less; missing='drop' leaves out "
-            f"what has such gaps"
+            f"{lack} an epoch that others have, and would count less; missing='drop' drops "
+            "samples with such gaps"
         )
     higher = options.higher_is_better is not False
     read = losses_of(kept, task, scores, higher, options)
@@ -175,7 +175,7 @@ def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions
     ]
     raise LogError(
         f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Run "
-        f"them again, or pass missing='drop' to leave them out."
+        "them again, or pass missing='drop' to drop them."
     )
 
 
@@ -298,6 +298,9 @@ def models_of(table: pd.DataFrame, options: ReadOptions) -> pd.Series | None:
     return None
 
 
+LARGEST_SAMPLE = 1 << 28
+"""The bytes of one sample, which is unpacked as a whole."""
+
 ZSTANDARD = 93
 """The number of Zstandard among the methods of compression of zip files."""
 
@@ -320,6 +323,13 @@ def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
         entry for name, entry in entries.items()
         if name.startswith("samples/") and name.endswith(".json")
     ]  # fmt: skip
+    for entry in samples:
+        if entry.file_size > LARGEST_SAMPLE:
+            raise LogError(
+                f"{entry.filename[:60]!r} of {path.name} unpacks to {entry.file_size:,} bytes. "
+                f"Expected samples of up to {LARGEST_SAMPLE:,} bytes. Read the scores with inspect "
+                f"itself: cvstats.read_log(inspect_ai.analysis.samples_df({path.name!r}))."
+            )
     with path.open("rb") as file:
         head = document(file, entries["header.json"])
     return head, each(path, samples)
@@ -526,11 +536,11 @@ def keep_filters(
     """Keep the rows of one filter for each task; each sample has a row for each filter."""
     if "filter" not in table:
         if options.filter is not None:
-            raise LogError("these samples name no filter. Leave filter= out.")
+            raise LogError("these samples have no filter. Omit filter=.")
         return table, {}
     named = table["filter"].map(lambda name: isinstance(name, str))
     if not named.all():
-        raise LogError("a sample has no filter, while others have. Expected one in each row.")
+        raise LogError("a sample has no filter, but others do. Expected one in each row.")
     names = {
         name: list(dict.fromkeys(filters))
         for name, filters in table["filter"].groupby(task, sort=False)
@@ -545,8 +555,7 @@ def is_lower(score: str, options: ReadOptions) -> bool:
         return not options.higher_is_better
     if score not in (*HIGHER, *LOWER):
         raise LogError(
-            f"whether more {score!r} is better is not known. Expected higher_is_better=True or "
-            f"False."
+            f"the direction of {score!r} is unknown. Pass higher_is_better=True or False."
         )
     return score in LOWER
 
@@ -582,8 +591,8 @@ SEVERAL = {
     "{call}.",
 }
 UNKNOWN = {
-    "metric": "there is no score {wanted!r}{of}. Expected metric= to be one of {every}.",
-    "filter": "filter={wanted!r} is not known{of}. Expected one of {every}.",
+    "metric": "Unknown score {wanted!r}{of}. Expected metric= to be one of {every}.",
+    "filter": "Unknown filter {wanted!r}{of}. Expected one of {every}.",
 }
 
 
@@ -653,8 +662,8 @@ def refuse_other_scales(
         better = next(name for name in lower if name not in worse)
         raise LogError(
             f"the score of the task {worse[0]!r} is better when lower, that of {better!r} when "
-            f"higher, and their mean would mean nothing. Expected one direction: read the tasks "
-            f"one by one, or pass metric={{{worse[0]!r}: …}}."
+            "higher, so their mean is meaningless. Expected one direction: read the tasks one "
+            f"by one, or pass metric={{{worse[0]!r}: …}}."
         )
     wide = (scores < 0) | (scores > 1)
     if wide.any():

@@ -48,7 +48,9 @@ def nixtla(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         ]
     require_columns(table, models, "table with these forecasts")
     if not models:
-        raise LogError(f"no column holds forecasts. Found {listed(map(repr, table.columns))}.")
+        raise LogError(
+            f"no column of forecasts was found among {listed(map(repr, table.columns))}."
+        )
     dates = {name: moments(table[name]) for name in ("ds", "cutoff")}
     keys = pd.DataFrame(
         {"fold": dates["cutoff"], "source": table["unique_id"], "point": dates["ds"]}
@@ -85,9 +87,9 @@ def moments(column: pd.Series) -> pd.Series:
 
 
 LOST = (
-    "AutoGluon averages each out-of-fold prediction over its bags and does not say in which "
-    "fold a point was: the log has no repetition and no fold, so only methods for one test set "
-    "apply, and they take all predictions for those of one model"
+    "AutoGluon averages each out-of-fold prediction over its bags and does not record the fold "
+    "of a point: the log has no repetition or fold, so only methods for one test set apply, and "
+    "they treat all predictions as those of one model"
 )
 
 
@@ -103,8 +105,9 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
         y, table = table[truth], table.drop(columns=truth)
     if not isinstance(y, pd.Series):
         raise LogError(
-            "the truth of these out-of-fold predictions is not known. Expected the label column "
-            "of the training data, y=train['label'] (a Series, by whose index they are aligned)."
+            "the true values of these out-of-fold predictions are unknown. Pass the label "
+            "column of the training data, y=train['label'] (a Series, by whose index they are "
+            "aligned)."
         )
     for what, index in (("the predictions", table.index), ("y", y.index)):
         if not index.is_unique:
@@ -202,7 +205,7 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read scores as losses: as they are, or negated where higher is better."""
     if options.higher_is_better is None:
         raise LogError(
-            "scores do not say which way is better. Expected higher_is_better=True (accuracy, "
+            "the direction of these scores is unknown. Pass higher_is_better=True (accuracy, "
             "R2, neg_…), or higher_is_better=False (errors)."
         )
     flat = flatten_index(table)
@@ -215,15 +218,15 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     if not {"repetition", "fold", "sample"} & set(out.columns):
         if split is None:
             raise LogError(
-                "the column of the splits is not known. Expected one called 'repetition', "
-                "'fold' or 'split', or its name: repetition='run'."
+                "the column of the splits is unknown. Expected one named 'repetition', 'fold' "
+                "or 'split', or its name: repetition='run'."
             )
         out = add_split_levels(out, flat[split])
     used = {*LEVELS, *taken, MODEL, split}
     others = metric or [str(name) for name in flat.columns if name not in used]
     others = [name for name in others if pd.api.types.is_numeric_dtype(flat[name])]
     if not others:
-        raise LogError("no column holds scores. Expected numbers, one for each split.")
+        raise LogError("no column of scores was found. Expected numbers, one for each split.")
     values = -flat[others] if options.higher_is_better else flat[others]
     read = model_columns(out, values, others, LOSS)
     return replace(read, attrs={"holds": "scores"}, called=None)

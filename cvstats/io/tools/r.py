@@ -102,7 +102,7 @@ OF_CARET = ("pred", "obs", "rowIndex", "Resample", "weights", "dataType", "objec
 
 
 def caret(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Read held-out predictions; each set of tuning parameters is a model of its own."""
+    """Read held-out predictions; each set of tuning parameters is a separate model."""
     require_columns(table, ["pred", "obs", "rowIndex"], "train$pred of caret")
     labels = {str(label) for label in pd.unique(table["obs"].dropna())}
     text = not pd.api.types.is_numeric_dtype(table["obs"])

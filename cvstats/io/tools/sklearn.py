@@ -52,7 +52,7 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     if not len(estimators) == len(tests) == len(trains):
         raise LogError(
             f"there are {len(estimators):,} estimators and {len(tests):,} test sets. Expected "
-            f"as many."
+            "equal numbers."
         )
     columns: dict[str, Any] = {"y_pred": [], "split": [], "row": []}
     names: list[Hashable] | None = None
@@ -147,7 +147,7 @@ def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
     if len(named) == 2 and not named[0].equals(named[1]):
         raise LogError("X and y have different indexes. Expected the same points in both.")
     if X is not None and len(X) != len(truth):
-        raise LogError(f"X has {len(X):,} rows and y {len(truth):,}. Expected as many.")
+        raise LogError(f"X has {len(X):,} rows, but y has {len(truth):,}. Expected equal numbers.")
     if not named:
         return truth, np.arange(len(truth))
     if isinstance(named[0], pd.MultiIndex) or not named[0].is_unique:
@@ -282,7 +282,7 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
     lost = ""
     failed = [bool(np.isnan(row).all()) for row in values]
     if all(failed):
-        raise LogError("no candidate has a score: every fit failed. Expected fits that succeed.")
+        raise LogError("no candidate has a score: every fit failed.")
     if any(failed):
         gone = [name for name, out in zip(names, failed, strict=True) if out]
         lost = f"all fits failed, and so there is no score, of {listed(map(repr, gone))}"
@@ -310,9 +310,9 @@ def last_round(results: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         for name, column in results.items()
     }
     return kept, (
-        f"read was the last of {len(np.unique(rounds))} rounds of the search. For another one pass "
-        f"its rows: table = pandas.DataFrame(search.cv_results_); "
-        f"read_log(table[table['iter'] == 0], cv=…)"
+        f"only the last of {len(np.unique(rounds))} rounds of the search was read. For another "
+        "round pass its rows: table = pandas.DataFrame(search.cv_results_); "
+        "read_log(table[table['iter'] == 0], cv=…)"
     )
 
 
@@ -335,7 +335,7 @@ def parameters_of(results: Mapping[str, Any]) -> list[dict[str, Any]]:
 def name_candidates(
     candidates: Sequence[Mapping[str, Any]], among: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Name candidates by the parameters that differ among all; those alike by their number."""
+    """Name candidates by the parameters that differ, and identical ones by number."""
     parameters = list(dict.fromkeys(name for one in among for name in one))
     absent = object()
     differ = [name for name in parameters if len({str(one.get(name, absent)) for one in among}) > 1]
@@ -373,11 +373,11 @@ def choose_score(results: Mapping[str, Any], options: ReadOptions, *, named: boo
     if every == ["score"]:
         raise LogError(
             f"the search keeps one score, without a name, and {options.wanted!r} was asked for. "
-            f"Leave it out. A search keeps no predictions: for losses of points evaluate the "
-            f"candidates with cvstats.evaluate."
+            "Omit it. A search keeps no predictions: for losses of points evaluate the "
+            "candidates with cvstats.evaluate."
         )
     raise LogError(
-        f"there is no score {options.wanted!r}. Expected metric= to be one of "
+        f"Unknown score {options.wanted!r}. Expected metric= to be one of "
         f"{', '.join(map(repr, every))}."
     )
 
@@ -435,8 +435,8 @@ def describe_splits(
     cv = options.data.get("cv")
     if cv is None and not hasattr(found, "cv_results_"):
         raise LogError(
-            "cv_results_ does not say how the data were split. Expected the search itself, or cv= "
-            "as it was passed to it: read_log(search.cv_results_, cv=5)."
+            "cv_results_ does not record how the data were split. Pass the search itself, or "
+            "cv= as it was passed to the search: read_log(search.cv_results_, cv=5)."
         )
     cv = found.cv if cv is None else cv
     estimator = getattr(found, "estimator", None)
@@ -484,8 +484,8 @@ def refuse_other_number(here: int, number: int) -> None:
     """Refuse a splitter that makes another number of splits than there are scores."""
     if here != number:
         raise LogError(
-            f"cv makes {here:,} splits, and the search has {number:,}. Expected the cv, and the "
-            f"data, that were passed to it."
+            f"cv makes {here:,} splits, but the search has {number:,}. Expected the cv and the "
+            "data that were passed to it."
         )
 
 

@@ -50,12 +50,12 @@ def test_labels_that_pandas_takes_for_missing_are_labels(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"decimal": "comma"}, "decimal='comma' is not a mark"),
-        ({"thousands": "0"}, "thousands='0' is not a mark"),
-        ({"thousands": "."}, "is the decimal mark, too"),
-        ({"decimal": ",", "thousands": ","}, "is the decimal mark, too"),
-        ({"encoding": "runes"}, "encoding='runes' is not known"),
-        ({"encoding": 8}, "encoding=8 is not known"),
+        ({"decimal": "comma"}, "decimal='comma' is not a character"),
+        ({"thousands": "0"}, "thousands='0' is not a character"),
+        ({"thousands": "."}, "is also the decimal mark"),
+        ({"decimal": ",", "thousands": ","}, "is also the decimal mark"),
+        ({"encoding": "runes"}, "Unknown encoding 'runes'"),
+        ({"encoding": 8}, "Unknown encoding 8"),
         ({"drop_duplicates": "yes"}, "Expected True or False"),
     ],
 )
@@ -66,7 +66,7 @@ def test_what_is_not_an_option_is_refused(tmp_path, options, words):
 
 def test_options_of_csv_files_are_for_these(tmp_path):
     table = pd.DataFrame({"point": [1, 2], "loss": [0.5, 1.0]})
-    with pytest.raises(LogError, match="decimal= says how a CSV file is written.*a DataFrame"):
+    with pytest.raises(LogError, match="decimal= applies to CSV files.*a DataFrame"):
         cvstats.read_log(table, decimal=",")
     table.to_json(tmp_path / "log.jsonl", orient="records", lines=True)
     with pytest.raises(LogError, match="encoding= .*log.jsonl"):
@@ -74,7 +74,7 @@ def test_options_of_csv_files_are_for_these(tmp_path):
     cvstats.save_log(cvstats.read_log(table), tmp_path / "saved.csv")
     with pytest.raises(LogError, match="thousands= .*a saved log"):
         cvstats.read_log(tmp_path / "saved.csv", thousands=" ")
-    with pytest.raises(LogError, match=r"log.csv could not be read: from byte"):
+    with pytest.raises(LogError, match=r"log.csv could not be read: it is not valid"):
         cvstats.read_log(written(tmp_path, GERMAN, "latin-1"), **NUMBERS, **NAMES)
 
 

@@ -64,6 +64,13 @@ def test_what_is_no_archive(tmp_path):
     assert "is not a JSON object" in refused(archive(path, samples=["[1]"]))
 
 
+def test_a_sample_that_fills_the_memory_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("cvstats.io.tools.llm.LARGEST_SAMPLE", 10_000)
+    monkeypatch.setattr("cvstats.io.tools.llm.unpack", None)
+    path = archive(tmp_path / "run.eval", samples=[json.dumps({"id": " " * 100_000})])
+    assert "unpacks to 100,010 bytes. Expected samples of up to 10,000" in refused(path)
+
+
 def test_a_document_that_is_larger_than_it_says(tmp_path):
     path = archive(tmp_path / "run.eval", samples=[json.dumps({"id": " " * 100_000})])
     data = bytearray(path.read_bytes())

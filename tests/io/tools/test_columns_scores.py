@@ -54,17 +54,17 @@ def test_a_column_for_each_model(table):
             "are not losses: 'name'",
         ),
         ({"fold": [1], "y_true": [1], "z": [1]}, {"loss": "zero_one"}, "column of predictions"),
-        ({"fold": [1], "z": [1]}, {"loss": "zero_one"}, "column of the truth"),
+        ({"fold": [1], "z": [1]}, {"loss": "zero_one"}, "column of true values"),
         ({"fold": [1, None], "loss": [1, 2]}, {}, "row 1 has no fold"),
         ({"fold": [1, 1], "loss": [1, 2]}, {}, "occurs twice: fold=1"),
         ({"fold": [1, np.inf], "loss": [1, 2]}, {}, "infinite"),
         ({"fold": [1, 2], "loss": [1, np.inf]}, {}, "infinite"),
         ({"fold": [1, 2], "loss": [1, "x"]}, {}, "'loss' holds 'x' .1."),
-        ({"fold": [1], "loss": [1]}, {"loss": "brier"}, "no 'y_true'|truth|losses here"),
+        ({"fold": [1], "loss": [1]}, {"loss": "brier"}, "already contains losses"),
         ({"fold": [1], "loss": [1]}, {"fold": "split"}, "no column 'split'"),
-        ({"fold": [1], "loss": [1]}, {"missing": "ignore"}, "missing='ignore' is not known"),
-        ({"fold": [1], "loss": [1]}, {"quantile": 0.5}, "quantile= is for predictions"),
-        ({"fold": [1], "loss": [1]}, {"n_test": 3}, "format='scores' only"),
+        ({"fold": [1], "loss": [1]}, {"missing": "ignore"}, "Invalid missing='ignore'"),
+        ({"fold": [1], "loss": [1]}, {"quantile": 0.5}, "quantile= applies to predictions"),
+        ({"fold": [1], "loss": [1]}, {"n_test": 3}, "only to format='scores'"),
         ({}, {}, "cannot be read"),
         (None, {}, "cannot be read"),
         (7, {}, "cannot be read"),
@@ -147,10 +147,10 @@ def test_scores_are_for_methods_of_splits_only():
     pd.testing.assert_frame_equal(got, same)
     assert log.cvci.corrected_t()["estimate"].tolist() == pytest.approx((-table).mean().tolist())
     for method in ("wald", "holdout", "naive", "cv_t", "decompose"):
-        with pytest.raises(LogError, match="one score for each split"):
+        with pytest.raises(LogError, match="one score per split"):
             getattr(log.cvci, method)()
     assert len(log.cvci.compare(method="corrected_t")) == 1
-    with pytest.raises(LogError, match="one score for each split"):
+    with pytest.raises(LogError, match="one score per split"):
         log.cvci.compare(method="wald")
 
 
@@ -161,7 +161,7 @@ def test_interval_takes_scores():
     got = log.cvci.interval()
     pd.testing.assert_frame_equal(got, log.cvci.corrected_t(), check_like=True)
     assert got.attrs["method"] == "corrected_t"
-    assert got.attrs["reason"] == "one score for each split, and no losses of points"
+    assert got.attrs["reason"] == "one score per split and no losses of single points"
     assert "CVS004" not in set(cvstats.diagnose(log)["code"])
     bare = cvstats.read_log(table, **options)
     call = r"read_log\(…, format='scores', n_train=90, n_test=10\)"
@@ -187,9 +187,9 @@ def test_scores_of_random_splits_need_to_know_the_points_behind_them():
     )
     means = {"split": range(12), "error": losses.mean(axis=1)}
     bare = cvstats.read_log(means, format="scores", higher_is_better=False)
-    with pytest.raises(LogError, match="how many points are behind each score"):
+    with pytest.raises(LogError, match="points behind each score"):
         cvstats.corrected_t(bare)
-    with pytest.raises(LogError, match="how many points are behind each score"):
+    with pytest.raises(LogError, match="points behind each score"):
         cvstats.corrected_t(bare, train_size=90)
     log = cvstats.read_log(means, format="scores", higher_is_better=False, n_train=90, n_test=10)
     got = only_row(cvstats.corrected_t(log))
@@ -206,5 +206,5 @@ def test_scores_with_names_of_splits(names):
     assert log.index.names[0] == "repetition"
     with pytest.raises(LogError, match="the column of the splits"):
         cvstats.read_log({"RMSE": [1.0, 2.0]}, format="scores", higher_is_better=False)
-    with pytest.raises(LogError, match="no column holds scores"):
+    with pytest.raises(LogError, match="no column of scores was found"):
         cvstats.read_log({"fold": [1], "x": ["a"]}, format="scores", higher_is_better=False)

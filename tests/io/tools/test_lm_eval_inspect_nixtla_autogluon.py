@@ -55,7 +55,7 @@ def test_lm_eval_asks_which_filter_and_which_score():
         cvstats.read_log(path)
     strict, flexible = (cvstats.read_log(path, filter=f) for f in ("strict", "flexible"))
     assert strict.mean() > flexible.mean()
-    with pytest.raises(LogError, match="filter='loose' is not known"):
+    with pytest.raises(LogError, match="Unknown filter 'loose'"):
         cvstats.read_log(path, filter="loose")
     path, rows = samples("alpha", "parity")
     with pytest.raises(LogError, match="2 scores: 'acc'; 'acc_norm'.*metric='acc'"):
@@ -199,7 +199,7 @@ def test_nixtla_windows_must_not_overlap():
 def test_autogluon_says_what_is_lost_and_is_aligned_by_index():
     table = pd.read_csv(LOGS / "autogluon.csv", index_col=0)
     oof, label = table[["no", "yes"]], table["label"].sample(frac=1, random_state=2)
-    with pytest.warns(UserWarning, match="does not say in which fold"):
+    with pytest.warns(UserWarning, match="does not record the fold"):
         log = cvstats.read_log(oof, format="autogluon", y=label, loss="brier")
     by_hand = ((oof["yes"] - (table["label"] == "yes")) ** 2).rename_axis("point")
     close(log.cvci.holdout(), by_hand.cvci.holdout())
@@ -221,5 +221,5 @@ def test_autogluon_copies_of_rare_rows_are_refused():
         cvstats.read_log(twice["no"], format="autogluon", y=table["label"], loss="brier")
     with pytest.raises(LogError, match="no truth for row"):
         cvstats.read_log(table["no"], format="autogluon", y=table["label"][:9], loss="brier")
-    with pytest.raises(LogError, match="Expected the label column"):
+    with pytest.raises(LogError, match="Pass the label column"):
         cvstats.read_log(table["no"], format="autogluon", loss="brier")

@@ -75,7 +75,7 @@ def test_without_leaving_out_the_gaps_are_told():
 
 def test_nothing_may_be_left():
     log = run_of(number=3, failed=[(0, 1), (1, 2), (2, 3)])
-    assert "no sample has a score in every epoch. Expected some" in refused(log, **DROP)
+    assert "no sample has a score in every epoch. Keep one epoch" in refused(log, **DROP)
 
 
 @pytest.mark.parametrize("options", [{}, DROP])
@@ -107,9 +107,9 @@ def test_a_log_that_was_not_scored():
 )
 def test_runs_that_did_not_get_to_their_end(status, facts, of):
     log = run_of(epochs=1, status=status, **facts)
-    with pytest.warns(UserWarning, match=f"status '{status}'\\): 12{of} samples are here"):
+    with pytest.warns(UserWarning, match=f"status '{status}'\\): 12{of} samples are in the log"):
         read = cvstats.read_log(log)
-    assert f"12{of} samples are here" in read.attrs["lost"]
+    assert f"12{of} samples are in the log" in read.attrs["lost"]
 
 
 def test_of_several_files_it_is_said_which(tmp_path):
@@ -117,17 +117,15 @@ def test_of_several_files_it_is_said_which(tmp_path):
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps(run_of(name, status=status)), "utf-8")
     files = {name: tmp_path / f"{name}.json" for name in ("good", "bad")}
-    with pytest.warns(UserWarning, match=r"^bad: this run of inspect did not get to its end"):
+    with pytest.warns(UserWarning, match=r"^bad: this inspect run did not finish"):
         cvstats.read_log(files)
 
 
 def test_logs_without_samples(tmp_path):
-    assert "this log of inspect has no samples. Expected at least one" in refused(
-        run_of(samples=[])
-    )
+    assert "this inspect log has no samples. Expected at least one" in refused(run_of(samples=[]))
     head = run_of()
     del head["samples"]
-    words = "this is the head of a log of inspect, without its samples"
+    words = "this is the header of an inspect log, without its samples"
     assert words in refused(head)
     (tmp_path / "head.json").write_text(json.dumps(head), "utf-8")
     assert words in refused(tmp_path / "head.json")
@@ -165,7 +163,7 @@ def test_two_runs_in_a_list(twice, monkeypatch):
     words = refused(files, metric="acc")
     assert "an evaluation occurs twice" in words
     named = dict(zip(("first", "second"), files, strict=True))
-    assert words.endswith(f"Leave one file out, or name the models: read_log({named!r}, …).")
+    assert words.endswith(f"Omit one file, or name the models: read_log({named!r}, …).")
     assert list(cvstats.read_log(named, metric="acc")) == ["first", "second"]
 
 
@@ -189,7 +187,7 @@ def test_directories_of_a_model_each(twice):
     assert list(cvstats.read_log([one, two.parent / "beta"], metric="acc")) == ["alpha", "beta"]
     one.rename(two.parent / "alpha")
     words = refused([two.parent, two.parent], metric="acc")
-    assert "'y' holds several models: 'alpha'; 'beta'. Expected" in words
+    assert "'y' contains several models: 'alpha'; 'beta'. Expected" in words
 
 
 def test_tasks_are_sources_by_every_road(tmp_path):

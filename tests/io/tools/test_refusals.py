@@ -131,6 +131,6 @@ def test_scores_of_inspect_by_name(tmp_path):
         sample["scores"]["other"] = {"value": 1.0}
     path = stored(tmp_path, run)
     assert "2 scores" in refused(path, format="inspect")
-    assert "no score 'third'" in refused(path, format="inspect", metric="third")
+    assert "Unknown score 'third'" in refused(path, format="inspect", metric="third")
     log = cvstats.read_log(path, format="inspect", metric="match")
     assert np.asarray(log, dtype=float).sum() == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.experimental import enable_halving_search_cv
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 import cvstats
 from cvstats import LogError
 
+assert enable_halving_search_cv is not None  # imported for what it makes importable
 X, Y = load_diabetes(return_X_y=True)
 CANCER = [part[:300] for part in load_breast_cancer(return_X_y=True)]
 GRID = {"alpha": [0.1, 1.0], "fit_intercept": [True]}
@@ -97,7 +98,7 @@ def test_the_direction_follows_the_score():
     assert cvstats.read_log(two, loss="r2").attrs["metric"] == "r2"
     with pytest.raises(LogError, match="2 scores: .*metric='neg_mean_squared_error'"):
         cvstats.read_log(two)
-    with pytest.raises(LogError, match="no score 'mae'"):
+    with pytest.raises(LogError, match="Unknown score 'mae'"):
         cvstats.read_log(two, metric="mae")
     with pytest.raises(LogError, match="keeps no predictions.*cvstats.evaluate"):
         cvstats.read_log(searched(), loss="squared_error")
@@ -119,11 +120,11 @@ def test_the_direction_follows_the_score():
 
 def test_the_results_alone_need_their_splitter():
     results = searched().cv_results_
-    with pytest.raises(LogError, match="does not say how the data were split.*cv=5"):
+    with pytest.raises(LogError, match="does not record how the data were split.*cv=5"):
         cvstats.read_log(results)
     log = cvstats.read_log(results, cv=5)
     assert log.attrs["loss"] == "1 - score"
-    with pytest.raises(LogError, match="cv makes 4 splits, and the search has 5"):
+    with pytest.raises(LogError, match="cv makes 4 splits, but the search has 5"):
         cvstats.read_log(results, cv=4, y=Y)
     table = cvstats.read_log({**results}, cv=5, format="cv_results_")
     pd.testing.assert_frame_equal(table, log)
@@ -156,7 +157,7 @@ def test_names_of_candidates_are_different():
 def test_of_a_halving_search_the_last_round_is_read():
     search = HalvingGridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1.0, 10.0]}, cv=3, random_state=0)
     search.fit(X, Y)
-    with pytest.warns(UserWarning, match="read was the last of . rounds"):
+    with pytest.warns(UserWarning, match="only the last of . rounds"):
         log = cvstats.read_log(search)
     last = search.cv_results_["iter"] == search.cv_results_["iter"].max()
     assert np.shape(log.to_frame() if log.ndim == 1 else log)[1] == last.sum()
@@ -174,7 +175,7 @@ def test_a_table_of_results_is_read_like_the_search(tmp_path):
         read = cvstats.read_log(given, cv=5, metric=name)
         pd.testing.assert_frame_equal(read, log, rtol=1e-12)
         assert read.attrs["loss"] == "mean_squared_error"
-        with pytest.raises(LogError, match="does not say how the data were split.*cv=5"):
+        with pytest.raises(LogError, match="does not record how the data were split.*cv=5"):
             cvstats.read_log(given)
 
 
@@ -187,7 +188,24 @@ def test_each_round_of_a_halving_search_can_be_read():
         assert list(frame) == [f"alpha={alpha:.6g}" for alpha in rows["param_alpha"]] or (
             len(rows) == 1
         )
-    with pytest.warns(UserWarning, match=r"For another one pass its rows.*\['iter'\] == 0"):
+    with pytest.warns(UserWarning, match=r"For another round pass its rows.*\['iter'\] == 0"):
         last = cvstats.read_log(search)
     if last.ndim == 1:  # the only one left keeps its name
         assert str(last.name).startswith("alpha=")
+
+
+def test_the_best_of_near_candidates_is_labelled_on_every_way_in():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] + rng.normal(size=120)
+    grid = {"alpha": [0.01, 0.1, 1, 3, 10, 30, 100]}
+    search = GridSearchCV(Ridge(), grid, cv=5, scoring="neg_mean_squared_error").fit(X, y)
+    logs = [cvstats.read_log(search)]
+    results = (search.cv_results_, pd.DataFrame(search.cv_results_))
+    for log in [*logs, *(cvstats.read_log(result, cv=5) for result in results)]:
+        labelled = log.cvci.interval()["caution"].str.contains("selected model")
+        assert labelled.index[labelled].tolist() == ["alpha=3"]
+        words = " ".join(str(log.cvci.summary()).split())
+        assert "by winner because it was selected among 7" in words
+    few = logs[0].iloc[:, :4]
+    assert not few.cvci.interval()["caution"].str.contains("selected model").any()

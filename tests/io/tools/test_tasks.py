@@ -86,11 +86,14 @@ def test_each_task_has_its_own_score_and_filter():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"metric": {"parity": "f1"}, "filter": "strict"}, "no score 'f1' of the task 'parity'"),
+        (
+            {"metric": {"parity": "f1"}, "filter": "strict"},
+            "Unknown score 'f1' of the task 'parity'",
+        ),
         ({"metric": {"arc": "acc"}, "filter": "strict"}, "names the task 'arc'.*'parity'; 'sums'"),
-        ({"metric": "acc", "filter": {"sums": "loose"}}, "filter='loose' is not known of the task"),
+        ({"metric": "acc", "filter": {"sums": "loose"}}, "Unknown filter 'loose' of the task"),
         ({"metric": "acc"}, r"filters: 'strict', 'flexible'.*filter=\{'sums': 'strict'\}"),
-        ({"metric": "rouge", "filter": "strict"}, "no score 'rouge' of the task 'parity'"),
+        ({"metric": "rouge", "filter": "strict"}, "Unknown score 'rouge' of the task 'parity'"),
     ],
 )
 def test_a_choice_that_a_task_does_not_have_is_refused(options, words):
@@ -118,7 +121,7 @@ def test_scores_on_other_scales_are_not_averaged(tmp_path):
 
 def test_scores_of_tasks_are_for_tools_with_tasks():
     table = pd.DataFrame({"point": [1, 2], "acc": [0.5, 1.0]})
-    with pytest.raises(LogError, match="names scores of tasks, which format='columns'"):
+    with pytest.raises(LogError, match="names scores of tasks, but format='columns'"):
         cvstats.read_log(table, metric={"a": "acc"}, point="point")
 
 
@@ -194,7 +197,7 @@ def test_of_several_runs_of_a_task_the_newest_is_read(tmp_path):
     pd.testing.assert_frame_equal(log, expected)
     for date in ("01", "02"):
         (tmp_path / "logs" / f"2026-01-{date}_sums_a.eval").unlink()
-    unfinished = "2026-01-03_sums_a.eval: this run of inspect did not get to its end"
+    unfinished = "2026-01-03_sums_a.eval: this inspect run did not finish"
     with pytest.warns(UserWarning, match=unfinished):
         cvstats.read_log(tmp_path / "logs")
 
@@ -310,14 +313,14 @@ def test_more_answers_to_the_questions_of_tasks_are_planned():
     del log.attrs["sources_are"]
     doubled = log.cvci.power(effect=0.1, **chosen)
     np.testing.assert_allclose(doubled["repetition_variance"], 0, atol=1e-12)
-    with pytest.raises(LogError, match="out_of_source does not shorten its interval"):
+    with pytest.raises(LogError, match="out_of_source, whose interval does not narrow"):
         log.cvci.power(effect=0.1, repetitions=5, **chosen)
 
 
 def test_the_best_of_tasks_needs_names_of_questions():
     log = answers_of_tasks(1).droplevel("point")
     log.cvci.compare()
-    with pytest.raises(LogError, match="compares the points of tasks by name"):
+    with pytest.raises(LogError, match="matches the points of tasks by label"):
         log.cvci.best_set()
 
 

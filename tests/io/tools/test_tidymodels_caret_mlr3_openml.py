@@ -86,7 +86,7 @@ def test_one_class_of_the_probabilities(table):
     )
     with pytest.raises(LogError, match="positive='mid' is not a class"):
         cvstats.read_log(laid, loss="brier", positive="mid")
-    with pytest.raises(LogError, match="Expected positive='low' with it"):
+    with pytest.raises(LogError, match="Pass positive='low' with it"):
         cvstats.read_log(laid, loss="zero_one", threshold=0.3)
     with pytest.raises(LogError, match="3 labels"):
         cvstats.read_log(mlr3(table, classes=True), loss="brier", positive="low")
@@ -246,7 +246,7 @@ def test_leave_one_out_of_caret_has_no_column_resample(table):
 
 
 def test_predictions_without_a_loss_are_not_taken_for_losses(table):
-    with pytest.raises(LogError, match="Expected which loss to compute"):
+    with pytest.raises(LogError, match="Specify the loss to compute"):
         cvstats.read_log(caret(table))
 
 
@@ -256,7 +256,7 @@ def test_an_option_that_would_change_nothing_is_refused(table):
 
 
 def test_an_unknown_format_is_refused(table):
-    with pytest.raises(LogError, match="format='weka' is not known"):
+    with pytest.raises(LogError, match="Invalid format='weka'"):
         cvstats.read_log(caret(table), format="weka")
 
 

@@ -1,21 +1,23 @@
-"""Make the evaluation log of language models that the guide works on.
+"""Make cvstats/datasets/llm.npz: the simulated evaluation of eight language models.
 
 A simulated log with the shape of real ones: questions about passages, several models, several
 epochs (runs with sampling), a score of 1 for a right answer. A model has an ability, a question
 a difficulty, a passage suits some models better than others, and what is left to chance differs
 from run to run. Three of the models are equally able, so that the truth about the best is known.
 
-    python tools/make_llm_log.py docs/guide/llm_log.csv
+    python tools/datasets/make_llm.py            write the file
+    python tools/datasets/make_llm.py --check    compare with the file; exit 1 if they differ
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+TARGET = Path(__file__).parents[2] / "cvstats" / "datasets" / "llm.npz"
 SEED = 2026
 EPOCHS, PASSAGES, QUESTIONS = 4, 60, 5
 
@@ -46,23 +48,27 @@ def propensities(rng: np.random.Generator) -> np.ndarray:
     return 1 / (1 + np.exp(-logit.reshape(PASSAGES * QUESTIONS, -1)))
 
 
-def make() -> pd.DataFrame:
-    """Make the log: a row for each epoch and question, a column of scores for each model."""
+def make() -> dict[str, np.ndarray]:
+    """Draw the scores, an array over epochs, questions and models."""
     rng = np.random.default_rng(SEED)
     chance = propensities(rng)
-    scores = (rng.random((EPOCHS, *chance.shape)) < chance).astype(int)
-    items = [f"p{p:02d}-q{q}" for p in range(PASSAGES) for q in range(QUESTIONS)]
-    frame = pd.DataFrame(scores.reshape(-1, len(ABILITY)), columns=list(ABILITY))
-    frame.insert(0, "epoch", np.repeat(np.arange(1, EPOCHS + 1), len(items)))
-    frame.insert(1, "passage", [item.split("-")[0] for item in items] * EPOCHS)
-    frame.insert(2, "item", items * EPOCHS)
-    return frame
+    scores = (rng.random((EPOCHS, *chance.shape)) < chance).astype(np.int8)
+    return {"model": np.array(list(ABILITY)), "score": scores}
 
 
 def main() -> None:
+    """Write the archive, or compare it with the stored one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", type=Path)
-    make().to_csv(parser.parse_args().path, index=False, lineterminator="\n")
+    parser.add_argument("--check", action="store_true", help="compare with the stored file")
+    arrays = make()
+    if not parser.parse_args().check:
+        np.savez_compressed(TARGET, **arrays)
+        return
+    with np.load(TARGET, allow_pickle=False) as stored:
+        same = set(stored.files) == set(arrays) and all(
+            np.array_equal(stored[name], array) for name, array in arrays.items()
+        )
+    sys.exit(None if same else f"{TARGET.name} differs")
 
 
 if __name__ == "__main__":

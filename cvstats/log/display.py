@@ -1,0 +1,259 @@
+"""Results as they are displayed: rounded for reading, complete in a narrow window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from html import escape
+from math import floor, log10
+from string import ascii_lowercase
+from textwrap import fill
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+Digits: TypeAlias = int | Literal["auto"] | None
+LONG = 9
+"""With more decimals a number is written with its power of ten."""
+
+UNIT = (
+    "estimate",
+    "difference",
+    "se",
+    "lower",
+    "upper",
+    "mean",
+    "tau",
+    "tau_lower",
+    "tau_upper",
+    "scale",
+)
+"""Columns in the units of the loss: they share their decimals."""
+
+
+class ResultFrame(pd.DataFrame):
+    """A DataFrame that is displayed rounded to its standard errors, with all of its columns.
+
+    The values keep all digits. Parts without a standard error or limits, and all frames if
+    ``display.precision`` or ``display.float_format`` is set, are displayed as pandas does.
+    """
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return ResultFrame
+
+    def __repr__(self) -> str:
+        """Write the numbers that the standard errors support, in lines that fit the display."""
+        if not is_rounded(self):
+            with pd.option_context("display.max_columns", None):
+                return super().__repr__()
+        return write_frame(self, pd.get_option("display.width") or 80)
+
+    def _repr_html_(self) -> str:
+        """Write the same table as HTML: what it is about above it, cautions explained on hover."""
+        if not is_rounded(self):
+            rows = pd.get_option("display.max_rows")
+            return str(self.to_html(max_rows=rows, show_dimensions=True, notebook=True))
+        return write_html(self)
+
+
+def is_rounded(frame: pd.DataFrame) -> bool:
+    """Whether a frame is a whole result or has errors, and no other digits are asked for."""
+    columns = set(frame.columns)
+    asked = pd.get_option("display.precision") != 6 or pd.get_option("display.float_format")
+    known = columns & {"caution", "se"} or {"lower", "upper"} <= columns
+    result = "cvstats_version" in frame.attrs and len(frame) > 0 and frame.columns.is_unique
+    return bool(result and known and not asked)
+
+
+def write_frame(frame: pd.DataFrame, width: int) -> str:
+    """Write a result in lines of so many letters.
+
+    If the columns do not fit, cautions become letters that are explained below, and then the
+    models of a pair go below each other.
+    """
+    text, notes = format_rows(frame), ""
+    if measure(text) > width and "caution" in text:
+        text, notes = letter_cautions(text)
+    if measure(text) > width and text.index.names == ["model", "other"]:
+        text = stack_pairs(text)
+    with pd.option_context("display.max_rows", None, "display.max_colwidth", None):
+        lines = text.to_string(line_width=width if measure(text) > width else None)
+    lines = "\n".join(line.rstrip() for line in lines.splitlines())
+    rows = f"[{len(frame):,} rows]" if len(frame) > len(text) else ""
+    return "\n\n".join(filter(None, [lines, rows, fill(notes, width)]))
+
+
+def measure(text: pd.DataFrame) -> int:
+    """Count the letters of the lines of a table."""
+    return max(map(len, text.to_string().splitlines()))
+
+
+def format_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Write each number as text; of a long table those of the first rows and the last ones."""
+    most, few = pd.get_option("display.max_rows"), pd.get_option("display.min_rows") or 10
+    if not most or len(frame) <= most:
+        return format_cells(frame, flags=str)
+    half = max(1, min(few, most) // 2)
+    parts = [format_cells(part, flags=str) for part in (frame.head(half), frame.tail(half))]
+    gap: Any = "..." if frame.index.nlevels == 1 else ("...",) * frame.index.nlevels
+    dots = pd.DataFrame("...", index=[0], columns=frame.columns)
+    dots.index = pd.Index([gap]) if frame.index.nlevels == 1 else pd.MultiIndex.from_tuples([gap])
+    text = pd.concat([parts[0], dots, parts[1]])
+    text.index.names = frame.index.names
+    return text
+
+
+def letter_cautions(text: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Put letters after the names of rows in place of cautions, and explain them."""
+    cells, numbers = text["caution"], text.drop(columns="caution")
+    found = dict.fromkeys(label for cell in cells for label in split_labels(cell))
+    if not found:
+        return numbers, "caution: none"
+    if len(found) > len(ascii_lowercase):
+        return text, ""
+    letters = dict(zip(found, ascii_lowercase, strict=False))
+    marks = ["".join(f"({letters[label]})" for label in split_labels(cell)) for cell in cells]
+    *outer, inner = (text.index.get_level_values(at) for at in range(text.index.nlevels))
+    names = [f"{name} {mark}" if mark else str(name)
+             for name, mark in zip(inner, marks, strict=True)]  # fmt: skip
+    index = pd.MultiIndex.from_arrays([*outer, names]) if outer else pd.Index(names)
+    notes = "; ".join(f"({letter}) {label}" for label, letter in letters.items())
+    return numbers.set_axis(index.set_names(text.index.names)), f"caution: {notes}"
+
+
+def split_labels(cell: str) -> list[str]:
+    """Split the labels of a row."""
+    return [label for label in cell.split(", ") if label and label != "..."]
+
+
+def stack_pairs(text: pd.DataFrame) -> pd.DataFrame:
+    """Write the first model of each pair above the second, where it changes."""
+    rows: dict[tuple[int, str], Any] = {}
+    last = None
+    for at, ((model, other), cells) in enumerate(zip(text.index, text.to_numpy(), strict=True)):
+        if model != last:
+            rows[(2 * at, str(model))] = [""] * text.shape[1]
+        rows[(2 * at + 1, f"- {other}")] = cells
+        last = model
+    names = pd.Index([name for _, name in rows], name="model - other")
+    return pd.DataFrame(list(rows.values()), index=names, columns=text.columns)
+
+
+def write_html(frame: pd.DataFrame) -> str:
+    """Write a result as a table of HTML, with its target and numbers of points as caption."""
+    text, explained = format_rows(frame), frame.attrs.get("cautions")
+    known = explained if isinstance(explained, Mapping) else {}
+    names = [escape(str(name or "")) for name in text.index.names]
+    heads = [*names, *(escape(str(name)) for name in text.columns)]
+    cautions = [str(name) == "caution" for name in text.columns]
+    rows = []
+    for label, cells in zip(text.index, text.to_numpy(), strict=True):
+        labels = label if isinstance(label, tuple) and text.index.nlevels > 1 else (label,)
+        side = "".join(f"<th>{escape(str(part))}</th>" for part in labels)
+        body = "".join(
+            f"<td>{explain(cell, known) if caution else escape(cell)}</td>"
+            for cell, caution in zip(cells, cautions, strict=True)
+        )
+        rows.append(f"<tr>{side}{body}</tr>")
+    counted = f"<p>{len(frame):,} rows</p>" if len(frame) > len(text) else ""
+    return "\n".join([
+        '<table border="1" class="dataframe">',
+        f'<caption style="text-align: left">{escape(describe(frame.attrs))}</caption>',
+        f'<thead><tr>{"".join(f"<th>{head}</th>" for head in heads)}</tr></thead>',
+        "<tbody>", *rows, f"</tbody></table>{counted}",
+    ])  # fmt: skip
+
+
+def explain(cell: str, known: Mapping[str, str]) -> str:
+    """Write the cautions of a row, each with its sentence on hover."""
+    return ", ".join(
+        f'<abbr title="{escape(str(known.get(label, "")))}">{escape(label)}</abbr>'
+        for label in cell.split(", ") if label
+    )  # fmt: skip
+
+
+def describe(attrs: Mapping[Any, Any]) -> str:
+    """Describe a result in a line: what is estimated, from how much, at which level."""
+    counts = [
+        f"{attrs[name]:,.0f} {words}"
+        for name, words in (
+            ("n_points", "points"), ("n_sources", "sources"), ("n_repetitions", "repetitions"),
+            ("n_folds", "folds"),
+        )
+        if isinstance(attrs.get(name), (int, float)) and attrs[name] > 1
+    ]  # fmt: skip
+    alpha = attrs.get("alpha")
+    level = [f"{100 * (1 - alpha):.6g}% limits"] if isinstance(alpha, float) else []
+    target = str(attrs.get("target", ""))
+    return "; ".join(filter(None, [target[:1].upper() + target[1:], ", ".join(counts), *level]))
+
+
+def count_decimals(table: pd.DataFrame) -> int:
+    """Count the decimals that show two digits of the smallest standard error."""
+    se = pd.Series(dtype=float)
+    for name in {"se", "scale"} & set(table.columns):
+        se = table[name].astype(float)
+    if not (se > 0).any() and {"lower", "upper"} <= set(table.columns):
+        se = (table["upper"].astype(float) - table["lower"].astype(float)) / 4
+    se = se[np.isfinite(se) & (se > 0)]
+    if not se.empty:
+        return max(0, 1 - floor(log10(float(se.min()))))
+    known = [table[name].abs() for name in ("estimate", "difference", "mean") if name in table]
+    most = max((float(column.max()) for column in known), default=0.0)
+    return max(0, 3 - floor(log10(most))) if 0 < most < np.inf else 3
+
+
+def fewest_decimals(table: pd.DataFrame, most: int) -> int:
+    """Count the decimals of numbers in units of the loss, if they were rounded before."""
+    numbers = table[[name for name in UNIT if name in table]].to_numpy(dtype=float)
+    exact = (d for d in range(most) if (np.round(numbers, d) == numbers).all())
+    return next(exact, most)
+
+
+def answer(flag: object) -> str:
+    """Write a flag as a word."""
+    return "yes" if flag else "no"
+
+
+def format_cells(
+    table: pd.DataFrame, digits: Digits = "auto", flags: Callable[[object], str] = answer
+) -> pd.DataFrame:
+    """Write every number of a table as text; results themselves are never rounded."""
+    decimals = fewest_decimals(table, count_decimals(table)) if digits == "auto" else digits
+    cells = {
+        name: [
+            flags(value) if isinstance(value, (bool, np.bool_))
+            else format_value(value, str(name), decimals, digits)
+            for value in table[name]
+        ]
+        for name in table.columns
+    }  # fmt: skip
+    return pd.DataFrame(cells, index=table.index)
+
+
+def print_cells(table: pd.DataFrame, digits: Digits = "auto") -> pd.DataFrame:
+    """Write the cells as they are printed, with minus signs in place of hyphens."""
+    return format_cells(table, digits).replace("^-(?=[0-9])", "−", regex=True)
+
+
+def format_value(value: Any, column: str, decimals: int | None, digits: Digits) -> str:
+    """Write one value for a reader: p-values and counts in their own ways."""
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    number = float(value)
+    if not np.isfinite(number):
+        return "–" if np.isnan(number) else "∞" if number > 0 else "−∞"
+    if decimals is None:
+        return repr(number)
+    if column.startswith("p_"):
+        return "<0.001" if number < 0.001 else f"{number:.3f}"
+    if digits == "auto" and column == "statistic":
+        return f"{number:z.2f}"
+    if digits == "auto" and column in UNIT and decimals > LONG and number != 0:
+        return f"{number:.{max(0, floor(log10(abs(number))) + decimals)}e}"
+    if column in UNIT or digits != "auto":
+        return f"{number:z,.{decimals}f}"
+    return f"{number:,.0f}" if number == int(number) and abs(number) < 1e9 else f"{number:.4g}"

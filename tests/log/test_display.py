@@ -1,0 +1,112 @@
+"""Results as they are displayed: rounded for reading, complete in 80 columns, explained in HTML."""
+
+from __future__ import annotations
+
+import html5lib
+import numpy as np
+import pandas as pd
+import pytest
+from plotted import logged, many
+
+from cvstats.log.display import ResultFrame, measure
+
+HTML = "{http://www.w3.org/1999/xhtml}"
+
+
+@pytest.fixture(scope="module")
+def losses():
+    return logged("diabetes")
+
+
+def few(losses):
+    """Six points, too few for any interval."""
+    return losses.loc[[0]].groupby(level="fold").head(1).iloc[:10]
+
+
+def test_numbers_are_rounded_to_the_standard_error_and_kept(losses):
+    table = losses.cvci.wald()
+    assert repr(table) == (
+        "                  estimate  lower  upper   se caution\n"
+        "model\n"
+        "ridge                3,006  2,640  3,372  187\n"
+        "random_forest        3,188  2,807  3,569  194\n"
+        "gradient_boosting    3,150  2,755  3,544  201"
+    )
+    assert table["estimate"].iloc[0] == pytest.approx(3006.1563079, abs=1e-6)
+    assert "3006.156308" in repr(table["estimate"])
+    assert "3006.156308" in repr(table[["estimate"]])  # its error is not known
+    assert repr(table.sort_values("estimate").iloc[:1]).splitlines()[2].split()[1] == "3,006"
+
+
+@pytest.mark.parametrize("option", [("display.precision", 3), ("display.float_format", "{:.2f}")])
+def test_digits_that_are_asked_for_are_displayed(losses, option):
+    name, value = option
+    with pd.option_context(name, value.format if isinstance(value, str) else value):
+        assert "3006.16" in repr(losses.cvci.wald()) or "3006.156" in repr(losses.cvci.wald())
+
+
+def test_values_rounded_before_get_no_zeros():
+    table = logged("flights").cvci.interval()
+    shown = repr(table[["estimate", "lower", "upper"]].round(1)).splitlines()[2:]
+    assert {len(cell.split(".")[1]) for row in shown for cell in row.split()[1:]} == {1}
+
+
+@pytest.mark.parametrize("method", [None, "corrected_t", "wald"])
+def test_pairs_fit_80_columns(losses, method):
+    table = losses.cvci.compare(method=method)
+    shown = repr(table)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\\" not in shown  # one block
+    assert all(str(column) in shown for column in table)
+    for _, other in table.index:
+        assert sum(f"- {other}" in line for line in shown.splitlines()) >= 1
+    assert ("unstable difference" in shown) == ("unstable difference" in table.attrs["cautions"])
+
+
+def test_cautions_that_do_not_fit_are_explained_below(losses):
+    table = few(losses).cvci.compare()
+    shown = repr(table)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.splitlines()[-1].startswith("caution: (a) few points")
+    assert "- random_forest (a)" in shown
+
+
+def test_long_tables_are_cut_and_counted():
+    table = many().cvci.wald()
+    with pd.option_context("display.max_rows", 10, "display.min_rows", 6):
+        lines = repr(table).splitlines()
+        page = table._repr_html_()
+    assert lines[-1] == f"[{len(table):,} rows]"
+    assert len(lines) == 2 + 7 + 2
+    assert page.count("<tr>") == 1 + 7
+    assert f"{len(table):,} rows" in page
+
+
+def test_html_has_a_caption_and_explains_cautions(losses):
+    named = losses.rename(columns={"ridge": "<script>&"})
+    table = named.loc[[0]].cvci.naive()
+    page = table._repr_html_()
+    tree = html5lib.parse(page)
+    caption = "".join(tree.find(f".//{HTML}caption").itertext())
+    assert caption == "Claimed expected risk; 442 points, 10 folds; 95% limits"
+    notes = list(tree.iter(f"{HTML}abbr"))
+    assert [note.text for note in notes] == ["dependence ignored"] * 3
+    assert notes[0].get("title") == table.attrs["cautions"]["dependence ignored"]
+    assert not list(tree.iter(f"{HTML}script"))
+    assert "&lt;script&gt;&amp;" in page
+    heads = [head.text for head in tree.find(f".//{HTML}thead").iter(f"{HTML}th")]
+    assert heads == ["model", *table.columns]
+
+
+def test_other_frames_are_displayed_by_pandas(losses):
+    table = losses.cvci.wald()
+    assert isinstance(table, ResultFrame)
+    for frame in (table.T, table.describe()):
+        expected = pd.DataFrame(frame)
+        with pd.option_context("display.max_columns", None):
+            assert repr(frame) == repr(expected)
+
+
+def test_letters_are_counted():
+    assert measure(pd.DataFrame({"a": ["x" * 90]})) == 93
+    assert np.isfinite(measure(pd.DataFrame({"a": ["1"]})))
