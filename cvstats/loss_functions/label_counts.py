@@ -40,7 +40,7 @@ from cvstats.loss_functions.metric_logs import (
     metric_options,
     numbers,
     present,
-    refuse_average,
+    two_classes,
     undefined,
     with_positive,
     write_reaches,
@@ -564,6 +564,4 @@ def count_classes(counted: CountedColumns, request: MetricRequest) -> Labelling:
     """Find the classes, as for predictions in memory."""
     if counted.threshold is None:
         return with_positive(list(counted.labels), request)
-    refuse_average(request)
-    names = ["the negative class", "the positive class"]
-    return Labelling(names if counted.positive else names[::-1], counted.positive, "binary")
+    return two_classes(request, counted.positive)

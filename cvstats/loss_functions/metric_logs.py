@@ -554,10 +554,12 @@ def find_classes(
         average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
-    one_score = reads in ("scores", "probabilities")
-    if one_score or (reads == "labels" and options.threshold is not None):
+    if reads in ("scores", "probabilities"):
         refuse_average(request)
-        return Labelling(["the negative class", "the positive class"], 1, "binary")
+    if reads in ("scores", "probabilities") or (
+        reads == "labels" and options.threshold is not None
+    ):
+        return two_classes(request)
     if reads != "labels":
         return Labelling([], 0, "binary")
     if request["labels"] is not None:
@@ -571,6 +573,12 @@ def find_classes(
         labels = union(own, *(arrays[c] for cs in models.values() for c in cs))
         refuse_probabilities(arrays, models, union(own), request)
     return with_positive(labels, request)
+
+
+def two_classes(request: MetricRequest, positive: int = 1) -> Labelling:
+    """Name the classes of one probability: one is positive, or both are averaged."""
+    names = ["the negative class", "the positive class"]
+    return Labelling(names if positive else names[::-1], positive, request["average"] or "binary")
 
 
 def refuse_average(request: MetricRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -91,17 +92,24 @@ def test_two_labels_and_each_average(loss: str, average: Any) -> None:
     assert_same(log.cvci.wald(), counts.moments(loss, **options).wald())
 
 
-@pytest.mark.parametrize("loss", ["f1", "balanced_accuracy", "kappa"])
-def test_probabilities_become_labels(loss: str) -> None:
+@pytest.mark.parametrize(
+    ("loss", "average"),
+    [*product(["f1", "recall"], [None, "macro", "weighted", "micro"]),
+     ("balanced_accuracy", None), ("kappa", None)],
+)  # fmt: skip
+def test_probabilities_become_labels(loss: str, average: Any) -> None:
+    options = {"average": average} if average else {}
     table = frame(2)
-    log = cvstats.losses(table, "y", ["p"], loss, threshold=0.4)
+    log = cvstats.losses(table, "y", ["p"], loss, threshold=0.4, **options)
+    labels = cvstats.losses(table.assign(p=table["p"].ge(0.4) * 1), "y", ["p"], loss, **options)
+    assert_same(log.cvci.wald(), labels.cvci.wald())
     counts = counted(table, ["p"], threshold=0.4)
-    assert_same(log.cvci.wald(), counts.moments(loss).wald())
+    assert_same(log.cvci.wald(), counts.moments(loss, **options).wald())
     other = table.assign(y=table["y"].map({0: "sun", 1: "rain"}))
-    log = cvstats.losses(other, "y", ["p"], loss, threshold=0.4, positive="rain")
+    log = cvstats.losses(other, "y", ["p"], loss, threshold=0.4, positive="rain", **options)
     for labels in (["rain", "sun"], ["sun", "rain"]):
         counts = counted(other, ["p"], threshold=0.4, positive="rain", labels=labels)
-        moments = counts.moments(loss)
+        moments = counts.moments(loss, **options)
         assert_same(log.cvci.wald(), moments.wald())
         assert moments.attrs.get("positive") == log.attrs.get("positive")
 
@@ -255,7 +263,6 @@ def test_what_cannot_be_asked_of_counts() -> None:
     table = frame(2)
     counts = counted(table, ["p"], threshold=0.4)
     assert "positive= was already used when" in words(counts.moments, "f1", positive=1)
-    assert "apply to several classes" in words(counts.moments, "f1", average="macro")
     assert "does not use beta=" in words(counts.moments, "kappa", beta=2)
     assert "by='ward' is not a level" in words(counts.moments, "f1", by="ward")
     three = counted(frame(3), ["a"], labels=[0, 1, 2])
