@@ -157,10 +157,15 @@ def install_command(extra: str) -> str:
     return f"pip install {editable}{shlex.quote(what)}"
 
 
-def nearest(got: object, allowed: Iterable[object]) -> str:
+def nearest(got: object, allowed: Collection[object]) -> str:
     """Suggest the closest word in a sentence; empty if none is close."""
-    words = {plainly(word): word for word in allowed if isinstance(word, str) or word is None}
-    near = get_close_matches(plainly(got), words, n=1) if isinstance(got, str) else []
+    if not isinstance(got, str):
+        return ""
+    plain = plainly(got)
+    words = {plainly(word): word for word in allowed if isinstance(word, str)}
+    if plain == "none" and None in allowed:
+        return " Did you mean None?"
+    near = get_close_matches(plain, words, n=1)
     return f" Did you mean {words[near[0]]!r}?" if near else ""
 
 

@@ -434,3 +434,12 @@ def test_the_column_of_the_other_role_is_not_what_was_meant():
     assert "Perhaps" not in str(caught.value)
     with pytest.raises(LogError, match="Did you mean 'y_pred'"):
         cvstats.losses(frame, truth="y", prediction="y_prd")
+
+
+@pytest.mark.parametrize(
+    ("got", "suggested"),
+    [("None", " Did you mean None?"), ("none", " Did you mean None?"), ("nonsense", ""),
+     ("holms", " Did you mean 'holm'?"), (3, "")],
+)  # fmt: skip
+def test_what_was_meant(got, suggested):
+    assert errors.nearest(got, ("holm", "bh", None)) == suggested

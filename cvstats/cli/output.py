@@ -47,7 +47,7 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
     if format == "json":
         records = (table if numbered else table.reset_index()).to_dict("records")
         return to_json({**table.attrs, "rows": records})
-    rows, _ = text_table(table, list(select_columns(table, None)), "auto")
+    rows, _ = text_table(table, select_columns(table, None).columns.tolist(), "auto")
     counts = [f"{name} = {n:,.12g}" for name, n in table.attrs.items()
               if str(name).startswith("n_") and isinstance(n, (int, float))]  # fmt: skip
     notes = [f"{name}: {table.attrs[name]}." for name in facts if table.attrs.get(name)]
