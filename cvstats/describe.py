@@ -85,7 +85,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if all(isinstance(name, str) for name in names) and names == BY:
         fold = "fold" if "fold" in known or "source" not in known else "source"
         names = tuple(name for name in ("repetition", fold) if name in known)
-        names = tuple(name for name in names if not cuts_cells(log.noted, name))
+        names = tuple(name for name in names if not cuts_cells(log.metadata, name))
     unknown = [name for name in names if not isinstance(name, str) or name not in known]
     if unknown:
         raise LogError(
@@ -93,7 +93,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
             f"{listed(map(repr, known)) or 'none'}.{nearest(unknown[0], known)}"
         )
     for name in names:
-        refuse_parts_of_cells(log.noted, name)
+        refuse_parts_of_cells(log.metadata, name)
     if is_lazy(log):
         return lazy_table(log, names)
     log.design.check_labels(names)
@@ -105,7 +105,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
 
 def moments_attrs(log: Log) -> dict[str, Any]:
     """Return the attrs of moments."""
-    return {"method": "moments", **log.attrs, **facts_of_metric(log.noted)}
+    return {"method": "moments", **log.attrs, **facts_of_metric(log.metadata)}
 
 
 def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:

@@ -356,7 +356,7 @@ def constant_losses(facts: LogFacts) -> Iterator[Finding]:
 @check("CVS011")
 def negative_losses(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of negative losses. Limit: all losses zero or below."""
-    if "metric" in facts.log.noted:  # the log records the score from which they were made
+    if "metric" in facts.log.metadata:  # the log records the score from which they were made
         return iter(())
     share = facts.shapes.negative
     highest = facts.shapes.highest
@@ -542,7 +542,7 @@ def scores(facts: LogFacts) -> Iterator[Finding]:
     Limit: 0/1 losses whose mean is above 1/2 for every model, or a model named like a score.
     """
     log, means = facts.log, facts.means
-    if "metric" in log.noted:  # the log records the score from which they were made
+    if "metric" in log.metadata:  # the log records the score from which they were made
         return
     evaluated = means[~np.isnan(means)]
     hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())
@@ -727,7 +727,7 @@ def below_chance(facts: LogFacts) -> Iterator[Finding]:
 
     Limit: below 1/2 in a model.
     """
-    metric = str(facts.log.noted.get("metric"))
+    metric = str(facts.log.metadata.get("metric"))
     if metric not in OF_PAIRS:
         return
     for model in range(len(facts.log.labels.models)):

@@ -143,10 +143,10 @@ def install_command(extra: str) -> str:
     pip records in ``direct_url.json`` installations from a folder or a repository.
     """
     try:
-        noted = distribution("cvstats").read_text("direct_url.json")
+        metadata = distribution("cvstats").read_text("direct_url.json")
     except PackageNotFoundError:
-        noted = None
-    origin = json.loads(noted) if noted else {}
+        metadata = None
+    origin = json.loads(metadata) if metadata else {}
     url, editable = str(origin.get("url", "")), ""
     what = f"cvstats[{extra}]"
     if "vcs_info" in origin:

@@ -382,10 +382,10 @@ def result_frame(result: Any) -> pd.DataFrame:
         )
     table.attrs = dict(result.attrs)
     if isinstance(result, xr.Dataset) and "caution" in result:
-        noted = result.attrs.get("cautions")
-        if isinstance(noted, str):
-            table.attrs["cautions"] = json.loads(noted)
-        elif noted is None:
+        metadata = result.attrs.get("cautions")
+        if isinstance(metadata, str):
+            table.attrs["cautions"] = json.loads(metadata)
+        elif metadata is None:
             table.attrs["cautions"] = dict(sentences_of(list_cautions(result["caution"].values)))
     return table
 

@@ -57,8 +57,8 @@ def known_name(option: str, word: Any, losses: Any = None) -> Any:
     """Return the name of a method or adjustment in this package, if it fits the log."""
     if not isinstance(word, str):
         return word
-    plain, noted = plainly(word), getattr(losses, "attrs", {})
-    if losses is not None and plain == "delong" and noted.get("metric") not in AREAS:
+    plain, metadata = plainly(word), getattr(losses, "attrs", {})
+    if losses is not None and plain == "delong" and metadata.get("metric") not in AREAS:
         raise LogError(
             f"{option}={word!r} is the test of two AUCs, and this log holds "
             f"{noted.get('loss', 'other losses')}. Expected a log of cvstats.losses(…, "

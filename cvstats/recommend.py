@@ -127,7 +127,7 @@ class MethodTable(SentenceTable):
 
 def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
     """Quote simulation results for similar logs; benchmarks and crossed logs were not studied."""
-    made = "quantiles" in log.noted  # a log derived from another, which was not studied
+    made = "quantiles" in log.metadata  # a log derived from another, which was not studied
     if log.fixed_sources or made or (name == "clustered" and log.crossed):
         return ""
     return describe_measured(name, log.design, binary=binary, wilson=wilson)

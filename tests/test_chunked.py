@@ -292,11 +292,11 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
     taken = []
     paired = comoments.pair_moments
 
-    def noted(*args):
+    def metadata(*args):
         taken.append(1)
         return paired(*args)
 
-    monkeypatch.setattr(comoments, "pair_moments", noted)
+    monkeypatch.setattr(comoments, "pair_moments", metadata)
     for by in BYS:
         ours = compute_moments(design_of(400), losses, by)
         with monkeypatch.context() as patch:

@@ -126,9 +126,9 @@ def test_random_splits(layout):
         found = counts_to_attrs(found.compute())
     eager = cvstats.corrected_t(array, train_size=20)
     xr.testing.assert_allclose(found, eager)
-    noted = array.assign_attrs(n_train=20)
+    metadata = array.assign_attrs(n_train=20)
     with now():
-        again = counts_to_attrs(cvstats.corrected_t(noted.chunk(point=5)).compute())
+        again = counts_to_attrs(cvstats.corrected_t(metadata.chunk(point=5)).compute())
     xr.testing.assert_allclose(again, found)
 
 

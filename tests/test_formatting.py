@@ -148,9 +148,9 @@ def test_estimates_limits_and_p_values_are_printed_as_in_journals():
     lines = cvstats.to_markdown(tables["pairs"]).splitlines()
     assert lines[0] == "| model | other | difference (95% CI) | p | adjusted p |"
     assert lines[2] == "| ridge | random_forest | −182 (−433 to 69) | 0.16 | 0.47 |"
-    noted = cvstats.to_latex(tables["cautions"])
-    assert r"ridge\textsuperscript{a} & 3,023 (2,651 to 3,395) \\" in noted
-    assert r"{\footnotesize \textsuperscript{a}dependence ignored\par}" in noted
+    metadata = cvstats.to_latex(tables["cautions"])
+    assert r"ridge\textsuperscript{a} & 3,023 (2,651 to 3,395) \\" in metadata
+    assert r"{\footnotesize \textsuperscript{a}dependence ignored\par}" in metadata
     assert "| dependence ignored |" in cvstats.to_markdown(tables["cautions"])
     every = cvstats.to_latex(tables["pairs"], columns=["difference", "se", "p_value"])
     assert r"$-$182 & 128 & 0.155" in every

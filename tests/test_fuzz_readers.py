@@ -204,13 +204,13 @@ def outcome(path, options):
     What a tool has not written down is a warning at the line that reads, and no other is allowed.
     """
     try:
-        with no_hang(), warnings.catch_warnings(record=True) as noted:
+        with no_hang(), warnings.catch_warnings(record=True) as metadata:
             warnings.filterwarnings("always", category=UserWarning)
             log = cvstats.read_log(path, **options)
     except LogError as error:
         return str(error)
-    assert all(note.filename == __file__ for note in noted), [str(n.message) for n in noted]
-    assert not any("\n" in str(note.message) for note in noted)
+    assert all(note.filename == __file__ for note in metadata), [str(n.message) for n in metadata]
+    assert not any("\n" in str(note.message) for note in metadata)
     kinds = (pd.Series, pd.DataFrame, xr.DataArray, xr.Dataset)
     return "(read)" if isinstance(log, kinds) else "no log\n"
 

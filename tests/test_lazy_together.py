@@ -39,8 +39,8 @@ def rows(
     levels = {name: labels for name, labels in levels.items() if name != without}
     coords = {level: ("row", labels) for level, labels in levels.items()}
     coords |= {"model": list(models)} | ({} if height is None else {"height": ("model", height)})
-    noted = {"n_train": n_train, "units": units}
-    return xr.DataArray(data, coords, ("row", "model"), attrs=noted, name=name)
+    metadata = {"n_train": n_train, "units": units}
+    return xr.DataArray(data, coords, ("row", "model"), attrs=metadata, name=name)
 
 
 FOLD = np.random.default_rng(1).permuted(np.tile(np.arange(20) % 4, (2, 1)), axis=1)

@@ -270,8 +270,8 @@ def test_what_no_log_tells_is_asked_for():
     log = example("corrected_t")
     with pytest.raises(LogError, match=re.escape("corrected_t(losses, train_size=90)")):
         cvstats.interval(log)
-    for noted in ({"n_train": 16}, {"n_train": [16] * 6}):
-        log.attrs = noted
+    for metadata in ({"n_train": 16}, {"n_train": [16] * 6}):
+        log.attrs = metadata
         found = cvstats.interval(log)
         assert found.attrs["n_train"] == 16.0
         assert cvstats.corrected_t(log, train_size=10).attrs["n_train"] == 10.0

@@ -84,7 +84,7 @@ def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArr
 
 def refuse_targets(log: Log, what: str) -> None:
     """Reject a metric with a target value, for which models cannot be ranked."""
-    for metric, target in targets_of(log.noted).items():
+    for metric, target in targets_of(log.metadata).items():
         raise LogError(
             f"{what} ranks models, but {metric} has the target value {target:g}: neither a "
             "larger nor a smaller value is better. Expected a loss or a score. Use interval for "
@@ -103,10 +103,12 @@ def find_partner(losses: Losses, other: Any, reference: Hashable) -> Any:
 
     This is the default for a log of one difference, or of differences between groups.
     """
-    noted: Any = getattr(losses, "attrs", {})
-    kind = noted.get("kind")
+    metadata: Any = getattr(losses, "attrs", {})
+    kind = metadata.get("kind")
     if other is None and reference is None and kind is not None:
-        columns_are_pairs = hasattr(losses, "columns") and isinstance(noted.get("contrast"), list)
+        columns_are_pairs = hasattr(losses, "columns") and isinstance(
+            metadata.get("contrast"), list
+        )
         if columns_are_pairs or len(read(losses).labels.models) == 1:
             other = 0
     if not is_number(other):
@@ -221,7 +223,7 @@ def read_two_logs(
     checked_choice("missing", missing, MISSING)
     one, two = as_container(one), as_container(two)
     facts = same_facts(one, two)
-    first = replace(read(one, levels=levels, by=by), noted=facts)
+    first = replace(read(one, levels=levels, by=by), metadata=facts)
     second = read(aligned(one, two), levels=levels, by=by)
     both = LossColumns((*first.panels.tables, *second.panels.tables))
     log = replace(first, panels=both, other=second.labels)
@@ -435,11 +437,11 @@ def difference_interval(
         base = compute_union(log, differences, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, differences, alpha=alpha, **options)
-        if log.noted and is_root(log.noted) and has_standard_errors(base):
+        if log.metadata and is_root(log.metadata) and has_standard_errors(base):
             base = compare_squares(
                 base, find_method(chosen).run(log, alpha=alpha, **options), differences
             )
-    if chosen != UNION and log.noted and is_ratio(log.noted) and has_standard_errors(base):
+    if chosen != UNION and log.metadata and is_ratio(log.metadata) and has_standard_errors(base):
         plain = "holdout" if count_folds(log.design) == 1 else "wald"
         known = chosen == plain
         of_points = base if known else find_method(plain).run(log, differences, alpha=alpha)

@@ -69,8 +69,8 @@ def check_relative(
 
 def refuse_scores(log: Log) -> None:
     """Reject losses whose ratio is meaningless or misleading."""
-    several = log.noted.get("metrics")
-    for part in several.values() if isinstance(several, Mapping) else [log.noted]:
+    several = log.metadata.get("metrics")
+    for part in several.values() if isinstance(several, Mapping) else [log.metadata]:
         turned = part.get("orientation") if isinstance(part, Mapping) else None
         name = part.get("metric") if isinstance(part, Mapping) else None
         if turned == "1 - score":
@@ -156,7 +156,7 @@ def compute_relative(
         with np.errstate(divide="ignore", invalid="ignore"):
             wide = (result.columns["upper"] - d) / se
         down, up = (np.where(np.isfinite(wide), wide, reach) for reach in (down, up))
-    root = is_root(log.noted)  # tested as the difference of the squares
+    root = is_root(log.metadata)  # tested as the difference of the squares
     if root:
         d, se, va, vb = d * (a + b), se * (a + b), 4 * a**2 * va, 4 * b**2 * vb
         a, b = a**2, b**2

@@ -42,10 +42,10 @@ def turn(values: Any, orientation: str) -> Any:
     return 1 - values if orientation == TURNED[0] else 0 - values
 
 
-def targets_of(noted: Mapping[Any, Any]) -> dict[str, float]:
+def targets_of(metadata: Mapping[Any, Any]) -> dict[str, float]:
     """Map the metrics of a log that have a target to it; empty for losses and scores."""
-    several = noted.get("metrics")
-    parts = several.values() if isinstance(several, Mapping) else [noted]
+    several = metadata.get("metrics")
+    parts = several.values() if isinstance(several, Mapping) else [metadata]
     return {
         str(part.get("metric")): float(part[TARGET])
         for part in parts

@@ -21,7 +21,7 @@ def qualify_contrast(result: Result, log: Log) -> Result:
     """
     target = f"difference between groups in the {result.attrs['target']}"
     result = replace(result, attrs={**result.attrs, "target": target})
-    by = str(log.noted.get("by"))
+    by = str(log.metadata.get("by"))
     if result.method not in ("holdout", "wald", "clustered") or by not in log.design.levels:
         return result
     if log.design.by is not None:

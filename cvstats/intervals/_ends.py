@@ -109,7 +109,7 @@ class Reach:
 
 def facts_of_one_metric(log: Log) -> Mapping[Any, Any]:
     """Take the facts of the metric of a log; none of several, whose rows hold one each."""
-    return {} if has_several(log.noted) else log.noted
+    return {} if has_several(log.metadata) else log.metadata
 
 
 def find_reach(log: Log, of_clusters: bool) -> Reach | None:
@@ -138,13 +138,13 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
     names = tuple(facts.get("cells", ()))
     if not isinstance(written, str) or not set(names) <= log.design.levels.keys():
         return None
-    noted = json.loads(written)
+    metadata = json.loads(written)
     by = log.design.by
     levels = tuple(dict.fromkeys((*([] if by is None else [by]), *names)))
     codes, counts = cells_of(log, levels)
     of_levels = [log.design.levels[name].labels for name in names]
     columns = [levels.index(name) for name in names]
-    place = {key: at for at, key in enumerate(noted["cells"])}
+    place = {key: at for at, key in enumerate(metadata["cells"])}
     keys = [
         ", ".join(str(own[code]) for own, code in zip(of_levels, row, strict=True))
         for row in codes[:, columns].tolist()
@@ -160,10 +160,10 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
     share = counts / np.bincount(split, counts)[split]
     repetitions = np.bincount(groups[np.unique(split, return_index=True)[1]])
     found = []
-    for model, carried in locate_columns(labels, noted):
-        each = noted["models"].get(str(model))
-        if each is None and len(noted["models"]) == 1:
-            each = next(iter(noted["models"].values()))
+    for model, carried in locate_columns(labels, metadata):
+        each = metadata["models"].get(str(model))
+        if each is None and len(metadata["models"]) == 1:
+            each = next(iter(metadata["models"].values()))
         if each is None or carried is None:
             return None
         cells = np.array(each[carried if len(each) > 1 else 0], dtype=float)
@@ -188,7 +188,9 @@ def cells_of(log: Log, levels: tuple[str, ...]) -> tuple[IntArray, FloatArray]:
     return table.codes, table.total[table.used].astype(np.float64)
 
 
-def locate_columns(labels: Labels, noted: Mapping[str, Any]) -> list[tuple[Hashable, int | None]]:
+def locate_columns(
+    labels: Labels, metadata: Mapping[str, Any]
+) -> list[tuple[Hashable, int | None]]:
     """List the model of each column, and the number of its carried cell when the log was made.
 
     Carried cells are identified by their labels, so any subset may be selected in any order.
@@ -199,9 +201,9 @@ def locate_columns(labels: Labels, noted: Mapping[str, Any]) -> list[tuple[Hasha
     for model, own in zip(labels.models, columns, strict=True):
         for column in own:
             models[column] = model
-    carried = noted.get("carried", {})
+    carried = metadata.get("carried", {})
     if not carried:
-        one = {len(each) for each in noted["models"].values()} == {1}
+        one = {len(each) for each in metadata["models"].values()} == {1}
         return [(model, 0 if one else None) for model in models]
     numbers: IntArray = np.zeros(width, dtype=np.int64)
     dims, sizes, coords = (getattr(labels, name, ()) for name in ("dims", "sizes", "coords"))
@@ -236,7 +238,7 @@ def take_own_limits(result: Result, log: Log) -> Result:
     Test sets that were evaluated several times are not changed: their points have means, not
     losses.
     """
-    if log.noted.get("limits") == OF_PROBLEMS and not log.of_differences:
+    if log.metadata.get("limits") == OF_PROBLEMS and not log.of_differences:
         return take_limits_of_problems(result, log)
     if result.method == "clustered" and not log.of_differences:
         return take_limits_of_metric(result, log) if log.design.metric else result
@@ -453,7 +455,7 @@ def name_limits(log: Log) -> str:
     """Name the limits of a lazy log, in which each chunk uses the limits of its own losses."""
     if not log.design.metric:
         return SOME_WILSON
-    return "korn-graubard" if ONE_PREDICTION in log.noted else "wald"
+    return "korn-graubard" if ONE_PREDICTION in log.metadata else "wald"
 
 
 def label_rarity(result: Result, reach: Reach, facts: Mapping[Any, Any]) -> Result:

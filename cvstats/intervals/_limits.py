@@ -497,10 +497,10 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
 
     Costs that are usually zero may all be zero in a log, and still not be 0/1 errors.
     """
-    name = str(log.noted.get("loss")).removeprefix("1 - ")
+    name = str(log.metadata.get("loss")).removeprefix("1 - ")
     if log.design.metric or name in NOT_ZERO_ONE:
         return np.zeros(len(estimate), dtype=bool)
-    known = name in PROPORTION_NAMES or log.noted.get(TYPE) == WHOLE
+    known = name in PROPORTION_NAMES or log.metadata.get(TYPE) == WHOLE
     return log.zero_one() & (known | (estimate > 0) & (estimate < 1))
 
 

@@ -491,7 +491,7 @@ def find_call(caution: Caution, log: Log, used: str) -> str:
             method = find_method(name)
             of_losses = None if of_pairs else method.of_losses
             words = None if of_losses is None else of_losses(log)
-            design, sized = log.design, name != "corrected_t" or "n_train" in log.noted
+            design, sized = log.design, name != "corrected_t" or "n_train" in log.metadata
             sized = sized or (design.has("fold") and covers_all_points(design))
             words = words or method.problem(design)
             known[key] = words is None and sized and (method.for_differences or not of_pairs)

@@ -57,11 +57,11 @@ def recommend_method(log: Log) -> tuple[str, str]:
     design = log.planned
     if (resampled := recommend_for_resampling(design)) is not None:
         method, reason = resampled
-        if method == "bootstrap_632" and RATES not in log.noted:
+        if method == "bootstrap_632" and RATES not in log.metadata:
             method = "bootstrap_oob"
             reason += f"; the no-information rate that .632+ needs is missing from attrs[{RATES!r}]"
         return method, reason
-    if log.noted.get("holds") == "scores":
+    if log.metadata.get("holds") == "scores":
         return "corrected_t", "one score per split and no losses of single points"
     if takes_two_ways(log):
         return "clustered", describe_crossed(log)
@@ -88,23 +88,23 @@ def take_points(log: Log, points: str | None) -> Log:
             "this log they do not. Expected points that occur in several sources, and sources "
             "with several points. Omit points=."
         )
-    return log if points is None else replace(log, noted={**log.noted, POINTS_ARE: points})
+    return log if points is None else replace(log, metadata={**log.metadata, POINTS_ARE: points})
 
 
 def takes_two_ways(log: Log) -> bool:
     """Whether sources and points are both sampling units, and folds do not split them."""
     design = log.planned
-    if not log.crossed or is_resampled(design) or log.noted.get("holds") == "scores":
+    if not log.crossed or is_resampled(design) or log.metadata.get("holds") == "scores":
         return False
     if not covers_all_points(design):
         return False
-    return log.noted.get(POINTS_ARE) == "crossed" or not divides_both(design)
+    return log.metadata.get(POINTS_ARE) == "crossed" or not divides_both(design)
 
 
 def recommend_options(log: Log) -> dict[str, Any]:
     """Choose the options of the method that `recommend_method` names."""
     if not takes_two_ways(log):
-        of_t = log.noted.get("quantiles") == "t" and recommend_method(log)[0] == "holdout"
+        of_t = log.metadata.get("quantiles") == "t" and recommend_method(log)[0] == "holdout"
         return {"interval": "t"} if of_t else {}
     if not keeps_points(log.planned):
         raise LogError(
@@ -136,7 +136,7 @@ def describe_crossed(log: Log) -> str:
         f"{'in every source' if every else 'in several sources'}: {points:,} points under "
         f"{sources:,} sources, and both are sampling units"
     )
-    if log.noted.get(POINTS_ARE) == "crossed":
+    if log.metadata.get(POINTS_ARE) == "crossed":
         return reason
     return f"{reason}; points='nested' if they are numbered anew in each source"
 
@@ -224,8 +224,8 @@ def suggest_study(log: Log) -> str:
     divide), or for language models (which were not trained here).
     """
     n = log.design.splits().points
-    made = "quantiles" in log.noted  # a log made of another
-    if n is None or made or log.design.has("source") or log.noted.get("format") in ONLY_TESTED:
+    made = "quantiles" in log.metadata  # a log made of another
+    if n is None or made or log.design.has("source") or log.metadata.get("format") in ONLY_TESTED:
         return ""
     if n <= SMALL:
         what = (

@@ -183,10 +183,10 @@ def find_sizes(log: Log, found: Cells, train_size: TrainSize) -> tuple[FloatArra
     that the ratio of tested to trained points is 1 to K - 1 can be read off the folds.
     """
     count = found.count
-    if log.noted.get("holds") == "scores":
-        tested = log.noted.get("n_test")
+    if log.metadata.get("holds") == "scores":
+        tested = log.metadata.get("n_test")
         if train_size is None:
-            train_size = log.noted.get(NOTED)
+            train_size = log.metadata.get(NOTED)
         if tested is not None:
             count = np.full(len(count), float(tested))
         elif train_size is not None or not ask_groups(log, is_partition):
@@ -212,7 +212,7 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
     if train_size is None and folded and ask_groups(planned, is_partition):
         return count_left_by_folds(log.planned, found)
     if train_size is None:
-        train_size = log.noted.get(NOTED)  # as recorded by evaluate
+        train_size = log.metadata.get(NOTED)  # as recorded by evaluate
         if train_size is None or (np.ndim(train_size) == 1 and (number != len(train_size)).any()):
             raise LogError(
                 "corrected_t needs the number of points each model was trained on, which a log "

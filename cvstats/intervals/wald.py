@@ -226,9 +226,9 @@ def refuse_scale(log: Log, scale: str, interval: str) -> None:
             f"scale={scale!r} applies to symmetric limits only, and those of {interval!r} are "
             "not. Use scale='identity' or interval='wald'."
         )
-    limits = log.noted.get("range")
+    limits = log.metadata.get("range")
     signed = limits is not None and tuple(limits) == (-1.0, 1.0)
-    if scale in ("logit", "log") and log.noted.get("orientation") == "-score":
+    if scale in ("logit", "log") and log.metadata.get("orientation") == "-score":
         other = "scale='fisher-z'" if signed else "scale='identity'"
         raise LogError(
             f"scale={scale!r} requires means above 0, but {log.noted['metric']} can be negative. "

@@ -1066,8 +1066,8 @@ def saved_log(found: Any, options: ReadOptions) -> Any:
             f"this file has no column {truth!r} from which a loss could be computed. Pass "
             "truth=, or omit loss= if the file contains losses."
         )
-    noted = found.attrs.get("models")
-    known = noted if isinstance(noted, list) else []
+    metadata = found.attrs.get("models")
+    known = metadata if isinstance(metadata, list) else []
     models = options.prediction or [name for name in known if name in list(found)]
     models = models or [name for name in found if name != truth]
     return losses(found, truth=truth, prediction=models, loss=options.loss, **options.loss_options)

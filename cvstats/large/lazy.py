@@ -791,7 +791,7 @@ def map_method(
     cells = None if whole else LazyCells.of(log, lazy, now, examined, pairs)
     out = map_losses(method, lazy) if cells is None else map_sums(method, cells)
     found = Result(form.method, {name: out[name] for name in kinds}, out["caution"])
-    table: xr.Dataset = label(found, facts_of(form, log.noted) | counts | dict(log.attrs))
+    table: xr.Dataset = label(found, facts_of(form, log.metadata) | counts | dict(log.attrs))
     if cells is None or not lazy.drop:
         return table
     return table.assign(n_dropped=((), cells.known.map_blocks(count_dropped, dtype=np.int64)))

@@ -615,7 +615,7 @@ def assemble(
         cells = beside(cells, gaps)
     return Moments(
         (LabeledCells(drop_unused_labels(cells), prints),), log.labels, gaps is not None,
-        "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.noted),
+        "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.metadata),
         within, replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, sketch,
         () if log.complete is None else (count_cells(log.complete, levels),), (kept,),
     )  # fmt: skip

@@ -513,7 +513,7 @@ def no_information_of(
         If it is neither passed in nor in the log (``without`` is how to do without), or if it
         does not fit the models and samples.
     """
-    rates = log.noted.get(NAME) if given is None else given
+    rates = log.metadata.get(NAME) if given is None else given
     if rates is None:
         many = " of each sample" if samples else ""
         raise LogError(

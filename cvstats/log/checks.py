@@ -83,7 +83,7 @@ def find_doubts(
     width, design = (log.panels if losses is None else losses).width, log.design
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
-    if sample is None or (design.metric and not is_examined(log.noted)):
+    if sample is None or (design.metric and not is_examined(log.metadata)):
         return flags
     if single.all() and not design.scores:
         return flags

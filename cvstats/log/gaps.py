@@ -59,8 +59,8 @@ def dropped(log: Log) -> Log:
     if not keep.any():
         raise LogError(NOTHING_LEFT)
     design = replace(log.design, present=keep, facts={}) if gone else log.design
-    noted = {**log.attrs, "n_dropped": gone}
-    return replace(log, design=design, attrs=noted, complete=log.design if gone else None)
+    metadata = {**log.attrs, "n_dropped": gone}
+    return replace(log, design=design, attrs=metadata, complete=log.design if gone else None)
 
 
 def count_rows(design: Design) -> int:

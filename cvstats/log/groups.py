@@ -144,15 +144,15 @@ class Groups:
 
     def part(self, at: int) -> Log:
         """Take the rows of a group, in their order in the log."""
-        design, noted = take_rows(self.design, self._rows(at)), self.log.noted
-        if self.name == "metric" and has_several(noted):
-            noted = pick_metric(dict(noted), self.labels[at])
-            design = replace(design, metric=folds_of_metric(noted))
+        design, metadata = take_rows(self.design, self._rows(at)), self.log.metadata
+        if self.name == "metric" and has_several(metadata):
+            metadata = pick_metric(dict(metadata), self.labels[at])
+            design = replace(design, metric=folds_of_metric(metadata))
         whole = self.log.complete
         if whole is not None:
             code = whole.levels[self.name].block(0, whole.size)
             whole = take_rows(whole, np.flatnonzero(code == self.codes[at]))
-        log = replace(self.log, design=design, complete=whole, noted=noted)
+        log = replace(self.log, design=design, complete=whole, metadata=metadata)
         if self.log.cells is not None:
             plain = replace(self.log, design=self.design)
             cells = GroupOfCells(plain, self.name, int(self.codes[at]))
@@ -259,7 +259,7 @@ class Groups:
         failed: dict[Hashable, str] = {}
         for label, part in zip(self.labels, self.parts(), strict=True):
             try:
-                doubt = doubts_of_metric(part.noted) if self.name == "metric" else Caution(0)
+                doubt = doubts_of_metric(part.metadata) if self.name == "metric" else Caution(0)
                 results.append(doubted(run(part), doubt))
             except LogError as error:
                 failed[label] = str(error)
@@ -325,7 +325,7 @@ def answer_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Re
     if gone:
         raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
     try:
-        if by == "metric" and has_several(log.noted):
+        if by == "metric" and has_several(log.metadata):
             raise DifferentGroups("each metric has facts of its own.")
         return run(groups.together())
     except DifferentGroups:

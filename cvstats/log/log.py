@@ -204,17 +204,17 @@ def own_version() -> str:
     return version("cvstats")
 
 
-def facts_of(result: Result, noted: Mapping[Hashable, Any]) -> dict[str, Any]:
+def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]:
     """Gather the attrs of a labeled result: what was done, what it covers, and by whom.
 
-    ``noted`` are the attrs of the log, which may name its loss.
+    ``metadata`` are the attrs of the log, which may name its loss.
     """
     facts: dict[str, Any] = {"method": result.method, **result.attrs}
-    if isinstance(noted.get("loss"), str):
-        facts["loss"] = noted["loss"]
-    if "metric" in noted:
-        facts |= facts_of_metric(noted)
-        if assumptions := assumptions_of(noted):
+    if isinstance(metadata.get("loss"), str):
+        facts["loss"] = metadata["loss"]
+    if "metric" in metadata:
+        facts |= facts_of_metric(metadata)
+        if assumptions := assumptions_of(metadata):
             facts["guarantee"] = f"{facts['guarantee']}; and {assumptions}"
     return facts | {"cvstats_version": own_version()}
 
@@ -388,7 +388,7 @@ class Log:
         Facts to add to every result, such as how many evaluations were left out.
     other : Labels, optional
         Where the panels hold two logs side by side, the names of the second one's columns.
-    noted : mapping, optional
+    metadata : mapping, optional
         The attrs of the container; some methods look there for what they need besides losses.
     used : sequence of str or None, optional
         Levels beyond those that all methods know requested by name.
@@ -413,7 +413,7 @@ class Log:
     labels: ResultLabels
     attrs: Attrs = field(default_factory=dict)
     other: Labels | None = None
-    noted: Mapping[Hashable, Any] = field(default_factory=dict)
+    metadata: Mapping[Hashable, Any] = field(default_factory=dict)
     used: Sequence[str | None] = ()
     complete: Design | None = None
     cells: MomentSource | None = None
@@ -495,22 +495,22 @@ class Log:
     @cached_property
     def of_differences(self) -> bool:
         """Whether the columns are differences of models, made here or by `difference`."""
-        return self.differences is not None or DIFFERENCES.items() <= self.noted.items()
+        return self.differences is not None or DIFFERENCES.items() <= self.metadata.items()
 
     @cached_property
     def of_contrasts(self) -> bool:
         """Whether the columns are differences between groups, made by `contrast`."""
-        return CONTRASTS.items() <= self.noted.items()
+        return CONTRASTS.items() <= self.metadata.items()
 
     @cached_property
     def fixed_sources(self) -> bool:
         """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
-        return self.noted.get("sources_are") == "fixed"
+        return self.metadata.get("sources_are") == "fixed"
 
     @cached_property
     def crossed(self) -> bool:
         """Whether the same points occur under several sources, and are taken for the same ones."""
-        said = self.noted.get(POINTS_ARE)
+        said = self.metadata.get(POINTS_ARE)
         nested = said == "nested" or (self.fixed_sources and said != "crossed")
         return not nested and has_crossed_sources(self.planned)
 
@@ -548,7 +548,7 @@ class Log:
     def refuse_parts(self) -> None:
         """Refuse pseudo-losses of a metric that lack points of a cell."""
         refuse_parts_of_logs(
-            self.noted, self.labels.models, self.design, self.planned, gaps=self.gaps is not None
+            self.metadata, self.labels.models, self.design, self.planned, gaps=self.gaps is not None
         )
 
     def name(self, column: int) -> str:
@@ -704,7 +704,7 @@ class Log:
         """Add cautions about this log, and move values common to all rows to the attrs."""
         result = doubted(result, self.doubts())
         columns, counts = separate_counts(result)
-        attrs = facts_of(result, self.noted) | counts | dict(self.attrs)
+        attrs = facts_of(result, self.metadata) | counts | dict(self.attrs)
         found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))
         attrs["cautions"] = dict(sentences_of(found, tuple(map(result.calls.get, found))))
         return replace(result, columns=columns), attrs
@@ -716,8 +716,8 @@ class Log:
             guesses = unrecognized_levels(self.design, self.used).values()
             if any(level != "point" for level in guesses):  # the names of points change no number
                 doubt |= Caution.UNUSED_LEVEL
-        if self.noted and not ("metric" in self.used and has_several(self.noted)):
-            doubt |= doubts_of_metric(self.noted)
+        if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
+            doubt |= doubts_of_metric(self.metadata)
         return doubt | Caution.ONE_EACH if find_single_losses(self.design).all() else doubt
 
 

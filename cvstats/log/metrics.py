@@ -18,9 +18,11 @@ FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels",
 """Facts about a metric that every result of its log carries."""
 
 
-def facts_of_metric(noted: Mapping[Any, Any]) -> dict[str, Any]:
+def facts_of_metric(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     """Take the facts that results have to carry; none where a log is not of a metric."""
-    return {str(name): noted[name] for name in FACTS if name in noted and "metric" in noted}
+    return {
+        str(name): metadata[name] for name in FACTS if name in metadata and "metric" in metadata
+    }
 
 
 def attrs_of_log(losses: object) -> dict[Hashable, Any]:
@@ -30,18 +32,18 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     return pick_metric(attrs, names[0]) if len(names) == 1 else attrs
 
 
-def pick_metric(noted: dict[Hashable, Any], metric: Hashable) -> dict[Hashable, Any]:
+def pick_metric(metadata: dict[Hashable, Any], metric: Hashable) -> dict[Hashable, Any]:
     """Take the facts of one of several metrics, as if the log had been made of it alone."""
-    several = noted.get("metrics")
+    several = metadata.get("metrics")
     if not isinstance(several, Mapping) or metric not in several:
-        return noted
-    rest = {name: fact for name, fact in noted.items() if name not in ("metric", "metrics")}
+        return metadata
+    rest = {name: fact for name, fact in metadata.items() if name not in ("metric", "metrics")}
     return {**rest, "loss": str(metric), **several[metric]}
 
 
-def has_several(noted: Mapping[Any, Any]) -> bool:
+def has_several(metadata: Mapping[Any, Any]) -> bool:
     """Whether a log holds several metrics, each with facts of its own."""
-    return isinstance(noted.get("metrics"), Mapping)
+    return isinstance(metadata.get("metrics"), Mapping)
 
 
 def lost_metrics(losses: object) -> list[Hashable]:
@@ -69,51 +71,51 @@ RATIOS = ("r2", "skill", "relative_error", "wmape")
 """Metrics that are ratios of two means: an outlier in both leaves no trace in the influences."""
 
 
-def is_root(noted: Mapping[Any, Any]) -> bool:
+def is_root(metadata: Mapping[Any, Any]) -> bool:
     """Whether a metric is the root of a mean, one for all folds."""
-    return noted.get("metric") == "rmse" and noted.get("folds") == "pool"
+    return metadata.get("metric") == "rmse" and metadata.get("folds") == "pool"
 
 
-def is_ratio(noted: Mapping[Any, Any]) -> bool:
+def is_ratio(metadata: Mapping[Any, Any]) -> bool:
     """Whether a metric is a ratio of two means over all folds, the one below of no model."""
-    return noted.get("metric") in RATIOS and noted.get("folds") == "pool"
+    return metadata.get("metric") in RATIOS and metadata.get("folds") == "pool"
 
 
-def is_examined(noted: Mapping[Any, Any]) -> bool:
+def is_examined(metadata: Mapping[Any, Any]) -> bool:
     """Whether pseudo-losses can have tails: those of numbers, and not those of classes."""
-    limits = tuple(noted.get("range", ()))
-    if noted.get("kind") == "contrasts":  # a small group has large weights
+    limits = tuple(metadata.get("range", ()))
+    if metadata.get("kind") == "contrasts":  # a small group has large weights
         return False
-    return "labels" not in noted and "positive" not in noted and limits != (0.0, 1.0)
+    return "labels" not in metadata and "positive" not in metadata and limits != (0.0, 1.0)
 
 
-def each_metric(noted: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
+def each_metric(metadata: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
     """Go through the facts of each metric of a log of pseudo-losses."""
-    several = noted.get("metrics")
-    parts = several.values() if isinstance(several, Mapping) else [noted]
+    several = metadata.get("metrics")
+    parts = several.values() if isinstance(several, Mapping) else [metadata]
     yield from (part for part in parts if isinstance(part, Mapping) and part.get("pseudo"))
 
 
-def assumptions_of(noted: Mapping[Any, Any]) -> str:
+def assumptions_of(metadata: Mapping[Any, Any]) -> str:
     """Say what the intervals of a metric rest on, besides their method: empty for most."""
-    found = [str(part["assumes"]) for part in each_metric(noted) if part.get("assumes")]
+    found = [str(part["assumes"]) for part in each_metric(metadata) if part.get("assumes")]
     return f"if {found[0]}" if found else ""
 
 
-def folds_of_metric(noted: Mapping[Any, Any]) -> str:
+def folds_of_metric(metadata: Mapping[Any, Any]) -> str:
     """Say how folds were combined: "average" or "pool"; empty for losses of points."""
-    found = {str(part.get("folds")) for part in each_metric(noted)}
+    found = {str(part.get("folds")) for part in each_metric(metadata)}
     return next((word for word in ("pool", "average") if word in found), "")
 
 
-def cuts_cells(noted: Mapping[Any, Any], by: object) -> bool:
+def cuts_cells(metadata: Mapping[Any, Any], by: object) -> bool:
     """Whether the labels of a level cut the cells of which a metric was computed."""
-    return any(by not in (*part.get("cells", ()), "metric") for part in each_metric(noted))
+    return any(by not in (*part.get("cells", ()), "metric") for part in each_metric(metadata))
 
 
-def refuse_parts_of_cells(noted: Mapping[Any, Any], by: object) -> None:
+def refuse_parts_of_cells(metadata: Mapping[Any, Any], by: object) -> None:
     """Refuse to average the pseudo-losses of a part of a cell: that is not the part's metric."""
-    for part in each_metric(noted):
+    for part in each_metric(metadata):
         cells = list(part.get("cells", ()))
         if by not in (*cells, "metric"):
             way = "folds='average'" if by == "fold" else f"by={by!r}"
@@ -148,15 +150,15 @@ def cell_key(design: Design, names: Sequence[str], row: int) -> str:
 
 
 def refuse_parts_of_logs(
-    noted: Mapping[Any, Any], models: Sequence[Hashable], design: Design, planned: Design, *,
+    metadata: Mapping[Any, Any], models: Sequence[Hashable], design: Design, planned: Design, *,
     gaps: bool,
 ) -> None:  # fmt: skip
     """Refuse a log of pseudo-losses that lacks points of a cell: its mean is not the metric.
 
     ``gaps`` says that carried cells miss different evaluations.
     """
-    several = noted.get("metrics")
-    parts = several if isinstance(several, Mapping) else {None: noted}
+    several = metadata.get("metrics")
+    parts = several if isinstance(several, Mapping) else {None: metadata}
     for metric, part in parts.items():
         if not isinstance(part, Mapping) or not isinstance(part.get(MADE_OF), str):
             continue
@@ -229,10 +231,10 @@ def refuse_part(
     )
 
 
-def doubts_of_metric(noted: Mapping[Hashable, Any]) -> Caution:
+def doubts_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
     """Collect cautions about the metric of a log that apply to any method."""
     doubt = Caution(0)
-    for part in each_metric(noted):
+    for part in each_metric(metadata):
         if part.get("rarest_class", FEW) < FEW:
             doubt |= Caution.FEW_OF_A_CLASS
         if part.get("few_points"):

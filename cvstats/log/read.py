@@ -70,32 +70,32 @@ def read(
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)
     log = losses if isinstance(losses, Log) else read_container(losses, also)
-    noted, design = log.noted, log.design
+    metadata, design = log.metadata, log.design
     if log is not losses:
-        noted = attrs_of_log(losses) if getattr(losses, "attrs", None) else {}
+        metadata = attrs_of_log(losses) if getattr(losses, "attrs", None) else {}
         tables = log.panels.tables if log.lazy is None else (log.lazy.array,)
         if log.cells is None and INTEGERS.issuperset(map(KIND, tables)):
-            noted = {**noted, TYPE: WHOLE}
+            metadata = {**metadata, TYPE: WHOLE}
     empty_mask = design.present is not None and not design.present.any()
     if 0 in (design.size, log.panels.width) or empty_mask:
         raise empty
-    if noted:
+    if metadata:
         if by is not None:
-            refuse_parts_of_cells(noted, by)
+            refuse_parts_of_cells(metadata, by)
         design = replace(
-            design, scores=design.scores or noted.get("holds") == "scores",
-            metric=folds_of_metric(noted) or design.metric,
+            design, scores=design.scores or metadata.get("holds") == "scores",
+            metric=folds_of_metric(metadata) or design.metric,
         )  # fmt: skip
     if also or design.within:
         design = replace(design, within=within_levels(design, also))
-    if noted or also or levels or log is losses:
+    if metadata or also or levels or log is losses:
         used = levels if by is None else (str(by), *levels)
-        used = (*used, noted["by"]) if "contrast" in noted else used
-        log = replace(log, design=design, noted=noted, used=used)
+        used = (*used, metadata["by"]) if "contrast" in metadata else used
+        log = replace(log, design=design, metadata=metadata, used=used)
     if missing == "drop":
         log = dropped(log)
     log.design.splits()
-    if noted and not (part or log is losses):
+    if metadata and not (part or log is losses):
         log.refuse_parts()
     return log
 

@@ -319,7 +319,7 @@ class Contrasts:
         number = int(cells.max()) + 1
         n = np.bincount(cells[known], minlength=number).astype(np.float64)
         by_points = self.by == "source" or not design.has("source")
-        scaled = scales_classes(self.log.noted)
+        scaled = scales_classes(self.log.metadata)
         folded = design.has("fold") if self.by == "source" else count_folds(design) > 1
         for line, (a, b) in zip(out, self.pairs, strict=True):
             gap, deviations = np.zeros(number), np.zeros(design.size)
@@ -382,16 +382,16 @@ class Contrasts:
         )
 
 
-def scales_classes(noted: Mapping[Any, Any]) -> bool:
+def scales_classes(metadata: Mapping[Any, Any]) -> bool:
     """Whether a metric multiplies the influences of each class by sqrt(n / (n - 1))."""
-    name = str(noted.get("metric"))
-    return bool(noted.get("pseudo")) and name in METRICS and METRICS[name].scales_classes
+    name = str(metadata.get("metric"))
+    return bool(metadata.get("pseudo")) and name in METRICS and METRICS[name].scales_classes
 
 
 def describe(log: Log, work: Contrasts, names: Any, by: str) -> dict[Hashable, Any]:
     """Describe a log of contrasts: quantity, groups, and number of points."""
-    noted = {name: fact for name, fact in log.noted.items() if name != TYPE}
-    facts = facts_of_differences(noted)
+    metadata = {name: fact for name, fact in log.metadata.items() if name != TYPE}
+    facts = facts_of_differences(metadata)
     for gone in ("kind", ONE_PREDICTION):
         facts.pop(gone, None)
     design = log.design

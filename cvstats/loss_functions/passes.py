@@ -126,7 +126,7 @@ def passes(
     name, share = ("pass^", share_all) if all else ("pass@", share_any)
     if majority:
         name, share = "maj@", share_majority
-    kept: dict[Hashable, Any] = {fact: log.noted[fact] for fact in KEPT if fact in log.noted}
+    kept: dict[Hashable, Any] = {fact: log.metadata[fact] for fact in KEPT if fact in log.metadata}
     made: dict[str, Any] = {}
     for number in numbers:
         made[f"{name}{number}"] = found = reduce_attempts(losses, share, number)

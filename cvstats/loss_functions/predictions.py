@@ -512,9 +512,9 @@ def take_noted(
     predictions: pd.DataFrame, loss: Loss, asked: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Return the models, or their class probabilities, recorded in the attrs of a frame."""
-    noted, columns = predictions.attrs, set(predictions.columns)
-    chances: Any = noted.get("probabilities", {})
-    classes: Any = noted.get("classes")
+    metadata, columns = predictions.attrs, set(predictions.columns)
+    chances: Any = metadata.get("probabilities", {})
+    classes: Any = metadata.get("classes")
     found = bool(chances) and all(columns.issuperset(names) for names in chances.values())
     if found and classes and "classes" not in asked:
         positive = asked.get("positive", classes[-1] if len(classes) == 2 else None)
@@ -527,7 +527,7 @@ def take_noted(
         if loss in OF_CLASSES:
             only = next(iter(chances.values())) if len(chances) == 1 else dict(chances)
             return only, {**asked, "classes": list(classes)}
-    models = noted.get("models")
+    models = metadata.get("models")
     if isinstance(models, list) and models and columns.issuperset(models):
         return (models[0] if models == [PREDICTION] else models), asked
     return PREDICTION, asked

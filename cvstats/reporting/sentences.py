@@ -119,9 +119,9 @@ class Scale:
         return format_value(number + 0.0, "estimate", decimals, "auto").replace("-", "−")
 
 
-def scale_of(noted: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
+def scale_of(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     """Read the scale of the numbers from the attrs of a log and its result."""
-    named = {**facts, **noted}
+    named = {**facts, **metadata}
     metric, orientation = named.get("metric"), named.get("orientation")
     units = str(named.get("units", ""))
     units = "" if units in ("1", "None") else units
@@ -865,26 +865,30 @@ def describe_scope(evidence: Evidence) -> list[str]:
 
 def facts_of_basis(evidence: Evidence) -> dict[Any, Any]:
     """Collect the attrs of result and log that describe what was evaluated."""
-    noted = evidence.facts.attrs
-    return {**evidence.attrs, "holds": noted.get("holds"), "sources_are": noted.get("sources_are")}
+    metadata = evidence.facts.attrs
+    return {
+        **evidence.attrs,
+        "holds": metadata.get("holds"),
+        "sources_are": metadata.get("sources_are"),
+    }
 
 
 def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
     """Find the scale of a cell, since cells may have different metrics."""
-    noted = evidence.facts.attrs
-    several = noted.get("metrics")
+    metadata = evidence.facts.attrs
+    several = metadata.get("metrics")
     if isinstance(several, Mapping) and "metric" in evidence.dims:
         label = evidence.cells[cell][evidence.dims.index("metric")]
-        return scale_of_kind(scale_of(several.get(label, {}), {}), noted)
-    scale = scale_of(noted, {} if evidence.facts.lost_metrics else evidence.attrs)
-    return scale_of_kind(scale, noted)
+        return scale_of_kind(scale_of(several.get(label, {}), {}), metadata)
+    scale = scale_of(metadata, {} if evidence.facts.lost_metrics else evidence.attrs)
+    return scale_of_kind(scale, metadata)
 
 
-def scale_of_kind(scale: Scale, noted: Mapping[Any, Any]) -> Scale:
+def scale_of_kind(scale: Scale, metadata: Mapping[Any, Any]) -> Scale:
     """Name a difference; "(f - m)" denotes the groups of a contrast."""
-    if "kind" not in noted:
+    if "kind" not in metadata:
         return scale
-    groups = noted.get("contrast")
+    groups = metadata.get("contrast")
     name = NAMES.get(scale.name, scale.name)
     words = f"difference in {name}" + (f" ({groups})" if isinstance(groups, str) else "")
     return replace(scale, name=words)

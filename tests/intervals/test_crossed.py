@@ -179,11 +179,11 @@ def test_points_that_are_numbered_anew():
     assert nested.attrs["reason"].startswith("12 sources, each tested as a whole")
     table = cvstats.compare(log, points="nested")
     assert table.attrs["interval_method"] == "out_of_source"
-    noted = log.copy()
-    noted.attrs["points_are"] = "nested"
-    assert cvstats.interval(noted).attrs["method"] == "out_of_source"
-    pd.testing.assert_frame_equal(cvstats.compare(noted), table)
-    assert "as a whole" not in cvstats.interval(noted, points="crossed").attrs["reason"]
+    metadata = log.copy()
+    metadata.attrs["points_are"] = "nested"
+    assert cvstats.interval(metadata).attrs["method"] == "out_of_source"
+    pd.testing.assert_frame_equal(cvstats.compare(metadata), table)
+    assert "as a whole" not in cvstats.interval(metadata, points="crossed").attrs["reason"]
     with pytest.raises(LogError, match="Invalid points='new'"):
         cvstats.interval(log, points="new")
     one = log.reset_index("point", drop=True)
