@@ -735,7 +735,7 @@ def below_chance(facts: LogFacts) -> Iterator[Finding]:
         score = 1.0 if np.isnan(own).all() else 1 - float(np.nanmean(own))
         if score < 0.5:
             words = (
-                f"the {METRICS[metric].words_at(facts.log.noted.get('at'))} is {score:.3g}, "
+                f"the {METRICS[metric].words_at(facts.log.metadata.get('at'))} is {score:.3g}, "
                 f"below 1/2: do larger predictions mean {OF_PAIRS[metric]}?"
             )
             yield Finding(words, score, facts.name_model(model))

@@ -61,7 +61,7 @@ def known_name(option: str, word: Any, losses: Any = None) -> Any:
     if losses is not None and plain == "delong" and metadata.get("metric") not in AREAS:
         raise LogError(
             f"{option}={word!r} is the test of two AUCs, and this log holds "
-            f"{noted.get('loss', 'other losses')}. Expected a log of cvstats.losses(…, "
+            f"{metadata.get('loss', 'other losses')}. Expected a log of cvstats.losses(…, "
             f"loss='auc'). Leave {option}= out."
         )
     return OTHER_NAMES[option].get(plain, word)

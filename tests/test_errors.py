@@ -403,7 +403,7 @@ def test_bad_intervals():
     ],
 )
 def test_the_command_that_installs_an_extra_is_one_that_works(
-    metadata, command, tmp_path, monkeypatch
+    noted, command, tmp_path, monkeypatch
 ):
     folder = tmp_path / "a checkout"
     folder.mkdir()
@@ -413,7 +413,7 @@ def test_the_command_that_installs_an_extra_is_one_that_works(
         def read_text(name):
             assert name == "direct_url.json"
             at = str(folder).replace(" ", "%20")
-            return None if metadata is None else json.dumps(metadata).replace("{folder}", at)
+            return None if noted is None else json.dumps(noted).replace("{folder}", at)
 
     monkeypatch.setattr(errors, "distribution", lambda name: Noted)
     assert errors.install_command("plot") == command.replace("{folder}", str(folder))

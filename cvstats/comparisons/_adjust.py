@@ -167,7 +167,7 @@ def adjust_max_t(
         log_of_rest = np.log1p(-of_one)
     p = np.full_like(statistic, np.nan)
     bound = np.full_like(statistic, np.nan)
-    doubt = np.zeros(cells, dtype=np.int64)
+    cautions = np.zeros(cells, dtype=np.int64)
     for c in np.flatnonzero(seen.any(axis=0)):
         there = np.flatnonzero(pair_matrix(seen[:, c].astype(float), models).any(axis=0))
         here = np.searchsorted(there, np.stack([left, right]))
@@ -186,18 +186,18 @@ def adjust_max_t(
             critical = max(critical, -float(special.ndtri(single)))
             p[:, c] = np.maximum(p[:, c], -np.expm1(tests * log_of_rest[:, c]))
         elif not of_method and points is not None:
-            doubt[c] = doubt_few_points(critical, points)
+            cautions[c] = flag_few_points(critical, points)
         bound[:, c] = student_quantile(np.full(len(left), critical), own[:, c])
     p[of_one == 1] = 1.0  # equal losses, for any draws
     columns = dict(result.columns)
     reach = np.where(np.isinf(bound), 0.0, bound).reshape(-1)
     columns["lower"], columns["upper"] = widen_limits(columns, reach, alternative)
     attrs: dict[str, str | float | int] = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
-    caution = result.caution | np.where(np.isnan(statistic), 0, doubt).reshape(-1)
+    caution = result.caution | np.where(np.isnan(statistic), 0, cautions).reshape(-1)
     return add_adjusted(replace(result, columns=columns, caution=caution), p.reshape(-1), attrs)
 
 
-def doubt_few_points(critical: float, points: float) -> Caution:
+def flag_few_points(critical: float, points: float) -> Caution:
     """Flag a maximum of many statistics if their skewness matters with few points.
 
     At the critical value c the tail of a statistic is off by a factor of about

@@ -21,7 +21,7 @@ from cvstats.comparisons._adjust import (
     check_draws,
     count_leads,
     critical_value,
-    doubt_few_points,
+    flag_few_points,
     normal_quantile,
     student_quantile,
 )
@@ -46,7 +46,7 @@ from cvstats.intervals import find_method
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, WeighGroups
 from cvstats.intervals._recommend import recommend_options
 from cvstats.intervals._requirements import partition
-from cvstats.intervals._sources import doubt_sources
+from cvstats.intervals._sources import flag_sources
 from cvstats.intervals._stability import RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
 from cvstats.log.gaps import answer_cells
@@ -256,7 +256,7 @@ def choose_models(
         table[name] = np.full(log.panels.width, count)
     caution = table.pop("caution").astype(np.int64)
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
-    caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.doubt)
+    caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
     attrs: dict[str, Any] = {
         **best_set.record.facts, **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
         "interval_method": chosen,
@@ -282,7 +282,7 @@ class Leads:
         Degrees of freedom of Student's t for the leads.
     counts, attrs : dict
         What the result reports besides.
-    doubt : Caution
+    cautions : Caution
         Cautions for all models.
     """
 
@@ -292,7 +292,7 @@ class Leads:
     df: float
     counts: dict[str, int]
     attrs: dict[str, Any]
-    doubt: Caution
+    cautions: Caution
 
 
 def over_points(log: Log, center: str) -> Leads:
@@ -302,11 +302,11 @@ def over_points(log: Log, center: str) -> Leads:
     n = int(used.design.splits().rows[0])
     if n < 2:
         raise LogError("best_set needs at least two points, but this log has 1.")
-    doubt = doubt_sources(log.design, of_means=False)
+    cautions = flag_sources(log.design, of_means=False)
     if n < 30:
-        doubt |= Caution.FEW_POINTS
+        cautions |= Caution.FEW_POINTS
     if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
-        doubt |= Caution.SMALL_FOLDS
+        cautions |= Caution.SMALL_FOLDS
     by = repetition_level(used.design)
     if center == "fold" and folds > 1:
         by = fold_levels(used.design)
@@ -319,7 +319,7 @@ def over_points(log: Log, center: str) -> Leads:
     whole = found if used is log else log.moments(repetition_level(log.design))
     estimate = whole.over(()).location[0]
     cells = iterate_cells(used, log.columns_by_cell(), found)
-    return Leads(estimate, cells, n, n - 1, {"n_points": n}, {"center": center}, doubt)
+    return Leads(estimate, cells, n, n - 1, {"n_points": n}, {"center": center}, cautions)
 
 
 def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
@@ -465,8 +465,8 @@ def compute(
     statistic, p = statistic[same], p[same]
     bound = float(student_quantile(np.array(critical), df))
     better = ~one & (t > bound)  # the column is significantly better than the row
-    doubt = np.int64(doubt_few_points(critical, n))
-    caution = np.where(dominated, doubt | np.int64(Caution.DOMINATED), doubt)
+    cautions = np.int64(flag_few_points(critical, n))
+    caution = np.where(dominated, cautions | np.int64(Caution.DOMINATED), cautions)
     twins = np.bincount(same, minlength=m)[same] > 1
     caution[twins] |= np.int64(Caution.IDENTICAL)
     return {

@@ -12,9 +12,9 @@ from scipy import special
 from cvstats.comparisons._adjust import (
     check_draws,
     critical_value,
-    doubt_few_points,
     draw_means,
     factor_covariance,
+    flag_few_points,
     inverse_deviations,
     no_common_covariance,
     pair_matrix,
@@ -262,28 +262,28 @@ def compute(
         critical = critical_value(largest, alpha)
         if each is not None:
             critical = float(student_quantile(np.asarray(critical), each[best]))
-        doubt = Caution(0)
+        cautions = Caution(0)
         if proportions[best]:
             if (se[cell] == 0).any():
                 critical = -quantile(alpha / (2 * n_models))
             low, high = proportion_limits(base, int(best), critical)
-            doubted = np.int64(OF_NORMAL_LIMITS.get(base.method, Caution.ZERO_VARIANCE))
+            settled = np.int64(OF_NORMAL_LIMITS.get(base.method, Caution.ZERO_VARIANCE))
         else:
-            doubted = np.int64(0)
+            settled = np.int64(0)
             skewed = np.fmax(skewness[best], np.median(skewness[cell]))
             if points is not None:
                 if np.isnan(skewed):
-                    doubt = doubt_few_points(critical, points[best])
+                    cautions = flag_few_points(critical, points[best])
                 critical = float(student_quantile(np.asarray(critical), points[best] - 1))
             reach = far = critical * se[best] if se[best] > 0 else 0.0
             if points is not None and skewed > 0 and reach > 0:
                 far = -float(invert_hall(-critical, skewed, points[best])) * se[best]
-                doubted = np.int64(Caution.SKEWED)
+                settled = np.int64(Caution.SKEWED)
             low, high = mean[best] - reach, mean[best] + far
         numbers["estimate"][best] = average_inside(mean[best] + value, low, high)
         numbers["lower"][best], numbers["upper"][best] = low, high
-        own = base.caution[best] & ~np.int64(Caution.SELECTED) & ~doubted
-        caution[best] = own | np.int64(doubt)
+        own = base.caution[best] & ~np.int64(Caution.SELECTED) & ~settled
+        caution[best] = own | np.int64(cautions)
     table: dict[str, NDArray[Any]] = {**numbers, "se": se, "mean": mean}
     table |= {name: values for name, values in base.columns.items() if is_count(name)}
     table |= {"n_models": np.full(len(mean), n_models), SELECTED: selected}

@@ -27,7 +27,7 @@ from cvstats.errors import MOST, LogError, listed, place, spelled
 
 LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
 
-LABELLED = frozenset(LEVELS) - {"point"}
+COMPLETE = frozenset(LEVELS) - {"point"}
 """Levels on which every evaluation has a label."""
 
 SPLIT = ("sample", "outer", "repetition")
@@ -225,7 +225,7 @@ def count_blocks(rows: int, cells: Codes, size: int, *, few: bool = False) -> tu
 
 def merge_levels(finer: CellTable, by: tuple[str, ...]) -> CellTable | None:
     """Merge cells until only ``by`` tell them apart; None where that needs another count."""
-    labelled = LABELLED.issuperset(finer.by) and by == tuple(filter(by.__contains__, finer.by))
+    labelled = COMPLETE.issuperset(finer.by) and by == tuple(filter(by.__contains__, finer.by))
     if finer.index is not None or finer.blocks is None or not labelled:
         return None
     counts, first = (part.reshape(len(part), *finer.sizes) for part in finer.blocks)

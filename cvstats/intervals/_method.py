@@ -50,7 +50,7 @@ from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import later
 from cvstats.large.lazy import ReadsLosses, lazily
-from cvstats.log.checks import find_doubts
+from cvstats.log.checks import find_cautions
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Axis, Log, Losses, Table
@@ -439,16 +439,16 @@ class IntervalMethod(LogMethod):
         trained = not log.fixed_sources  # no model was trained on the tasks of a benchmark
         if self.difference_guarantee and of_differences and trained:
             result = self.qualify_difference(result, find_unstable(log, losses))
-        doubts = find_doubts(
+        cautions = find_cautions(
             log, losses, result.columns["estimate"],
             of_groups=self.of_groups, of_differences=of_differences,
         )  # fmt: skip
         if self.takes_means:
-            doubts &= ~np.int64(Caution.ONE_EACH)
-        if doubts.any():
-            doubts[(result.caution & np.int64(Caution.NO_LOSSES)) != 0] = 0
-            doubts &= ~np.int64(result.allows_for)
-            result = replace(result, caution=result.caution | doubts)
+            cautions &= ~np.int64(Caution.ONE_EACH)
+        if cautions.any():
+            cautions[(result.caution & np.int64(Caution.NO_LOSSES)) != 0] = 0
+            cautions &= ~np.int64(result.allows_for)
+            result = replace(result, caution=result.caution | cautions)
         known = self.of_groups or Caution.SOURCES_IGNORED in result.allows_for
         if known or "source" not in log.design.levels:
             return result

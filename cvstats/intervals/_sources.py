@@ -71,7 +71,7 @@ def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
     return counts
 
 
-def doubt_sources(design: Design, *, of_means: bool) -> Caution:
+def flag_sources(design: Design, *, of_means: bool) -> Caution:
     """Find the caution for a method that treats points as independent, if the log has sources.
 
     ``of_means`` means that the method uses only the means of test sets: then sources are ignored
@@ -96,8 +96,8 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
         ignored &= ~find_whole_sources(design)
     settled = (result.caution & np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)) != 0
     each = np.repeat(ignored, len(settled) // len(ignored))
-    doubt = np.where(each & ~settled, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
-    return replace(result, caution=result.caution | doubt)
+    cautions = np.where(each & ~settled, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
+    return replace(result, caution=result.caution | cautions)
 
 
 def are_skewed(cells: Cells, parts: FloatArray) -> MaskArray:

@@ -231,8 +231,8 @@ def refuse_scale(log: Log, scale: str, interval: str) -> None:
     if scale in ("logit", "log") and log.metadata.get("orientation") == "-score":
         other = "scale='fisher-z'" if signed else "scale='identity'"
         raise LogError(
-            f"scale={scale!r} requires means above 0, but {log.noted['metric']} can be negative. "
-            f"Use {other}."
+            f"scale={scale!r} requires means above 0, but {log.metadata['metric']} can be "
+            f"negative. Use {other}."
         )
     if scale == "fisher-z" and not signed:
         raise LogError(

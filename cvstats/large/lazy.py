@@ -45,7 +45,7 @@ from cvstats.log.log import (
     LazyArray,
     Log,
     Sample,
-    doubted,
+    add_cautions,
     facts_of,
     hide_losses,
     infinite_loss,
@@ -558,7 +558,7 @@ class MappedMethod:
         The log without losses; its design has an evaluation at every place of the array.
     labels : ArrayLabels
         The carried dimensions, their sizes and labels.
-    doubt : Caution
+    cautions : Caution
         Cautions about the levels of the log.
     leading : tuple of int
         The dimensions of the result before those that are carried.
@@ -577,7 +577,7 @@ class MappedMethod:
     run: Callable[..., Result]
     log: Log
     labels: ArrayLabels
-    doubt: Caution
+    cautions: Caution
     leading: tuple[int, ...] = ()
     pairs: Pairs = NO_PAIRS
     asked: Pairs = NO_PAIRS
@@ -625,7 +625,7 @@ class MappedMethod:
 
     def put_numbers(self, out: NDArray[Any], log: Log) -> None:
         """Run the method, and put its numbers into the fields of an array."""
-        result = doubted(self.answer(log), self.doubt)
+        result = add_cautions(self.answer(log), self.cautions)
         columns = {**result.columns, "caution": result.caution}
         name = result.attrs.get("interval_method", result.method)
         other = self.chosen is not None and name != self.chosen
@@ -774,7 +774,7 @@ def map_method(
     examined = Examined.of(log.design, log.panels.width)
     method = MappedMethod(
         run, replace(log, lazy=None, design=whole_design(log)), labels_along(log, lazy),
-        log.doubts(), leading, pairs, asked, lazy.nan_tells, lazy.drop, examined=examined,
+        log.find_cautions(), leading, pairs, asked, lazy.nan_tells, lazy.drop, examined=examined,
     )  # fmt: skip
     quick = replace(method, run=example or run)
     reads = reads_losses is not None and reads_losses(log)
@@ -874,7 +874,7 @@ def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> R
         with np.errstate(all="ignore"):
             small = replace(method, labels=labels)
             result = small.answer(small.log_of_cells(found, known, labels))
-            return doubted(result, method.doubt)
+            return add_cautions(result, method.cautions)
     except LogError as error:
         if not lazy.nan_tells:
             raise

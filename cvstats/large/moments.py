@@ -69,7 +69,7 @@ SAMPLED = (
 
 FORMAT = "cvstats moments 1"
 
-FACTS = ("pairs", "pointed", "batches", "dropped", "within", "doubt")
+FACTS = ("pairs", "pointed", "batches", "dropped", "within", "cautions")
 """Fields that are plain values."""
 
 NUMBERS = ("codes", "count", "mean", "m2", "origin")
@@ -263,7 +263,7 @@ class Moments:
     dropped: int | None = None  # evaluations that were left out because some model missed them
     notes: SharedAttrs = field(default_factory=SharedAttrs)
     within: str = ""  # a level without which an evaluation would appear several times
-    doubt: Caution = Caution(0)  # what was doubtful about levels that are not kept
+    cautions: Caution = Caution(0)  # about levels that are not kept
     sketch: PointSketch | None = None
     planned: Parts = ()  # counts before evaluations were left out, if any were: what was trained on
     kept: tuple[KeptLosses, ...] = ()  # losses of some evaluations, to be examined one by one
@@ -446,7 +446,7 @@ class Moments:
             if head["sketch"] is not None:
                 sketch = PointSketch(arrays["hashes"], head["sketch"])
             kept = (unpack_losses(arrays, head),) if "kept" in head else ()
-            facts = {name: head[name] for name in FACTS} | {"doubt": Caution(head["doubt"])}
+            facts = {name: head[name] for name in FACTS} | {"cautions": Caution(head["cautions"])}
             return cls(
                 (cells,), unpack_columns(head["labels"]), planned=tuple(planned), sketch=sketch,
                 notes=SharedAttrs(shared, tuple(mixed)), kept=kept, **facts,
@@ -530,8 +530,8 @@ class Moments:
         return replace(
             self, parts=append(self.parts, theirs), batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
-            within=self.within or other.within, doubt=self.doubt | other.doubt, sketch=sketch,
-            planned=planned, kept=kept,
+            within=self.within or other.within, cautions=self.cautions | other.cautions,
+            sketch=sketch, planned=planned, kept=kept,
         )  # fmt: skip
 
     def all_cells(self) -> Parts:
@@ -562,7 +562,7 @@ class Moments:
         crossed = kept is not None and kept.crossed()
         log = Log(
             table.design(self.pointed, crossed), hide_losses(models.size, WORDS), self.labels,
-            attrs, cells=source, doubt=self.doubt,
+            attrs, cells=source, cautions=self.cautions,
             complete=None if planned is None else planned.design(self.pointed, crossed),
         )  # fmt: skip
         return log if kept is None else replace(
@@ -616,7 +616,7 @@ def assemble(
     return Moments(
         (LabeledCells(drop_unused_labels(cells), prints),), log.labels, gaps is not None,
         "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.metadata),
-        within, replace(log, used=levels).doubts() & Caution.UNUSED_LEVEL, sketch,
+        within, replace(log, used=levels).find_cautions() & Caution.UNUSED_LEVEL, sketch,
         () if log.complete is None else (count_cells(log.complete, levels),), (kept,),
     )  # fmt: skip
 

@@ -63,7 +63,7 @@ NEAR = 5
 """So many models near the smallest error make that error too small."""
 
 
-def find_doubts(
+def find_cautions(
     log: Log,
     losses: Columns | None,
     estimate: FloatArray,

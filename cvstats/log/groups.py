@@ -31,8 +31,8 @@ from cvstats.core.folds import (
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
-from cvstats.log.log import HiddenTable, Log, Sample, doubted, hide_losses
-from cvstats.log.metrics import doubts_of_metric, folds_of_metric, has_several, pick_metric
+from cvstats.log.log import HiddenTable, Log, Sample, add_cautions, hide_losses
+from cvstats.log.metrics import cautions_of_metric, folds_of_metric, has_several, pick_metric
 
 Run = Callable[[Log], Result]
 
@@ -259,8 +259,8 @@ class Groups:
         failed: dict[Hashable, str] = {}
         for label, part in zip(self.labels, self.parts(), strict=True):
             try:
-                doubt = doubts_of_metric(part.metadata) if self.name == "metric" else Caution(0)
-                results.append(doubted(run(part), doubt))
+                own = cautions_of_metric(part.metadata) if self.name == "metric" else Caution(0)
+                results.append(add_cautions(run(part), own))
             except LogError as error:
                 failed[label] = str(error)
         if not results and len(set(failed.values())) == 1:

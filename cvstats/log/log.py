@@ -30,7 +30,7 @@ from cvstats.errors import MOST, LogError, listed, spelled, unpaired
 from cvstats.log.columns import unrecognized_levels
 from cvstats.log.metrics import (
     assumptions_of,
-    doubts_of_metric,
+    cautions_of_metric,
     facts_of_metric,
     has_several,
     refuse_parts_of_logs,
@@ -271,18 +271,18 @@ def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> No
         )
 
 
-def doubted(result: Result, doubt: Caution) -> Result:
+def add_cautions(result: Result, cautions: Caution) -> Result:
     """Add cautions about the log and the confidence level to a result."""
-    doubt &= ~result.allows_for
+    cautions &= ~result.allows_for
     if result.takes_means:
-        doubt &= ~Caution.ONE_EACH
+        cautions &= ~Caution.ONE_EACH
     if float(result.attrs.get("alpha", 0)) > 0.5:
-        doubt |= Caution.LARGE_ALPHA
+        cautions |= Caution.LARGE_ALPHA
     losses = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
     columns = dict(result.columns)
     if "n_points" in columns and not losses.all():
         columns["n_points"] = np.where(losses, columns["n_points"], 0)
-    caution = np.where(losses, result.caution | int(doubt), result.caution)
+    caution = np.where(losses, result.caution | int(cautions), result.caution)
     return replace(result, columns=columns, caution=caution)
 
 
@@ -397,7 +397,7 @@ class Log:
     cells : MomentSource, optional
         What gives the moments, where the losses are not at hand; each row of the design is then
         a cell.
-    doubt : Caution
+    cautions : Caution
         Cautions about levels that are not kept.
     lazy : LazyArray, optional
         The losses, where they are still to be computed.
@@ -417,7 +417,7 @@ class Log:
     used: Sequence[str | None] = ()
     complete: Design | None = None
     cells: MomentSource | None = None
-    doubt: Caution = Caution(0)
+    cautions: Caution = Caution(0)
     lazy: LazyArray | None = None
     gaps: Gaps | None = None
     differences: Columns | None = None
@@ -702,23 +702,23 @@ class Log:
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
         """Add cautions about this log, and move values common to all rows to the attrs."""
-        result = doubted(result, self.doubts())
+        result = add_cautions(result, self.find_cautions())
         columns, counts = separate_counts(result)
         attrs = facts_of(result, self.metadata) | counts | dict(self.attrs)
         found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))
         attrs["cautions"] = dict(sentences_of(found, tuple(map(result.calls.get, found))))
         return replace(result, columns=columns), attrs
 
-    def doubts(self) -> Caution:
+    def find_cautions(self) -> Caution:
         """Collect cautions about the design that apply to any method."""
-        doubt = self.doubt
+        cautions = self.cautions
         if not self.design.levels.keys() <= set(LEVELS):
             guesses = unrecognized_levels(self.design, self.used).values()
             if any(level != "point" for level in guesses):  # the names of points change no number
-                doubt |= Caution.UNUSED_LEVEL
+                cautions |= Caution.UNUSED_LEVEL
         if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
-            doubt |= doubts_of_metric(self.metadata)
-        return doubt | Caution.ONE_EACH if find_single_losses(self.design).all() else doubt
+            cautions |= cautions_of_metric(self.metadata)
+        return cautions | Caution.ONE_EACH if find_single_losses(self.design).all() else cautions
 
 
 def take_flagged(table: Table, flag: str) -> Table:

@@ -231,20 +231,20 @@ def refuse_part(
     )
 
 
-def doubts_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
+def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
     """Collect cautions about the metric of a log that apply to any method."""
-    doubt = Caution(0)
+    cautions = Caution(0)
     for part in each_metric(metadata):
         if part.get("rarest_class", FEW) < FEW:
-            doubt |= Caution.FEW_OF_A_CLASS
+            cautions |= Caution.FEW_OF_A_CLASS
         if part.get("few_points"):
-            doubt |= Caution.FEW_POINTS
+            cautions |= Caution.FEW_POINTS
         if part.get("cells_without_influence", 0):
-            doubt |= Caution.NO_INFLUENCE
+            cautions |= Caution.NO_INFLUENCE
         if part.get("heavy_tails"):
-            doubt |= Caution.HEAVY_TAILS
+            cautions |= Caution.HEAVY_TAILS
         if part.get("biased_by_fold"):
-            doubt |= Caution.BIASED_BY_FOLD
+            cautions |= Caution.BIASED_BY_FOLD
         if part.get("censored"):
-            doubt |= Caution.CENSORED
-    return doubt
+            cautions |= Caution.CENSORED
+    return cautions
