@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
-import sysconfig
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -178,18 +175,6 @@ def test_bad_input_is_one_line_and_status_2(capsys, files, monkeypatch, words, s
     assert err.startswith("cvstats: ")
     assert err.count("\n") == 1
     assert said in err
-
-
-@pytest.mark.process
-def test_the_installed_script_answers(files):
-    script = Path(sysconfig.get_path("scripts")) / "cvstats"
-    done = subprocess.run(
-        [str(script), "interval", "log.csv", "--format", "csv"],
-        cwd=files, capture_output=True, check=True, encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    )  # fmt: skip
-    assert done.stdout.startswith("model,estimate,lower,upper,se")
-    assert done.stderr == ""
 
 
 @pytest.mark.process

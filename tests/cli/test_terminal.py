@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -40,26 +41,30 @@ def saved(tmp_path):
     return tmp_path / "log.csv"
 
 
-@pytest.mark.process
+def written(monkeypatch, encoding, *words):
+    """The bytes that the command writes to a stream of this encoding."""
+    out = io.BytesIO()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", io.TextIOWrapper(out, encoding=encoding))
+        assert cli.main(list(words)) == 0
+        return out.getvalue()
+
+
 @pytest.mark.parametrize("words", [["methods", "FILE"], ["demo"], ["interval", "FILE"]])
-def test_a_terminal_that_knows_few_letters(saved, words):
+def test_a_terminal_that_knows_few_letters(monkeypatch, capsys, saved, words):
     words = [str(saved) if word == "FILE" else word for word in words]
-    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([COMMAND, *words], capture_output=True, env=env, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"?" in done.stdout
-    assert done.stdout.isascii()
+    out = written(monkeypatch, "ascii", *words)
+    assert b"?" in out
+    assert out.isascii()
+    assert capsys.readouterr().err == ""
 
 
-@pytest.mark.process
-def test_json_loses_no_letter(saved):
-    for encoding in ("ascii", "utf-8"):
-        env = {**os.environ, "PYTHONIOENCODING": encoding}
-        words = [COMMAND, "interval", str(saved), "--format", "json"]
-        done = subprocess.run(words, capture_output=True, env=env, check=True)
-        rows = json.loads(done.stdout.decode(encoding))["rows"]
-        assert [row["model"] for row in rows] == ["forêt", "arbre"]
-        assert ("ê".encode() in done.stdout) == (encoding == "utf-8")
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_json_loses_no_letter(monkeypatch, saved, encoding):
+    out = written(monkeypatch, encoding, "interval", str(saved), "--format", "json")
+    rows = json.loads(out.decode(encoding))["rows"]
+    assert [row["model"] for row in rows] == ["forêt", "arbre"]
+    assert ("ê".encode() in out) == (encoding == "utf-8")
 
 
 @pytest.mark.parametrize("words", [["interval", "-"], ["interval", "-", "--read-as", "csv"]])
@@ -72,15 +77,26 @@ def test_standard_input_is_not_read(capsys, words):
     )
 
 
-@pytest.mark.process
+@pytest.fixture
+def piped():
+    """A pipe as standard input."""
+    usual = os.dup(0)
+    end, start = os.pipe()
+    os.write(start, b"fold,loss\n")
+    os.dup2(end, 0)
+    yield
+    os.dup2(usual, 0)
+    for opened in (usual, end, start):
+        os.close(opened)
+
+
+@pytest.mark.usefixtures("piped")
 @pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="no such file here")
 @pytest.mark.parametrize("more", [[], ["--read-as", "csv"]])
-def test_standard_input_by_its_name(more):
-    words = [COMMAND, "interval", "/dev/stdin", *more]
-    done = subprocess.run(words, input=b"fold,loss\n", capture_output=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.count(b"\n") == 1
-    assert b"'/dev/stdin' is a pipe or a device, not a file. Standard input" in done.stderr
+def test_standard_input_by_its_name(capsys, more):
+    status, out, err = told(capsys, "interval", "/dev/stdin", *more)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "'/dev/stdin' is a pipe or a device, not a file. Standard input" in err
 
 
 @pytest.mark.parametrize(
