@@ -11,6 +11,8 @@ from hypothesis import settings
 # threads each hinder each other, and a logistic regression takes ten times as long.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+# With it, each worker and each process that a test starts compiles all modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # On a build machine the same examples come each time; elsewhere new ones are sought.
 COMMON = {"deadline": None, "derandomize": "CI" in os.environ}
