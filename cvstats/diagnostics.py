@@ -482,7 +482,7 @@ def duplicated_models(facts: LogFacts) -> Iterator[Finding]:
         pairs = zip(log.labels.columns(one).tolist(), log.labels.columns(two).tolist(), strict=True)
         size = log.design.size
         return all(
-            np.array_equal(log.panels.column(i, 0, size), log.panels.column(j, 0, size), True)
+            np.array_equal(log.losses.column(i, 0, size), log.losses.column(j, 0, size), True)
             for i, j in pairs
         )
 
@@ -649,7 +649,7 @@ def overfitting(facts: LogFacts) -> Iterator[Finding]:
     if method.problem(log.design) is not None:
         return
     (data,) = resamples(log.design)
-    ratio = np.full(log.panels.width, np.nan)
+    ratio = np.full(log.losses.width, np.nan)
     for j, values in enumerate(log.columns()):
         error = np.nan if values is None else out_of_bag_error(data.bags, data.losses(values))
         if values is not None and error > 0:
@@ -711,7 +711,7 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
         return
     n = log.design.splits().points or log.design.size
     near, best = count_near_best(log, facts.means, facts.table, n)
-    counts = np.full(log.panels.width, np.nan)
+    counts = np.full(log.losses.width, np.nan)
     counts[best] = near
     yield from report_worst(
         facts,

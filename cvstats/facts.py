@@ -87,7 +87,7 @@ class LogFacts:
             total = 0
             for j in log.labels.columns(model).tolist():
                 if j not in masked:
-                    bad = ~np.isfinite(log.panels.column(j, 0, log.design.size))
+                    bad = ~np.isfinite(log.losses.column(j, 0, log.design.size))
                     total += int(np.count_nonzero(bad if present is None else bad[present]))
             if total:
                 found[self.name_model(model)] = total
@@ -150,14 +150,14 @@ class LogFacts:
     def table(self) -> FloatArray | None:
         """The losses, rows by columns; None for many, for scores, and for those of a metric."""
         log, design = self.log, self.design
-        large = design.size * log.panels.width > LARGE
+        large = design.size * log.losses.width > LARGE
         return None if large or design.scores or design.metric else tabulate(log)
 
     @cached_property
     def shapes(self) -> Shapes:
         """The distribution of the losses in each column."""
         present = self.design.present
-        found = np.full((self.log.panels.width, len(Shapes._fields)), np.nan)
+        found = np.full((self.log.losses.width, len(Shapes._fields)), np.nan)
         for j, column in enumerate(self.log.columns()):
             if column is not None:
                 found[j] = measure_shapes(column if present is None else column[present])

@@ -57,7 +57,7 @@ def test_a_part_is_a_log(kind):
                 for name, level in names.items()
             }
         )
-        rows["a"] = part.panels.column(0, 0, design.size)
+        rows["a"] = part.losses.column(0, 0, design.size)
         same = rows.sort_values("point", ignore_index=True)
         expected = mine[same.columns].sort_values("point", ignore_index=True)
         pd.testing.assert_frame_equal(same, expected, check_dtype=False)

@@ -179,7 +179,7 @@ def compare_parts(
         if part.design.by is not None:
             found[:] = [run(part, differences)]
             return found[0]
-        pairs = differences if log.cells is not None else replace(differences, losses=part.panels)
+        pairs = differences if log.cells is not None else replace(differences, losses=part.losses)
         result = run(part, pairs)
         found.append(result)
         first, own = (part.attrs["interval_method"] for part in (found[0], result))
@@ -225,15 +225,15 @@ def read_two_logs(
     facts = same_facts(one, two)
     first = replace(read(one, levels=levels, by=by), metadata=facts)
     second = read(aligned(one, two), levels=levels, by=by)
-    both = LossColumns((*first.panels.tables, *second.panels.tables))
-    log = replace(first, panels=both, other=second.labels)
+    both = LossColumns((*first.losses.tables, *second.losses.tables))
+    log = replace(first, losses=both, other=second.labels)
     if missing == "drop":
         log = dropped(log)
         log.design.splits()
         log.refuse_parts()
     else:
         check_same_evaluations(first, second)
-    width = first.panels.width
+    width = first.losses.width
     columns = first.columns_by_cell().reshape(-1)
     names = [
         ("model" if a is None else a, "other" if b is None else b)
@@ -271,7 +271,7 @@ def pair_all_models(log: Log) -> Differences:
 def pair_models(log: Log, left: IntArray, right: IntArray) -> Differences:
     """Pair models by their numbers, in each carried cell."""
     columns = log.columns_by_cell()
-    return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
+    return Differences(log.losses, columns[left].reshape(-1), columns[right].reshape(-1))
 
 
 def average_repetitions(log: Log) -> Log:
@@ -283,16 +283,16 @@ def average_repetitions(log: Log) -> Log:
     if "fold" in log.design.levels and not log.design.has("fold"):
         names.insert(0, "fold")  # one test set, regardless of sources
     columns = log.columns_by_cell()
-    first = np.empty(log.panels.width, dtype=np.int64)
+    first = np.empty(log.losses.width, dtype=np.int64)
     first[columns] = columns[0]
-    to_first = Differences(log.panels, np.arange(log.panels.width), first)
+    to_first = Differences(log.losses, np.arange(log.losses.width), first)
     found = log.moments(names, to_first)
     levels = {
         name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
         for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
     }
     return replace(
-        log, design=Design(levels, len(found.count)), panels=LossColumns((found.location,))
+        log, design=Design(levels, len(found.count)), losses=LossColumns((found.location,))
     )
 
 
@@ -426,7 +426,7 @@ def difference_interval(
             raise DifferentGroups("points are averaged in one group at a time.")
         find_method("holdout").require(log.design)
         points = average_repetitions(log)
-        means = Differences(points.panels, differences.left, differences.right)
+        means = Differences(points.losses, differences.left, differences.right)
         base = find_method(chosen).run(points, means, alpha=alpha, **options)
         counts = np.full(differences.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
@@ -672,8 +672,8 @@ def largest_first_loss(log: Log) -> float:
     """Find the largest of the first losses; infinite if only moments are available."""
     if not log.in_memory:
         return np.inf
-    rows = max(1, HEAD // log.panels.width)
-    heads = (np.abs(table[:rows].astype(np.float64)) for table in log.panels.tables)
+    rows = max(1, HEAD // log.losses.width)
+    heads = (np.abs(table[:rows].astype(np.float64)) for table in log.losses.tables)
     return float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
 
 

@@ -240,8 +240,8 @@ def choose_models(
     else:
         options = recommend_options(log) if method is None else {}
         pilot = over_groups(log, chosen, options) if by_groups else over_points(log, center)
-    table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.panels.width)}
-    unstable = np.zeros(log.panels.width, dtype=bool)
+    table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.losses.width)}
+    unstable = np.zeros(log.losses.width, dtype=bool)
     for cell, squares, mean, same in pilot.cells:
         part = compute(
             mean, squares, same, n=pilot.n, df=pilot.df,
@@ -253,7 +253,7 @@ def choose_models(
             table[name][cell] = values
     counts = {"n_folds": count_folds(log.design), "n_repetitions": log.design.number("repetition")}
     for name, count in {**pilot.counts, **counts}.items():
-        table[name] = np.full(log.panels.width, count)
+        table[name] = np.full(log.losses.width, count)
     caution = table.pop("caution").astype(np.int64)
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
@@ -496,7 +496,7 @@ def find_unstable_leads(
     """Find the models whose difference from their closest rival is not stable over repetitions."""
     t = standardized_leads(mean, squares, n)
     rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
-    unstable = find_unstable(log, Differences(log.panels, cell, cell[rival]))
+    unstable = find_unstable(log, Differences(log.losses, cell, cell[rival]))
     return np.zeros(len(cell), dtype=bool) if unstable is None else unstable
 
 
@@ -586,7 +586,7 @@ def iterate_group_cells(
     for every in columns.T:
         cell = every[known[every]]
         if len(cell):
-            to_first = Differences(log.panels, cell, np.full(len(cell), cell[0]))
+            to_first = Differences(log.losses, cell, np.full(len(cell), cell[0]))
             apart, mean = residuals(to_first)
             squares, same = residual_squares(apart, mean, ROUNDING * level[cell])
             yield cell, n * (n - 1) * squares[np.ix_(same, same)], mean[same], same
@@ -653,7 +653,7 @@ def sum_cross_products(log: Log, columns: IntArray, found: Cells) -> tuple[Float
     rows, less any number that the columns share, so that a large common level costs no digits.
     """
     some = found.pick(columns)
-    total, rest = cross_products(log.design, log.panels, columns, some)
+    total, rest = cross_products(log.design, log.losses, columns, some)
     share = found.count / found.count.sum()
     mean = some.location
     level = share @ (mean - mean[:, :1]) + (rest - rest[0]) / found.count.sum()
@@ -664,6 +664,6 @@ def subtract_directly(
     log: Log, columns: IntArray, pairs: IntArray, by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
     """Sum squares of some differences about their cells' means, and return their means, too."""
-    few = Differences(log.panels, columns[pairs[:, 0]], columns[pairs[:, 1]])
+    few = Differences(log.losses, columns[pairs[:, 0]], columns[pairs[:, 1]])
     found = log.moments(by, few)
     return found.m2.sum(axis=0), found.over(()).location[0]

@@ -566,7 +566,7 @@ def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
     if not log.in_memory:
         return df
     points = average_repetitions(log) if log.design.number("repetition") > 1 else log
-    means = Differences(points.panels, differences.left, differences.right)
+    means = Differences(points.losses, differences.left, differences.right)
     for j, column in enumerate(points.columns(means)):
         if column is not None:
             here = column if points.design.present is None else column[points.design.present]
@@ -599,7 +599,7 @@ def variance_parts(
             "single losses. Load them into memory: log.compute(); or pass one repetition."
         )
     points = average_repetitions(log)
-    means = Differences(points.panels, differences.left, differences.right)
+    means = Differences(points.losses, differences.left, differences.right)
     return split_variance(once, points.moments((), means).m2[0] / (n - 1), repetitions)
 
 

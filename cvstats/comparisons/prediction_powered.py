@@ -128,8 +128,8 @@ def prediction_powered(
     others = read(judge_on_all, missing=missing)
     check_points(others, "judge_on_all")
     others = take_other_points(others, both)
-    width = both.panels.width // 2
-    pairs = Differences(both.panels, np.arange(width), np.arange(width) + width)
+    width = both.losses.width // 2
+    pairs = Differences(both.losses, np.arange(width), np.arange(width) + width)
     of_both, of_others = both.moments(()), others.moments(())
     people, judged = of_both.pick(pairs.left), of_both.pick(pairs.right)
     n, n_others = people.count[0], of_others.count[0]

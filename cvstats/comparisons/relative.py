@@ -103,7 +103,7 @@ def refuse_negative(log: Log, differences: Differences, means: FloatArray) -> No
     """Reject negative losses, and a reference whose losses are all 0."""
     smallest = means[np.concatenate([differences.left, differences.right])]
     if log.in_memory and not log.design.metric:
-        tables = log.panels.tables  # NaN if carried cells lack evaluations
+        tables = log.losses.tables  # NaN if carried cells lack evaluations
         least = [float(np.fmin.reduce(table, axis=None, initial=0)) for table in tables]
         smallest = np.append(smallest, least)
     if (smallest < 0).any():
@@ -210,14 +210,14 @@ def finite(reach: Any) -> Any:
 def scale_reference(log: Log, differences: Differences, ratios: FloatArray) -> Log:
     """Make the log of ``a - (1 + r) b``, one column for each pair."""
     size, pairs = log.design.size, range(differences.width)
-    left = np.stack([log.panels.column(int(j), 0, size) for j in differences.left], axis=1)
+    left = np.stack([log.losses.column(int(j), 0, size) for j in differences.left], axis=1)
     right = np.stack([
-        (1 + ratios[i]) * log.panels.column(int(differences.right[i]), 0, size) for i in pairs
+        (1 + ratios[i]) * log.losses.column(int(differences.right[i]), 0, size) for i in pairs
     ], axis=1)  # fmt: skip
-    panels = LossColumns((np.nan_to_num(left), np.nan_to_num(right)))  # masked cells are not used
+    losses = LossColumns((np.nan_to_num(left), np.nan_to_num(right)))  # masked cells are not used
     sides = np.arange(differences.width)
-    scaled = Differences(panels, sides, sides + len(sides))
-    return replace(log, panels=panels, differences=scaled)
+    scaled = Differences(losses, sides, sides + len(sides))
+    return replace(log, losses=losses, differences=scaled)
 
 
 def solve_by_secant(

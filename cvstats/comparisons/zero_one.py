@@ -275,10 +275,10 @@ def flag_few(result: Result, found: Discordance) -> Result:
 def find_other_loss(log: Log) -> str | None:
     """Find a loss other than 0 and 1; carried cells may be masked."""
     masked = log.masked()
-    if len(masked) == 0 and binary_columns(log.design, log.panels).all():
+    if len(masked) == 0 and binary_columns(log.design, log.losses).all():
         return None
-    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
-        values = log.panels.column(j, 0, log.design.size)
+    for j in np.setdiff1d(np.arange(log.losses.width), masked).tolist():
+        values = log.losses.column(j, 0, log.design.size)
         here = values if log.design.present is None else values[log.design.present]
         odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is reported by label later
         if len(odd):
@@ -545,7 +545,7 @@ def compare_error_rates(log: Log) -> Result:
     check_binary(log, cochran_q.record)
     estimate = log.moments(()).location[0]
     cell = log.moments((), pair_all_models(log))
-    width = log.panels.width
+    width = log.losses.width
     statistic, p = np.empty(width), np.empty(width)
     statistic[columns], p[columns] = compute_q(cell, models)
     table = {

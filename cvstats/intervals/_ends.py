@@ -408,7 +408,7 @@ def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Resul
     reach = find_reach(log, clustered)
     if reach is None or "se" not in base.columns:
         return base
-    groups = len(reach.change) // log.panels.width
+    groups = len(reach.change) // log.losses.width
     change = reach.change.reshape(groups, -1)
     rarity = reach.rarity.reshape(groups, -1)
     sides = [differences.left, differences.right]
@@ -437,7 +437,7 @@ def compare_numerators(
     shape = find_reach(log, of_clusters=False)
     if shape is None or not shape.known.all():
         return base
-    per_group = -1, log.panels.width
+    per_group = -1, log.losses.width
     covariance, below = (part.reshape(per_group) for part in (shape.change, shape.rarity))
     left, right = differences.left, differences.right
     gap = (covariance[:, left] - covariance[:, right]).reshape(-1)

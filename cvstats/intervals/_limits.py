@@ -349,7 +349,7 @@ def bounded_limits(
             "metric. Use interval='wald', or a loss of single points."
         )
     alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
-    width, lowest, span = log.panels.width, bounds[0], bounds[1] - bounds[0]
+    width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]
     present = np.arange(log.design.size)
     if log.design.present is not None:
         present = np.flatnonzero(log.design.present)
@@ -359,7 +359,7 @@ def bounded_limits(
     def work(tile: int) -> None:
         start, stop = tiles[tile]
         if points is None:
-            table, column, row = log.panels.lines(slice(start, stop), 0, log.design.size)
+            table, column, row = log.losses.lines(slice(start, stop), 0, log.design.size)
             part = table[column : column + stop - start, present + row].astype(np.float64)
         else:
             part = points.location[:, start:stop].T

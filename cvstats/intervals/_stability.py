@@ -74,7 +74,7 @@ def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
     """Find the differences that are unstable according to the log; None if it cannot show it."""
     whole = find_whole(log)
     if whole is not None and whole is not log and isinstance(losses, Differences):
-        losses = replace(losses, losses=whole.panels)
+        losses = replace(losses, losses=whole.losses)
     if repeats_folds(log):
         if whole is not None and {"fold", "point"} <= set(whole.design.levels):
             return refits_matter(replace(whole, differences=None), losses)
@@ -90,7 +90,7 @@ def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
         raise DifferentGroups("points are compared over the repetitions of one group at a time.")
     cut = read_partitions(log.design)
     here = slice(None) if log.design.present is None else log.design.present
-    found = np.zeros((losses or log.panels).width, dtype=bool)
+    found = np.zeros((losses or log.losses).width, dtype=bool)
     for j, column in enumerate(log.columns(losses)):
         if column is not None:
             found[j] = measure_refits(column[here] - column[here][0], cut).matters
@@ -161,7 +161,7 @@ def exchange_ratio(log: Log, losses: Columns | None) -> FloatArray:
     rows = np.flatnonzero((sample > 1) & (refitted & (np.bincount(cell) > 1))[cell])
     earlier = np.flatnonzero(half)[before[rows]]
     _, fold, size = np.unique(cell[rows], return_inverse=True, return_counts=True)
-    stability, variance = np.full((2, (losses or log.panels).width), np.nan)
+    stability, variance = np.full((2, (losses or log.losses).width), np.nan)
     for j, column in enumerate(log.columns(losses)):
         if column is not None:
             values = column if log.design.present is None else column[log.design.present]

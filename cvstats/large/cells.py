@@ -333,7 +333,7 @@ class KeptLosses:
             point = shorten(prints if hashes is not None else hash_array(prints ^ salt))
         columns = models[:, :: choose_step(models.size)].reshape(-1)
         if some is None:
-            losses = log.panels.table(rows, columns)
+            losses = log.losses.table(rows, columns)
         else:
             losses = some[1][np.ix_(np.searchsorted(some[0], rows), columns)]
         names = [name for name in (*LEVELS, *cells.levels) if name in design.levels]
@@ -418,9 +418,9 @@ class KeptLosses:
                 labels = pd.DatetimeIndex(names.astype("M8[us]"))
             levels["point"] = Level(labels, point)
         small = Design(levels, len(found.count), within=log.design.within)
-        panels = LossColumns((found.mean[:, :-2][:, order],))
+        losses = LossColumns((found.mean[:, :-2][:, order],))
         return Sample(
-            replace(log, design=small, panels=panels, cells=None, complete=None), step, self.whole
+            replace(log, design=small, losses=losses, cells=None, complete=None), step, self.whole
         )
 
     def crossed(self) -> bool:

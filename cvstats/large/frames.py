@@ -48,8 +48,8 @@ def _(losses: Batch, also: object = None) -> Log:
     names = list(losses.losses)
     size = len(losses.losses[names[0]])
     axis = None if losses.single else pd.Index(names, tupleize_cols=False)
-    panels = LossColumns(tuple(column[:, None] for column in losses.losses.values()))
-    return Log(Design(losses.levels, size), panels, FrameLabels([*names], axis))
+    columns = LossColumns(tuple(column[:, None] for column in losses.losses.values()))
+    return Log(Design(losses.levels, size), columns, FrameLabels([*names], axis))
 
 
 def columns_of(

@@ -227,8 +227,8 @@ def sum_cells(
     counted = CellTable(("cell",), (len(used),), BLOCK, count)
     levels = {"cell": Level(range(len(used)), local)}
     design = Design(levels, len(number), facts={("cells", ("cell",)): counted})
-    panels = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
-    losses: Columns = panels if pairs is None else Differences(panels, *pairs)
+    own = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
+    losses: Columns = own if pairs is None else Differences(own, *pairs)
     with np.errstate(invalid="ignore", over="ignore"):
         found = compute_moments(design, losses, ("cell",))
     return replace(found, labels=(range(size),), codes=codes)
@@ -612,7 +612,7 @@ class MappedMethod:
                 design = taken(design, evaluated.reshape(-1))
                 design.splits()
             table = np.asarray(values).reshape(design.size, math.prod(labels.sizes))
-            log = replace(self.log, design=design, panels=LossColumns((table,)), labels=labels)
+            log = replace(self.log, design=design, losses=LossColumns((table,)), labels=labels)
             if self.drop:
                 log = replace(log, gaps=find_gaps(log, log.columns_by_cell()))
             self.put_numbers(out, log)
@@ -645,7 +645,7 @@ class MappedMethod:
         if self.asked[0]:
             columns = log.columns_by_cell()
             left, right = (columns[list(side)].reshape(-1) for side in self.asked)
-            pairs = Differences(log.panels, left, right)
+            pairs = Differences(log.losses, left, right)
         return answer_cells(log, self.run, pairs)
 
     def log_of_cells(self, found: ChunkCells, known: KnownCells, labels: ArrayLabels) -> Log:
@@ -661,7 +661,7 @@ class MappedMethod:
             sample_of(self.log, known, found.rows, found.losses, self.examined),
         )  # fmt: skip
         return replace(
-            self.log, design=known.table, panels=hide_losses(columns.size, WORDS), labels=labels,
+            self.log, design=known.table, losses=hide_losses(columns.size, WORDS), labels=labels,
             complete=None if known.complete is None else known.complete.table, cells=cells,
         )  # fmt: skip
 
@@ -679,7 +679,7 @@ def sample_of(
     if len(rows) < design.size:
         design = replace(take_rows(design, rows), within=design.within)
     small = replace(
-        log, design=design, panels=LossColumns((losses,)), cells=None, lazy=None, complete=None
+        log, design=design, losses=LossColumns((losses,)), cells=None, lazy=None, complete=None
     )  # fmt: skip
     return Sample(small, examined.step, examined.whole)
 
@@ -690,10 +690,10 @@ def refuse_small(log: Log) -> None:
     if not isinstance(source, CellSource) or source.sample is None or source.sample.step > 1:
         return
     small = replace(source.sample.log, labels=log.labels)
-    small.refuse_small(source.found, small.panels)
+    small.refuse_small(source.found, small.losses)
     if source.gaps is not None and source.pairs is not None:
         left, right = (source.models[side].reshape(-1) for side in source.pairs)
-        small.refuse_small(source.gaps, Differences(small.panels, left, right))
+        small.refuse_small(source.gaps, Differences(small.losses, left, right))
 
 
 def onto_cells(known: Cells, found: Cells) -> Cells:
@@ -771,7 +771,7 @@ def map_method(
     if asked[0]:  # pairs take the place of the models
         lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
     now = KnownCells.of(log.design, levels_needed(log, by))
-    examined = Examined.of(log.design, log.panels.width)
+    examined = Examined.of(log.design, log.losses.width)
     method = MappedMethod(
         run, replace(log, lazy=None, design=whole_design(log)), labels_along(log, lazy),
         log.find_cautions(), leading, pairs, asked, lazy.nan_tells, lazy.drop, examined=examined,
@@ -890,7 +890,7 @@ def run_on_blank(log: Log, method: MappedMethod) -> Result:
     models = method.labels.models if method.asked[0] else [None]
     labels = ArrayLabels(models, ("model",), {}, (len(models),), 0, None)
     blank = LossColumns((np.full((log.design.size, len(models)), np.nan),))
-    table = replace(method.log, design=log.design, panels=blank, labels=labels)
+    table = replace(method.log, design=log.design, losses=blank, labels=labels)
     return method.answer(table)
 
 
@@ -1138,7 +1138,7 @@ def compute_cells(
     lazy = lazy_array(log)
     chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1)) if pairs else NO_PAIRS
     masked = find_masked(lazy) if lazy.drop else None
-    examined = replace(Examined.of(log.design, log.panels.width), step=1)
+    examined = replace(Examined.of(log.design, log.losses.width), step=1)
     cells = LazyCells.of(log, lazy, KnownCells.of(log.design, levels), examined, chosen, masked)
     blocks = cells.sums.to_delayed(optimize_graph=False).ravel().tolist()
     later = [part for part in (cells.known, cells.seen) if hasattr(part, "dask")]

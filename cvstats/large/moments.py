@@ -676,7 +676,7 @@ def every_pair(log: Log) -> Differences:
     """Pair all models with each other, in each carried cell."""
     columns = model_columns(log.labels)
     left, right = np.triu_indices(len(columns), 1)
-    return Differences(log.panels, columns[left].reshape(-1), columns[right].reshape(-1))
+    return Differences(log.losses, columns[left].reshape(-1), columns[right].reshape(-1))
 
 
 # --- what two batches have in common --------------------------------------------------------------

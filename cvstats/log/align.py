@@ -501,13 +501,13 @@ def take_other_points(log: Log, known: Log) -> Log:
     if isinstance(mine, ArrayLabels) and isinstance(yours, ArrayLabels):
         check_same_grid(yours, mine)
     models = match_models(list(yours.models), list(mine.models))
-    tables = log.panels
+    tables = log.losses
     order = np.empty(tables.width, dtype=np.int64)
     for model, at in enumerate(models):
         order[yours.columns(model)] = mine.columns(at)
     moved = LossColumns(tuple(tables.column(int(j), 0, log.design.size)[:, None] for j in order))
     return replace(
-        log, design=replace(log.design, present=keep, facts={}), panels=moved, labels=yours
+        log, design=replace(log.design, present=keep, facts={}), losses=moved, labels=yours
     )
 
 

@@ -264,7 +264,7 @@ def without_undrawn(log: Log) -> Log:
     design = log.design
     if "count" not in design.levels or code_of(design, "count", 0) is None:
         return log
-    keep = evaluated(log.panels)
+    keep = evaluated(log.losses)
     keep |= design.levels["count"].block(0, design.size) != code_of(design, "count", 0)
     if design.present is not None:
         keep &= design.present
@@ -531,7 +531,7 @@ def no_information_of(
 
 def by_model(log: Log, rates: Any) -> FloatArray:
     """Give each column its number."""
-    width = log.panels.width
+    width = log.losses.width
     models = list(log.labels.models)
     if isinstance(rates, xr.DataArray):
         return of_array(log, rates)
@@ -612,7 +612,7 @@ def to_float(value: Any) -> float:
 
 def repeat_by_model(log: Log, values: Sequence[float] | FloatArray) -> FloatArray:
     """Give every column (carried cell) of a model the model's number."""
-    found = np.empty(log.panels.width)
+    found = np.empty(log.losses.width)
     for model, value in enumerate(values):
         found[log.labels.columns(model)] = value
     return found
@@ -643,10 +643,10 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
                 f"leave_one_out={given!r} holds what is not a number. Expected a log of "
                 f"leave-one-out cross-validation, or a loss for each point."
             ) from None
-        if log.panels.width > 1:
+        if log.losses.width > 1:
             raise LogError(
                 f"leave_one_out has one loss for each point and the log has "
-                f"{log.panels.width:,} models or cells. Expected a log with the same ones."
+                f"{log.losses.width:,} models or cells. Expected a log with the same ones."
             )
         points = log.design.number("point")
         if len(values) < points or not np.isfinite(values).all():
@@ -666,7 +666,7 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
         )
     means = other.moments(()).location[0]
     columns, own = columns_by_name(log), columns_by_name(other)
-    found = np.empty(log.panels.width)
+    found = np.empty(log.losses.width)
     for at, partner in enumerate(match_models(list(log.labels.models), list(other.labels.models))):
         found[columns[at]] = means[own[partner]]
     return found

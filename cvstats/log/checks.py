@@ -80,7 +80,7 @@ def find_cautions(
     of numbers tails and skewness are looked at, those of both models of a difference too.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
-    width, design = (log.panels if losses is None else losses).width, log.design
+    width, design = (log.losses if losses is None else losses).width, log.design
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
     if sample is None or (design.metric and not is_examined(log.metadata)):
@@ -209,7 +209,7 @@ def find_whole(log: Log) -> Log | None:
         return log if log.in_memory else None
     pairs = log.differences
     if isinstance(pairs, Differences):
-        pairs = replace(pairs, losses=sample.log.panels)
+        pairs = replace(pairs, losses=sample.log.losses)
     return replace(sample.log, differences=pairs)
 
 
@@ -227,8 +227,8 @@ def pick_columns(
 
     Also say for each column of the log which of these stands for it.
     """
-    panels = sample.log.panels
-    if step == 1 and (losses is None or panels is log.panels):
+    own = sample.log.losses
+    if step == 1 and (losses is None or own is log.losses):
         return None, losses, slice(None)
     cells = log.columns_by_cell()
     number = cells.shape[1]
@@ -241,7 +241,7 @@ def pick_columns(
             for side in (losses.left, losses.right)
         )
         lines = np.arange(losses.width // number)[:, None] * len(chosen)
-        return None, Differences(panels, *sides), (lines + stands).reshape(-1)
+        return None, Differences(own, *sides), (lines + stands).reshape(-1)
     columns = np.searchsorted(known, cells[:, chosen].reshape(-1))
     spread = np.empty(cells.size, dtype=np.int64)
     spread[cells] = np.arange(len(cells))[:, None] * len(chosen) + stands
@@ -290,16 +290,16 @@ def tabulate(
     columns: IntArray | None = None,
 ) -> FloatArray:
     """Put evaluations into a table, rows by columns; NaN in the columns of masked cells."""
-    panels, present = log.panels, log.design.present
+    own, present = log.losses, log.design.present
     if present is not None:
         at = np.flatnonzero(present) if rows is None else np.flatnonzero(present)[rows]
     else:
         at = np.arange(log.design.size) if rows is None else rows
     if isinstance(losses, Differences):
         pairs = slice(None) if columns is None else columns
-        found = panels.table(at, losses.left[pairs])
-        return np.subtract(found, panels.table(at, losses.right[pairs]), out=found)
-    return panels.table(at, np.arange(panels.width) if columns is None else columns)
+        found = own.table(at, losses.left[pairs])
+        return np.subtract(found, own.table(at, losses.right[pairs]), out=found)
+    return own.table(at, np.arange(own.width) if columns is None else columns)
 
 
 # --- the distribution of the losses ---------------------------------------------------------------
@@ -318,7 +318,7 @@ def skewness_within(log: Log, by: str) -> FloatArray:
 
     NaN where the losses cannot be read one by one.
     """
-    width, sample = log.panels.width, take_sample(log)
+    width, sample = log.losses.width, take_sample(log)
     if sample is None:
         return np.full(width, np.nan)
     seen = sample.log

@@ -72,9 +72,9 @@ def kept_rows(log: Log) -> MaskArray:
     """Mark the evaluations that no model misses; a masked column misses none."""
     keep = np.ones(log.design.size, dtype=bool)
     masked = log.masked()  # what misses everything does not miss what others have
-    for j in np.setdiff1d(np.arange(log.panels.width), masked).tolist():
+    for j in np.setdiff1d(np.arange(log.losses.width), masked).tolist():
         for start, stop in block_bounds(log.design.size, BLOCK):
-            keep[start:stop] &= ~np.isnan(log.panels.column(j, start, stop))
+            keep[start:stop] &= ~np.isnan(log.losses.column(j, start, stop))
     return keep_design(log.design, keep)
 
 
@@ -91,7 +91,7 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
         for own in columns[:, start:stop]:
             parts = [
                 np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=bool)
-                for table in take_columns(log.panels, own)
+                for table in take_columns(log.losses, own)
             ]
             gone = np.concatenate(parts, axis=1)
             bare = gone[here].all(axis=0)
@@ -117,10 +117,10 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
     return Gaps(columns, patterns, np.array(empty, dtype=int), np.array(masked, dtype=int))
 
 
-def take_columns(panels: LossColumns, columns: IntArray) -> list[NDArray[Any]]:
+def take_columns(losses: LossColumns, columns: IntArray) -> list[NDArray[Any]]:
     """Take some columns, in ascending order, table by table."""
     parts, first = [], 0
-    for table in panels.tables:
+    for table in losses.tables:
         own = columns[(columns >= first) & (columns < first + table.shape[1])] - first
         first += table.shape[1]
         if len(own):
@@ -202,7 +202,7 @@ def answer_cells(
                 chosen = np.sort(gaps.columns[:, cells].reshape(-1))
                 sides = (np.searchsorted(chosen, side[entries])
                          for side in (differences.left, differences.right))  # fmt: skip
-                found = run(part, Differences(part.panels, *sides))
+                found = run(part, Differences(part.losses, *sides))
             results.append((entries, found))
         except LogError as error:
             failed |= dict.fromkeys(pattern.cells.tolist(), str(error))
@@ -234,7 +234,7 @@ def take_cells(
 ) -> Log:
     """Take some carried cells and evaluations of a log; ``bare`` are cells to be blanked."""
     chosen = np.sort(columns[:, cells].reshape(-1))
-    tables = take_columns(log.panels, chosen)
+    tables = take_columns(log.losses, chosen)
     blank = np.searchsorted(chosen, columns[:, np.intersect1d(cells, bare)].reshape(-1))
     if len(blank):
         tables = [np.concatenate([table.astype(np.float64) for table in tables], axis=1)]
@@ -242,7 +242,7 @@ def take_cells(
     half = len(chosen) if log.other is None else len(chosen) // 2
     gone = count_rows(log.design) > int(keep.sum())
     return replace(
-        log, panels=LossColumns(tuple(tables)), gaps=None,
+        log, losses=LossColumns(tuple(tables)), gaps=None,
         labels=cast(ResultLabels, SomeLabels(log.labels, chosen[:half])),
         other=None if log.other is None else SomeLabels(log.other, chosen[:half]),
         design=replace(log.design, present=keep, facts={}) if gone else log.design,

@@ -157,13 +157,13 @@ class Groups:
             plain = replace(self.log, design=self.design)
             cells = GroupOfCells(plain, self.name, int(self.codes[at]))
             design.facts["splits"] = self._splits(at)
-            return replace(log, cells=cells, panels=hide_losses(log.panels.width, WORDS))
+            return replace(log, cells=cells, losses=hide_losses(log.losses.width, WORDS))
         rows = self._rows(at)
-        panels = LossColumns(tuple(table[rows] for table in log.panels.tables))
+        losses = LossColumns(tuple(table[rows] for table in log.losses.tables))
         apart: Any = log.differences
         if apart is not None:
-            apart = replace(apart, losses=panels)
-        return replace(log, panels=panels, differences=apart)
+            apart = replace(apart, losses=losses)
+        return replace(log, losses=losses, differences=apart)
 
     def kind(self, at: int) -> Design:
         """Give the design of a group; its codes, and what is found out about them, are remembered.

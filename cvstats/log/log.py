@@ -380,14 +380,14 @@ class Log:
     ----------
     design : Design
         Which evaluation each row is.
-    panels : LossColumns
+    losses : LossColumns
         The losses, rows by columns.
     labels : Labels
         The names of the columns and the shape of results.
     attrs : mapping
         Facts to add to every result, such as how many evaluations were left out.
     other : Labels, optional
-        Where the panels hold two logs side by side, the names of the second one's columns.
+        Where the losses are of two logs side by side, the names of the second one's columns.
     metadata : mapping, optional
         The attrs of the container; some methods look there for what they need besides losses.
     used : sequence of str or None, optional
@@ -409,7 +409,7 @@ class Log:
     """
 
     design: Design
-    panels: LossColumns
+    losses: LossColumns
     labels: ResultLabels
     attrs: Attrs = field(default_factory=dict)
     other: Labels | None = None
@@ -425,7 +425,7 @@ class Log:
     @property
     def values(self) -> Columns:
         """The columns that methods are applied to: the losses, or differences between them."""
-        return self.panels if self.differences is None else self.differences
+        return self.losses if self.differences is None else self.differences
 
     @cached_property
     def planned(self) -> Design:
@@ -440,7 +440,7 @@ class Log:
     def columns_by_cell(self) -> IntArray:
         """List the columns, models by carried cells; where there are two logs, those of both."""
         own = np.stack(list(map(self.labels.columns, range(len(self.labels.models)))))
-        return own if self.other is None else np.concatenate([own, own + self.panels.width // 2])
+        return own if self.other is None else np.concatenate([own, own + self.losses.width // 2])
 
     def moments(self, by: Sequence[str], losses: Columns | None = None) -> Cells:
         """Compute moments by some levels, of the losses or of differences between them."""
@@ -451,7 +451,7 @@ class Log:
         if self.cells is not None:
             found = self.cells.moments(levels, losses)
         else:
-            chosen = losses if losses is not None else self.panels
+            chosen = losses if losses is not None else self.losses
             found = compute_moments(self.design, chosen, levels)
             bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
             if bad.any():
@@ -467,7 +467,7 @@ class Log:
         if self.cells is not None:
             yield from self.cells.rows().columns(losses)
             return
-        chosen = losses if losses is not None else self.panels
+        chosen = losses if losses is not None else self.losses
         gone = self._gone()
         if isinstance(losses, Differences):
             gone = gone[losses.left] | gone[losses.right]
@@ -523,7 +523,7 @@ class Log:
         if self.design.by is not None:
             return self.moments(repetition_level(self.design)).zero_one()
         if self.cells is None:
-            return binary_columns(self.design, self.panels)
+            return binary_columns(self.design, self.losses)
         levels = tuple(name for name in self.design.levels if name != "point")
         return self.moments(levels).zero_one()
 
@@ -553,7 +553,7 @@ class Log:
 
     def name(self, column: int) -> str:
         """Name one column; where two logs stand side by side, say of which."""
-        half = self.panels.width // 2
+        half = self.losses.width // 2
         if self.other is None or column < half:
             return self.labels.name(column)
         name = self.other.name(column - half)
@@ -584,12 +584,12 @@ class Log:
         if isinstance(losses, Differences):
             sides = losses.left, losses.right
             row = 0 if self.design.present is None else int(self.design.present.argmax())
-            first = np.abs(self.panels.some(np.arange(self.panels.width), row, row + 1)[:, 0])
+            first = np.abs(self.losses.some(np.arange(self.losses.width), row, row + 1)[:, 0])
             size = np.maximum(first[losses.left], first[losses.right])
         self.refuse_small(found, losses)
         for j in np.flatnonzero(size >= 2.0**53).tolist():
             for side in sides:
-                if self.panels.find(int(side[j]))[0].dtype.kind in "iu":
+                if self.losses.find(int(side[j]))[0].dtype.kind in "iu":
                     raise too_many_digits(self.name(int(side[j])))
 
     def refuse_small(self, found: Cells, losses: Columns) -> None:
@@ -628,7 +628,7 @@ class Log:
         if not self.labels.may_be_empty():
             return np.array([], dtype=np.int64)
         parts: list[IntArray] = []
-        for table in self.panels.tables:
+        for table in self.losses.tables:
             left = np.arange(table.shape[1] if table.dtype.kind == "f" else 0)
             for start, stop in block_bounds(
                 self.design.size, max(1, WINDOW // max(1, table.shape[1]))
@@ -639,19 +639,19 @@ class Log:
                 if self.design.present is not None:
                     part |= ~self.design.present[start:stop, None]
                 left = left[part.all(axis=0)]
-            parts.append(left + sum(before.shape[1] for before in self.panels.tables[: len(parts)]))
+            parts.append(left + sum(before.shape[1] for before in self.losses.tables[: len(parts)]))
         return np.concatenate(parts)
 
     def _gone(self) -> MaskArray:
         """Mark the columns in which every loss is missing."""
-        return np.isin(np.arange(self.panels.width), self.masked())
+        return np.isin(np.arange(self.losses.width), self.masked())
 
     def _not_finite(self, j: int) -> tuple[list[int], int]:
         """Find the first rows of a column that are not finite, and count them."""
         rows: list[int] = []
         total = 0
         for start, stop in block_bounds(self.design.size, BLOCK):
-            bad = ~np.isfinite(self.panels.column(j, start, stop))
+            bad = ~np.isfinite(self.losses.column(j, start, stop))
             if self.design.present is not None:
                 bad &= self.design.present[start:stop]
             total += int(bad.sum())
@@ -662,7 +662,7 @@ class Log:
     def _words(self, j: int, rows: list[int], total: int) -> LogError:
         where = listed([self.design.format_labels(row) for row in rows], total)
         row, name = rows[0], self.name(j)
-        values = [self.panels.column(i, row, row + 1)[0] for i in range(self.panels.width)]
+        values = [self.losses.column(i, row, row + 1)[0] for i in range(self.losses.width)]
         if np.isinf(values[j]):
             return infinite_loss(name, where)
         others = [i for i, value in enumerate(values) if np.isfinite(value)]

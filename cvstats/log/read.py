@@ -73,11 +73,11 @@ def read(
     metadata, design = log.metadata, log.design
     if log is not losses:
         metadata = attrs_of_log(losses) if getattr(losses, "attrs", None) else {}
-        tables = log.panels.tables if log.lazy is None else (log.lazy.array,)
+        tables = log.losses.tables if log.lazy is None else (log.lazy.array,)
         if log.cells is None and INTEGERS.issuperset(map(KIND, tables)):
             metadata = {**metadata, TYPE: WHOLE}
     empty_mask = design.present is not None and not design.present.any()
-    if 0 in (design.size, log.panels.width) or empty_mask:
+    if 0 in (design.size, log.losses.width) or empty_mask:
         raise empty
     if metadata:
         if by is not None:
@@ -165,8 +165,8 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
 def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
     dims = arrays.level_dims(losses, also)
     known = arrays.in_memory(losses, dims)
-    design, panels, lazy = arrays.to_design(known, [losses], dims, also)
-    return Log(design, panels, arrays.ArrayLabels.of(known, dims), lazy=lazy)
+    design, columns, lazy = arrays.to_design(known, [losses], dims, also)
+    return Log(design, columns, arrays.ArrayLabels.of(known, dims), lazy=lazy)
 
 
 @read_container.register
@@ -201,9 +201,9 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
     models = [variable.transpose(*first.dims) for variable in variables]
     if len(models) == 1 and models[0].chunks is not None:  # a lazy array has its models inside
         models = [models[0].expand_dims("model")]
-    design, panels, lazy = arrays.to_design(first, models, dims, also)
+    design, columns, lazy = arrays.to_design(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)
     names = [variable.name for variable in variables]
     every = {arrays.units_of(variable.attrs) for variable in variables}
     labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
-    return Log(design, panels, labels, lazy=lazy)
+    return Log(design, columns, labels, lazy=lazy)

@@ -120,8 +120,8 @@ def to_design(
     levels = levels_along(log, dims, also)
     dense = len(dims) > 1 and any(level in dims for level in SPARSE)
     if all(each.chunks is None for each in logs):
-        panels = LossColumns(tuple(to_matrix(each, dims) for each in logs))
-        return design_of(log, dims, levels, panels, dense), panels, None
+        losses = LossColumns(tuple(to_matrix(each, dims) for each in logs))
+        return design_of(log, dims, levels, losses, dense), losses, None
     whole = beside(logs)
     carried = tuple(dim for dim in whole.dims if dim not in dims)
     shape = tuple(whole.sizes[dim] for dim in dims)
@@ -170,7 +170,7 @@ def design_of(
     log: xr.DataArray,
     dims: tuple[Hashable, ...],
     levels: Mapping[str, Level],
-    panels: LossColumns,
+    losses: LossColumns,
     dense: bool,
 ) -> Design:
     """Make the design of an array in memory.
@@ -179,8 +179,8 @@ def design_of(
     dimension among others, the array is a dense table and NaN means that nothing was evaluated.
     """
     size = math.prod(log.sizes[dim] for dim in dims)
-    present = evaluated(panels) if dense else None
-    present = labelled(levels, panels, present)
+    present = evaluated(losses) if dense else None
+    present = labelled(levels, losses, present)
     if present is not None and not present.all():
         return Design(levels, size, present, taking=TAKING)
     stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
@@ -191,7 +191,7 @@ def design_of(
 
 
 def labelled(
-    levels: Mapping[str, Level], panels: LossColumns, present: NDArray[np.bool_] | None
+    levels: Mapping[str, Level], losses: LossColumns, present: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
     """Leave out what has neither a label nor a loss: nothing was tested there.
 
@@ -205,9 +205,9 @@ def labelled(
         base = stored.base if isinstance(stored, GridCodes) else stored
         if name not in LEVELS or base is None or base.min(initial=0) >= 0:
             continue
-        size = len(panels.tables[0])
+        size = len(losses.tables[0])
         without = levels[name].block(0, size) < 0
-        here = evaluated(panels) if present is None else present
+        here = evaluated(losses) if present is None else present
         if (without & here).any():
             row = int(np.flatnonzero(without & here)[0])
             where = Design(levels, size).format_labels(row)
@@ -242,10 +242,10 @@ def level_of(
     return Level(labels, GridCodes(tuple(dims.index(dim) for dim in along), shape, base))
 
 
-def evaluated(panels: LossColumns) -> NDArray[np.bool_]:
+def evaluated(losses: LossColumns) -> NDArray[np.bool_]:
     """Find the rows that hold a number in any column."""
-    here = np.zeros(len(panels.tables[0]), dtype=bool)
-    for table in panels.tables:
+    here = np.zeros(len(losses.tables[0]), dtype=bool)
+    for table in losses.tables:
         if table.dtype.kind != "f":
             return np.ones(len(table), dtype=bool)
         step = max(1, (1 << 20) // max(1, table.shape[1]))

@@ -442,7 +442,7 @@ def _(losses: xr.DataArray, work: Contrasts, names: list[str] | None, by: str) -
 @fill.register
 def _(losses: xr.Dataset, work: Contrasts, names: list[str] | None, by: str) -> xr.Dataset:
     first, *_ = losses.data_vars.values()
-    width = work.log.panels.width // len(losses.data_vars)
+    width = work.log.losses.width // len(losses.data_vars)
     return xr.Dataset({
         name: fill_array(losses[name].transpose(*first.dims), work, at * width, names, by)
         for at, name in enumerate(losses.data_vars)
@@ -458,7 +458,7 @@ def fill_array(
     order = ["contrast", *dims, *carried]
     width = int(np.prod([losses.sizes[dim] for dim in carried]))
     lines = [
-        work.compute(log.panels.column(first + j, 0, log.design.size)) for j in range(width)
+        work.compute(log.losses.column(first + j, 0, log.design.size)) for j in range(width)
     ]  # fmt: skip
     shape = [len(work.pairs), *(losses.sizes[dim] for dim in order[1:])]
     made = xr.DataArray(

@@ -141,7 +141,7 @@ def draw_reference(ax: Axes, table: pd.DataFrame, facts: LogFacts) -> None:
     """Draw a line at the target of the metric, or at the best estimate of several models."""
     targets = set(targets_of(facts.attrs).values())
     labels = facts.log.labels
-    several = len(table) > 1 and len(labels.models) == facts.log.panels.width
+    several = len(table) > 1 and len(labels.models) == facts.log.losses.width
     if len(targets) == 1:
         at, words = targets.pop(), "target"
     elif several and not targets:

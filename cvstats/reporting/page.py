@@ -251,7 +251,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         rows.append(("tasks" if tasks else "sources", f"{design.number('source'):,}{both}"))
     if design.has("count"):
         rows.append(("count", "number of times the point was in the training sample"))
-    cells = (log.panels.width - len(log.masked())) // max(1, len(names))
+    cells = (log.losses.width - len(log.masked())) // max(1, len(names))
     if cells > 1:
         rows.append(("cells of each model", f"{cells:,}"))
     rows.append(("missing losses", f"{sum(facts.n_missing.values()):,}"))
