@@ -80,7 +80,7 @@ class LogFacts:
 
         Carried cells without any losses are not counted.
         """
-        log, present = self.raw, self.raw.design.present
+        log, valid = self.raw, self.raw.design.valid
         masked = set(log.masked().tolist())
         found = {}
         for model in range(len(log.labels.models)):
@@ -88,7 +88,7 @@ class LogFacts:
             for j in log.labels.columns(model).tolist():
                 if j not in masked:
                     bad = ~np.isfinite(log.losses.column(j, 0, log.design.size))
-                    total += int(np.count_nonzero(bad if present is None else bad[present]))
+                    total += int(np.count_nonzero(bad if valid is None else bad[valid]))
             if total:
                 found[self.name_model(model)] = total
         return found
@@ -156,11 +156,11 @@ class LogFacts:
     @cached_property
     def shapes(self) -> Shapes:
         """The distribution of the losses in each column."""
-        present = self.design.present
+        valid = self.design.valid
         found = np.full((self.log.losses.width, len(Shapes._fields)), np.nan)
         for j, column in enumerate(self.log.columns()):
             if column is not None:
-                found[j] = measure_shapes(column if present is None else column[present])
+                found[j] = measure_shapes(column if valid is None else column[valid])
         return Shapes(*found.T)
 
     # --- what the numbers are ---------------------------------------------------------------------

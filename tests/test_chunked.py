@@ -29,12 +29,12 @@ def loops():
 BYS = [(), ("fold",), ("repetition", "fold")]
 
 
-def design_of(n, folds=5, present=None, seed=0):
+def design_of(n, folds=5, valid=None, seed=0):
     """A design that knows nothing yet."""
     rng = np.random.default_rng(seed)
     codes = {"repetition": np.arange(n) % 2, "fold": rng.integers(0, folds, n)}
     levels = {name: Level(range(folds), column) for name, column in codes.items()}
-    return Design(levels, n, present)
+    return Design(levels, n, valid)
 
 
 def state(found):
@@ -56,7 +56,7 @@ def nearly(one, two, tolerance=1e-13, level=1.0):
 
 def exact(design, table, by):
     """The cells of the oracle, column by column."""
-    here = np.ones(design.size, bool) if design.present is None else design.present
+    here = np.ones(design.size, bool) if design.valid is None else design.valid
     keys = [tuple(int(design.levels[name].codes[i]) for name in by) for i in range(design.size)]
     for j in range(table.shape[1]):
         cells: dict[tuple[int, ...], list[object]] = {}
@@ -118,14 +118,14 @@ def test_every_path_against_the_oracle(small, width, by, masked):
     rng = np.random.default_rng(width)
     n = 203
     table = rng.normal(size=(n, width)) + rng.gamma(1.0, size=(n, 1))
-    present = rng.random(n) < 0.8 if masked else None
+    valid = rng.random(n) < 0.8 if masked else None
     if masked:
-        table[~present] = np.nan
+        table[~valid] = np.nan
     for kind, losses, wanted in kinds(table):
         assert losses.width == wanted.shape[1]
         if kind == "rows":
             assert losses.c_order == (width >= 16)
-        check(design_of(n, present=present), wanted, losses, by)
+        check(design_of(n, valid=valid), wanted, losses, by)
 
 
 def test_the_wide_path_is_taken(monkeypatch):
@@ -343,7 +343,7 @@ def test_binary_columns(small, dtype):
     assert binary_columns(design_of(50), LossColumns((table,))).all()
     table[41, 1] = 2
     assert not binary_columns(design_of(50), LossColumns((table,))).all()
-    present = np.arange(50) != 41
-    assert binary_columns(design_of(50, present=present), LossColumns((table,))).all()
+    valid = np.arange(50) != 41
+    assert binary_columns(design_of(50, valid=valid), LossColumns((table,))).all()
     gaps = Differences(LossColumns((table,)), np.array([0]), np.array([1]))
-    assert not binary_columns(design_of(50, present=present), gaps).all()
+    assert not binary_columns(design_of(50, valid=valid), gaps).all()

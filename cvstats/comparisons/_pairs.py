@@ -247,10 +247,10 @@ def read_two_logs(
 
 def check_same_evaluations(one: Log, two: Log) -> None:
     """Reject two arrays whose masks of evaluations differ, naming the first difference."""
-    if one.design.present is None and two.design.present is None:
+    if one.design.valid is None and two.design.valid is None:
         return
     masks = [
-        np.ones(log.design.size, dtype=bool) if log.design.present is None else log.design.present
+        np.ones(log.design.size, dtype=bool) if log.design.valid is None else log.design.valid
         for log in (one, two)
     ]
     differing = np.flatnonzero(masks[0] != masks[1])

@@ -652,7 +652,7 @@ def sum_cross_products(log: Log, columns: IntArray, found: Cells) -> tuple[Float
     ``found`` holds the moments of all columns. Also returns the mean of each column over all
     rows, less any number that the columns share, so that a large common level costs no digits.
     """
-    some = found.pick(columns)
+    some = found.take_columns(columns)
     total, rest = cross_products(log.design, log.losses, columns, some)
     share = found.count / found.count.sum()
     mean = some.location

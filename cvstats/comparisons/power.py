@@ -569,7 +569,7 @@ def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
     means = Differences(points.losses, differences.left, differences.right)
     for j, column in enumerate(points.columns(means)):
         if column is not None:
-            here = column if points.design.present is None else column[points.design.present]
+            here = column if points.design.valid is None else column[points.design.valid]
             squares = (here - here.mean()) ** 2
             excess = (squares**2).mean() / max(squares.mean() ** 2, TINY) - 1
             df[j] = 2 * (len(here) - 1) / max(excess, TWO_POINTS)

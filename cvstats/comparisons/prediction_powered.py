@@ -131,7 +131,7 @@ def prediction_powered(
     width = both.losses.width // 2
     pairs = Differences(both.losses, np.arange(width), np.arange(width) + width)
     of_both, of_others = both.moments(()), others.moments(())
-    people, judged = of_both.pick(pairs.left), of_both.pick(pairs.right)
+    people, judged = of_both.take_columns(pairs.left), of_both.take_columns(pairs.right)
     n, n_others = people.count[0], of_others.count[0]
     if n < 2:
         raise LogError(f"only {n:.0f} point has a human label. Expected at least two.")

@@ -279,7 +279,7 @@ def find_other_loss(log: Log) -> str | None:
         return None
     for j in np.setdiff1d(np.arange(log.losses.width), masked).tolist():
         values = log.losses.column(j, 0, log.design.size)
-        here = values if log.design.present is None else values[log.design.present]
+        here = values if log.design.valid is None else values[log.design.valid]
         odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is reported by label later
         if len(odd):
             return (

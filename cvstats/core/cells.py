@@ -236,7 +236,7 @@ class Cells:
         """Take the means relative to another origin."""
         return replace(self, mean=self.mean + (self.origin - origin), origin=origin)
 
-    def pick(self, columns: IntArray) -> Cells:
+    def take_columns(self, columns: IntArray) -> Cells:
         """Take some columns, in some order."""
         return replace(
             self, mean=self.mean[:, columns], m2=self.m2[:, columns], origin=self.origin[columns]

@@ -41,16 +41,16 @@ class Columns(Protocol):
     def column(self, j: int, start: int, stop: int) -> FloatArray:
         """Take some rows of one column, contiguous, read-only, in float64."""
 
-    def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
+    def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:
         """Take some rows of some columns, a line for each column."""
 
-    def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
+    def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give a read-only table with a line for each column, each line in one piece.
 
         Also say where in it the columns and the rows start: it may be the whole log.
         """
 
-    def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
+    def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give a read-only table with a line for each row, and where its rows and columns start."""
 
 
@@ -94,7 +94,7 @@ class LossColumns:
         table, at = self.find(j)
         return readonly(np.ascontiguousarray(table[start:stop, at], dtype=np.float64))
 
-    def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
+    def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:
         """Take some rows of some columns, a line for each column."""
         table = self.tables[0][start:stop]
         if len(self.tables) == 1:
@@ -114,14 +114,14 @@ class LossColumns:
         found = map(self.find, columns.tolist())
         return np.stack([table[rows, at] for table, at in found], axis=1).astype(np.float64)
 
-    def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
+    def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give the table itself where its columns are in one piece, otherwise a copy."""
         if self.f_order:
             return readonly(self.tables[0].T), columns.start, start
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
         return readonly(part[0][None] if len(part) == 1 else np.stack(part)), 0, 0
 
-    def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
+    def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Give the table itself where the kernel reads its dtype, otherwise a copy."""
         table = self.tables[0]
         if table.dtype in READABLE:
@@ -159,18 +159,18 @@ class Differences:
         with np.errstate(invalid="ignore"):  # infinite losses are refused by the caller
             return readonly(left - self.losses.column(int(self.right[j]), start, stop))
 
-    def some(self, columns: IntArray, start: int, stop: int) -> FloatArray:
+    def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:
         """Take some rows of some pairs, a line for each pair."""
-        left = self.losses.some(self.left[columns], start, stop)
+        left = self.losses.take(self.left[columns], start, stop)
         with np.errstate(invalid="ignore"):  # infinite losses are refused by the caller
-            return left - self.losses.some(self.right[columns], start, stop)
+            return left - self.losses.take(self.right[columns], start, stop)
 
-    def lines(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
+    def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Take some rows of neighboring pairs, a line for each pair."""
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
         return readonly(np.stack(part)), 0, 0
 
-    def tile(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
+    def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
         """Take some rows of neighboring pairs, a line for each row."""
         rows = self.losses.tables[0][start:stop]
         sides = (rows[:, side[columns]] for side in (self.left, self.right))
@@ -181,11 +181,11 @@ class Differences:
 
 def binary_columns(design: Design, losses: Columns) -> MaskArray:
     """Find the columns whose losses are all exactly 0 or 1; NaN is not a loss."""
-    first = losses.some(np.arange(losses.width), 0, FIRST)
-    here = slice(None) if design.present is None else design.present[:FIRST]
+    first = losses.take(np.arange(losses.width), 0, FIRST)
+    here = slice(None) if design.valid is None else design.valid[:FIRST]
     found: MaskArray = np.logical_and.reduce(is_binary(first[:, here]), axis=1)
     for start, stop in block_bounds(design.size, BLOCK):
-        here = slice(None) if design.present is None else design.present[start:stop]
+        here = slice(None) if design.valid is None else design.valid[start:stop]
         for j in np.flatnonzero(found).tolist():
             found[j] = is_binary(losses.column(j, start, stop)[here]).all()
     return found

@@ -67,8 +67,8 @@ def co_moments(
     share. Differences of losses stay what they are; single means and products do not. The
     levels come last: the difference of two means is that of their means and of their levels.
     """
-    row = 0 if design.present is None else int(design.present.argmax())
-    level = losses.some(models, row, row + 1)[:, 0]
+    row = 0 if design.valid is None else int(design.valid.argmax())
+    level = losses.take(models, row, row + 1)[:, 0]
     table = design.cell_table(tuple(by))
     count = np.zeros(len(table.used))
     mean = np.zeros((len(table.used), len(models)))
@@ -96,7 +96,7 @@ def cross_products(
     table = design.cell_table(found.levels)
     mean = np.zeros((table.size, len(models)))
     mean[table.used] = found.location
-    whole = table.size == 1 and design.present is None
+    whole = table.size == 1 and design.valid is None
     total = np.zeros((len(models), len(models)))
     rest = np.zeros(len(models))
 
@@ -177,9 +177,9 @@ def _kernel_table(
     It has a line for each row if these are in one piece, otherwise a line for each column.
     """
     if losses.c_order:
-        table, row, _ = losses.tile(slice(0, losses.width), start, stop)
+        table, row, _ = losses.row_major(slice(0, losses.width), start, stop)
         return table, row, models
     if losses.f_order:
-        table, _, row = losses.lines(slice(0, losses.width), start, stop)
+        table, _, row = losses.column_major(slice(0, losses.width), start, stop)
         return table, row, models
-    return readonly(losses.some(models, start, stop)), 0, np.arange(len(models))
+    return readonly(losses.take(models, start, stop)), 0, np.arange(len(models))

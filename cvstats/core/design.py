@@ -274,7 +274,7 @@ class Design:
         Levels found by name, and any other level of the log's index.
     size : int
         Number of rows.
-    present : array of bool, shape (rows,), optional
+    valid : array of bool, shape (rows,), optional
         Which rows are evaluations; None where all are.
     facts : dict
         What has been found out before about this very index; filled as questions come.
@@ -295,7 +295,7 @@ class Design:
 
     levels: Mapping[str, Level]
     size: int
-    present: MaskArray | None = None
+    valid: MaskArray | None = None
     facts: dict[Any, Any] = field(default_factory=dict)
     taking: str = "log.xs({label}, level={level!r})"
     scores: bool = False
@@ -360,7 +360,7 @@ class Design:
             if name not in checked or len(level.labels) > 1:
                 codes.append(readonly(level.codes[start:stop]))
                 sizes.append(len(level.labels))
-        if scratch and len(codes) == 1 and codes[0].itemsize <= 2 and self.present is None:
+        if scratch and len(codes) == 1 and codes[0].itemsize <= 2 and self.valid is None:
             return codes[0]
         kind = np.min_scalar_type(-1 - math.prod(sizes)) if scratch else np.dtype(np.int32)
         rows = stop - start
@@ -373,16 +373,16 @@ class Design:
             kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
             for code, size in zip(codes[2:], sizes[2:], strict=True):
                 kernels.combine(numbers, code, size)
-        if self.present is not None:
-            numbers[~self.present[start:stop]] = -1
+        if self.valid is not None:
+            numbers[~self.valid[start:stop]] = -1
         return readonly(numbers)
 
     def _codes(self, by: Sequence[str], start: int, stop: int) -> Codes:
         """Lay the codes of some rows out, a line for each level; -1 where nothing is."""
         lines = [self.levels[name].block(start, stop) for name in by]
         codes = np.array(lines, dtype=np.int32).reshape(len(by), stop - start)
-        if self.present is not None:
-            codes[:, ~self.present[start:stop]] = -1
+        if self.valid is not None:
+            codes[:, ~self.valid[start:stop]] = -1
         return codes
 
     def cell_table(self, by: tuple[str, ...]) -> CellTable:
@@ -477,8 +477,8 @@ class Design:
                 continue
             for start, stop in block_bounds(self.size, BLOCK):
                 bad = np.flatnonzero(codes[start:stop] < 0)
-                if self.present is not None:
-                    bad = bad[self.present[start:stop][bad]]
+                if self.valid is not None:
+                    bad = bad[self.valid[start:stop][bad]]
                 if len(bad):
                     raise LogError(
                         f"level {name!r} has no label (NaN) in row {start + bad[0]:,}: "
@@ -686,8 +686,8 @@ class Design:
             points = self._point_codes(offset, start, stop)
             labels = self.levels[level].block(start, stop).astype(np.int64)
             here = (points >= 0) & (labels >= 0)
-            if self.present is not None:
-                here &= self.present[start:stop]
+            if self.valid is not None:
+                here &= self.valid[start:stop]
             rows = np.flatnonzero(here)
             yield (rows + start).astype(np.int64), points[rows], labels[rows]
 

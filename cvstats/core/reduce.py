@@ -76,7 +76,7 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Cells
 def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     """Compute the moments of few losses at once."""
     table = design.cell_table(tuple(by))
-    lines = losses.some(np.arange(losses.width), 0, design.size)
+    lines = losses.take(np.arange(losses.width), 0, design.size)
     numbers = reduce_lines(lines, design.cells(table.by, 0, design.size), table.total[table.used])
     return Cells(table.by, design.labels(table.by), table.codes, *numbers)
 
@@ -210,7 +210,7 @@ def _read_columns(
     else:
         counts, first = table.blocks
         counts, first = counts[slice(*piece)], first[slice(*piece)]
-    values, column, row = losses.lines(columns, start, stop)
+    values, column, row = losses.column_major(columns, start, stop)
     begin = row + np.arange(len(counts)) * table.rows
     width = columns.stop - columns.start
     largest = counts.argmax(axis=1)
@@ -252,7 +252,7 @@ def _read_rows(
 ) -> Sums:
     """Read some rows, many columns of a row at a time."""
     start, stop = piece
-    values, row, column = losses.tile(columns, start, stop)
+    values, row, column = losses.row_major(columns, start, stop)
     cells = design.cells(table.by, start, stop, scratch)
     counts, first = count_blocks(stop - start, cells, table.size)
 

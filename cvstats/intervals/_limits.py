@@ -350,24 +350,24 @@ def bounded_limits(
         )
     alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
     width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]
-    present = np.arange(log.design.size)
-    if log.design.present is not None:
-        present = np.flatnonzero(log.design.present)
+    valid = np.arange(log.design.size)
+    if log.design.valid is not None:
+        valid = np.flatnonzero(log.design.valid)
     limits = np.full((2, width), np.nan)
     tiles = block_bounds(width, max(1, TILE // log.design.size))
 
     def work(tile: int) -> None:
         start, stop = tiles[tile]
         if points is None:
-            table, column, row = log.losses.lines(slice(start, stop), 0, log.design.size)
-            part = table[column : column + stop - start, present + row].astype(np.float64)
+            table, column, row = log.losses.column_major(slice(start, stop), 0, log.design.size)
+            part = table[column : column + stop - start, valid + row].astype(np.float64)
         else:
             part = points.location[:, start:stop].T
         share = np.ascontiguousarray((part - lowest) / span)
         outside = np.argwhere((share < -ROUNDING) | (share > 1 + ROUNDING))
         if len(outside):
             line, at = outside[0].tolist()
-            where = None if points is not None else log.design.format_labels(int(present[at]))
+            where = None if points is not None else log.design.format_labels(int(valid[at]))
             raise outside_bounds(log.name(start + line), where, part[line, at], bounds)
         known = ~np.isnan(share[:, 0])
         find = bet if interval == "betting" else bound_by_bernstein
@@ -554,7 +554,7 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
     here = np.flatnonzero(at >= 0)
     third = np.empty((len(cells.starts), chosen.width))
     for start, stop in block_bounds(chosen.width, max(1, TABLE // max(1, design.size))):
-        lines, column, row = chosen.lines(slice(start, stop), 0, design.size)
+        lines, column, row = chosen.column_major(slice(start, stop), 0, design.size)
         part = lines[column : column + stop - start, row : row + design.size]
         deviations = part[:, here] - mean[at[here], start:stop].T
         for j, line in enumerate(deviations * deviations * deviations, start):

@@ -89,7 +89,7 @@ def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
     if log.design.by is not None:
         raise DifferentGroups("points are compared over the repetitions of one group at a time.")
     cut = read_partitions(log.design)
-    here = slice(None) if log.design.present is None else log.design.present
+    here = slice(None) if log.design.valid is None else log.design.valid
     found = np.zeros((losses or log.losses).width, dtype=bool)
     for j, column in enumerate(log.columns(losses)):
         if column is not None:
@@ -115,7 +115,7 @@ def read_partitions(design: Design) -> Partitions:
     """Read the repetition, fold and point of each evaluation (remembered, if not too many)."""
     if (known := design.facts.get("partitions")) is not None:
         return cast(Partitions, known)
-    here = slice(None) if design.present is None else design.present
+    here = slice(None) if design.valid is None else design.valid
 
     def number(names: tuple[str, ...]) -> IntArray:
         occurs = design.cell_table(names).total > 0
@@ -164,7 +164,7 @@ def exchange_ratio(log: Log, losses: Columns | None) -> FloatArray:
     stability, variance = np.full((2, (losses or log.losses).width), np.nan)
     for j, column in enumerate(log.columns(losses)):
         if column is not None:
-            values = column if log.design.present is None else column[log.design.present]
+            values = column if log.design.valid is None else column[log.design.valid]
             change = values[rows] - values[earlier]
             change -= (np.bincount(fold, change) / size)[fold]
             stability[j] = np.mean(np.bincount(fold, change**2) / (size - 1))
@@ -176,7 +176,7 @@ def exchange_ratio(log: Log, losses: Columns | None) -> FloatArray:
 def read_replaced(log: Log) -> tuple[IntArray, IntArray, IntArray]:
     """Read the sample of each evaluation; number its point in its repetition, and its test fold."""
     design = log.design
-    here = slice(None) if design.present is None else design.present
+    here = slice(None) if design.valid is None else design.valid
     codes = {
         name: level.block(0, design.size)[here].astype(np.int64)
         for name, level in design.levels.items()

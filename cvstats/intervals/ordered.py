@@ -404,16 +404,16 @@ def average_times(log: Log, times: Times) -> MeansByTime:
         return MeansByTime(mean, cells.origin, take_means, times.number)
     whole, design = log.moments(()), log.design
     chosen = log.values
-    rows = np.arange(design.size) if design.present is None else np.flatnonzero(design.present)
+    rows = np.arange(design.size) if design.valid is None else np.flatnonzero(design.valid)
     rows = rows[np.argsort(times.place)]
 
     def take(columns: slice) -> FloatArray:
         number = columns.stop - columns.start
         if chosen.c_order:
-            table, row, column = chosen.tile(columns, 0, design.size)
+            table, row, column = chosen.row_major(columns, 0, design.size)
             part = table[row : row + design.size, column : column + number][rows]
         else:
-            table, column, row = chosen.lines(columns, 0, design.size)
+            table, column, row = chosen.column_major(columns, 0, design.size)
             part = table[column : column + number, row : row + design.size].T[rows]
         deviations: FloatArray = part - whole.origin[columns]
         deviations -= whole.mean[0, columns]

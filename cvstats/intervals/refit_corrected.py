@@ -190,7 +190,7 @@ def refit_corrected(
         log.moments(())  # logs without pairs are rejected, however many losses came with them
     log = find_whole(log) or log.rows()
     design = log.design
-    here = slice(None) if design.present is None else design.present
+    here = slice(None) if design.valid is None else design.valid
     cut = read_partitions(design)
     repetitions, width = cut.n_repetitions, log.values.width
     pairs = log.differences if repetitions == 1 else None

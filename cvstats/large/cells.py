@@ -94,7 +94,7 @@ class CellSource:
                 "pairs=True: cvstats.Moments.of_log(losses, pairs=True)."
             )
         at, signs = find_pairs(self.models, losses.left, losses.right, self.pairs)
-        return turn_signs(self.gaps.pick(at), signs)
+        return turn_signs(self.gaps.take_columns(at), signs)
 
     def rows(self) -> Log:
         """Refuse: there are no rows."""
@@ -313,8 +313,8 @@ class KeptLosses:
         """
         design = log.design
         rows = np.arange(design.size) if some is None else some[0]
-        rows = rows if design.present is None else rows[design.present[rows]]
-        size = design.size if design.present is None else int(design.present.sum())
+        rows = rows if design.valid is None else rows[design.valid[rows]]
+        size = design.size if design.valid is None else int(design.valid.sum())
         dated = is_dated(design) and not is_resampled(design)
         # Places in an array, and points without names, are in no other batch.
         salt = np.uint64(zlib.crc32(cells.mean.tobytes()))

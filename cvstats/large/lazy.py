@@ -398,7 +398,7 @@ def find_evaluated(
 
 def taken(design: Design, here: MaskArray) -> Design:
     """Take some evaluations of a design that has a row for each place of an array."""
-    return replace(design, present=None if here.all() else here, facts={})
+    return replace(design, valid=None if here.all() else here, facts={})
 
 
 def keep_points(kept: MaskArray, every: MaskArray, *, design: Design) -> MaskArray:
@@ -513,7 +513,7 @@ def model_axis(lazy: LazyArray) -> int | None:
 
 def whole_design(log: Log) -> Design:
     """Make the design that has an evaluation at every place of the array."""
-    return log.design if log.design.present is None else replace(log.design, present=None, facts={})
+    return log.design if log.design.valid is None else replace(log.design, valid=None, facts={})
 
 
 def find_losses(
@@ -653,9 +653,9 @@ class MappedMethod:
         columns = model_columns(found.carried, self.labels.model_dim)
         left, right = map(np.array, self.pairs)
         whole = onto_cells(known.cells, found.cells)
-        own, gaps = whole.pick(np.arange(columns.size)), None
+        own, gaps = whole.take_columns(np.arange(columns.size)), None
         if len(left):
-            gaps = whole.pick(np.arange(columns.size, whole.mean.shape[1]))
+            gaps = whole.take_columns(np.arange(columns.size, whole.mean.shape[1]))
         cells = CellSource(
             own, WORDS, known.design.count_points, columns, gaps, (left, right),
             sample_of(self.log, known, found.rows, found.losses, self.examined),
@@ -673,8 +673,8 @@ def sample_of(
     if examined is None or not len(rows):
         return None
     design = known.design
-    if design.present is not None:
-        here = design.present[rows]
+    if design.valid is not None:
+        here = design.valid[rows]
         rows, losses = rows[here], losses[here]
     if len(rows) < design.size:
         design = replace(take_rows(design, rows), within=design.within)
@@ -726,7 +726,7 @@ def refuse_faults(
     missing, first, beside = faults["missing"], faults["first"], faults["beside"]
     apart = np.zeros(len(missing), dtype=bool)
     if seen is not None and 0 < found.cells.count.sum() < number:
-        here = known.design.present
+        here = known.design.valid
         lost = np.flatnonzero(~seen.reshape(-1) if here is None else here & ~seen.reshape(-1))
         # other columns, in other chunks, hold losses there
         apart = lost[0] < first
@@ -1176,7 +1176,8 @@ def compute_cells(
     attrs = {"n_dropped": known.dropped} if lazy.drop else {}
     return (
         replace(log, design=known.design, complete=complete, attrs=attrs),
-        whole.pick(np.arange(width)), whole.pick(np.arange(width, len(origin))) if pairs else None,
+        whole.take_columns(np.arange(width)),
+        whole.take_columns(np.arange(width, len(origin))) if pairs else None,
         (examined.rows, losses),
     )  # fmt: skip
 

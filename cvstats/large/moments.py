@@ -139,14 +139,14 @@ class LabeledCells:
             prints[find_cells(cells, part)] += sums
         return LabeledCells(cells, prints)
 
-    def pick(self, columns: IntArray, signs: IntArray | None = None) -> LabeledCells:
+    def take_columns(self, columns: IntArray, signs: IntArray | None = None) -> LabeledCells:
         """Take some columns, some of them with the other sign."""
-        cells = self.cells.pick(columns)
+        cells = self.cells.take_columns(columns)
         return replace(self, cells=cells if signs is None else turn_signs(cells, signs))
 
     def counts(self) -> LabeledCells:
         """Keep the counts and no column."""
-        return self.pick(np.arange(0))
+        return self.take_columns(np.arange(0))
 
     def by(self, levels: tuple[str, ...]) -> LabeledCells:
         """Name the same levels in another order."""
@@ -465,7 +465,7 @@ class Moments:
     @property
     def cells(self) -> Cells:
         """The cells of all batches, with a column for each model (and carried cell)."""
-        return self.table.cells.pick(np.arange(model_columns(self.labels).size))
+        return self.table.cells.take_columns(np.arange(model_columns(self.labels).size))
 
     @property
     def prints(self) -> Prints | None:
@@ -512,7 +512,7 @@ class Moments:
             return NotImplemented
         check_same_kind(self, other)
         columns = match_columns(self, other)
-        theirs = tuple(part.by(self.levels).pick(*columns) for part in other.parts)
+        theirs = tuple(part.by(self.levels).take_columns(*columns) for part in other.parts)
         check_same_masks(self.labels, self.parts[-1].cells, theirs[-1].cells)
         planned: Parts = ()
         if self.planned or other.planned:
@@ -554,8 +554,8 @@ class Moments:
             names = listed(map(repr, self.notes.mixed))
             attrs["mixed"] = f"{names}: the batches differ there, so it is not used"
         width = table.cells.mean.shape[1]
-        bare, cells = table.counts().cells, table.cells.pick(np.arange(models.size))
-        gaps = table.cells.pick(np.arange(models.size, width)) if self.pairs else None
+        bare, cells = table.counts().cells, table.cells.take_columns(np.arange(models.size))
+        gaps = table.cells.take_columns(np.arange(models.size, width)) if self.pairs else None
         planned = merge(self.planned).in_order() if self.planned else None
         source = CellSource(cells, WORDS, partial(point_counts, bare, table.prints), models, gaps)
         kept = merge(self.kept) if self.kept else None

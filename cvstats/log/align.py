@@ -490,8 +490,8 @@ def take_other_points(log: Log, known: Log) -> Log:
             f"{listed(map(repr, named[1]))}. Expected the same in both."
         )
     keep = ~points_of(log.design).isin(points_of(known.design))
-    if log.design.present is not None:
-        keep &= log.design.present
+    if log.design.valid is not None:
+        keep &= log.design.valid
     if not keep.any():
         raise LogError(
             "the judge labeled no points besides those of people, so it adds no information. "
@@ -507,7 +507,7 @@ def take_other_points(log: Log, known: Log) -> Log:
         order[yours.columns(model)] = mine.columns(at)
     moved = LossColumns(tuple(tables.column(int(j), 0, log.design.size)[:, None] for j in order))
     return replace(
-        log, design=replace(log.design, present=keep, facts={}), losses=moved, labels=yours
+        log, design=replace(log.design, valid=keep, facts={}), losses=moved, labels=yours
     )
 
 

@@ -266,9 +266,9 @@ def without_undrawn(log: Log) -> Log:
         return log
     keep = evaluated(log.losses)
     keep |= design.levels["count"].block(0, design.size) != code_of(design, "count", 0)
-    if design.present is not None:
-        keep &= design.present
-    return log if keep.all() else replace(log, design=replace(design, present=keep, facts={}))
+    if design.valid is not None:
+        keep &= design.valid
+    return log if keep.all() else replace(log, design=replace(design, valid=keep, facts={}))
 
 
 def resamples(design: Design) -> list[Resample]:
@@ -360,7 +360,7 @@ class Rows:
         table = np.append(np.maximum(numbers, 0), 0).astype(np.min_scalar_type(largest))
         codes = design.levels["count"].block(0, design.size)
         sample, fit, point = (Codes.of(design, x) for x in ("sample", "repetition", "point"))
-        here = design.present
+        here = design.valid
         rows: IntArray | slice = slice(0, design.size)
         known = [codes, sample.number, fit.number, point.number]
         if min(int(part.min()) for part in known) < 0 or (numbers < 0).any():

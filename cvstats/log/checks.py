@@ -142,7 +142,7 @@ def sample_groups(
     design, since finding those of a group reads all codes.
     """
     design, by = seen.design, log.design.by
-    size = design.size if design.present is None else int(design.present.sum())
+    size = design.size if design.valid is None else int(design.valid.sum())
     if by is None:
         count = size if seen is log else int(tally(log.design).count.sum())
         return [(0, count, sample_rows(design, range(size), most, dated=dated))]
@@ -151,8 +151,8 @@ def sample_groups(
     key = ("sampled", by, most, dated)
     if key not in design.facts:
         level = design.levels[by]
-        if design.present is not None:
-            level = level.take(np.flatnonzero(design.present))
+        if design.valid is not None:
+            level = level.take(np.flatnonzero(design.valid))
         groups = list(rows_by_group(level, size))
         each = most if most >= size else most // len(groups)
         found = [
@@ -171,7 +171,7 @@ def sample_known_groups(
     examined = range(0, len(names), -(-len(names) // FEW_GROUPS))
     each = most if most >= design.size else most // len(examined)
     codes = design.levels[by].block(0, design.size)
-    codes = codes if design.present is None else codes[design.present]
+    codes = codes if design.valid is None else codes[design.valid]
     place = {label: code for code, label in enumerate(design.levels[by].labels)}
     groups = ((at, np.flatnonzero(codes == place.get(names[at], -2))) for at in examined)
     return [
@@ -253,13 +253,13 @@ def choose_rows(design: Design, width: int) -> tuple[IntArray, bool]:
 
     Of places that may hold no evaluation, as many more.
     """
-    present = design.present
+    valid = design.valid
     places = np.arange(design.size)
     if design.size * width <= LIMIT:
         return places, True
-    share = 1 if present is None else max(1, round(design.size / max(1, present.sum())))
+    share = 1 if valid is None else max(1, round(design.size / max(1, valid.sum())))
     dated = is_dated(design) and not is_resampled(design)
-    bare = design if present is None else replace(design, present=None, facts={})
+    bare = design if valid is None else replace(design, valid=None, facts={})
     rows = sample_rows(bare, places, share * (LIMIT // width), dated=dated)
     return rows, len(rows) == design.size
 
@@ -277,8 +277,8 @@ def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: boo
         return np.arange(some.start, some.stop, some.step) if isinstance(some, range) else some
     rows = np.asarray(rows)
     level = design.levels["point"]
-    present = slice(None) if design.present is None else design.present
-    time = rank_labels(level.labels)[level.block(0, design.size)[present][rows]]
+    valid = slice(None) if design.valid is None else design.valid
+    time = rank_labels(level.labels)[level.block(0, design.size)[valid][rows]]
     first = int(time.min())
     return rows[time < first + max(PAIRS, (int(time.max()) - first) // step)]
 
@@ -290,9 +290,9 @@ def tabulate(
     columns: IntArray | None = None,
 ) -> FloatArray:
     """Put evaluations into a table, rows by columns; NaN in the columns of masked cells."""
-    own, present = log.losses, log.design.present
-    if present is not None:
-        at = np.flatnonzero(present) if rows is None else np.flatnonzero(present)[rows]
+    own, valid = log.losses, log.design.valid
+    if valid is not None:
+        at = np.flatnonzero(valid) if rows is None else np.flatnonzero(valid)[rows]
     else:
         at = np.arange(log.design.size) if rows is None else rows
     if isinstance(losses, Differences):
@@ -354,13 +354,13 @@ def measure_serial(
     """
     if not is_dated(design):
         return None
-    present = slice(None) if design.present is None else design.present
+    valid = slice(None) if design.valid is None else design.valid
     level = design.levels["point"]
     order = rank_labels(level.labels)
-    time = order[level.block(0, design.size)[present][rows]]
+    time = order[level.block(0, design.size)[valid][rows]]
     series = np.zeros_like(time)
     if design.has("source"):
-        series = design.levels["source"].block(0, design.size)[present][rows].astype(np.int64)
+        series = design.levels["source"].block(0, design.size)[valid][rows].astype(np.int64)
     keys, at, count = np.unique(series * len(order) + time, return_inverse=True, return_counts=True)
     means = group_means(values, at.reshape(-1), count)
     which = keys // len(order)
@@ -457,7 +457,7 @@ def cell_numbers(design: Design, by: tuple[str, ...]) -> IntArray:
     """Find the cell of each evaluation, by some levels."""
     design.cell_table(by)
     found = design.cells(by, 0, design.size).astype(np.int64)
-    return found if design.present is None else found[design.present]
+    return found if design.valid is None else found[design.valid]
 
 
 # --- the best of many -----------------------------------------------------------------------------
@@ -554,7 +554,7 @@ def order_times(design: Design) -> Times:
     """Order the evaluations of a log by the labels of its points, which are times."""
     level = design.levels["point"]
     codes = level.block(0, design.size)
-    codes = codes if design.present is None else codes[design.present]
+    codes = codes if design.valid is None else codes[design.valid]
     used, at = np.unique(codes, return_inverse=True)
     index = as_index(level.labels).infer_objects()[used]
     rank = rank_labels(index)

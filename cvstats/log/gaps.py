@@ -58,14 +58,14 @@ def dropped(log: Log) -> Log:
     gone = count_rows(log.design) - int(keep.sum())
     if not keep.any():
         raise LogError(NOTHING_LEFT)
-    design = replace(log.design, present=keep, facts={}) if gone else log.design
+    design = replace(log.design, valid=keep, facts={}) if gone else log.design
     metadata = {**log.attrs, "n_dropped": gone}
     return replace(log, design=design, attrs=metadata, complete=log.design if gone else None)
 
 
 def count_rows(design: Design) -> int:
     """Count the evaluations of a log."""
-    return design.size if design.present is None else int(design.present.sum())
+    return design.size if design.valid is None else int(design.valid.sum())
 
 
 def kept_rows(log: Log) -> MaskArray:
@@ -81,7 +81,7 @@ def kept_rows(log: Log) -> MaskArray:
 def find_gaps(log: Log, columns: IntArray) -> Gaps:
     """Group the carried cells by the evaluations that are missing in them."""
     design = log.design
-    here = np.ones(design.size, dtype=bool) if design.present is None else design.present
+    here = np.ones(design.size, dtype=bool) if design.valid is None else design.valid
     found: dict[bytes, list[int]] = {}
     masked: list[int] = []
     step = max(1, TILE // max(1, design.size * len(columns)))
@@ -135,7 +135,7 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     Repetitions of which nothing is left do not count, and neither does any of this where
     repetitions test different points anyway.
     """
-    keep = keep if design.present is None else keep & design.present
+    keep = keep if design.valid is None else keep & design.valid
     has_both = "point" in design.levels and design.has("repetition")
     if is_resampled(design) or not has_both:
         return keep
@@ -150,7 +150,7 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     point = design.point_numbers()
     gone = np.zeros(int(point.max(initial=-1)) + 1, dtype=bool)
     lost = ~keep & alive[repetition]
-    gone[point[lost if design.present is None else lost & design.present]] = True
+    gone[point[lost if design.valid is None else lost & design.valid]] = True
     return keep & ~gone[point]
 
 
@@ -245,7 +245,7 @@ def take_cells(
         log, losses=LossColumns(tuple(tables)), gaps=None,
         labels=cast(ResultLabels, SomeLabels(log.labels, chosen[:half])),
         other=None if log.other is None else SomeLabels(log.other, chosen[:half]),
-        design=replace(log.design, present=keep, facts={}) if gone else log.design,
+        design=replace(log.design, valid=keep, facts={}) if gone else log.design,
         complete=log.design if gone else None,
     )  # fmt: skip
 

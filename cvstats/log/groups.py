@@ -32,7 +32,7 @@ from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 from cvstats.log.log import HiddenTable, Log, Sample, add_cautions, hide_losses
-from cvstats.log.metrics import cautions_of_metric, folds_of_metric, has_several, pick_metric
+from cvstats.log.metrics import cautions_of_metric, folds_of_metric, has_several, select_metric
 
 Run = Callable[[Log], Result]
 
@@ -66,10 +66,10 @@ def take_rows(design: Design, rows: IntArray) -> Design:
         name: level if isinstance(level.codes, HiddenTable) else level.take(rows)
         for name, level in design.levels.items()
     }
-    present = None if design.present is None else design.present[rows]
+    valid = None if design.valid is None else design.valid[rows]
     return replace(
         design, levels=levels, size=len(rows), facts={}, within=(),
-        present=None if present is None or present.all() else present,
+        valid=None if valid is None or valid.all() else valid,
         weights=None if design.weights is None else design.weights[rows],
     )  # fmt: skip
 
@@ -146,7 +146,7 @@ class Groups:
         """Take the rows of a group, in their order in the log."""
         design, metadata = take_rows(self.design, self._rows(at)), self.log.metadata
         if self.name == "metric" and has_several(metadata):
-            metadata = pick_metric(dict(metadata), self.labels[at])
+            metadata = select_metric(dict(metadata), self.labels[at])
             design = replace(design, metric=folds_of_metric(metadata))
         whole = self.log.complete
         if whole is not None:
@@ -175,11 +175,11 @@ class Groups:
             part = take_rows(known, self._rows(at))
             codes = {name: level.codes for name, level in part.levels.items()}
             facts = {} if self.log.cells is None else {"splits": self._splits(at)}
-            known.facts[key] = codes, part.size, part.present, part.weights, facts
-        codes, size, present, weights, facts = known.facts[key]
+            known.facts[key] = codes, part.size, part.valid, part.weights, facts
+        codes, size, valid, weights, facts = known.facts[key]
         levels = {name: Level(known.levels[name].labels, codes[name]) for name in codes}
         return replace(
-            known, levels=levels, size=size, facts=facts, within=(), present=present,
+            known, levels=levels, size=size, facts=facts, within=(), valid=valid,
             weights=weights,
         )  # fmt: skip
 
@@ -190,8 +190,8 @@ class Groups:
     @cached_property
     def _sorted_rows(self) -> tuple[IntArray, IntArray]:
         codes: Any = self.design.levels[self.name].codes[0 : self.design.size]
-        if self.design.present is not None:
-            codes = np.where(self.design.present, codes, -1)
+        if self.design.valid is not None:
+            codes = np.where(self.design.valid, codes, -1)
         order = np.argsort(codes, kind="stable")  # by radix, as there are usually few labels
         return order, np.append(np.searchsorted(codes[order], self.codes), len(order))
 

@@ -474,7 +474,7 @@ class Log:
         for j in range(chosen.width):
             values = None if gone[j] else chosen.column(j, 0, self.design.size)
             if values is not None:
-                here = values if self.design.present is None else values[self.design.present]
+                here = values if self.design.valid is None else values[self.design.valid]
                 with np.errstate(over="ignore"):
                     finite = bool(np.isfinite(here @ here))
                 if not finite:
@@ -583,8 +583,8 @@ class Log:
         size = np.abs(found.location).max(axis=0, initial=0.0)
         if isinstance(losses, Differences):
             sides = losses.left, losses.right
-            row = 0 if self.design.present is None else int(self.design.present.argmax())
-            first = np.abs(self.losses.some(np.arange(self.losses.width), row, row + 1)[:, 0])
+            row = 0 if self.design.valid is None else int(self.design.valid.argmax())
+            first = np.abs(self.losses.take(np.arange(self.losses.width), row, row + 1)[:, 0])
             size = np.maximum(first[losses.left], first[losses.right])
         self.refuse_small(found, losses)
         for j in np.flatnonzero(size >= 2.0**53).tolist():
@@ -598,7 +598,7 @@ class Log:
         tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         for j in np.flatnonzero(tiny).tolist():
             values = losses.column(j, 0, self.design.size)
-            here = values if self.design.present is None else values[self.design.present]
+            here = values if self.design.valid is None else values[self.design.valid]
             if here.min() < here.max():
                 pair: tuple[int, ...] = (j,)
                 if isinstance(losses, Differences):
@@ -636,8 +636,8 @@ class Log:
                 part = np.isnan(
                     table[start:stop] if len(left) == table.shape[1] else table[start:stop, left]
                 )
-                if self.design.present is not None:
-                    part |= ~self.design.present[start:stop, None]
+                if self.design.valid is not None:
+                    part |= ~self.design.valid[start:stop, None]
                 left = left[part.all(axis=0)]
             parts.append(left + sum(before.shape[1] for before in self.losses.tables[: len(parts)]))
         return np.concatenate(parts)
@@ -652,8 +652,8 @@ class Log:
         total = 0
         for start, stop in block_bounds(self.design.size, BLOCK):
             bad = ~np.isfinite(self.losses.column(j, start, stop))
-            if self.design.present is not None:
-                bad &= self.design.present[start:stop]
+            if self.design.valid is not None:
+                bad &= self.design.valid[start:stop]
             total += int(bad.sum())
             if len(rows) < MOST:
                 rows += [int(row) + start for row in np.flatnonzero(bad)[: MOST - len(rows)]]

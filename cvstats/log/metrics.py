@@ -29,10 +29,10 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     """Copy the attrs of a log; of several metrics take the facts of the one that it holds."""
     attrs = dict(getattr(losses, "attrs", {}))
     names = names_of_metrics(losses) or []
-    return pick_metric(attrs, names[0]) if len(names) == 1 else attrs
+    return select_metric(attrs, names[0]) if len(names) == 1 else attrs
 
 
-def pick_metric(metadata: dict[Hashable, Any], metric: Hashable) -> dict[Hashable, Any]:
+def select_metric(metadata: dict[Hashable, Any], metric: Hashable) -> dict[Hashable, Any]:
     """Take the facts of one of several metrics, as if the log had been made of it alone."""
     several = metadata.get("metrics")
     if not isinstance(several, Mapping) or metric not in several:

@@ -76,7 +76,7 @@ def read(
         tables = log.losses.tables if log.lazy is None else (log.lazy.array,)
         if log.cells is None and INTEGERS.issuperset(map(KIND, tables)):
             metadata = {**metadata, TYPE: WHOLE}
-    empty_mask = design.present is not None and not design.present.any()
+    empty_mask = design.valid is not None and not design.valid.any()
     if 0 in (design.size, log.losses.width) or empty_mask:
         raise empty
     if metadata:

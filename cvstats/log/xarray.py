@@ -126,10 +126,10 @@ def to_design(
     carried = tuple(dim for dim in whole.dims if dim not in dims)
     shape = tuple(whole.sizes[dim] for dim in dims)
     nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
-    present = assume_evaluated(dims, shape, levels) if nan_tells else None
+    valid = assume_evaluated(dims, shape, levels) if nan_tells else None
     lazy = LazyArray(whole.transpose(*dims, *carried), dims, nan_tells)
     width = math.prod(whole.sizes[dim] for dim in carried)
-    design = Design(levels, math.prod(shape), present, taking=TAKING)
+    design = Design(levels, math.prod(shape), valid, taking=TAKING)
     return design, hide_losses(width, LAZY), lazy
 
 
@@ -179,10 +179,10 @@ def design_of(
     dimension among others, the array is a dense table and NaN means that nothing was evaluated.
     """
     size = math.prod(log.sizes[dim] for dim in dims)
-    present = evaluated(losses) if dense else None
-    present = labelled(levels, losses, present)
-    if present is not None and not present.all():
-        return Design(levels, size, present, taking=TAKING)
+    valid = evaluated(losses) if dense else None
+    valid = labelled(levels, losses, valid)
+    if valid is not None and not valid.all():
+        return Design(levels, size, valid, taking=TAKING)
     stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
     if isinstance(stacked, pd.MultiIndex) and all(name in stacked.names for name in levels):
         # The index holds all there is to know.
@@ -191,7 +191,7 @@ def design_of(
 
 
 def labelled(
-    levels: Mapping[str, Level], losses: LossColumns, present: NDArray[np.bool_] | None
+    levels: Mapping[str, Level], losses: LossColumns, valid: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
     """Leave out what has neither a label nor a loss: nothing was tested there.
 
@@ -207,13 +207,13 @@ def labelled(
             continue
         size = len(losses.tables[0])
         without = levels[name].block(0, size) < 0
-        here = evaluated(losses) if present is None else present
+        here = evaluated(losses) if valid is None else valid
         if (without & here).any():
             row = int(np.flatnonzero(without & here)[0])
             where = Design(levels, size).format_labels(row)
             raise unlabelled(name, where)
-        present = here
-    return present
+        valid = here
+    return valid
 
 
 def level_of(
@@ -304,11 +304,11 @@ def lacks_labels(level: tuple[str, Level]) -> bool:
     return name in LEVELS and base is not None and int(base.min(initial=0)) < 0
 
 
-def refuse_unlabelled(design: Design, present: NDArray[np.bool_]) -> None:
+def refuse_unlabelled(design: Design, valid: NDArray[np.bool_]) -> None:
     """Refuse evaluations that lack a label."""
     for name, level in design.levels.items():
         if name in LEVELS and lacks_labels((name, level)):
-            lost = np.flatnonzero(present & (level.block(0, design.size) < 0))
+            lost = np.flatnonzero(valid & (level.block(0, design.size) < 0))
             if len(lost):
                 raise unlabelled(name, design.format_labels(int(lost[0])))
 

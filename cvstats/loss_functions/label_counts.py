@@ -38,8 +38,8 @@ from cvstats.loss_functions.metric_logs import (
     codes_of,
     metric_facts,
     metric_options,
+    notna,
     numbers,
-    present,
     two_classes,
     undefined,
     with_positive,
@@ -366,7 +366,7 @@ def encode_batch(
         else:
             p = numbers(arrays[column], "prediction")
             above = p >= counted.threshold
-            label, also = np.where(above, counted.positive, 1 - counted.positive), present(p)
+            label, also = np.where(above, counted.positive, 1 - counted.positive), notna(p)
         known = both(here, also)
         codes = (truth * k + label).astype(np.float64)
         found[model] = codes if known is None else np.where(known, codes, np.nan)
@@ -413,7 +413,7 @@ def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumn
     at = np.zeros(table.size, dtype=np.int64)
     at[table.used] = np.arange(len(table.used))
     cell = log.design.cells(levels, 0, log.design.size)
-    there = slice(None) if log.design.present is None else log.design.present
+    there = slice(None) if log.design.valid is None else log.design.valid
     rows, n = at[cell[there]], len(table.used)
     columns = [whole(column)[there] for column in log.columns()]
     weight = columns.pop() if counted.weight is not None else None

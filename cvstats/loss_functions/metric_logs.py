@@ -413,7 +413,7 @@ def encode(
     if reads == "labels" and options.threshold is not None:
         first, there = codes_of_two(truth, options)
         p = numbers(guess, "prediction")
-        second, there = (p >= options.threshold).astype(np.int64), both(there, present(p))
+        second, there = (p >= options.threshold).astype(np.int64), both(there, notna(p))
     elif reads == "labels":
         first, here = codes_of(truth, classes.labels, "truth")
         second, also = codes_of(guess, classes.labels, "prediction")
@@ -429,14 +429,14 @@ def encode(
             first, there = codes_of(truth, classes.labels, "truth")
         else:
             first, there = codes_of_two(truth, options)
-        there = both(there, present(second))
+        there = both(there, notna(second))
     elif reads == "losses":
         base = request["base"] or "squared_error"
         first = pointwise(truth, guess, base, options)
         second = first
         if "reference" in more:
             second = pointwise(truth, more["reference"], base, options)
-        there = both(present(first), present(second))
+        there = both(notna(first), notna(second))
     elif reads == "any":
         first, second = truth, guess
         event = more.get("event")
@@ -444,7 +444,7 @@ def encode(
         there = (known(truth) == 1) & (whole == 1)
     else:
         first, second = numbers(truth, "truth"), numbers(guess, "prediction")
-        there = both(present(first), present(second))
+        there = both(notna(first), notna(second))
         if "event" in more:
             event, seen = read_events(more["event"])
             there = both(there, seen)
@@ -454,7 +454,7 @@ def encode(
 def read_events(values: Values) -> tuple[NDArray[np.bool_], Mask]:
     """Read whether times are event times, with a mask of known values."""
     event = floats(values, "event")
-    there = present(event)
+    there = notna(event)
     wrong = np.flatnonzero(~np.isin(event, (0, 1)) & ~np.isnan(event))
     if len(wrong):
         raise LogError(
@@ -470,7 +470,7 @@ def numbers(values: Values, what: str) -> Values:
     return values if values.dtype.kind in "biuf" else floats(values, what)
 
 
-def present(values: Values) -> Mask:
+def notna(values: Values) -> Mask:
     """Return a mask of available numbers."""
     if values.dtype.kind != "f":
         return None
@@ -484,7 +484,7 @@ def present(values: Values) -> Mask:
 def indicators(values: Values, what: str, threshold: float | None) -> tuple[IntArray, Mask]:
     """Read label indicators of each point, with a mask of known values."""
     found = np.asarray(numbers(values, what), dtype=np.float64)
-    there = present(found)
+    there = notna(found)
     if threshold is not None:
         return (found >= threshold).astype(np.int64), there
     stray = np.argwhere(~np.isin(found, (0, 1)) & ~np.isnan(found))
@@ -519,7 +519,7 @@ def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Mask]:
         if low >= 0 and high <= 1:
             return truth.astype(np.int64, copy=False), None
     y = signs(truth, options)
-    return (y > 0).astype(np.int64), present(y)
+    return (y > 0).astype(np.int64), notna(y)
 
 
 def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Mask]:

@@ -193,6 +193,6 @@ def keep_repetitions(log: Log, repetitions: int) -> Log:
         repetitions += 1  # repetition 0 of a bootstrap log is that fit
     codes = level.block(0, design.size)
     keep = np.isin(codes, used[:repetitions])
-    if design.present is not None:
-        keep &= design.present
+    if design.valid is not None:
+        keep &= design.valid
     return replace(log, design=Design(design.levels, design.size, keep, taking=design.taking))

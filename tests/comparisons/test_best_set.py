@@ -112,14 +112,14 @@ def test_cross_products_of_rows_and_of_columns(order):
     n, m = 70, 18
     values = np.array(rng.normal(3, 1, (n, m)), order=order)
     fold = np.arange(n) % 3
-    present = np.arange(n) != 5
-    design = Design({"fold": Level((0, 1, 2), fold)}, n, present=present)
+    valid = np.arange(n) != 5
+    design = Design({"fold": Level((0, 1, 2), fold)}, n, valid=valid)
     losses = LossColumns((values,))
     found = compute_moments(design, losses, ("fold",))
     total, rest = cross_products(design, losses, np.arange(m), found)
     left = np.zeros((n, m))
     for k in range(3):
-        here = (fold == k) & present
+        here = (fold == k) & valid
         left[here] = values[here] - values[here].mean(axis=0)
     assert losses.c_order == (order == "C")
     np.testing.assert_allclose(total, left.T @ left, rtol=1e-11, atol=1e-11)

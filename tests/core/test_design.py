@@ -38,17 +38,17 @@ def drawn(draw, names=("repetition", "fold", "point"), least=0, most=30, nowhere
     sizes = {name: draw(st.integers(1, 5)) for name in names}
     low = -1 if nowhere and draw(st.booleans()) else least
     codes = {name: rng.integers(low, size, n) for name, size in sizes.items()}
-    present = rng.random(n) < 0.7 if draw(st.booleans()) else None
+    valid = rng.random(n) < 0.7 if draw(st.booleans()) else None
     levels = {
         name: Level([f"{name[0]}{i}" for i in range(sizes[name])], column.astype(rng.choice(INTS)))
         for name, column in codes.items()
     }
-    return Design(levels, n, present), codes
+    return Design(levels, n, valid), codes
 
 
 def keys_of(design, codes, by):
     """The key of each row as a tuple, None where nothing was evaluated."""
-    here = np.ones(design.size, bool) if design.present is None else design.present
+    here = np.ones(design.size, bool) if design.valid is None else design.valid
     return [
         tuple(int(codes[name][i]) for name in by)
         if here[i] and all(codes[name][i] >= 0 for name in by)
@@ -113,7 +113,7 @@ def test_cells_of_some_rows(log, data):
 @given(drawn(nowhere=False), BLOCKS)
 def test_a_coarser_plan_is_read_off_a_finer_one(log, block):
     design, codes = log
-    fresh = Design(design.levels, design.size, design.present)
+    fresh = Design(design.levels, design.size, design.valid)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(designs, "BLOCK", block)
         for by in ((), ("repetition",), ("point",), ("point", "repetition")):
@@ -131,7 +131,7 @@ def test_a_sparse_plan(log, block):
         name: Level(range(100_003 if name == "fold" else 1_009), level.codes)
         for name, level in design.levels.items()
     }
-    sparse = Design(levels, design.size, design.present)
+    sparse = Design(levels, design.size, design.valid)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(designs, "BLOCK", block)
         for by in (("fold", "point"), ("repetition", "fold", "point"), ("fold",)):
@@ -186,7 +186,7 @@ SPLIT = ("sample", "outer", "repetition")
 def verdict(design, codes):
     """What the checks must find: rows of each split and number of points, or which complaint."""
     by = tuple(name for name in SPLIT if name in codes)
-    here = [i for i in range(design.size) if design.present is None or design.present[i]]
+    here = [i for i in range(design.size) if design.valid is None or design.valid[i]]
     splits = [tuple(codes[name][i] for name in by) for i in here]
     rows = sorted(splits.count(split) for split in set(splits))
     for scope in (("point",), ("point", "source") if "source" in codes else ("point",)):

@@ -28,12 +28,12 @@ def test_the_moments_are_those_of_the_loops(seed, by, masked, level):
         losses = Differences(losses, np.array([0, 2]), np.array([1, 0]))
     codes = {"repetition": np.int64, "fold": np.int8, "source": np.int16}
     levels = {name: Level(range(4), rng.integers(0, 4, n).astype(codes[name])) for name in codes}
-    present = rng.random(n) < 0.8 if masked else None
+    valid = rng.random(n) < 0.8 if masked else None
     found = []
     for rows in (small_logs.FEW, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(small_logs, "FEW", rows)
-            found.append(compute_moments(Design(levels, n, present), losses, by))
+            found.append(compute_moments(Design(levels, n, valid), losses, by))
     ours, theirs = found
     np.testing.assert_array_equal(ours.codes, theirs.codes)
     np.testing.assert_array_equal(ours.count, theirs.count)
