@@ -35,6 +35,9 @@ TILE = 1 << 20
 ALIKE = 0.1, 2.326
 """Minimum correlation of successive losses, absolute and in standard errors, to count as real."""
 
+MOST_ALIKE = 0.97
+"""Maximum correlation of neighbors for which cosines are corrected."""
+
 SEASONS = 4, 5, 7, 12, 24, 48, 52, 96, 168, 365
 """Seasonal lags of quarters, days, months, hours and weeks."""
 
@@ -235,7 +238,7 @@ def ordered(
     series = average_times(log, times)
     most = len(weights.lags) - 1
     near = np.arange((most if most and horizon is None else most + 1) + 1)
-    seasons = np.array([lag for lag in SEASONS if (horizon or 0) <= lag <= n // 4], dtype=np.int64)
+    seasons = choose_seasons(n, horizon or 0)
     found, cosines = measure_series(series, np.append(near, seasons), weights)
     gamma, far = np.split(found, [len(near)])
     flags = np.zeros(len(series.mean), dtype=np.int64)
@@ -322,6 +325,26 @@ def choose_weights(n: int, estimator: str | None, horizon: int | None, lags: int
 def correct_small_sample(n: int, horizon: int) -> float:
     """Correct the variance for estimating the mean."""
     return (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
+
+
+def choose_seasons(n: int, horizon: int = 0) -> IntArray:
+    """Choose the lags at which n times can show that losses come back after a season."""
+    return np.array([lag for lag in SEASONS if horizon <= lag <= n // 4], dtype=np.int64)
+
+
+def share_of_cosines(gamma: FloatArray, n: int, cosines: int) -> FloatArray:
+    """Compute the share of the long-run variance that cosines see, of an autoregression.
+
+    The spectral density of a first-order autoregression at their frequencies, relative to that at
+    0. Its correlation is that of neighbors with the bias of Kendall (1954) removed, from 0 to
+    `MOST_ALIKE`; of independent times the share is 1.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        neighbors = np.nan_to_num(gamma[1] / gamma[0])
+    r = np.clip(neighbors + (1 + 3 * neighbors) / n, 0, MOST_ALIKE)
+    waves = np.cos(np.pi * np.arange(1, cosines + 1) / n)[:, None]
+    share: FloatArray = ((1 - r) ** 2 / (1 - 2 * r * waves + r**2)).mean(axis=0)
+    return share
 
 
 def is_persistent(gamma: FloatArray, n: int, resolution: float) -> MaskArray:

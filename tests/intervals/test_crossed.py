@@ -45,7 +45,12 @@ def oracle(log):
         for j in range(1, df + 1):
             wave = [np.cos(np.pi * j * (t + 0.5) / t_number) for t in range(t_number)]
             power += 2 / t_number * sum(w * u for w, u in zip(wave, sums_t, strict=True)) ** 2
-        v_t = power / df * t_number / n**2
+        near = sum(u * w for u, w in zip(sums_t[1:], sums_t, strict=False))
+        near /= sum(u * u for u in sums_t)
+        r = min(max(near + (1 + 3 * near) / t_number, 0), 0.97)
+        waves = [np.cos(np.pi * j / t_number) for j in range(1, df + 1)]
+        share = sum((1 - r) ** 2 / (1 - 2 * r * wave + r**2) for wave in waves) / df
+        v_t = power / df * t_number / n**2 / share
     else:
         df = t_number - 1
         v_t = t_number / df * sum(total**2 for total in sums_t) / n**2
@@ -306,18 +311,19 @@ def test_dates_that_stores_share_are_no_evidence():
     """Two equal models at the same dates in twelve stores: 81% were called different."""
     log = simulate(12, 65, runs=300, seed=11)
     assert rejections(log, points="nested") > 0.6
-    assert rejections(log) <= 0.12
+    assert rejections(log) <= 0.09
 
 
 SIZES = {
     "12, 65": ((12, 65, 0.0, 0.0), 0.08),
-    "12, 65, AR .8": ((12, 65, 0.8, 0.0), 0.10),
+    "12, 65, AR .8": ((12, 65, 0.8, 0.0), 0.085),
     "40, 65": ((40, 65, 0.0, 0.0), 0.08),
-    "40, 65, AR .8": ((40, 65, 0.8, 0.0), 0.11),
+    "40, 65, AR .8": ((40, 65, 0.8, 0.0), 0.085),
+    "50, 52, AR .8": ((50, 52, 0.8, 0.0), 0.085),
     "5, 200": ((5, 200, 0.0, 0.0), 0.08),
-    "5, 200, AR .8": ((5, 200, 0.8, 0.0), 0.10),
+    "5, 200, AR .8": ((5, 200, 0.8, 0.0), 0.085),
     "12, 65, AR .5, sources .5": ((12, 65, 0.5, 0.5), 0.08),
-    "12, 65, AR .8, sources 1": ((12, 65, 0.8, 1.0), 0.11),
+    "12, 65, AR .8, sources 1": ((12, 65, 0.8, 1.0), 0.09),
     "3, 100, sources 1": ((3, 100, 0.0, 1.0), 0.08),
 }
 
@@ -331,6 +337,20 @@ def test_size(capsys, case):
     with capsys.disabled():
         print(f"\n{case[0]}: {found:.3f}, one way {rejections(log, points='nested'):.3f}")
     assert found <= most
+
+
+def test_dates_that_follow_each_other_have_the_size_of_independent_ones():
+    """An autoregression of .8 in 52 weeks: without its correction 11% to 13% were rejected."""
+    log = simulate(50, 52, ar=0.8, runs=1_000, seed=14)
+    assert rejections(log) <= 0.095
+
+
+def test_dates_that_come_back_after_a_season_are_labelled():
+    log = simulate(6, 120, runs=1, seed=15)[0]
+    month = np.tile(np.arange(120) % 12, 6)
+    seasonal = (log * 0.3 + 5 * np.cos(month * np.pi / 6)).rename("net")
+    assert "strong dependence" in only_row(cvstats.interval(seasonal))["caution"]
+    assert "strong dependence" not in only_row(cvstats.interval(log.rename("net")))["caution"]
 
 
 @pytest.mark.slow
