@@ -44,8 +44,13 @@ def without_rows(log, *rows):
     return log.drop(index=log.index[list(rows)])
 
 
-PLAIN, REPEATED = partial(log_named, "k-fold"), partial(log_named, "repeated")
-SOURCES = partial(log_named, "repeated sources")
+@cache
+def maker(name):
+    """What makes a log of `golden`, one for each."""
+    return partial(log_named, name)
+
+
+PLAIN, REPEATED, SOURCES = map(maker, ("k-fold", "repeated", "repeated sources"))
 
 FAULTS = {
     "a loss is missing": lambda: with_loss(PLAIN(), np.nan),
@@ -225,33 +230,38 @@ ANSWERED, FAILED = "answered", "fails with"
 """What is stored where nothing is said, and of what is not refused in our own words."""
 
 
-def ask(function, options, container, log):
+BUILDS = {
+    "frame": lambda log: log,
+    "array by point": by_point,
+    "dask frame": golden.rows_of,
+    "dense array": golden.dense,
+    "dask by point": in_chunks,
+    "grid": golden.on_grid,
+    "dask grid": golden.chunks_of_grid,
+    "moments": lambda log: cvstats.Moments.of_log(log, pairs=True),
+    "scan_dask": lambda log: cvstats.scan_dask(
+        golden.rows_of(log), loss=list(log.columns), pairs=True
+    ),
+}
+
+
+def ask(function, options, container, make):
     """Call a function on a log in one of the containers of `golden`."""
-    if container == "frame":
-        return getattr(cvstats, function)(log, **options)
-    if container == "moments":
-        return getattr(cvstats, function)(cvstats.Moments.of_log(log, pairs=True), **options)
+    log = built(container, make)
     if container == "scan_dask":
-        moments = cvstats.scan_dask(golden.rows_of(log), loss=list(log.columns), pairs=True)
-        return getattr(moments, function)(**options)
-    make = {
-        "array by point": by_point,
-        "dask frame": golden.rows_of,
-        "dense array": golden.dense,
-        "dask by point": in_chunks,
-        "grid": golden.on_grid,
-        "dask grid": golden.chunks_of_grid,
-    }[container]
-    return getattr(cvstats, function)(make(log), **options)
+        return getattr(log, function)(**options)
+    return getattr(cvstats, function)(log, **options)
+
+
+@cache
+def built(container, make):
+    """One log in one container."""
+    return BUILDS[container](make())
 
 
 def ask_both(function, options, make, one, two):
     one, two = (make(log) if make else log for log in (one, two))
     return getattr(cvstats, function)(one, two, **options)
-
-
-def ask_faulty(function, options, container, make):
-    return ask(function, options, container, make())
 
 
 def fault_calls():
@@ -264,7 +274,7 @@ def fault_calls():
                     if not more or container not in ("moments", "scan_dask"):
                         yield (
                             (fault, container, name_of(function, options)),
-                            partial(ask_faulty, function, options, container, make),
+                            partial(ask, function, options, container, make),
                         )
 
 
@@ -274,7 +284,7 @@ def option_calls():
         for container in (*CONTAINERS, "grid", "dask grid"):
             yield (
                 (f"options: {fault}", container, function),
-                partial(ask, function, options, container, log_named(log)),
+                partial(ask, function, options, container, maker(log)),
             )
 
 
@@ -284,7 +294,7 @@ def lazy_calls():
         for container in ("dask by point", "dask frame", "moments"):
             yield (
                 (f"losses that are not at hand: {log}", container, function),
-                partial(ask, function, options, container, log_named(log)),
+                partial(ask, function, options, container, maker(log)),
             )
 
 
