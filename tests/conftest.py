@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -34,3 +35,9 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if is_thorough(config) and hasattr(getattr(item, "obj", None), "hypothesis"):
             item.add_marker("slow")
+
+
+def pytest_collection_finish():
+    """Leave out the tests and modules, a million objects, from each collection of garbage."""
+    gc.collect()
+    gc.freeze()

@@ -37,24 +37,46 @@ def told(code: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def loaded():
-    """The modules that come with the libraries, the package, and three of its functions."""
-    return {
-        name: set(modules)
-        for name, modules in told("""
-import numba, pandas, scipy.special, xarray
+def seen():
+    """What one process sees: little is loaded at first, and all of the package at last."""
+    return told("""
+import inspect, pkgutil, pydoc, types
+import numba, pandas as pd, scipy.special, xarray
 told = {"libraries": list(sys.modules)}
 import cvstats
 told["cvstats"] = list(sys.modules)
-cvstats.wald, cvstats.losses, cvstats.scan_parquet
+told["listed"] = dir(cvstats)
+told["kept"] = ["wald" in vars(cvstats), cvstats.wald is vars(cvstats)["wald"]]
+cvstats.losses, cvstats.scan_parquet
 told["functions"] = list(sys.modules)
-""").items()
-    }
+
+CVAccessor = cvstats.accessor.CVAccessor
+told["looks"] = {}
+for name, place in [
+    ("best_set", pd.Series([1.0, 2.0]).cvci), ("power", pd.DataFrame.cvci), ("rope", CVAccessor),
+]:
+    first = getattr(place, name)
+    again = getattr(place, name)
+    told["looks"][name] = [type(first).__name__, first == again, first.__doc__,
+                           str(inspect.signature(first)), pydoc.plain(pydoc.render_doc(first))]
+told["looked"] = list(sys.modules)
+told["page"] = pydoc.plain(pydoc.render_doc(CVAccessor))
+
+names = {}
+exec("from cvstats import *", names)
+told["taken"] = sorted(names)
+for found in pkgutil.walk_packages(cvstats.__path__, "cvstats."):
+    if not found.name.endswith("__main__"):
+        __import__(found.name)
+told["modules"] = [
+    name for name in cvstats.__all__ if isinstance(getattr(cvstats, name), types.ModuleType)
+]
+""")
 
 
 @pytest.mark.process
-def test_an_import_loads_nothing_but_a_few_modules_of_its_own(loaded):
-    added = loaded["cvstats"] - loaded["libraries"]
+def test_an_import_loads_nothing_but_a_few_modules_of_its_own(seen):
+    added = {*seen["cvstats"]} - {*seen["libraries"]}
     assert {name.partition(".")[0] for name in added} - sys.stdlib_module_names == {"cvstats"}
     rooms = {name.split(".")[1] for name in added if "." in name}
     assert {"cvstats.core.kernels", "cvstats.core.results"} <= added
@@ -62,13 +84,8 @@ def test_an_import_loads_nothing_but_a_few_modules_of_its_own(loaded):
 
 
 @pytest.mark.process
-def test_an_import_loads_what_the_first_interval_would_wait_for():
-    assert {"numba", "scipy.special"} <= set(told("import cvstats; told = list(sys.modules)"))
-
-
-@pytest.mark.process
-def test_a_function_loads_no_plots_and_no_reports(loaded):
-    added = loaded["functions"] - loaded["cvstats"]
+def test_a_function_loads_no_plots_and_no_reports(seen):
+    added = {*seen["functions"]} - {*seen["cvstats"]}
     assert "cvstats.log" in added
     assert not {"cvstats.plot", "cvstats.reporting", "cvstats.evaluation"} & added
 
@@ -104,43 +121,30 @@ def test_type_checkers_read_what_python_imports():
 
 
 @pytest.mark.process
-def test_names_stay_what_they_are_when_every_module_is_loaded():
+def test_names_stay_what_they_are_when_every_module_is_loaded(seen):
     # A module that is loaded becomes an attribute of its package, over a function of its name.
-    modules = told("""
-import pkgutil, types
-import cvstats
-for found in pkgutil.walk_packages(cvstats.__path__, "cvstats."):
-    if not found.name.endswith("__main__"):
-        __import__(found.name)
-told = [n for n in cvstats.__all__ if isinstance(getattr(cvstats, n), types.ModuleType)]
-""")
-    assert modules == ROOMS
+    assert seen["modules"] == ROOMS
 
 
 @pytest.mark.process
-def test_names_are_listed_before_they_are_loaded_and_loaded_once():
-    listed, known, kept, taken = told("""
-import cvstats
-told = [dir(cvstats), "wald" in vars(cvstats), cvstats.wald is vars(cvstats)["wald"]]
-names = {}
-exec("from cvstats import *", names)
-told.append(sorted(names))
-""")
+def test_names_are_listed_before_they_are_loaded_and_loaded_once(seen):
+    listed = seen["listed"]
     assert listed == sorted(listed)
     assert {*cvstats.__all__, "__doc__", "__version__"} <= set(listed)
-    assert (known, kept) == (False, True)
-    assert taken == sorted([*cvstats.__all__, "__builtins__"])
+    assert seen["kept"] == [False, True]
+    assert seen["taken"] == sorted([*cvstats.__all__, "__builtins__"])
 
 
 @pytest.mark.process
-def test_a_room_is_imported_in_every_way():
+def test_an_import_loads_what_the_first_interval_would_wait_for_and_rooms_in_every_way():
     assert told("""
+import cvstats
+told = [name in sys.modules for name in ("numba", "scipy.special", "scipy.stats")]
 import cvstats.plans as rooms
 from cvstats import datasets
 from cvstats.plot import forest
-import cvstats
-told = [rooms.k_fold.__name__, datasets.list()[0], forest is cvstats.plot.forest]
-""") == ["k_fold", "diabetes", True]
+told += [rooms.k_fold.__name__, datasets.list()[0], forest is cvstats.plot.forest]
+""") == [True, True, False, "k_fold", "diabetes", True]
 
 
 @pytest.mark.parametrize(
@@ -177,24 +181,10 @@ def test_a_file_that_is_broken_breaks_its_own_method_only(monkeypatch, tmp_path)
 
 
 @pytest.mark.process
-def test_a_method_is_complete_at_the_first_look():
-    looks = told("""
-import inspect, pydoc
-import cvstats, pandas as pd
-CVAccessor = cvstats.accessor.CVAccessor
-told = {}
-for name, place in [
-    ("best_set", pd.Series([1.0, 2.0]).cvci), ("power", pd.DataFrame.cvci), ("rope", CVAccessor),
-]:
-    first = getattr(place, name)
-    again = getattr(place, name)
-    told[name] = [type(first).__name__, first == again, first.__doc__,
-                  str(inspect.signature(first)), pydoc.plain(pydoc.render_doc(first))]
-told["loaded"] = list(sys.modules)
-""")
-    assert "cvstats.reporting" not in looks.pop("loaded")
+def test_a_method_is_complete_at_the_first_look(seen):
+    assert "cvstats.reporting" not in seen["looked"]
     kinds = []
-    for name, (kind, same, words, signature, page) in looks.items():
+    for name, (kind, same, words, signature, page) in seen["looks"].items():
         kinds.append(kind)
         assert same
         assert words == getattr(CVAccessor, name).__doc__
@@ -205,15 +195,11 @@ told["loaded"] = list(sys.modules)
 
 
 @pytest.mark.process
-def test_the_page_of_the_class_tells_of_every_method():
-    page = told("""
-import cvstats, pydoc
-told = pydoc.plain(pydoc.render_doc(cvstats.accessor.CVAccessor))
-""")
+def test_the_page_of_the_class_tells_of_every_method(seen):
     assert {"best_set", "report", "wald"} < set(METHODS)
     for name in METHODS:
-        assert f" {name}(" in page
-        assert inspect.getdoc(getattr(CVAccessor, name)).splitlines()[0] in page
+        assert f" {name}(" in seen["page"]
+        assert inspect.getdoc(getattr(CVAccessor, name)).splitlines()[0] in seen["page"]
 
 
 def test_a_method_leads_to_its_function():

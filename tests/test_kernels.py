@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import cvstats
 from cvstats.core import kernels
 
-some = settings(max_examples=60, deadline=None)
+some = settings(max_examples=25)
 EPS = np.finfo(float).eps
 
 
