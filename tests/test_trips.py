@@ -17,7 +17,7 @@ BOUNDS = {
     "corrected_t(by=)": (239, 136, 20),
     "compare": (220, 141, 25),
     "dask wald": (690, 218, 22),
-    "dask compare": (824, 250, 29),
+    "dask compare": (822, 250, 29),
     "summary": (885, 312, 42),
     "report": (7_620, 712, 76),  # each plot is a module of its own; works are looked up for links
 }

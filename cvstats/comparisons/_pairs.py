@@ -145,7 +145,8 @@ def compare_pairs(
     ``reads_losses`` decides whether all losses of a carried cell are needed at once, even if
     lazy. ``prepare`` records in the log what the caller specified about it.
     """
-    check_one_partner(other, reference)
+    if other is not None:
+        check_one_partner(other, reference)
     other = find_partner(losses, other, reference)
     if has_lazy_losses(losses, other):
         if by is not None:
@@ -299,9 +300,7 @@ def average_repetitions(log: Log) -> Log:
 # --- which interval -------------------------------------------------------------------------------
 
 
-def check_method_options(
-    method: str | None, options: Options, *, each: bool = False
-) -> dict[str, Any]:
+def check_method_options(method: str | None, options: Options, *, each: bool = False) -> None:
     """Reject options that the method does not have, or that do not apply to differences.
 
     ``each`` means that the method is for the intervals of both models, not for the difference.
@@ -313,12 +312,12 @@ def check_method_options(
             f"options={options!r} is not a mapping. Expected the options of the method by name, "
             f"as in method='wald', options={{'variance': 'within-fold'}}."
         )
-    given = dict(options or {})
+    given = read_options(method, options)
     if method == UNION:
-        of_each = given.pop("method", None)
-        return {"method": of_each, **check_method_options(of_each, given, each=True)}
+        check_method_options(given.pop("method"), given, each=True)
+        return
     if not given:
-        return given
+        return
     if method is None:
         raise LogError("options= requires method=. Pass both.")
     if method == "tango":
@@ -346,7 +345,11 @@ def check_method_options(
             "a difference is not one. Use 'wald' or, for holdout, 't'. For 0/1 losses use "
             "method='tango'."
         )
-    return given
+
+
+def read_options(method: str | None, options: Options) -> dict[str, Any]:
+    """Copy the options of a method; of the union also the method of each model."""
+    return {**({"method": None} if method == UNION else {}), **(options or {})}
 
 
 def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[str, ...]:

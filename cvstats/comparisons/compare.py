@@ -31,9 +31,10 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
     levels_of_options,
     pair_all_models,
+    read_options,
     reads_lazy_losses,
 )
-from cvstats.comparisons.anytime import check_anytime, compute_anytime
+from cvstats.comparisons.anytime import TIGHTEST_AT, check_anytime, compute_anytime
 from cvstats.comparisons.relative import check_relative, compute_geometric_mean, compute_relative
 from cvstats.comparisons.zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.core.cautions import Caution
@@ -44,14 +45,40 @@ from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
 from cvstats.intervals._recommend import take_points
 from cvstats.intervals._stability import OF_INTERVAL
-from cvstats.large.frames import later
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtracted
 from cvstats.log.columns import as_container
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
-from cvstats.log.read import is_dask_frame, read
+from cvstats.log.read import read
 from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number
+
+
+def check_compare(options: Mapping[str, Any]) -> None:
+    """Reject options of `compare` that are invalid for every log."""
+    method, adjust, anytime = options["method"], options["adjust"], options["anytime"]
+    tightest_at = options["tightest_at"]
+    check_method_options(method, options["options"])
+    if anytime:
+        check_anytime(
+            tightest_at, method=method, options=read_options(method, options["options"]),
+            alternative=options["alternative"], adjust=adjust,
+        )  # fmt: skip
+    elif tightest_at is not None:
+        raise LogError(
+            f"tightest_at={tightest_at!r} requires anytime=True. Pass both, or omit tightest_at=."
+        )
+    check_rng(options["rng"])
+    check_relative(options["relative"], options["over"], method, anytime, adjust)
+    if adjust == "max-t" and method == "tango":
+        raise LogError(
+            "adjust='max-t' needs standard errors, which tango does not have. Use adjust='holm' "
+            "or method='wald'."
+        )
+    if adjust == "max-t":
+        check_draws(options["n_draws"], options["alpha"])
+    else:
+        whole_number("n_draws", options["n_draws"], 1)
 
 
 @Comparison(
@@ -63,6 +90,8 @@ from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_o
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",
     models=2,
     takes_scores=True,
+    level_options=("by", "over"),
+    check=check_compare,
 )
 def compare(
     losses: Losses,
@@ -265,35 +294,8 @@ def compare(
     random_forest     ridge        182   -69   433      0.311
     gradient_boosting ridge        143  -119   406      0.311
     """
-    given = check_method_options(method, options)
-    looked_at = None
-    if anytime:
-        looked_at = check_anytime(
-            tightest_at, method=method, options=given, alternative=alternative, adjust=adjust
-        )
-    elif tightest_at is not None:
-        raise LogError(
-            f"tightest_at={tightest_at!r} requires anytime=True. Pass both, or omit tightest_at=."
-        )
-    check_rng(rng)
-    check_relative(relative, over, method, anytime, adjust)
-    if adjust == "max-t" and method == "tango":
-        raise LogError(
-            "adjust='max-t' needs standard errors, which tango does not have. Use adjust='holm' "
-            "or method='wald'."
-        )
-    if adjust == "max-t":
-        check_draws(n_draws, alpha)
-    else:
-        whole_number("n_draws", n_draws, 1)
-    if is_dask_frame(losses):
-        ask = partial(
-            compare, reference=reference, method=method, options=options, points=points,
-            alternative=alternative,
-            adjust=adjust, anytime=anytime, tightest_at=tightest_at, alpha=alpha,
-            n_draws=n_draws, rng=rng, by=by, relative=relative, over=over,
-        )  # fmt: skip
-        return later(losses, ask, other=other, pairs=True, levels=(by, over), missing=missing)
+    given = read_options(method, options)
+    looked_at = (tightest_at or TIGHTEST_AT) if anytime else None
     lazy = has_lazy_losses(losses, other)
     across = adjust in ("holm", "bonferroni", "bh")  # all carried cells together
     run = partial(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -21,6 +21,7 @@ from cvstats.comparisons._pairs import (
     distribution,
     has_standard_errors,
     levels_of_options,
+    read_options,
     reads_lazy_losses,
     refuse_targets,
 )
@@ -44,13 +45,19 @@ from cvstats.intervals._requirements import several_splits
 from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import OF_INTERVAL, find_unstable
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
-from cvstats.large.frames import later
 from cvstats.large.lazy import has_lazy_losses
 from cvstats.log.log import Log, Losses
-from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing, check_numbers
 
 Margin: TypeAlias = float | tuple[float | None, float | None]
+
+
+def check_equivalence(options: Mapping[str, Any]) -> None:
+    """Reject options of `equivalence` that are invalid for every log."""
+    if (alpha := options["alpha"]) >= 0.5:
+        raise LogError(f"alpha={alpha!r} leaves no interval at 1 - 2 alpha. Expected below 0.5.")
+    read_margin(options["margin"])
+    check_method_options(options["method"], options["options"])
 
 
 @Comparison(
@@ -63,6 +70,7 @@ Margin: TypeAlias = float | tuple[float | None, float | None]
     f"doi:10.1007/BF01068419; {RELATIVE_STABILITY}",
     models=2,
     takes_scores=True,
+    check=check_equivalence,
 )
 def equivalence(
     losses: Losses,
@@ -172,16 +180,8 @@ def equivalence(
     model               other
     logistic_regression gradient_boosting     0.0006  0.0003  0.0010       True
     """
-    if alpha >= 0.5:
-        raise LogError(f"alpha={alpha!r} leaves no interval at 1 - 2 alpha. Expected below 0.5.")
-    ends = check_margin(margin)
-    given = check_method_options(method, options)
-    if is_dask_frame(losses):
-        ask = partial(
-            equivalence, margin=margin, reference=reference, method=method, options=options,
-            alpha=alpha,
-        )  # fmt: skip
-        return later(losses, ask, other=other, pairs=True, missing=missing)
+    ends = read_margin(margin)
+    given = read_options(method, options)
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha)
@@ -249,7 +249,7 @@ def drop_p_values(result: Result, at: MaskArray) -> Result:
     return replace(result, columns=columns)
 
 
-def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
+def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
     """Read a margin: a number for both sides, or a pair, with None for an open side."""
     if margin is None:
         raise NotGiven(
@@ -282,6 +282,17 @@ def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
 # --- the Bayesian correlated t test ---------------------------------------------------------------
 
 
+def check_rope(options: Mapping[str, Any]) -> None:
+    """Reject options of `rope` that are invalid for every log."""
+    read_margin(options["margin"], zero=True)
+    rho = options["rho"]
+    if rho is not None:
+        check_numbers("rho", rho)
+    if rho is not None and not 0 <= rho < 1:
+        raise LogError(f"rho={rho!r} is out of range. Expected a correlation from 0 to below 1.")
+    check_train_size(options["train_size"])
+
+
 @Comparison(
     requires=several_splits,
     needs="at least two random splits, or a (repeated) K-fold partition",
@@ -292,6 +303,7 @@ def check_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
     "doi:10.1007/s10994-015-5486-z",
     models=2,
     takes_scores=True,
+    check=check_rope,
 )
 def rope(
     losses: Losses,
@@ -383,15 +395,7 @@ def rope(
     model other
     ridge random_forest    -182.049      0.76         0.232    0.008
     """
-    ends = check_margin(margin, zero=True)
-    if rho is not None:
-        check_numbers("rho", rho)
-    if rho is not None and not 0 <= rho < 1:
-        raise LogError(f"rho={rho!r} is out of range. Expected a correlation from 0 to below 1.")
-    check_train_size(train_size)
-    if is_dask_frame(losses):
-        ask = partial(rope, margin=margin, reference=reference, rho=rho, train_size=train_size)
-        return later(losses, ask, other=other, pairs=True, missing=missing)
+    ends = read_margin(margin, zero=True)
 
     def run(log: Log, differences: Differences) -> Result:
         refuse_targets(log, "rope")

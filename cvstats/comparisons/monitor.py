@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cvstats.comparisons._adjust import adjust_tests
 from cvstats.comparisons._pairs import check_method_options, choose_pairs, compare_pairs
 from cvstats.comparisons.anytime import FEWEST, check_anytime, compute_anytime
-from cvstats.comparisons.equivalence import Margin, check_margin
+from cvstats.comparisons.equivalence import Margin, read_margin
 from cvstats.core.cautions import Caution
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray
@@ -369,7 +369,7 @@ def monitor(
     found = Monitor(
         reference=reference,
         method=method,
-        margin=None if margin is None else check_margin(margin),
+        margin=None if margin is None else read_margin(margin),
         adjust=adjust,
         alpha=alpha,
         tightest_at=check_anytime(

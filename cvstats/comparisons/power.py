@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from cvstats.comparisons._pairs import (
     group_residuals,
     has_standard_errors,
     levels_of_options,
+    read_options,
     reads_lazy_losses,
     weights_of,
 )
@@ -43,9 +44,7 @@ from cvstats.intervals._limits import clopper_pearson
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._sources import squared_errors_of_sources
 from cvstats.intervals._stability import RELATIVELY_STABLE
-from cvstats.large.frames import later
 from cvstats.log.log import Log, Losses
-from cvstats.log.read import is_dask_frame
 from cvstats.options import Alternative, Missing, check_numbers, whole_number
 
 TAIL = 0.1
@@ -65,6 +64,24 @@ FAR = 1e3
 """Differences more standard errors away from 0 than this have power 1."""
 
 
+def check_power(options: Mapping[str, Any]) -> None:
+    """Reject options of `power` that are invalid for every log."""
+    if options["effect"] is None:
+        raise NotGiven(
+            "effect is required: the data cannot tell which difference would matter. Pass it in "
+            "the units of the loss, as in effect=0.01."
+        )
+    check_method_options(options["method"], options["options"])
+    check_numbers("effect", options["effect"])
+    check_numbers("target_power", options["target_power"])
+    if options["repetitions"] is not None:
+        whole_number("repetitions", options["repetitions"], 1)
+    if options["effect"] == 0:
+        raise LogError(
+            "effect=0 cannot be detected. Expected the smallest difference that matters."
+        )
+
+
 @Comparison(
     requires=any_log,
     needs="one test set or a K-fold partition, repeated or not, and at least two models",
@@ -76,6 +93,7 @@ FAR = 1e3
     "Miller (2024), arXiv:2411.00640",
     models=2,
     needs_points=True,
+    check=check_power,
 )
 def power(
     losses: Losses,
@@ -225,26 +243,9 @@ def power(
     model other
     ridge random_forest  104  0.162             290         3,718
     """
-    if effect is None:
-        raise NotGiven(
-            "effect is required: the data cannot tell which difference would matter. Pass it in "
-            "the units of the loss, as in effect=0.01."
-        )
-    given = check_method_options(method, options)
-    check_numbers("effect", effect)
-    check_numbers("target_power", target_power)
-    planned = None if repetitions is None else whole_number("repetitions", repetitions, 1)
-    if effect == 0:
-        raise LogError(
-            "effect=0 cannot be detected. Expected the smallest difference that matters."
-        )
-    if is_dask_frame(losses):
-        ask = partial(
-            power, effect=effect, repetitions=repetitions, reference=reference, method=method,
-            options=options, alternative=alternative, target_power=target_power, alpha=alpha,
-        )  # fmt: skip
-        return later(losses, ask, other=other, pairs=True, missing=missing)
-    expected = float(effect)
+    given = read_options(method, options)
+    planned = None if repetitions is None else int(repetitions)
+    expected = cast(float, effect)
     levels = levels_of_options(method, given)
     if len(levels) > 1:
         raise LogError(

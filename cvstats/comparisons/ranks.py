@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -20,9 +19,8 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level, listed
 from cvstats.intervals._method import Comparison, Method
 from cvstats.intervals._requirements import single_dataset
-from cvstats.large.frames import later
 from cvstats.log.log import Log, Losses, Table
-from cvstats.log.read import is_dask_frame, read
+from cvstats.log.read import read
 from cvstats.options import Missing
 
 DEMSAR = "Demsar (2006), JMLR 7, 1-30"
@@ -204,10 +202,6 @@ def friedman(
     >>> round(table.attrs["critical_difference"], 4)
     0.9568
     """
-    if is_dask_frame(losses):
-        ask = partial(friedman, by=by, test=test, alpha=alpha)
-        answer: Table = later(losses, ask, levels=(by,), missing=missing)
-        return answer
     log, ranks, columns = read_data_sets(losses, by, missing, friedman.record)
     k, (n, width) = len(columns), ranks.shape
     rank, statistic, p = ranks.mean(axis=0), np.full(width, np.nan), np.full(width, np.nan)
@@ -339,9 +333,6 @@ def nemenyi(
                         naive_bayes                  -1.25   0.0062
     gradient_boosting   naive_bayes                  -1.50   0.0007
     """
-    if is_dask_frame(losses):
-        ask = partial(nemenyi, by=by, alpha=alpha)
-        return later(losses, ask, levels=(by,), missing=missing)
     log, ranks, columns = read_data_sets(losses, by, missing, nemenyi.record)
     k, n = len(columns), len(ranks)
     rank = ranks.mean(axis=0)[columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -32,6 +33,7 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
     levels_of_options,
     pair_all_models,
+    read_options,
     refuse_targets,
     rounding_of_means,
 )
@@ -50,17 +52,25 @@ from cvstats.intervals._limits import (
 )
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._recommend import recommend_options
-from cvstats.large.frames import later
 from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table, take_flagged
-from cvstats.log.read import is_dask_frame, read
+from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
 REFERENCE = (
     "Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425; "
     "Tsamardinos, Greasidou and Borboudakis (2018), doi:10.1007/s10994-018-5714-4"
 )
+
+
+def check_winner(options: Mapping[str, Any]) -> None:
+    """Reject options of `winner` that are invalid for every log."""
+    method = options["method"]
+    checked_choice("method", method, (*interval_names(for_differences=True), None))
+    check_method_options(method, options["options"])
+    check_draws(options["n_draws"], options["alpha"])
+    check_rng(options["rng"])
 
 
 @Comparison(
@@ -73,6 +83,7 @@ REFERENCE = (
     models=2,
     lazy=False,
     takes_scores=True,
+    check=check_winner,
 )
 def winner(
     losses: Losses,
@@ -182,14 +193,7 @@ def winner(
     model
     ridge    3,039  2,593  3,464  187  3,006
     """
-    checked_choice("method", method, (*interval_names(for_differences=True), None))
-    given = check_method_options(method, options)
-    check_draws(n_draws, alpha)
-    check_rng(rng)
-    if is_dask_frame(losses):
-        ask = partial(winner, method=method, options=options, alpha=alpha, n_draws=n_draws, rng=rng)
-        answer: Table = later(losses, ask, pairs=True, missing=missing)
-        return answer
+    given = read_options(method, options)
     seed = seed_of(0 if rng is None else rng)
     log = read(losses, missing=missing, levels=levels_of_options(method, given))
     if log.lazy is not None:

@@ -216,7 +216,7 @@ class Method:
                 two = self.takes_two_levels and isinstance(value, (tuple, list))
                 (check_two_levels if two else checked_level)(name, value)
         if self.check is not None:
-            self.check(options)
+            self.check({**self.options, **options})
 
     def problem(self, design: Design, options: Mapping[str, Any] | None = None) -> str | None:
         """Describe what is missing and which plan creates it; None if the method applies."""
@@ -274,8 +274,16 @@ class Method:
 class Comparison(Method):
     """A method whose function reads its own logs, such as a comparison of models.
 
-    As a decorator it checks the options before the function is called.
+    As a decorator it checks the options before the function is called, and delays the call on a
+    dask frame unless the method needs single losses.
+
+    Parameters
+    ----------
+    level_options : tuple of str
+        The options that name columns of a dask frame besides the levels of a log.
     """
+
+    level_options: tuple[str, ...] = ()
 
     def __call__(self, function: Callable[Concatenate[Losses, P], Any]) -> Compared[P]:
         """Check options first, and attach the record."""
@@ -290,9 +298,22 @@ class Comparison(Method):
                 if name in options:
                     options[name] = known_name(name, options[name], *args[:1])
             self.check_options(options)
+            if not self.needs_losses and args and is_dask_frame(args[0]):
+                return cast(T_co, self.delay(*args, **options))
             return function(*args, **options)
 
         return cast(Function[P, T_co], self.attach(public))
+
+    def delay(self, losses: object, other: object = None, **options: Any) -> object:
+        """Call the function on the moments of a dask frame, once they are known."""
+        missing = options.pop("missing", "raise")
+        named = {**self.options, **options}
+        levels = [named[name] for name in (*self.level_options, self.level_option) if name]
+        pairs = self.models > 1 and self.needs_pairs
+        return later(
+            losses, partial(self.function, **options), other=other, levels=levels, pairs=pairs,
+            missing=missing,
+        )  # fmt: skip
 
 
 @dataclass(eq=False, kw_only=True)
@@ -458,14 +479,12 @@ class IntervalMethod(LogMethod):
     def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
         """State the guarantee for differences, and mark unstable ones.
 
-        A result with a weaker guarantee, such as a heuristic, keeps its own.
+        A result whose formula states a guarantee of its own, such as a heuristic, keeps it.
         """
         caution, attrs = result.caution, dict(result.attrs)
         if unstable is not None:
             caution = caution | np.where(unstable, np.int64(Caution.UNSTABLE_DIFFERENCE), 0)
-        words = str(attrs["guarantee"])
-        exact = words.startswith(("exact", "asymptotically exact"))
-        if exact and "relatively stable" not in words:
+        if attrs["guarantee"] == self.guarantee:
             attrs["guarantee"] = self.difference_guarantee
             attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
         return replace(result, caution=caution, attrs=attrs)

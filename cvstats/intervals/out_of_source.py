@@ -75,8 +75,7 @@ def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
     "are sources)",
     target="mean over new sources of the expected loss, the loss on one new source (interval=), or "
     "the mean loss on these sources (target=)",
-    guarantee="asymptotically exact in the number of sources for new sources, if they are drawn "
-    "independently; heuristic for these sources",
+    guarantee=GUARANTEES["new_source"],
     difference_guarantee="asymptotically exact in the number of sources for new sources, if "
     f"they are drawn independently, and {RELATIVELY_STABLE}",
     fits="one for each source",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,8 @@ from cvstats.intervals.decompose import (
     read_independent_logs,
 )
 from cvstats.intervals.out_of_source import out_of_source
-from cvstats.large.frames import later
 from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Losses, Table
-from cvstats.log.read import is_dask_frame
 from cvstats.options import Missing
 
 
@@ -57,6 +54,7 @@ def several_logs(design: Design) -> str | None:
     reference=GERAS,
     lazy=False,
     takes_metrics="averaged",
+    level_options=("independent",),
 )
 def source_components(
     losses: Losses, *, independent: str = "dataset", missing: Missing = "raise"
@@ -131,10 +129,6 @@ def source_components(
     a       NaN  0.5
     b       0.5  NaN
     """
-    if is_dask_frame(losses):
-        ask = partial(source_components, independent=independent)
-        answer: Table = later(losses, ask, levels=(independent,), missing=missing)
-        return answer
     groups = read_independent_logs(losses, independent, missing)
     check_logs(
         out_of_source.record, groups,

@@ -90,15 +90,14 @@ def is_lazy(log: Log) -> bool:
 
 def has_lazy_losses(*logs: object) -> bool:
     """Whether the losses of one of these objects are still to be computed."""
-    arrays: list[Any] = []
     for log in logs:
-        if isinstance(log, xr.DataArray):
-            arrays.append(log)
-        elif isinstance(log, xr.Dataset):
-            arrays.extend(log.data_vars.values())
-        elif isinstance(log, Log) and is_lazy(log):
+        if isinstance(log, xr.Dataset) and has_lazy_losses(*log.data_vars.values()):
             return True
-    return any(array.chunks is not None for array in arrays)
+        if isinstance(log, xr.DataArray) and log.chunks is not None:
+            return True
+        if isinstance(log, Log) and is_lazy(log):
+            return True
+    return False
 
 
 # --- chunks become cells --------------------------------------------------------------------------
