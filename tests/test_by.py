@@ -347,3 +347,20 @@ def test_groups_between_those_that_are_read_have_their_labels():
         assert (labelled == labelled[:, :1]).all()
     few = losses[losses.index.get_level_values("site") < 100].cvci.holdout(by="site")
     assert few["caution"].str.contains("skewed").mean() > 0.9
+
+
+def test_rows_of_some_groups_are_theirs_in_order():
+    rng = np.random.default_rng(4)
+    site, point = rng.permutation(np.repeat(np.arange(40), 30)), np.arange(1200)
+    index = pd.MultiIndex.from_arrays([point % 5, site, point], names=["fold", "site", "point"])
+    log = pd.Series(rng.normal(size=1200), index, name="model")
+    log.iloc[::7] = np.nan
+    design = read(log, missing="drop", by="site").design
+    groups = Groups(read(log, missing="drop", by="site"), "site")
+    present = np.ones(1200, dtype=bool) if design.valid is None else design.valid
+    labels = [groups.labels[at] for at in (3, 0, 17)]
+    for label, rows in zip(labels, groups.find_rows([3, 0, 17]), strict=True):
+        own = design.levels["site"].codes[: design.size] == list(
+            design.levels["site"].labels
+        ).index(label)
+        np.testing.assert_array_equal(rows, np.flatnonzero(own & present))

@@ -18,7 +18,8 @@ import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS, trend_p_value
 from cvstats.errors import LogError
-from cvstats.log.checks import measure_shapes
+from cvstats.log.checks import measure_shapes, sample_rows
+from cvstats.log.read import read
 
 DOCS = Path(__file__).parents[1] / "docs"
 rng = np.random.default_rng(7)
@@ -446,3 +447,13 @@ def test_fold_means_are_told_and_no_points():
     means.attrs["holds"] = "scores"
     assert "CVS023" not in found(means).index
     assert "CVS023" not in found(pd.Series(np.arange(150.0), pd.RangeIndex(150, name="fold"))).index
+
+
+def test_a_sample_of_evaluations_has_the_size_asked_for_and_is_evenly_spread():
+    design = read(pd.Series(np.zeros(1999), name="model").rename_axis("point")).design
+    rows = sample_rows(design, range(1999), 1000, dated=False)
+    assert len(rows) == 1000
+    assert rows[0] == 0
+    assert rows[-1] >= 1997
+    assert set(np.diff(rows)) == {1, 2}
+    np.testing.assert_array_equal(sample_rows(design, rows, 2000, dated=False), rows)

@@ -8,7 +8,7 @@ of one pass. Copies are searched in whole logs only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -19,7 +19,7 @@ import pandas as pd
 
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Columns, Differences
-from cvstats.core.design import Design, Level
+from cvstats.core.design import Design
 from cvstats.core.folds import (
     find_single_losses,
     fold_levels,
@@ -27,7 +27,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
-from cvstats.core.threads import BLOCK, block_bounds
+from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import Groups
@@ -61,6 +61,9 @@ LEAST = 10
 
 NEAR = 5
 """So many models near the smallest error make that error too small."""
+
+Group = tuple[int, int, IntArray]
+"""The number of a group of ``by=``, a count of it, and evaluations that are examined."""
 
 
 def find_cautions(
@@ -99,33 +102,37 @@ def find_cautions(
     alike = None
     if whole and of_points:
         alike = table if losses is None and columns is None else tabulate(seen)
-    before = flags.copy()
-    examined: list[int] = []
-    for at, count, rows in sample_groups(log, seen, most, dated=dated):
-        if (single.any() and single[at, 0] and not design.scores) or not len(rows):
-            continue
-        examined.append(at)
-        n = count if points is None else int(points[at, 0])
-        part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
-        here = flags[at * width : (at + 1) * width]
-        found = np.zeros(part.shape[1], dtype=np.int64)
+    before, by_group = flags.copy(), flags.reshape(-1, width)
+    groups = [
+        (at, count if points is None else int(points[at, 0]), rows)
+        for at, count, rows in sample_groups(log, seen, most, dated=dated)
+        if len(rows) and (design.scores or not (single.any() and single[at, 0]))
+    ]
+    for batch in equal_groups(groups, width):
+        numbers, sizes, rows = zip(*batch, strict=True)
+        every, shape = np.concatenate(rows), (len(batch), len(rows[0]), -1)
+        part = tabulate(seen, losses, every, columns) if table is None else table[every]
+        parts = part.reshape(shape)
+        found = np.zeros((len(batch), parts.shape[2]), dtype=np.int64)
         if not design.scores:  # of a score for each split the shape says nothing about points
-            found |= mark_shapes(measure_shapes(part), n)
+            found |= mark_shapes(parts, sizes)
         if design.metric and isinstance(losses, Differences):
             for side in (losses.left, losses.right):
-                found |= mark_shapes(measure_shapes(tabulate(seen, None, rows, side)), n)
-        serial = measure_serial(seen.design, part, rows) if dated else None
-        if serial is not None:
-            found[is_serial(*serial)] |= Caution.SERIAL_DEPENDENCE
-        here |= found[spread]
-        if not alone or design.metric:
-            continue
-        if alike is not None and find_duplicates(seen, alike[rows], rows) is not None:
-            here |= Caution.DUPLICATED_POINTS
-        if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
-            near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
-            here[best[near >= NEAR]] |= Caution.SELECTED
-    number = len(flags) // width
+                found |= mark_shapes(tabulate(seen, None, every, side).reshape(shape), sizes)
+        by_group[np.array(numbers)] |= found[:, spread]
+        for (at, n, rows_here), part in zip(batch, parts, strict=True):
+            here = by_group[at]
+            serial = measure_serial(seen.design, part, rows_here) if dated else None
+            if serial is not None:
+                here |= np.where(is_serial(*serial), int(Caution.SERIAL_DEPENDENCE), 0)[spread]
+            if not alone or design.metric:
+                continue
+            if alike is not None and find_duplicates(seen, alike[rows_here], rows_here) is not None:
+                here |= Caution.DUPLICATED_POINTS
+            if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
+                near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
+                here[best[near >= NEAR]] |= Caution.SELECTED
+    examined, number = [at for at, _, _ in groups], len(by_group)
     if 0 < len(examined) < number and log.design.by is not None:
         stands = np.searchsorted(examined, np.arange(number), side="right") - 1
         nearest = np.array(examined)[np.maximum(stands, 0)]
@@ -133,9 +140,17 @@ def find_cautions(
     return flags
 
 
-def sample_groups(
-    log: Log, seen: Log, most: int, *, dated: bool
-) -> list[tuple[int, int, IntArray]]:
+def equal_groups(groups: list[Group], width: int) -> Iterator[list[Group]]:
+    """Put groups with equally many evaluations together: few enough to stay in the cache."""
+    by_size: dict[int, list[Group]] = {}
+    for group in groups:
+        by_size.setdefault(len(group[2]), []).append(group)
+    for size, same in by_size.items():
+        for start, stop in block_bounds(len(same), max(1, TILE // (size * width))):
+            yield same[start:stop]
+
+
+def sample_groups(log: Log, seen: Log, most: int, *, dated: bool) -> list[Group]:
     """Take about so many evaluations of each group of ``by=``, or of some if there are many.
 
     The number of the group, how many evaluations it has, and those taken. They are kept with the
@@ -150,22 +165,22 @@ def sample_groups(
         return sample_known_groups(log, design, by, most, dated=dated)
     key = ("sampled", by, most, dated)
     if key not in design.facts:
-        level = design.levels[by]
-        if design.valid is not None:
-            level = level.take(np.flatnonzero(design.valid))
-        groups = list(rows_by_group(level, size))
-        each = most if most >= size else most // len(groups)
-        found = [
-            (at, len(rows), sample_rows(design, rows, each, dated=dated)) for at, rows in groups
-        ]
+        groups = Groups(seen, by)
+        examined = range(0, len(groups.codes), -(-len(groups.codes) // FEW_GROUPS))
+        each = most if most >= size else most // len(examined)
+        number = None if design.valid is None else np.cumsum(design.valid) - 1
+        found = []
+        for at, rows in zip(examined, groups.find_rows(examined), strict=True):
+            some = sample_rows(design, rows if number is None else number[rows], each, dated=dated)
+            found.append((at, len(rows), some))
         design.facts[key] = found
-    sampled: list[tuple[int, int, IntArray]] = design.facts[key]
+    sampled: list[Group] = design.facts[key]
     return sampled
 
 
 def sample_known_groups(
     log: Log, design: Design, by: str, most: int, *, dated: bool
-) -> list[tuple[int, int, IntArray]]:
+) -> list[Group]:
     """Do so where some evaluations are at hand, of a design of their own."""
     names, counts = Groups(log, by).labels, tally(log.design).count
     examined = range(0, len(names), -(-len(names) // FEW_GROUPS))
@@ -177,22 +192,6 @@ def sample_known_groups(
     return [
         (at, int(counts[at]), sample_rows(design, rows, each, dated=dated)) for at, rows in groups
     ]
-
-
-def rows_by_group(level: Level, size: int) -> Iterator[tuple[int, IntArray]]:
-    """List the evaluations of every so many of the groups that occur, with its number."""
-    bounds, counts = list(block_bounds(size, BLOCK)), np.zeros(len(level.labels), dtype=np.int64)
-    for start, stop in bounds:
-        counts += np.bincount(level.block(start, stop), minlength=len(counts))
-    occurring = np.flatnonzero(counts)
-    examined = range(0, len(occurring), -(-len(occurring) // FEW_GROUPS))
-    chosen = np.zeros(len(counts), dtype=bool)
-    chosen[occurring[examined]] = True
-    rows = np.concatenate([
-        np.flatnonzero(chosen[level.block(start, stop)]) + start for start, stop in bounds
-    ])  # fmt: skip
-    rows = rows[np.argsort(level.take(rows).block(0, len(rows)), kind="stable")]
-    return zip(examined, np.split(rows, np.cumsum(counts[occurring[examined]])[:-1]), strict=True)
 
 
 def take_sample(log: Log) -> Sample | None:
@@ -270,11 +269,13 @@ def choose_step(width: int) -> int:
 
 
 def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: bool) -> IntArray:
-    """Take about so many evaluations: every so many, or all of as many first dates as suffice."""
-    step = len(rows) // max(most, FEWEST_ROWS)
-    if step < 2 or not dated:
-        some = rows[:: max(1, step)]
-        return np.arange(some.start, some.stop, some.step) if isinstance(some, range) else some
+    """Take so many evaluations, evenly spread, or all of about as many first dates as suffice."""
+    size, most = len(rows), max(most, FEWEST_ROWS)
+    step = size // most
+    if not dated or step < 2:
+        number = size if dated else min(size, most)
+        places = np.arange(number) * size // max(number, 1)
+        return places if isinstance(rows, range) else rows[places]
     rows = np.asarray(rows)
     level = design.levels["point"]
     valid = slice(None) if design.valid is None else design.valid
@@ -305,12 +306,18 @@ def tabulate(
 # --- the distribution of the losses ---------------------------------------------------------------
 
 
-def mark_shapes(shapes: Shapes, n_points: int) -> IntArray:
-    """Mark the columns whose losses are heavy-tailed, or skewed beyond their number of points."""
-    flags = np.zeros(len(shapes.lowest), dtype=np.int64)
+def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
+    """Mark columns whose losses are heavy-tailed, or skewed beyond their number of points.
+
+    ``values`` has shape (groups, evaluations, columns), and ``n_points`` a number for each group;
+    the marks are a row for each.
+    """
+    number, size, width = values.shape
+    shapes = measure_shapes(values.transpose(1, 0, 2).reshape(size, number * width))
+    flags = np.zeros(number * width, dtype=np.int64)
     flags[(shapes.outlier_share > SHARE) | (shapes.tail_index < TAIL)] = Caution.HEAVY_TAILS
-    flags[shapes.n_for_skewness > n_points] |= Caution.SKEWED
-    return flags
+    flags[shapes.n_for_skewness > np.repeat(n_points, width)] |= Caution.SKEWED
+    return flags.reshape(number, width)
 
 
 def skewness_within(log: Log, by: str) -> FloatArray:

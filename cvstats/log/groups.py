@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from cvstats.core.folds import (
     tally,
 )
 from cvstats.core.results import Result
+from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 from cvstats.log.log import HiddenTable, Log, Sample, add_cautions, hide_losses
@@ -125,6 +125,7 @@ class Groups:
         self.log, self.name = log, name
         self.design = log.design if log.design.by is None else replace(log.design, by=None)
         self.codes = self.design.cell_table((name,)).codes[:, 0]
+        self._known: dict[int, IntArray] = {}
 
     @property
     def labels(self) -> list[Hashable]:
@@ -140,7 +141,8 @@ class Groups:
 
     def parts(self) -> Iterator[Log]:
         """Iterate over the groups as separate logs."""
-        return (self.part(at) for at in range(len(self.codes)))
+        self._known = dict(enumerate(self.find_rows(range(len(self.codes)))))
+        return map(self.part, range(len(self.codes)))
 
     def part(self, at: int) -> Log:
         """Take the rows of a group, in their order in the log."""
@@ -183,17 +185,32 @@ class Groups:
             weights=weights,
         )  # fmt: skip
 
-    def _rows(self, at: int) -> IntArray:
-        order, starts = self._sorted_rows
-        return order[starts[at] : starts[at + 1]]
+    def find_rows(self, chosen: Sequence[int]) -> list[IntArray]:
+        """Find the rows of some groups, each in their order in the log."""
+        design, level = self.design, self.design.levels[self.name]
+        place = np.full(len(level.labels) + 1, -1)  # the last one for rows without a label
+        place[self.codes[chosen]] = np.arange(len(chosen))
+        place = place.astype(np.min_scalar_type(-1 - len(chosen)))
+        found, groups = [], []
+        for start, stop in block_bounds(design.size, BLOCK):
+            here = place[level.codes[start:stop]]
+            if design.valid is not None:
+                here[~design.valid[start:stop]] = -1
+            rows = np.flatnonzero(here >= 0)
+            found.append(rows + start)
+            groups.append(here[rows])
+        group = np.concatenate(groups)
+        order = np.argsort(group, kind="stable")  # by radix, as there are usually few labels
+        ends = np.cumsum(np.bincount(group, minlength=len(chosen)))
+        return np.split(np.concatenate(found)[order], ends[:-1])
 
-    @cached_property
-    def _sorted_rows(self) -> tuple[IntArray, IntArray]:
-        codes: Any = self.design.levels[self.name].codes[0 : self.design.size]
-        if self.design.valid is not None:
-            codes = np.where(self.design.valid, codes, -1)
-        order = np.argsort(codes, kind="stable")  # by radix, as there are usually few labels
-        return order, np.append(np.searchsorted(codes[order], self.codes), len(order))
+    def _rows(self, at: int) -> IntArray:
+        """Find the rows of a group, with those of all that stand for others if it is one."""
+        if at not in self._known:
+            kinds = self.kinds()
+            chosen = kinds if at in kinds else range(len(self.codes))
+            self._known.update(zip(chosen, self.find_rows(chosen), strict=True))
+        return self._known[at]
 
     def _splits(self, at: int) -> SplitSizes:
         """Count the rows of each split of a group, and its points."""

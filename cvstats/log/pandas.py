@@ -46,6 +46,13 @@ class Remembered:
     marks: list[int]
     facts: dict[Any, Any]
     owners: list[weakref.ref[NDArray[Any]]]
+    counted: tuple[int, int] = 0, 0
+
+    def count_bytes(self) -> int:
+        """Count the bytes of the arrays among the facts; anew only if there are more facts."""
+        if self.counted[0] != len(self.facts):
+            self.counted = len(self.facts), count_bytes(self.facts)
+        return self.counted[1]
 
 
 _remembered: OrderedDict[tuple[Any, ...], Remembered] = OrderedDict()
@@ -90,7 +97,7 @@ def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
 def make_room() -> None:
     """Forget what was asked for longest ago, where it is too much."""
     kept = list(_remembered.values())  # an index may be collected, and forgotten, while we count
-    sizes = [count_bytes(known.facts) for known in kept]
+    sizes = [known.count_bytes() for known in kept]
     total = sum(sizes)
     for size in sizes:
         if total <= MOST_BYTES and len(_remembered) < MOST_REMEMBERED:

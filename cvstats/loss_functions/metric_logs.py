@@ -18,7 +18,7 @@ from cvstats.core.folds import fold_level
 from cvstats.core.orientation import TARGET, TURNED, Better
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
-from cvstats.log.checks import LIMIT, mark_shapes, measure_shapes
+from cvstats.log.checks import LIMIT, mark_shapes
 from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
@@ -334,7 +334,7 @@ class MetricRun:
             own = truth - prediction
             absolute = self.request.metric.name == "wmape"
             parts = [abs(own), abs(truth)] if absolute else [own**2, (truth - truth.mean()) ** 2]
-        return bool((mark_shapes(measure_shapes(np.column_stack(parts)), len(truth)) != 0).any())
+        return bool(mark_shapes(np.column_stack(parts)[None], [len(truth)]).any())
 
     def undefined(self, model: Hashable, row: int, why: str) -> LogError:
         """Create the error for a row in whose cell the metric is undefined."""
