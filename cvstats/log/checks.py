@@ -8,7 +8,7 @@ of one pass. Copies are searched in whole logs only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -103,12 +103,16 @@ def find_cautions(
     if whole and of_points:
         alike = table if losses is None and columns is None else tabulate(seen)
     before, by_group = flags.copy(), flags.reshape(-1, width)
-    groups = [
-        (at, count if points is None else int(points[at, 0]), rows)
-        for at, count, rows in sample_groups(log, seen, most, dated=dated)
-        if len(rows) and (design.scores or not (single.any() and single[at, 0]))
-    ]
-    for batch in equal_groups(groups, width):
+    examined: list[int] = []
+    batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache
+    for at, count, rows in sample_groups(log, seen, most, dated=dated):
+        if len(rows) and (design.scores or not (single.any() and single[at, 0])):
+            n = count if points is None else int(points[at, 0])
+            together = max(1, TILE // (len(rows) * width))
+            key = len(rows), len(examined) // together
+            batches.setdefault(key, []).append((at, n, rows))
+            examined.append(at)
+    for batch in batches.values():
         numbers, sizes, rows = zip(*batch, strict=True)
         every, shape = np.concatenate(rows), (len(batch), len(rows[0]), -1)
         part = tabulate(seen, losses, every, columns) if table is None else table[every]
@@ -132,22 +136,12 @@ def find_cautions(
             if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
                 near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
                 here[best[near >= NEAR]] |= Caution.SELECTED
-    examined, number = [at for at, _, _ in groups], len(by_group)
+    number = len(by_group)
     if 0 < len(examined) < number and log.design.by is not None:
         stands = np.searchsorted(examined, np.arange(number), side="right") - 1
         nearest = np.array(examined)[np.maximum(stands, 0)]
         flags = before | (flags & ~before).reshape(number, width)[nearest].reshape(-1)
     return flags
-
-
-def equal_groups(groups: list[Group], width: int) -> Iterator[list[Group]]:
-    """Put groups with equally many evaluations together: few enough to stay in the cache."""
-    by_size: dict[int, list[Group]] = {}
-    for group in groups:
-        by_size.setdefault(len(group[2]), []).append(group)
-    for size, same in by_size.items():
-        for start, stop in block_bounds(len(same), max(1, TILE // (size * width))):
-            yield same[start:stop]
 
 
 def sample_groups(log: Log, seen: Log, most: int, *, dated: bool) -> list[Group]:
