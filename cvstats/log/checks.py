@@ -113,8 +113,8 @@ def find_cautions(
             batches.setdefault(key, []).append((at, n, rows))
             examined.append(at)
     for batch in batches.values():
-        numbers, sizes, rows = zip(*batch, strict=True)
-        every, shape = np.concatenate(rows), (len(batch), len(rows[0]), -1)
+        numbers, sizes, taken = zip(*batch, strict=True)
+        every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
         part = tabulate(seen, losses, every, columns) if table is None else table[every]
         parts = part.reshape(shape)
         found = np.zeros((len(batch), parts.shape[2]), dtype=np.int64)
@@ -124,14 +124,14 @@ def find_cautions(
             for side in (losses.left, losses.right):
                 found |= mark_shapes(tabulate(seen, None, every, side).reshape(shape), sizes)
         by_group[np.array(numbers)] |= found[:, spread]
-        for (at, n, rows_here), part in zip(batch, parts, strict=True):
+        for (at, n, rows), part in zip(batch, parts, strict=True):
             here = by_group[at]
-            serial = measure_serial(seen.design, part, rows_here) if dated else None
+            serial = measure_serial(seen.design, part, rows) if dated else None
             if serial is not None:
                 here |= np.where(is_serial(*serial), int(Caution.SERIAL_DEPENDENCE), 0)[spread]
             if not alone or design.metric:
                 continue
-            if alike is not None and find_duplicates(seen, alike[rows_here], rows_here) is not None:
+            if alike is not None and find_duplicates(seen, alike[rows], rows) is not None:
                 here |= Caution.DUPLICATED_POINTS
             if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
                 near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
