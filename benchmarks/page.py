@@ -19,7 +19,7 @@ MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 GROWTH: dict[str, tuple[tuple[str, ...], float, float]] = {
     "full": (tuple(growth.AXES), 1e8, 0.4),
     "quick": (tuple(growth.AXES), 1e6, 0.1),
-    "tiny": (("folds",), 10, 0.0),
+    "tiny": (("folds",), 2, 0.0),
 }
 """The axes, the largest size and the seconds for each point and call."""
 
