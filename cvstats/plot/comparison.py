@@ -35,12 +35,12 @@ from cvstats.plot._axes import (
     draw_intervals,
     font_size,
     ink,
+    is_dark,
     keep_inside,
     label_step,
     label_x,
     legend_above,
     letters_across,
-    paper,
     read_facts,
     result_rows,
     row_height,
@@ -263,16 +263,24 @@ def write_differences(
         for y, x, label in ((one, two, text), (two, one, mirrored)):
             ax.text(
                 x, y, label.replace("-", "−"), ha="center", va="center", fontsize=8,
-                color=paper(ax) if strong[y, x] else ink(ax),
+                color=choose_ink(ax, strong[y, x]),
                 fontweight="bold" if sure else "normal",
             )  # fmt: skip
+
+
+def choose_ink(ax: Axes, strong: bool) -> str:
+    """Return a colour that can be read on a strong or pale cell.
+
+    It is not pure black or white, which a report replaces on a dark page; cells keep theirs.
+    """
+    return "#FEFEFE" if strong != is_dark(ax) else "#010101"
 
 
 def draw_dots(ax: Axes, i: Any, j: Any, values: FloatArray, size: float) -> None:
     """Draw a dot in cells and their mirror images, as large as the cell allows."""
     y, x = np.concatenate([i, j]), np.concatenate([j, i])
     strong = np.abs(values[y, x]) > 0.6 * np.nanmax(np.abs(values))
-    for here, colour in ((strong, paper(ax)), (~strong, ink(ax))):
+    for here, colour in ((strong, choose_ink(ax, True)), (~strong, choose_ink(ax, False))):
         if here.any():
             ax.plot(
                 x[here], y[here], linestyle="none", marker=".", color=colour, markersize=size

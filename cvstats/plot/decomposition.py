@@ -181,6 +181,8 @@ def name_bars(ax: Axes, models: list[str], values: list[float], step: float) -> 
         return []
     if label_step(ax, len(models) * step) == 1:
         places = [i * step + j for i in range(len(models)) for j in range(len(bars))]
+        if short != models and label_step(ax, 1.5 * len(models) * step) == 1:  # two lines
+            short, end = shorten_names(models, letters_across(ax, 0.42)), f"\n{bars[0]}"
         ax.set_yticks(places, [word for name in short for word in (f"{name}{end}", *bars[1:])])
         return []
     some = slice(None, None, label_step(ax, len(models)))

@@ -104,11 +104,10 @@ def sources(
             "plot.sources needs a level 'source' with at least two labels. Add it: "
             "as_log(frame, source='hospital')."
         )
-    each = result_rows(facts.apply(wald, by="source", alpha=alpha), facts)
     last, whole = group_interval(facts, alpha=alpha)
     whole_rows = result_rows(whole, facts)
     models = rank_models(whole_rows, facts)
-    labels = rank_models(each.drop(columns="model").rename(columns={"source": "model"}), facts)
+    each, labels = rank_sources(facts, alpha=alpha)
     many = len(labels) > MOST_ROWS
     if last == "new source":
         last = "mean over new sources"
@@ -132,6 +131,13 @@ def sources(
         legend_above(ax)
     set_numbers(ax, describe_loss(facts), *describe_direction(facts))
     return keep_inside(ax)
+
+
+def rank_sources(facts: LogFacts, *, alpha: float) -> tuple[pd.DataFrame, list[str]]:
+    """Compute the interval of each source and model, and order the sources, the best first."""
+    each = result_rows(facts.apply(wald, by="source", alpha=alpha), facts)
+    means = each.drop(columns="model").rename(columns={"source": "model"})
+    return each, rank_models(means, facts)
 
 
 def draw_rows(

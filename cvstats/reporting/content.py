@@ -31,6 +31,7 @@ from cvstats.log.display import count_decimals, print_cells
 from cvstats.plot._axes import (
     COLOURS,
     GREY,
+    MARKERS,
     add_bar,
     font_size,
     label_x,
@@ -49,7 +50,7 @@ from cvstats.plot.map import (
     mark_axes,
     places_of,
 )
-from cvstats.plot.sources import group_interval
+from cvstats.plot.sources import group_interval, rank_sources
 from cvstats.recommend import interval, methods
 from cvstats.reporting.evidence import Cell, Evidence
 from cvstats.reporting.sentences import (
@@ -74,7 +75,7 @@ TOP = 20
 MOST_MAPS = 4
 """Maximum number of maps of slices."""
 PALE = 0.35
-"""Opacity of what is shown for comparison only."""
+"""Opacity of what is shown for comparison only, and of tied models."""
 MOST_READ = 12
 """So many numbers of a plot are read aloud."""
 Tip: TypeAlias = tuple[float | None, float | None, float | None, float | None, str]
@@ -383,6 +384,59 @@ def tips_of_rows(names: Sequence[str], numbers: pd.DataFrame, start: int = 0) ->
     ]
 
 
+def tips_of_sources(evidence: Evidence) -> list[Tip]:
+    """Name each source of a plot with the numbers of each model."""
+    try:
+        each, labels = rank_sources(evidence.facts, alpha=evidence.alpha)
+    except LogError:  # nor can they be drawn
+        return []
+    if len(evidence.names) > len(MARKERS) or len(labels) > MANY:  # panels, or too many
+        return []
+    cells = print_cells(each[["estimate", "lower", "upper"]]).to_numpy().tolist()
+    words: dict[str, list[str]] = {label: [] for label in labels}
+    for source, model, (mean, lower, upper) in zip(
+        each["source"], each["model"], cells, strict=True
+    ):
+        words[source].append(f"{model} {mean} ({lower} to {upper})".strip())
+    return [
+        (None, None, at - 0.5, at + 0.5, f"{label}: {', '.join(words[label])}")
+        for at, label in enumerate(labels)
+    ]
+
+
+def tips_of_cells(evidence: Evidence, at: Cell = ()) -> list[Tip]:
+    """Name each cell of a map, or each place along a line, with the numbers of the best models."""
+    dims = range(-min(2, len(evidence.dims)), 0)
+    shown = [row for row, labels in enumerate(evidence.cells) if labels[:-2] == at or not at]
+    places = [find_edges([evidence.cells[row][k] for row in shown]) for k in dims]
+    if len(shown) > MANY or not all(places):
+        return []
+    scale, decimals = scale_of_cell(evidence, 0), count_decimals(evidence.frame)
+    best = np.argsort(np.nanmean(evidence.estimate, axis=0), kind="stable")[:MOST_LINES].tolist()
+    lower, upper, names = evidence.spread("lower"), evidence.spread("upper"), evidence.cell_names()
+    found: list[Tip] = []
+    for row in shown:
+        numbers = "; ".join(
+            f"{evidence.names[j]} {scale.value(evidence.estimate[row, j], decimals)} "
+            f"({scale.range(lower[row, j], upper[row, j], decimals, of_values=True)})"
+            for j in best
+        )
+        ends = [edges[evidence.cells[row][k]] for edges, k in zip(places, dims, strict=True)]
+        left, right = ends[-1]
+        bottom, top = ends[0] if len(ends) == 2 else (None, None)
+        found.append((left, right, bottom, top, f"{names[row]}: {numbers}"))
+    return found
+
+
+def find_edges(labels: list[Any]) -> dict[Any, tuple[float, float]]:
+    """Find where the cell of each label begins and ends; empty for one label and for names."""
+    unique = sorted({label for label in labels if isinstance(label, (int, float))})
+    if len(unique) < 2 or len(unique) < len(set(labels)):
+        return {}
+    edges = edges_of(np.array(unique, dtype=float)).tolist()
+    return {label: (edges[k], edges[k + 1]) for k, label in enumerate(unique)}
+
+
 def of_intervals(report: Report, evidence: Evidence) -> Section:
     """Show the error of each model with its interval."""
     scale, attrs = scale_of_cell(evidence, 0), evidence.attrs
@@ -496,6 +550,7 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
         report.draw(
             section, partial(draw_lines, evidence=evidence, scale=scale),
             title=f"{scale.name} along {evidence.dims[0]}", height=3.0,
+            tips=tips_of_cells(evidence),
             caption=f"Lines are estimates, bands pointwise {level} intervals.",
         )  # fmt: skip
         return section
@@ -507,6 +562,7 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
             report.draw(
                 section, partial(draw_map, evidence=evidence, scale=scale, what=what, at=labels),
                 title=f"{title}{at}", height=3.2, crop=True, caption=f"{caption}{at}.",
+                tips=tips_of_cells(evidence, labels),
             )  # fmt: skip
     if len(slices) > MOST_MAPS:
         section.paragraphs.append(
@@ -595,8 +651,8 @@ def of_pairs(report: Report, evidence: Evidence) -> Section:
         meaning += "better, regardless of sign"
     section.paragraphs.append(
         f"Each row is the first model minus the second, on the same points: {meaning}. "
-        f"{count_significant(clear, pairs, evidence.alpha, adjusted)}"
-        + (f" The p-values and the intervals account for all {evidence.n_tests:,} comparisons"
+        f"{count_significant(clear, pairs, evidence.alpha)}"
+        + (f" The p-values and intervals account for all {evidence.n_tests:,} comparisons"
            f"{', by Šidák' * (table.attrs.get('adjust') == 'sidak')}." if adjusted else "")
     )  # fmt: skip
     if len(evidence.cells) == 1 and len(evidence.models) > 2 and not evidence.has_target:
@@ -625,9 +681,9 @@ FEW_PAIRS = 10
 """More pairs are drawn as a matrix."""
 
 
-def count_significant(clear: int, pairs: int, alpha: float, adjusted: bool) -> str:
+def count_significant(clear: int, pairs: int, alpha: float) -> str:
     """Count the significant differences in a sentence."""
-    test = f"({'adjusted ' if adjusted else ''}p < {alpha:g})"
+    test = f"at the {100 * alpha:g}% level"
     if pairs == 1:
         return f"The difference is {'' if clear else 'not '}statistically significant {test}."
     if not clear:
@@ -654,6 +710,7 @@ def of_sources(report: Report, evidence: Evidence) -> Section:
         section,
         partial(plot.sources, evidence.log, alpha=evidence.alpha),
         title=f"{capital(name)} by {name}", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
+        tips=tips_of_sources(evidence),
         caption=f"One interval for each {name}, treating its points as independent. The last row "
         f"{'and the band are' * one or 'is'} the interval over all of them.",
     )  # fmt: skip
@@ -713,7 +770,8 @@ def of_scatter(report: Report, evidence: Evidence) -> Section:
     """Show folds and repetitions."""
     section = Section("scatter", "Folds and repetitions")
     facts, design = evidence.facts, evidence.facts.design
-    if not facts.resampled and (design.has("fold") or design.has("repetition")):
+    split = design.has("fold") or design.has("repetition")
+    if not facts.resampled and split and len(evidence.names) <= TOP:
         report.draw(
             section, partial(plot.folds, evidence.log),
             title="Means of the folds", height=2.6,
@@ -741,11 +799,12 @@ def of_diagnosis(facts: LogFacts) -> Section:
             "of the guide lists what is checked."
         )
         return section
+    kinds = found.groupby(["code", "advice"], sort=False)
     section.paragraphs.append(
-        f"{len(found)} {'finding' if len(found) == 1 else 'findings'}; see the Diagnostics page "
+        f"{len(kinds)} {'finding' if len(kinds) == 1 else 'findings'}; see the Diagnostics page "
         "of the guide for the codes."
     )
-    for (code, advice), rows in found.groupby(["code", "advice"], sort=False):
+    for (code, advice), rows in kinds:
         words = [
             f"{row['model'] or 'the log'}: {row['finding']}."
             for row in rows.head(FEWER_FINDINGS).to_dict("records")
@@ -808,8 +867,12 @@ def list_works(references: list[str]) -> list[tuple[str, str, str]]:
 def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
     """Describe the method of the intervals and its guarantee."""
     facts = evidence.attrs
+    switch = evidence.switches.get("intervals")
+    why = "" if switch is None else (
+        f"; it replaces {switch.before.attrs['method']} because of {switch.caution.cause}"
+    )  # fmt: skip
     rows = [
-        ("method", f"{facts['method']}, because the log is {facts['reason']}"),
+        ("method", f"{facts['method']}, because the log is {facts['reason']}{why}"),
         ("target", facts["target"]),
         ("guarantee", facts["guarantee"]),
     ]
@@ -835,7 +898,7 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
     report.draw(
         section,
         partial(plot.decomposition, losses),
-        title="Parts of the variance", height=min(12.0, 1.3 + 0.85 * len(result_frame(parts))),
+        title="Parts of the variance", height=min(12.0, 1.3 + 0.6 * len(result_frame(parts))),
         caption="The variance of the mean, θ, if fold means had correlation ρ. The hatched part, "
         "γ, is assumed, because no single log can estimate it; bars end at the strokes, diamonds "
         "are the squared standard errors of wald. A bar to the left of zero is an estimate below "
@@ -851,8 +914,6 @@ def capital(text: str) -> str:
 
 MOST_LINES = 5
 """Maximum number of models drawn along a dimension."""
-PALE = 0.35
-"""Opacity of tied models."""
 
 
 def values_of(evidence: Evidence, scale: Scale) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -919,8 +980,12 @@ def draw_map(ax: Axes, evidence: Evidence, scale: Scale, what: str, at: Cell) ->
         draw_categories(ax, evidence, field, clear.fillna(0).astype(bool))
     else:
         image = draw_cells(ax, field, symmetric=what == "lead", turned=True)
-        words = {"half-width": "half-width of the interval"}.get(what, what)
-        add_bar(ax, image, scale.name if what == "estimate" else words, letters_down(ax, 50))
+        words = {
+            "estimate": scale.name, "half-width": "half-width of the interval",
+            "lead": f"advantage of {evidence.names[0]}",
+        }[what]  # fmt: skip
+        units = f" [{scale.units}]" if scale.units else ""
+        add_bar(ax, image, f"{words}{units}", letters_down(ax, 50))
     if what == "lead":
         draw_dots(ax, clear.fillna(0).astype(bool), "significant")
     mark_axes(ax, field)

@@ -162,7 +162,7 @@ class Evidence:
                     self.switches[what] = Switch(caution, name, table)
                     if what == "comparison":
                         return replace_rows(table, other, caution)
-                    other.attrs["reason"] = table.attrs["reason"]
+                    other.attrs["reason"] = table.attrs["reason"].partition(";")[0]
                     return other
         return table
 

@@ -24,6 +24,7 @@ from cvstats.log.plain import replacing
 from cvstats.log.read import MISSING
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Report, describe_computation, make_report
+from cvstats.reporting.sentences import scale_of
 
 PAGES = (".html", ".htm", "")
 """Valid suffixes of a page."""
@@ -226,10 +227,13 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     if "read_from" in attrs:
         rows.append(("read from", str(attrs["read_from"])))
     loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
-    if loss or attrs.get("units"):
-        units = f" in {attrs['units']}" if attrs.get("units") else ""
+    scale = scale_of(facts.attrs, {})
+    units = f" in {scale.units}" if scale.units else ""
+    if facts.is_score:
+        rows.append(("score", f"{scale.name}{units}, higher is better"))
+    elif loss or units:
         targets = targets_of(attrs).values()
-        better = f"closer to {listed(f'{t:g}' for t in targets)}" if targets else "smaller"
+        better = f"closer to {listed(f'{t:g}' for t in targets)}" if targets else "lower"
         rows.append(("loss", f"{loss or 'loss'}{units}, {better} is better"))
     models = pd.Index(list(log.labels.models), dtype=object, tupleize_cols=False)
     (names,) = write_labels(models, lambda name: "(no name)" if name is None else str(name))

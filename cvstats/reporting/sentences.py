@@ -183,6 +183,8 @@ def p_words(p: float, alpha: float) -> str:
     """Format a p-value for a sentence so that rounding does not cross alpha."""
     if p < 0.001 <= alpha:
         return "p < 0.001"
+    if p > 0.995:
+        return "p > 0.99"
     decimals = 3 if p < 0.1 else 2
     while (float(f"{p:.{decimals}f}") < alpha) != (p < alpha):
         decimals += 1
@@ -503,7 +505,7 @@ def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
     if evidence.winner is not None:
         found = result_frame(evidence.winner)
         row = {column: float(found[column].iloc[0]) for column in NUMBERS}
-        how = f", by winner because it was selected among {len(evidence.models):,}"
+        how = f", using winner because it was selected among {len(evidence.models):,}"
     decimals = count_decimals(pd.DataFrame([row]))
     value = scale.value(row["estimate"], decimals)
     limits = ""
@@ -532,7 +534,7 @@ def describe_switch(evidence: Evidence, what: str) -> str:
     if switch is None:
         return ""
     said = what == "intervals" and other is not None and other.caution is switch.caution
-    return f", by {switch.method}" + ("" if said else f" because of {switch.caution.cause}")
+    return f", using {switch.method}" + ("" if said else f" because of {switch.caution.cause}")
 
 
 def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
@@ -551,14 +553,14 @@ def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
     if new == old and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
         return f", widened because of {switch.caution.cause}"
     if new == old:
-        return f", wider than by {switch.method}"
+        return f", wider than with {switch.method}"
     if new >= 2 * old:
-        return f"{words}: {new / old:.1f} times as wide as by {used}"
+        return f"{words}: {new / old:.1f} times as wide as with {used}"
     change = round(100 * (new / old - 1))
     size = (
         f"{abs(change)}% {'wider' if change > 0 else 'narrower'} than" if change else "as wide as"
     )
-    return f"{words}: {size} by {used}"
+    return f"{words}: {size} with {used}"
 
 
 def describe_grid(evidence: Evidence, whole: Evidence) -> list[str]:

@@ -294,7 +294,7 @@ def test_scores_are_shown_in_their_own_direction():
     shown = cvstats.as_scores(cvstats.interval(losses)).loc["a"]
     assert row_of(text, "a")[:2] == [f"{shown['estimate']:.3f}", f"{shown['lower']:.3f}"]
     assert "above zero, the first model is better" in page.words("p")
-    assert "The difference is statistically significant (p < 0.05)." in page.words("p")
+    assert "The difference is statistically significant at the 5% level." in page.words("p")
     assert "Which models are possibly the best?" not in page.words(
         "h2"
     )  # of two there is a better one
@@ -607,7 +607,7 @@ def test_the_page_says_what_it_is_about(tmp_path, capsys):
     ]  # fmt: skip
     assert cli.main(words) == 0
     page = Page((tmp_path / "page.html").read_text("utf-8"))
-    assert "squared error, smaller is better" in page.words("td")
+    assert "squared error, lower is better" in page.words("td")
     assert "my preds.csv" in page.words("td")
     assert "1 evaluation was dropped for all models" in page.words("p")
     call = page.words("code")

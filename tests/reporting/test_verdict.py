@@ -100,7 +100,7 @@ def check_verdict(seed):
     found, words = 0, cvstats.summary(losses)
     for sentence in words.sentences:
         for low, high, p in re.findall(
-            rf"interval ({NUMBER}) to ({NUMBER}), p [=<] ([\d.]+\d)", sentence
+            rf"interval ({NUMBER}) to ({NUMBER}), p [=<>] ([\d.]+\d)", sentence
         ):
             found += 1
             excluded = number(low) > 0 or number(high) < 0
@@ -208,14 +208,14 @@ def test_the_verdict_uses_the_method_that_the_caution_calls_for():
     ratio = (ordered["upper"] - ordered["lower"]) / (plain["upper"] - plain["lower"])
     assert "is not statistically significant" in words.sentences[0]
     assert (
-        f"p = {ordered['p_value']:.3f}, by ordered because of serial dependence: {ratio:.1f} "
+        f"p = {ordered['p_value']:.3f}, using ordered because of serial dependence: {ratio:.1f} "
         in (words.sentences[0])
     )
     assert "serial dependence" not in words.cautions
     assert "is better" in losses.cvci.summary(method="holdout").sentences[0]
     clear = dated_pair(2.0).cvci.summary().sentences[0]
     assert clear.startswith("a is better than b")
-    assert "by ordered" in clear
+    assert "using ordered" in clear
 
 
 def test_a_search_of_one_partition_is_judged_by_what_allows_for_it():
@@ -227,7 +227,7 @@ def test_a_search_of_one_partition_is_judged_by_what_allows_for_it():
     corrected = losses.cvci.compare(method="refit_corrected").iloc[0]
     words = losses.cvci.summary().sentences[0]
     assert f"p = {corrected['p_value']:.2f}" in words or f"p = {corrected['p_value']:.3f}" in words
-    assert "widened because of models so similar" in words
+    assert "widened because of the models' similarity" in words
 
 
 def test_a_verdict_is_withheld_where_no_method_serves(monkeypatch):
@@ -247,7 +247,9 @@ def test_the_error_of_a_selected_model_accounts_for_the_selection():
     losses = pd.DataFrame(rng.exponential(size=(200, 20)), pd.RangeIndex(200, name="point"))
     words = losses.cvci.summary()
     found = losses.cvci.winner(rng=0).iloc[0]
-    assert f"interval {found['lower']:.3f} to {found['upper']:.3f}, by winner" in words.sentences[1]
+    assert (
+        f"interval {found['lower']:.3f} to {found['upper']:.3f}, using winner" in words.sentences[1]
+    )
     assert "selected model" in words.cautions
 
 
