@@ -409,7 +409,8 @@ def describe_level(alpha: float) -> str:
 
 def describe_evidence(alpha: float, adjust: str | None, number: int) -> str:
     """Describe the meaning of a filled marker."""
-    return f"p < {alpha:g}" + (f" ({adjust})" if adjust and number > 1 else "")
+    name = "Šidák" if adjust == "sidak" else adjust
+    return f"p < {alpha:g}" + (f" ({name})" if name and number > 1 else "")
 
 
 def label_x(ax: Axes, *lines: str) -> None:

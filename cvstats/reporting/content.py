@@ -31,24 +31,28 @@ from cvstats.log.display import count_decimals, print_cells
 from cvstats.plot._axes import (
     COLOURS,
     GREY,
+    LETTER,
     MARKERS,
     add_bar,
+    column_width,
     font_size,
     label_x,
     label_y,
     legend_above,
-    letters_down,
+    row_height,
     set_numbers,
 )
 from cvstats.plot.comparison import draw_comparison
 from cvstats.plot.decomposition import RHO
 from cvstats.plot.map import (
+    BAR,
     draw_cells,
     draw_dots,
     edges_of,
     label_dimensions,
     mark_axes,
     places_of,
+    proportion,
 )
 from cvstats.plot.sources import group_interval, rank_sources
 from cvstats.recommend import interval, methods
@@ -985,7 +989,8 @@ def draw_map(ax: Axes, evidence: Evidence, scale: Scale, what: str, at: Cell) ->
             "lead": f"advantage of {evidence.names[0]}",
         }[what]  # fmt: skip
         units = f" [{scale.units}]" if scale.units else ""
-        add_bar(ax, image, f"{words}{units}", letters_down(ax, 50))
+        high = min(row_height(ax) - 50, (proportion(field) or 1.0) * (column_width(ax) - BAR))
+        add_bar(ax, image, f"{words}{units}", int(high / LETTER["small"]))
     if what == "lead":
         draw_dots(ax, clear.fillna(0).astype(bool), "significant")
     mark_axes(ax, field)

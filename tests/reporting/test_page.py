@@ -318,7 +318,7 @@ def test_a_grid_is_a_map(models):
     assert len(pictures(text)) == 2 + (models > 1)  # maps, and the differences in the mean
     drawn = words_of_pictures(text)
     assert "lat" in drawn
-    assert {1: "half-width of the interval", 2: "lead", 3: "m2"}[models] in drawn
+    assert {1: "half-width of the interval", 2: "advantage", 3: "m2"}[models] in drawn
     assert "rows)" not in page.words("caption")
     for picture in pictures(text):
         for element in picture.iter(f"{SVG}image"):  # the cells, which the page holds itself
@@ -735,3 +735,43 @@ def test_names_of_many_models_are_all_on_the_page():
     page = cvstats.report(log)
     before = page.partition("The log</h2>")[0]
     assert all(f"{name}" in before for name in log.columns)
+
+
+def tips_of(text):
+    """What a page shows where the pointer rests, in each plot."""
+    return [
+        [
+            tip.find(f"{SVG}title").text
+            for tip in picture.iter(f"{SVG}rect")
+            if tip.get("class") == "tip"
+        ]
+        for picture in pictures(text)
+    ]
+
+
+def test_sources_cells_and_places_are_named_below_the_pointer(texts):
+    months = logged("flights_by_month")
+    first = months[["naive_bayes"]].cvci.wald(by="source").loc[("2013-01", "naive_bayes")]
+    words = next(tip for tips in tips_of(texts["months"]) for tip in tips if "2013-01" in tip)
+    assert f"naive_bayes {first['estimate']:.4f} " in words
+    rng = np.random.default_rng(0)
+    losses = xr.DataArray(
+        rng.gamma(2, 1, (2, 40, 7, 8)), dims=["model", "point", "lat", "lon"],
+        coords={"model": ["x", "y"], "lat": np.linspace(-60, 60, 7), "lon": np.arange(8) * 45.0,
+                "fold": ("point", np.arange(40) % 5)},
+    )  # fmt: skip
+    cells = tips_of(cvstats.report(losses))[0]
+    assert len(cells) == 56
+    assert cells[0].startswith("lat=-60.0, lon=0.0: ")
+    lines = tips_of(cvstats.report(losses.stack(cell=["lat", "lon"]).drop_vars(
+        ["lat", "lon", "cell"]).assign_coords(cell=np.arange(56))))[0]  # fmt: skip
+    assert lines[3].startswith("cell=3: ")
+
+
+def test_a_method_that_replaces_the_default_is_explained():
+    log = cvstats.datasets.load("flights").iloc[::8]
+    auc = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
+    method = Page(cvstats.report(auc)).words("dd")
+    assert "clustered, because the log is a partition into 12 folds" in method
+    assert "it replaces wald because of the sources" in method
+    assert "points are the sampling unit" not in method
