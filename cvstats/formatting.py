@@ -118,7 +118,8 @@ def to_latex(
     -----
     Numbers are rounded to ``10^-d`` for display only; results are never rounded. Names are
     escaped, and long ones broken. The models of a pair go below each other, cautions become notes
-    below the table, and a table that is wider than a column of two is set smaller.
+    below the table. A table that is wider than a column of two is set smaller; if it still does not
+    fit, the numbers of each row are written below its name.
 
     References
     ----------
@@ -160,13 +161,17 @@ def to_latex(
         body.append([name + mark, *map(number_latex, row[1 + paired :])])
     head = [*(["model $-$ other"] if paired else [escape_latex(heads[0])])]
     head += [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
+    size, sides = latex_size([head, *body]), sides[paired:]
+    if size is None:
+        head, *body = stack_columns(head, body)
+        size, sides = "", "lr"
     lines = [" & ".join(cells) + r" \\" for cells in (head, *body)]
-    lines = [rf"\begin{{tabular}}{{@{{}}{sides[paired:]}@{{}}}}", r"\toprule", lines[0],
+    lines = [rf"\begin{{tabular}}{{@{{}}{sides}@{{}}}}", r"\toprule", lines[0],
              r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]  # fmt: skip
     if raised:
         words = "; ".join(mark + escape_latex(label) for label, mark in raised.items())
         lines.append(rf"\par\smallskip{{\footnotesize {words}\par}}")
-    if size := latex_size([head, *body]):
+    if size:
         lines = [f"{{{size}", *lines, "}"]
     if caption is not None or label is not None:
         named = [rf"\caption{{{caption}}}"] if caption is not None else []
@@ -185,14 +190,29 @@ SIZES = {"": 1.0, r"\small": 0.92, r"\footnotesize": 0.85, r"\scriptsize": 0.8}
 """How wide letters of each size are."""
 
 
-def latex_size(rows: Sequence[Sequence[str]]) -> str:
-    """Choose the size in which a table fits a column, by the letters of its widest cells."""
+def latex_size(rows: Sequence[Sequence[str]]) -> str | None:
+    """Choose the size in which a table fits a column, by the letters of its widest cells.
+
+    None if it does not fit in any size.
+    """
     widths = [max(map(latex_letters, column)) for column in zip(*rows, strict=True)]
     gaps = len(widths) - 1
     for size, scale in SIZES.items():
         if sum(widths) * LETTER * scale + 12 * gaps <= COLUMN:
             return size
-    return list(SIZES)[-1] + r"\setlength{\tabcolsep}{3pt}"
+    if sum(widths) * LETTER * scale + 6 * gaps <= COLUMN:
+        return size + r"\setlength{\tabcolsep}{3pt}"
+    return None
+
+
+def stack_columns(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Write the numbers of each row below its name, where they do not fit next to it."""
+    rows = [[head[0], ""]]
+    for name, *cells in body:
+        rows.append([name, ""])
+        if any(cells):  # the first model of a pair has no numbers
+            rows += [[rf"\qquad {what}", cell] for what, cell in zip(head[1:], cells, strict=True)]
+    return rows
 
 
 def latex_letters(text: str) -> int:

@@ -16,6 +16,9 @@ Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9
 """With more decimals a number is written with its power of ten."""
 
+FEW = 6
+"""Maximum number of rows that become columns, if a result has too many columns."""
+
 UNIT = (
     "estimate",
     "difference",
@@ -70,13 +73,16 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
     """Write a result in lines of so many letters.
 
     If the columns do not fit, cautions become letters that are explained below, and then the
-    models of a pair go below each other.
+    models of a pair go below each other. If that is not enough, a few rows become columns.
     """
     text, notes = format_rows(frame), ""
     if measure(text) > width and "caution" in text:
         text, notes = letter_cautions(text)
-    if measure(text) > width and text.index.names == ["model", "other"]:
+    whole, pairs = text, text.index.names == ["model", "other"]
+    if measure(text) > width and pairs:
         text = stack_pairs(text)
+    if measure(text) > width and len(whole) <= FEW:
+        text = whole.T
     with pd.option_context("display.max_rows", None, "display.max_colwidth", None):
         lines = text.to_string(line_width=width if measure(text) > width else None)
     lines = "\n".join(line.rstrip() for line in lines.splitlines())
