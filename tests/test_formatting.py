@@ -130,6 +130,8 @@ def tables_for_journals():
         "shares": cvstats.compare(logged("flights")),
         "equivalence": cvstats.equivalence(losses, margin=100),
         "best_set": cvstats.best_set(losses, rng=0),
+        "power": cvstats.power(losses, effect=100),
+        "decompose": cvstats.decompose(losses.loc[[0]]),
     }
 
 

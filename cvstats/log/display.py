@@ -16,9 +16,6 @@ Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9
 """With more decimals a number is written with its power of ten."""
 
-FEW = 6
-"""Maximum number of rows that become columns, if a result has too many columns."""
-
 UNIT = (
     "estimate",
     "difference",
@@ -73,7 +70,7 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
     """Write a result in lines of so many letters.
 
     If the columns do not fit, cautions become letters that are explained below, and then the
-    models of a pair go below each other. If that is not enough, a few rows become columns.
+    models of a pair go below each other. If that is not enough, rows become columns if they fit.
     """
     text, notes = format_rows(frame), ""
     if measure(text) > width and "caution" in text:
@@ -81,7 +78,7 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
     whole, pairs = text, text.index.names == ["model", "other"]
     if measure(text) > width and pairs:
         text = stack_pairs(text)
-    if measure(text) > width and len(whole) <= FEW:
+    if measure(text) > width and measure(whole.T) <= width:
         text = whole.T
     with pd.option_context("display.max_rows", None, "display.max_colwidth", None):
         lines = text.to_string(line_width=width if measure(text) > width else None)

@@ -110,3 +110,11 @@ def test_other_frames_are_displayed_by_pandas(losses):
 def test_letters_are_counted():
     assert measure(pd.DataFrame({"a": ["x" * 90]})) == 93
     assert np.isfinite(measure(pd.DataFrame({"a": ["1"]})))
+
+
+def test_many_columns_of_few_rows_stand_below_each_other():
+    losses = logged("diabetes")[["ridge", "random_forest"]]
+    lines = repr(losses.cvci.power(effect=100)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["model", "ridge"]
+    assert [line.split()[0] for line in lines[2:5]] == ["difference", "se", "power"]
