@@ -476,13 +476,15 @@ def repeats_whole(facts: LogFacts) -> bool:
 @check("CVS019")
 def duplicated_models(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of evaluations with identical losses. Limit: all of them."""
-    log, means = facts.log, facts.means
+    log, means, sample = facts.log, facts.means, facts.sample
+    if sample is None or sample.step > 1:
+        return
+    losses, size = sample.log.losses, sample.log.design.size
 
     def same(one: int, two: int) -> bool:
         pairs = zip(log.labels.columns(one).tolist(), log.labels.columns(two).tolist(), strict=True)
-        size = log.design.size
         return all(
-            np.array_equal(log.losses.column(i, 0, size), log.losses.column(j, 0, size), True)
+            np.array_equal(losses.column(i, 0, size), losses.column(j, 0, size), True)
             for i, j in pairs
         )
 
@@ -597,12 +599,15 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
     if len(models) < 2 or facts.log.fixed_sources:
         return
     pairs = pair_all_models(facts.log)
-    unstable = find_unstable(facts.log, pairs)
-    if unstable is None:
-        if wald.problem(facts.design) is not None:
-            return
-        caution = wald.run(facts.log, pairs).caution
-        unstable = np.asarray((caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0)
+    try:
+        unstable = find_unstable(facts.log, pairs)
+        if unstable is None:
+            if wald.problem(facts.design) is not None:
+                return
+            caution = wald.run(facts.log, pairs).caution
+            unstable = np.asarray((caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0)
+    except LogError:  # moments without pairs of models
+        return
     number = len(models) * (len(models) - 1) // 2
     found = unstable.reshape(number, -1).max(axis=1)
     if found.any():
@@ -668,11 +673,11 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
     """Report the correlation of losses on successive dates.
 
     Limit: above 0.1 and 2.33 standard errors, if points are dates or times, in logs of up to a
-    million losses.
+    million losses; of moments in the first dates.
     """
-    if facts.resampled or facts.table is None:
+    if facts.resampled or facts.table is None or facts.sample is None:
         return
-    found = measure_serial(facts.design, facts.table)
+    found = measure_serial(facts.sample.log.design, facts.table)
     if found is not None:
         yield from report_worst(
             facts,
@@ -689,9 +694,10 @@ def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
     Limit: at least 5% and 10 of them, and ten times as many as with such losses elsewhere; with
     several models or repetitions, in logs of up to a million losses.
     """
-    if facts.resampled or facts.table is None:
+    sample = facts.sample
+    if facts.resampled or facts.table is None or sample is None or not sample.whole:
         return
-    copies = find_duplicates(facts.log, facts.table)
+    copies = find_duplicates(sample.log, facts.table)
     if copies is not None:
         words = (
             f"{copies.paired:,} of {copies.total:,} evaluations have exactly the same losses as "

@@ -15,9 +15,9 @@ from cvstats.core.orientation import TURNED
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._recommend import recommend_method
-from cvstats.log.checks import Shapes, measure_shapes, tabulate
+from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.columns import as_container
-from cvstats.log.log import Log, Losses
+from cvstats.log.log import Log, Losses, Sample
 from cvstats.log.metrics import attrs_of_log, lost_metrics
 from cvstats.log.read import read
 
@@ -81,6 +81,8 @@ class LogFacts:
         Carried cells without any losses are not counted.
         """
         log, valid = self.raw, self.raw.design.valid
+        if log.cells is not None:  # refused or left out when the batches were read
+            return {}
         masked = set(log.masked().tolist())
         found = {}
         for model in range(len(log.labels.models)):
@@ -147,21 +149,45 @@ class LogFacts:
         return means
 
     @cached_property
+    def sample(self) -> Sample | None:
+        """The losses that are examined one by one: all, or those kept with moments.
+
+        None for moments of a metric, which come without losses.
+        """
+        return take_sample(self.log)
+
+    @cached_property
     def table(self) -> FloatArray | None:
-        """The losses, rows by columns; None for many, for scores, and for those of a metric."""
-        log, design = self.log, self.design
-        large = design.size * log.losses.width > LARGE
-        return None if large or design.scores or design.metric else tabulate(log)
+        """The examined losses, rows by columns; None for many, for scores, and for a metric."""
+        design, sample = self.design, self.sample
+        if sample is None or sample.step > 1 or design.scores or design.metric:
+            return None
+        seen = sample.log
+        return None if seen.design.size * seen.losses.width > LARGE else tabulate(seen)
 
     @cached_property
     def shapes(self) -> Shapes:
-        """The distribution of the losses in each column."""
-        valid = self.design.valid
+        """The distribution of the examined losses in each column."""
         found = np.full((self.log.losses.width, len(Shapes._fields)), np.nan)
-        for j, column in enumerate(self.log.columns()):
+        sample = self.sample
+        if sample is None:
+            return Shapes(*found.T)
+        seen, valid = sample.log, sample.log.design.valid
+        part = np.full((seen.losses.width, len(Shapes._fields)), np.nan)
+        for j, column in enumerate(seen.columns()):
             if column is not None:
-                found[j] = measure_shapes(column if valid is None else column[valid])
-        return Shapes(*found.T)
+                part[j] = measure_shapes(column if valid is None else column[valid])
+        columns, _, spread = pick_columns(self.log, sample, None, sample.step)
+        shapes = Shapes(*(part if columns is None else part[columns])[spread].T)
+        return shapes if sample.whole else self.correct_shapes(shapes)
+
+    def correct_shapes(self, shapes: Shapes) -> Shapes:
+        """Take from moments what a sample cannot show: constant losses, and rates of 0 and 1."""
+        varies = self.log.moments(()).m2[0] > 0
+        return shapes._replace(
+            lowest=np.where(varies & (shapes.lowest == shapes.highest), np.nan, shapes.lowest),
+            rate=np.where(varies & self.log.zero_one(), self.means, np.nan),
+        )
 
     # --- what the numbers are ---------------------------------------------------------------------
 

@@ -159,6 +159,10 @@ def find_problem(method: Method, log: Log) -> str | None:
     return method.of_losses(log) if method.of_losses is not None else None
 
 
+NEEDS_LOSSES = "it needs single losses"
+"""How the reason begins why moments do not suffice for a method."""
+
+
 def find_problem_of_cells(method: Method, log: Log) -> str | None:
     """Describe what moments of cells or a lazy array do not provide."""
     lazy = is_lazy(log)
@@ -168,7 +172,7 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
         return None
     if method.needs_losses or (method.needs_points and log.design.number("repetition") > 1):
         have = "this array is lazy" if lazy else "only moments of cells are available"
-        return f"it needs single losses, but {have}. Use the log in memory."
+        return f"{NEEDS_LOSSES}, but {have}. Use the log in memory."
     if lazy and not method.lazy:
         return (
             f"it is not computed lazily. Aggregate first: "

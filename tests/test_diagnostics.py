@@ -275,6 +275,36 @@ def test_each_code_is_told_with_its_number(code):
         assert math.isnan(row["value"])
 
 
+OF_ROWS = {"CVS001", "CVS002", "CVS004", "CVS025", "CVS026", "CVS030"}
+"""Codes of logs that have no moments, or whose moments come without losses."""
+OF_POINTS = {"CVS003", "CVS008", "CVS016", "CVS021"}
+"""Codes that need the number of points, or a level, which moments do not keep."""
+
+
+@pytest.mark.parametrize("code", sorted(CASES.keys() - OF_ROWS - OF_POINTS))
+def test_moments_have_the_findings_of_the_log(code):
+    losses = CASES[code][0]
+    pairs = losses.ndim > 1 and losses.shape[1] > 1
+    ours = cvstats.Moments.of_log(losses, pairs=pairs).diagnose()
+    theirs = losses.cvci.diagnose()
+    names = ["code", "finding", "model"]
+    assert ours[names].to_numpy().tolist() == theirs[names].to_numpy().tolist()
+    np.testing.assert_allclose(ours["value"], theirs["value"], rtol=1e-9)
+
+
+def test_a_sample_of_a_long_log_is_examined():
+    rng = np.random.default_rng(8)
+    rare = np.zeros(90_000)
+    rare[rng.permutation(90_000)[:5]] = 1  # none of them need be in the sample
+    log = k_fold(90_000, losses=rng.pareto(1.2, 90_000)).to_frame("wild").assign(rare=rare)
+    parts = [cvstats.Moments.of_log(part, pairs=True) for part in (log[:50_000], log[50_000:])]
+    ours, theirs = sum(parts).diagnose(), log.cvci.diagnose()
+    assert ours["code"].tolist() == theirs["code"].tolist() == ["CVS005", "CVS006", "CVS009"]
+    assert ours.loc[2, "value"] == pytest.approx(5)
+    page = sum(parts).report()
+    assert "outliers, skewness and dates were checked in a sample of 25,000 evaluations" in page
+
+
 def test_two_folds_of_which_one_repetition_lacks_points():
     index = SOUND.index.to_frame(index=False)
     two = SOUND.set_axis(pd.MultiIndex.from_frame(index.assign(fold=index["fold"] % 2)))

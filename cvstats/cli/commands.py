@@ -415,12 +415,12 @@ def report(
     check_alpha(alpha)
     reporting.check_path(output)
     check_output(output, [file, *more])
-    log = read_files([file, *more], reading, missing)
+    log = read_files([file, *more], reading, missing, pairs=True, scans=True)
     if title is None and "title" not in log.attrs:
         title = f"Report on {title_of([file, *more])}"
     note_missing(log, missing)
     written = reporting.write_report(
-        log, output, title=title, alpha=alpha, seed=seed, missing=missing, call=typed
+        log, output, title=title, alpha=alpha, seed=seed, missing=still(missing, log), call=typed
     )
     show(f"wrote {written}")
 

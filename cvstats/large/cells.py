@@ -141,6 +141,8 @@ def beside(*parts: Cells) -> Cells:
 
 def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
     """Say which cells are needed and which there are."""
+    if level == "point":
+        return words
     have = listed(map(repr, levels)) or "none"
     return f"this needs moments by {level!r}, but these are by {have}. {words}"
 

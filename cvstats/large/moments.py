@@ -144,6 +144,11 @@ class LabeledCells:
         cells = self.cells.take_columns(columns)
         return replace(self, cells=cells if signs is None else turn_signs(cells, signs))
 
+    def take(self, rows: IntArray) -> LabeledCells:
+        """Take some cells."""
+        prints = None if self.prints is None else self.prints[rows]
+        return LabeledCells(drop_unused_labels(self.cells.take(rows)), prints)
+
     def counts(self) -> LabeledCells:
         """Keep the counts and no column."""
         return self.take_columns(np.arange(0))
@@ -273,11 +278,12 @@ class Moments:
         def _method(*args: Any, **options: Any) -> Any: ...
 
         (answers, best_set, bootstrap_632, bootstrap_oob, case_bootstrap, clustered, cochran_q,
-         compare, conservative_z, corrected_t, cv_t, decompose, difference, equivalence,
+         compare, conservative_z, corrected_t, cv_t, decompose, diagnose, difference, equivalence,
          five_by_two, friedman, heterogeneity, holdout, interval, location_shifted, mcnemar,
-         methods, moments, naive, nemenyi, nested_cv, ordered, out_of_source, passes, power,
-         quadratic, refit_corrected, replace_one, rope, source_components, source_estimators,
-         summary, two_stage, wald, wild_cluster, winner) = repeat(_method)  # fmt: skip
+         methods, moments, naive, nemenyi, nested_cv, ordered, out_of_source, power,
+         quadratic, refit_corrected, replace_one, report, rope, source_components,
+         source_estimators, summary, two_stage, wald, wild_cluster,
+         winner) = repeat(_method)  # fmt: skip
 
     def __post_init__(self) -> None:
         """Refuse what was to go to `of_log`."""
@@ -538,6 +544,13 @@ class Moments:
         """Count the cells with what was left out."""
         return self.planned or tuple(part.counts() for part in self.parts)
 
+    def keep_repetitions(self, number: int) -> Moments:
+        """Keep the cells of the first repetitions, without the kept losses."""
+        first = self.table.in_order()
+        codes = first.cells.codes[:, self.levels.index("repetition")]
+        rows = np.flatnonzero(np.isin(codes, np.unique(codes)[:number]))
+        return replace(self, parts=(first.take(rows),), planned=(), kept=())
+
     def __radd__(self, other: object) -> Moments:
         """Let ``sum`` start from its 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
@@ -579,7 +592,7 @@ class Moments:
         return SAMPLED.format(number, len(self.sketch.hashes))
 
 
-add_methods(Moments, without=("diagnose", "largest_differences", "report", *LOGS))
+add_methods(Moments, without=("largest_differences", *LOGS))
 
 
 @read_container.register

@@ -11,8 +11,10 @@ import pandas as pd
 from cvstats.core.design import Design
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, checked_choice
+from cvstats.facts import LogFacts
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._recommend import recommend_options
+from cvstats.large.moments import Moments
 from cvstats.log.log import Log, Losses
 from cvstats.options import Missing, check_alpha
 from cvstats.plot._axes import (
@@ -121,7 +123,8 @@ def stability(
     parts, run = [], find_method(method).run
     for r in steps:
         try:
-            part = log.label(run(keep_repetitions(log, r), alpha=alpha, **options))
+            kept = log if r == total else keep_repetitions(facts, r)
+            part = log.label(run(kept, alpha=alpha, **options))
             result = result_rows(part, facts)
         except LogError as error:
             refused = error
@@ -184,8 +187,11 @@ def draw_bars(ax: Axes, rows: pd.DataFrame, shift: float, colour: str, marker: s
     ax.plot(at, rows["estimate"], linestyle="none", marker=marker, markersize=5, color=colour)
 
 
-def keep_repetitions(log: Log, repetitions: int) -> Log:
+def keep_repetitions(facts: LogFacts, repetitions: int) -> Log:
     """Keep the first repetitions of a log, not counting the fit on the sample itself."""
+    log, losses = facts.log, facts.losses
+    if isinstance(losses, Moments):
+        return losses.keep_repetitions(repetitions).log()
     design = log.design
     level = design.levels["repetition"]
     used = np.sort(design.cell_table(("repetition",)).codes[:, 0])

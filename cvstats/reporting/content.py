@@ -55,7 +55,7 @@ from cvstats.plot.map import (
     proportion,
 )
 from cvstats.plot.sources import group_interval, rank_sources
-from cvstats.recommend import interval, methods
+from cvstats.recommend import NEEDS_LOSSES, interval, methods
 from cvstats.reporting.evidence import Cell, Evidence
 from cvstats.reporting.sentences import (
     NUMBERS,
@@ -796,6 +796,8 @@ def of_scatter(report: Report, evidence: Evidence) -> Section:
 def of_diagnosis(facts: LogFacts) -> Section:
     """List the findings of `diagnose`, and what to do about each."""
     section = Section("diagnostics", "Warnings and limitations")
+    if not facts.error and (examined := describe_examined(facts)):
+        section.paragraphs.append(examined)
     found = list_findings(facts)
     if found.empty:
         section.paragraphs.append(
@@ -819,6 +821,22 @@ def of_diagnosis(facts: LogFacts) -> Section:
     return section
 
 
+def describe_examined(facts: LogFacts) -> str:
+    """Describe of which losses the checks know more than moments; empty if of all."""
+    if facts.sample is None:
+        return (
+            "The log was read as counts, means and variances of its cells, without single losses, "
+            "so outliers, skewness and dates were not checked."
+        )
+    if facts.sample.whole:
+        return ""
+    number = facts.sample.log.design.size
+    return (
+        f"The log was read in batches. Every number is computed from all evaluations, but "
+        f"outliers, skewness and dates were checked in a sample of {number:,} evaluations."
+    )
+
+
 def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
     """Describe the computation: call, versions, references, other methods."""
     names = ("cvstats", "numpy", "scipy", "pandas", "xarray", "numba", "matplotlib")
@@ -834,7 +852,7 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
         table = facts.apply(methods)
     except LogError:
         return made
-    known = table[["applies", "target", "needs"]].to_dict("index")
+    known = table[["applies", "target", "needs", "why_not"]].to_dict("index")
     made["methods"] = Grid(
         "Methods that apply to this log", ["target"],
         [(str(name), [row["target"]]) for name, row in known.items() if row["applies"]],
@@ -842,11 +860,18 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
     )  # fmt: skip
     made["others"] = Grid(
         "Methods for other logs", ["what such a log has"],
-        [(str(name), [re.sub(r" \((?:level|levels) .*?\)", "", row["needs"])])
+        [(str(name), [describe_need(row["needs"], row["why_not"])])
          for name, row in known.items() if not row["applies"]],
         [True], corner="method",
     )  # fmt: skip
     return made
+
+
+def describe_need(needs: str, why_not: str) -> str:
+    """Describe what a log for a method has: single losses if this one has moments only."""
+    if why_not.startswith(NEEDS_LOSSES):
+        return "single losses; this log was read as moments of its cells"
+    return re.sub(r" \((?:level|levels) .*?\)", "", needs)
 
 
 def list_works(references: list[str]) -> list[tuple[str, str, str]]:

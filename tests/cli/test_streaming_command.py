@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,33 @@ def test_the_same_numbers_as_in_memory(files, capsys, streams, kind, words):
         for name, value in yours.items():
             expected = value if isinstance(value, str) else pytest.approx(value, rel=1e-10)
             assert mine[name] == expected, name
+
+
+def words_of(page):
+    """The visible text of a report, one piece per line."""
+    page = re.sub(r"<(style|script|svg).*?</\1>", "", page, flags=re.DOTALL)
+    return [line.strip() for line in re.sub(r"<[^>]+>", "\n", page).splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("kind", ["folder", "csv"])
+def test_a_report_of_a_large_file_has_the_contents_of_one_in_memory(
+    files, capsys, streams, kind, tmp_path
+):
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+    always, seen = streams
+    page = tmp_path / "page.html"
+    words = ["report", *files[kind], "--source", "customer", "-o", str(page)]
+    run(capsys, *words)
+    memory = words_of(page.read_text("utf-8"))
+    always()
+    run(capsys, *words)
+    streamed = words_of(page.read_text("utf-8"))
+    assert len(seen) == 1
+    assert memory.index("Methods that apply to this log") > 100
+    assert set(memory) - set(streamed) <= {"pandas DataFrame"} | set(
+        memory[memory.index("Methods that apply to this log") :]
+    )
+    assert "single losses; this log was read as moments of its cells" in streamed
 
 
 def test_small_files_are_read_whole(files, capsys, streams, monkeypatch):
