@@ -44,6 +44,10 @@ class NotGiven(LogError, TypeError):
     """A required argument is missing; also a `TypeError`."""
 
 
+class NeedsLosses(LogError):
+    """A call needs single losses, and the log consists of moments or is lazy."""
+
+
 def place(labels: Mapping[str, Hashable]) -> str:
     """Format the labels of one evaluation: ``repetition=0, fold=2, point='a'``."""
     return ", ".join(f"{level}={spelled(label)}" for level, label in labels.items())

@@ -601,7 +601,8 @@ def answer(case, container, level=0.0):
         with dask.config.set(scheduler="synchronous"):
             (result,) = dask.compute(later)
     except Exception as error:  # refusals are part of the answers
-        return {"refused": type(error).__name__}
+        kind = cvstats.LogError if isinstance(error, cvstats.LogError) else type(error)
+        return {"refused": kind.__name__}
     return normalized(result)
 
 

@@ -7,12 +7,13 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, make_dataclass
+from functools import partial
 from importlib.metadata import version
 from inspect import Parameter as P
 from operator import getitem
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import pandas as pd
 from cyclopts import App, Parameter
@@ -35,7 +36,7 @@ from cvstats.comparisons.power import power as plan_power
 from cvstats.core.design import LEVELS
 from cvstats.describe import describe_log
 from cvstats.diagnostics import diagnose as diagnose_log
-from cvstats.errors import LogError, nearest
+from cvstats.errors import LogError, NeedsLosses, nearest
 from cvstats.intervals import interval_names
 from cvstats.io.paths import path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
@@ -70,6 +71,8 @@ app.command(demo)
 
 FACTS = ["target", "guarantee", "reference"]
 """Attributes printed below the rows of a result."""
+
+Answer = TypeVar("Answer")
 
 if TYPE_CHECKING:
     MethodName: TypeAlias = str
@@ -243,19 +246,33 @@ def interval(
 
     Example: cvstats interval predictions.csv --loss squared_error --fold cv_split --point id
     """
-    log = read_files(files, reading, missing, by=by, scans=True)
-    levels = getattr(getattr(log, "index", None), "names", None)
-    if by is not None and levels is not None and by not in levels:
-        raise LogError(
-            f"by={by!r} is not a level of this log. Available levels: "
-            f"{', '.join(map(str, filter(None, levels))) or 'none'}. Declare its column as a "
-            f"level: --source {by} --by source."
-        )
-    result = recommend.interval(log, by=by, missing=still(missing, log), **options)
+
+    def answer(log: Any) -> Any:
+        levels = getattr(getattr(log, "index", None), "names", None)
+        if by is not None and levels is not None and by not in levels:
+            raise LogError(
+                f"by={by!r} is not a level of this log. Available levels: "
+                f"{', '.join(map(str, filter(None, levels))) or 'none'}. Declare its column as a "
+                f"level: --source {by} --by source."
+            )
+        return recommend.interval(log, by=by, missing=still(missing, log), **options)
+
+    result = answer_files(partial(read_files, files, reading, missing, by=by), answer)
     show_result(result, format, ["reason", *FACTS])
 
 
-def read_models(files: list[Path], reading: Any, missing: Missing, scans: bool = False) -> Any:
+def answer_files(read: Callable[..., Any], answer: Callable[[Any], Answer]) -> Answer:
+    """Answer from the moments of large files, or from their losses if these are needed."""
+    log = read(scans=True)
+    try:
+        return answer(log)
+    except NeedsLosses:
+        if not isinstance(log, Moments):
+            raise
+    return answer(read())
+
+
+def read_models(files: list[Path], reading: Any, missing: Missing, *, scans: bool = False) -> Any:
     """Read a log, and reject a log with a single model."""
     log = read_files(files, reading, missing, pairs=True, scans=scans)
     one = isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1)
@@ -288,13 +305,20 @@ def compare(
 
     Example: cvstats compare ridge=a.parquet forest=b.parquet --adjust none
     """
-    log = read_models(files, reading, missing, scans=True)
-    missing = still(missing, log)
     chosen: Any = None if adjust == "none" else adjust
-    result = compare_models(log, adjust=chosen, rng=seed, missing=missing, **options)
     usual = {"reference": None, "method": None, "alternative": "two-sided", "relative": False}
-    if format == "table" and adjust == "holm" and usual.items() <= options.items():
-        words = reporting.summary(log, alpha=options["alpha"], seed=seed, missing=missing)
+    summarized = format == "table" and adjust == "holm" and usual.items() <= options.items()
+
+    def answer(log: Any) -> tuple[Any, Any]:
+        told = still(missing, log)
+        result = compare_models(log, adjust=chosen, rng=seed, missing=told, **options)
+        return result, (
+            reporting.summary(log, alpha=options["alpha"], seed=seed, missing=told)
+            if summarized else None
+        )  # fmt: skip
+
+    result, words = answer_files(partial(read_models, files, reading, missing), answer)
+    if words is not None:
         show(f"{words.text}\n")
     show_result(result, format, FACTS)
 
@@ -310,9 +334,13 @@ def summary(
 
     Example: cvstats summary losses.parquet --by segment --source customer
     """
-    log = read_files(files, reading, missing, by=by, pairs=True, scans=True)
-    words = reporting.summary(log, by=by, missing=still(missing, log), **options)
-    note_missing(log, missing)
+
+    def answer(log: Any) -> Any:
+        found = reporting.summary(log, by=by, missing=still(missing, log), **options)
+        note_missing(log, missing)
+        return found
+
+    words = answer_files(partial(read_files, files, reading, missing, by=by, pairs=True), answer)
     if format in ("table", "markdown"):
         show(str(words))
     elif isinstance(words, reporting.Summary):
@@ -341,8 +369,11 @@ def equivalence(
 
     Example: cvstats equivalence losses.parquet --margin 0.01 --reference ridge
     """
-    log = read_models(files, reading, missing)
-    show_result(test_equivalence(log, missing=missing, **options), format, FACTS)
+
+    def answer(log: Any) -> Any:
+        return test_equivalence(log, missing=still(missing, log), **options)
+
+    show_result(answer_files(partial(read_models, files, reading, missing), answer), format, FACTS)
 
 
 @from_signature(
@@ -356,8 +387,11 @@ def power(
 
     Example: cvstats power pilot.parquet --effect 0.01
     """
-    log = read_models(files, reading, missing)
-    show_result(plan_power(log, missing=missing, **options), format, FACTS)
+
+    def answer(log: Any) -> Any:
+        return plan_power(log, missing=still(missing, log), **options)
+
+    show_result(answer_files(partial(read_models, files, reading, missing), answer), format, FACTS)
 
 
 @from_signature(recommend.methods, "missing")
@@ -415,14 +449,20 @@ def report(
     check_alpha(alpha)
     reporting.check_path(output)
     check_output(output, [file, *more])
-    log = read_files([file, *more], reading, missing, pairs=True, scans=True)
-    if title is None and "title" not in log.attrs:
-        title = f"Report on {title_of([file, *more])}"
-    note_missing(log, missing)
-    written = reporting.write_report(
-        log, output, title=title, alpha=alpha, seed=seed, missing=still(missing, log), call=typed
-    )
-    show(f"wrote {written}")
+    files = [file, *more]
+
+    def answer(log: Any) -> Any:
+        if isinstance(log, Moments):
+            recommend.interval(log)  # raises if the default method needs single losses
+        named = title or (None if "title" in log.attrs else f"Report on {title_of(files)}")
+        note_missing(log, missing)
+        return reporting.write_report(
+            log, output, title=named, alpha=alpha, seed=seed, missing=still(missing, log),
+            call=typed,
+        )  # fmt: skip
+
+    read = partial(read_files, files, reading, missing, pairs=True)
+    show(f"wrote {answer_files(read, answer)}")
 
 
 @app.command

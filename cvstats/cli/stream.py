@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from cvstats.io.scan import BATCH, open_file, scan_csv, scan_moments, scan_table
 from cvstats.io.text import MARK, TextOptions, csv_options
 from cvstats.io.tidy import LOSS, TRUTH
 from cvstats.io.tools.columns import FACTS, USUAL
-from cvstats.large.moments import Moments
+from cvstats.large.moments import Moments, SharedAttrs
 from cvstats.log.columns import find_columns
 from cvstats.loss_functions import LOSSES, find_loss
 
@@ -62,9 +63,11 @@ def scan_large(
     scan: Any = partial(scan_tables, source, batch_size=BATCH, progress=None)
     if not parquet:
         scan = partial(scan_csv, Path(source), text=text_of(given))
-    return scan_moments(
+    moments = scan_moments(
         scan, named, loss, truth, prediction, given.get("model"), groups, pairs, missing
     )
+    read_from = SharedAttrs({**moments.notes.shared, "read_from": Path(source).name})
+    return replace(moments, notes=read_from)
 
 
 def schema_of_parquet(source: str, further: bool) -> dict[str, bool] | None:

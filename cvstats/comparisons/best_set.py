@@ -41,7 +41,7 @@ from cvstats.core.comoments import cross_products
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, is_number
+from cvstats.errors import LogError, NeedsLosses, is_number
 from cvstats.intervals import find_method
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, WeighGroups
 from cvstats.intervals._recommend import recommend_options
@@ -228,7 +228,7 @@ def choose_models(
     """Find the models that may be best, in each carried cell."""
     best_set.record.require(log.design)
     if not log.in_memory:
-        raise LogError(
+        raise NeedsLosses(
             "this log is lazy or holds moments only, but best_set needs single losses. Load "
             "them into memory: log.compute()."
         )

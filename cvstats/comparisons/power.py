@@ -39,7 +39,7 @@ from cvstats.core.columns import Differences
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.errors import LogError, NotGiven
+from cvstats.errors import LogError, NeedsLosses, NotGiven
 from cvstats.intervals._limits import clopper_pearson
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._sources import squared_errors_of_sources
@@ -595,7 +595,7 @@ def variance_parts(
     if repetitions == 1:
         return split_variance(once, once, 1)
     if not log.in_memory:
-        raise LogError(
+        raise NeedsLosses(
             "power splits the variance of each point's difference over repetitions, which needs "
             "single losses. Load them into memory: log.compute(); or pass one repetition."
         )

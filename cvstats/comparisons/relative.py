@@ -24,7 +24,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.errors import LogError, checked_flag, is_several, listed, nearest, spelled
+from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
 from cvstats.intervals._limits import fieller
 from cvstats.intervals._recommend import recommend_options
@@ -171,7 +171,7 @@ def compute_relative(
         if log.design.by is not None:
             raise DifferentGroups("ratios are computed for one group at a time.")
         if root or not log.in_memory:
-            raise LogError(
+            raise NeedsLosses(
                 f"relative=True with {method} needs single losses in memory. Use another method, "
                 f"one of {', '.join(QUADRATIC)}; or log.compute()."
             )

@@ -23,7 +23,7 @@ from cvstats.core.folds import (
     is_partition,
     is_resampled,
 )
-from cvstats.errors import LogError, checked_choice, spelled
+from cvstats.errors import LogError, NeedsLosses, checked_choice, spelled
 from cvstats.intervals._method import find_method, load_methods
 from cvstats.intervals._sources import SOURCES_BY_POINTS
 from cvstats.large.lazy import whole_design
@@ -107,7 +107,7 @@ def recommend_options(log: Log) -> dict[str, Any]:
         of_t = log.metadata.get("quantiles") == "t" and recommend_method(log)[0] == "holdout"
         return {"interval": "t"} if of_t else {}
     if not keeps_points(log.planned):
-        raise LogError(
+        raise NeedsLosses(
             "the same points occur under several sources, so both are sampling units, but "
             "moments do not keep the points. Pass the log in memory; for a lazy array pass "
             "points='crossed'; or pass points='nested' if points are numbered anew in each "

@@ -20,7 +20,7 @@ from cvstats.core.columns import Columns, Differences, LossColumns
 from cvstats.core.design import LEVELS, SPLIT, CellIndex, Design, Level, SplitSizes
 from cvstats.core.folds import is_resampled
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, NeedsLosses, listed, spelled
 from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, is_dated
 from cvstats.log.log import HiddenTable, Log, Sample
 from cvstats.log.sketches import Prints, as_index, hash_array, hashes_of
@@ -81,7 +81,7 @@ class CellSource:
         """Merge the cells that these levels do not distinguish."""
         unknown = [level for level in by if level not in self.found.levels]
         if unknown:
-            raise LogError(words_for_cells(unknown[0], self.found.levels, self.words))
+            raise NeedsLosses(words_for_cells(unknown[0], self.found.levels, self.words))
         if isinstance(losses, Differences):
             return self._pick_differences(losses).over(by)
         return self.found.over(by)
@@ -98,7 +98,7 @@ class CellSource:
 
     def rows(self) -> Log:
         """Refuse: there are no rows."""
-        raise LogError(self.words)
+        raise NeedsLosses(self.words)
 
 
 def find_pairs(

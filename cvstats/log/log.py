@@ -26,7 +26,7 @@ from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import MOST, LogError, listed, spelled, unpaired
+from cvstats.errors import MOST, LogError, NeedsLosses, listed, spelled, unpaired
 from cvstats.log.columns import unrecognized_levels
 from cvstats.log.metrics import (
     assumptions_of,
@@ -157,17 +157,17 @@ class HiddenTable:
 
     def __getitem__(self, part: object) -> Any:
         """Refuse: nothing can be read."""
-        raise LogError(self.words)
+        raise NeedsLosses(self.words)
 
     @property
     def dtype(self) -> Any:
         """Refuse: nothing can be read."""
-        raise LogError(self.words)
+        raise NeedsLosses(self.words)
 
     @property
     def flags(self) -> Any:
         """Refuse: nothing can be read."""
-        raise LogError(self.words)
+        raise NeedsLosses(self.words)
 
 
 def hide_losses(width: int, words: str) -> LossColumns:

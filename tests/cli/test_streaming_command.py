@@ -125,6 +125,41 @@ def test_a_report_of_a_large_file_has_the_contents_of_one_in_memory(
     assert "single losses; this log was read as moments of its cells" in streamed
 
 
+def several_rows_of_a_point():
+    """One test set that was evaluated three times, as with three seeds."""
+    return pd.concat([table().drop(columns=["fold"]).assign(repetition=r) for r in range(3)])
+
+
+def crossed():
+    """The same fifteen points for each customer."""
+    return table().drop(columns=["fold"]).assign(point=np.arange(N) // 40)
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        (["interval", "--method", "ordered"], table),
+        (["compare", "--method", "ordered"], table),
+        (["interval"], several_rows_of_a_point),
+        (["summary"], several_rows_of_a_point),
+        (["interval", "--source", "customer"], crossed),
+        (["power", "--effect", "0.1"], lambda: pd.concat([table(), table()[::-1]], keys=[0, 1])
+         .reset_index(names=["repetition", "row"]).drop(columns="row")),
+    ],
+    ids=["ordered", "ordered difference", "seeds", "seeds, summary", "crossed", "power"],
+)  # fmt: skip
+def test_a_method_of_single_losses_reads_the_file_whole(tmp_path, capsys, streams, words, rows):
+    path = tmp_path / "log.parquet"
+    rows().to_parquet(path, index=False)
+    command, *options = words
+    words = [command, str(path), *options, "--format", "json"]
+    memory = run(capsys, *words)
+    always, seen = streams
+    always()
+    assert run(capsys, *words) == memory
+    assert len(seen) == 1
+
+
 def test_small_files_are_read_whole(files, capsys, streams, monkeypatch):
     _, seen = streams
     monkeypatch.setattr(stream, "scan_moments", lambda *args: seen.append(args))

@@ -63,3 +63,12 @@ def test_ticks_are_at_the_numbers_that_have_bars(ax):
     starts = [np.array(bars.get_segments())[:, 0, 0] for bars in ax.collections]
     np.testing.assert_allclose(np.mean(starts, axis=0), ax.get_xticks())
     assert len(ax.get_xticks()) == 5
+
+
+def test_moments_have_the_curve_of_the_log(ax):
+    frame = DIABETES[["ridge"]]
+    moments = cvstats.Moments.of_log(frame[:2000]) + cvstats.Moments.of_log(frame[2000:])
+    plot.stability(moments, ax=ax)
+    memory = plot.stability(frame, ax=Figure().subplots())
+    for ours, theirs in zip(ax.lines, memory.lines, strict=True):
+        np.testing.assert_allclose(ours.get_xydata(), theirs.get_xydata(), rtol=1e-10)
