@@ -291,7 +291,8 @@ def option_calls():
 def lazy_calls():
     """Every call that needs losses, where they are not at hand."""
     for function, (log, options) in NEED_LOSSES.items():
-        for container in ("dask by point", "dask frame", "moments"):
+        lazy = ("dask by point", "dask frame")
+        for container in lazy if function in ("diagnose", "report") else (*lazy, "moments"):
             yield (
                 (f"losses that are not at hand: {log}", container, function),
                 partial(ask, function, options, container, maker(log)),
