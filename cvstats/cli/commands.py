@@ -310,10 +310,10 @@ def compare(
     summarized = format == "table" and adjust == "holm" and usual.items() <= options.items()
 
     def answer(log: Any) -> tuple[Any, Any]:
-        told = still(missing, log)
-        result = compare_models(log, adjust=chosen, rng=seed, missing=told, **options)
+        gaps = still(missing, log)
+        result = compare_models(log, adjust=chosen, rng=seed, missing=gaps, **options)
         return result, (
-            reporting.summary(log, alpha=options["alpha"], seed=seed, missing=told)
+            reporting.summary(log, alpha=options["alpha"], seed=seed, missing=gaps)
             if summarized else None
         )  # fmt: skip
 
