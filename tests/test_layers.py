@@ -26,7 +26,10 @@ LAYERS = {
 """The number of each part, from the table of the documentation, which is the only one."""
 
 CONTAINERS = {"dask", "pandas", "xarray"}
-PURE = {"comparisons", "core", "errors", "intervals", "metrics", "options"}
+(RULE,) = re.findall(r"^- ([^.]+) never import pandas", PAGE.read_text("utf-8"), re.MULTILINE)
+PURE = set(re.findall(r"`(\w+)/?`", RULE))
+"""The parts that know no container, from the rules below that table."""
+
 KERNELS_MAY = {"numba", "numpy", *sys.stdlib_module_names}
 OPTIONAL = {
     "cf_xarray",
