@@ -29,9 +29,8 @@ from cvstats.large.lazy import is_lazy, lazily
 from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log, Losses, Table, of_its_kind
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.signatures import of_its_kind
 from cvstats.options import Missing, check_alpha, known_name
 
 

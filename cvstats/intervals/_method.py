@@ -53,9 +53,8 @@ from cvstats.large.lazy import ReadsLosses, lazily
 from cvstats.log.checks import find_cautions
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
-from cvstats.log.log import Axis, Log, Losses, Table
+from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.signatures import TableFunction
 from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
 from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import version
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,30 @@ Axis: TypeAlias = tuple[str, Sequence[Hashable]]
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Batches
 """What a public function takes as a loss log."""
+
+P = ParamSpec("P")
+
+
+class TableFunction(Protocol[P]):
+    """A function of a log: of pandas objects it returns a DataFrame, of arrays a Dataset."""
+
+    __name__: str
+
+    @overload
+    def __call__(
+        self, losses: pd.Series | pd.DataFrame, *args: P.args, **options: P.kwargs
+    ) -> pd.DataFrame: ...
+    @overload
+    def __call__(
+        self, losses: xr.DataArray | xr.Dataset, *args: P.args, **options: P.kwargs
+    ) -> xr.Dataset: ...
+    @overload
+    def __call__(self, losses: Batches, *args: P.args, **options: P.kwargs) -> Table: ...
+
+
+def of_its_kind(function: Callable[Concatenate[Losses, P], Any]) -> TableFunction[P]:
+    """Tell type checkers that pandas objects give a DataFrame, and arrays a Dataset."""
+    return cast(TableFunction[P], function)
 
 
 class Labels(Protocol):
