@@ -17,7 +17,7 @@ from cvstats.core.threads import Scratch
 from cvstats.errors import LogError
 from cvstats.log.pandas import facts_about
 
-some = settings(max_examples=80, deadline=None)
+some = settings(max_examples=30)
 BLOCKS = st.sampled_from([1, 3, 16, 1 << 18])
 INTS = [np.int8, np.int16, np.int32, np.int64]
 
@@ -208,7 +208,7 @@ LEVEL_SETS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.sampled_from(LEVEL_SETS), BLOCKS, st.sampled_from([1, 7, 1 << 25]))
 def test_each_evaluation_stands_once(data, names, block, window):
     """Whatever the blocks, and however many windows the table of points needs."""
