@@ -123,13 +123,13 @@ def test_labels_that_never_occur_change_nothing_and_cost_little():
     plain = log.copy()
     plain.index = log.index.remove_unused_levels()
     expected = cvstats.corrected_t(plain, train_size=100)
-    start = time.perf_counter()
+    start = time.process_time()
     tracemalloc.start()
     pd.testing.assert_frame_equal(cvstats.corrected_t(log, train_size=100), expected)
     memory = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert memory < 4e6
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert Moments.of_log(log).prints.tolist() == Moments.of_log(plain).prints.tolist()
 
 
