@@ -5,9 +5,11 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+from llm_files import write_logs  # noqa: E402
 from method_lists import name_accessor, write_lists  # noqa: E402  (imports cvstats)
 
 lists = write_lists()
+write_logs(Path(__file__).parent / "tutorials")
 
 project = "cvstats"
 author = "cvstats developers"
