@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats.errors import LogError
-from cvstats.io.paths import import_extra, is_store, no_such_file, refuse_bomb
+from cvstats.io.paths import import_extra, is_store, refuse_bomb
 from cvstats.io.text import Columns, Header, parse_header
 
 HEADER = "cvstats_header"
@@ -62,8 +62,6 @@ def require_netcdf() -> None:
 
 def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, Header | None]:
     """Read the contents of a file, and the header if it was written by `save_log`."""
-    if not path.exists():
-        raise no_such_file(path.name)
     if kind == "netcdf":
         require_netcdf()
         refuse_other_files(path)

@@ -108,8 +108,6 @@ def is_store(path: Path) -> bool:
 
 def check_file(path: Path) -> None:
     """Reject paths that are not files, and empty files."""
-    if not path.exists():
-        raise no_such_file(path.name)
     if not path.is_file():
         raise LogError(f"{path.name} is not a file. Expected the path of a file.")
     if path.stat().st_size == 0:
@@ -157,8 +155,6 @@ def raise_as_log_error(what: str) -> Iterator[None]:
             yield
     except (LogError, ImportError):
         raise
-    except FileNotFoundError:
-        raise no_such_file(what) from None
     except UnicodeDecodeError as error:
         raise LogError(
             f"{what} could not be read: it is not valid {error.encoding.upper()} from byte "

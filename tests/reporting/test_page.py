@@ -577,24 +577,6 @@ def test_plots_are_images_of_text():
     assert content.draw_svg(draw, 2) == source
 
 
-def test_tables_refuse_what_they_cannot_show():
-    table = cvstats.wald(logged("diabetes"))
-    with pytest.raises(LogError, match="no column 'error'"):
-        cvstats.to_markdown(table, columns=["error"])
-    with pytest.raises(LogError, match="digits=-1 is out of range"):
-        cvstats.to_latex(table, digits=-1)
-    with pytest.raises(LogError, match="a list is not a result"):
-        cvstats.to_markdown([1, 2])
-    losses = logged("diabetes")
-    arrays = losses.to_xarray()
-    for log in (losses, losses["ridge"], arrays, arrays["ridge"]):
-        for write in (cvstats.to_markdown, cvstats.to_latex):
-            with pytest.raises(LogError, match="this is a loss log, not a result. Pass"):
-                write(log)
-    parts = cvstats.decompose(logged("flights"), by="source")
-    assert cvstats.to_markdown(parts).count("|") > 20
-
-
 def test_the_page_says_what_it_is_about(tmp_path, capsys):
     table = pd.DataFrame({"fold": np.arange(60) % 5, "id": range(60), "y": np.arange(60.0)})
     table = table.assign(tree=table["y"] * 1.1, net=table["y"] ** 1.01)
