@@ -42,25 +42,6 @@ def test_the_same_from_losses_and_from_differences():
     assert theirs["upper"] == pytest.approx(ours["upper"], rel=1e-12)
 
 
-def test_far_from_zero():
-    log = repeated_log() * 2.0**-10
-    near, far = (each.cvci.compare(method="refit_corrected") for each in (log, log + 2.0**20))
-    assert far["se"].iloc[0] == pytest.approx(near["se"].iloc[0], rel=1e-6)
-
-
-@pytest.mark.parametrize("chunks", [None, {}, {"point": 7}])
-def test_arrays_and_chunks(chunks):
-    log = repeated_log(models="abc")
-    array = log.stack().to_xarray().rename(level_3="model")
-    array = array.max("fold").assign_coords(fold=log["a"].reset_index("fold")["fold"].to_xarray())
-    if chunks is not None:
-        array = array.chunk(chunks)
-    wanted = log.cvci.compare(method="refit_corrected")
-    found = array.cvci.compare(method="refit_corrected").compute()
-    for name in ("difference", "se", "p_adjusted"):
-        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-12)
-
-
 def test_for_each_label():
     parts = {"x": repeated_log(seed=1), "y": repeated_log(seed=2, n=36)}
     each = {site: part.cvci.difference() for site, part in parts.items()}
