@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.intervals._recommend import takes_two_ways
+from cvstats.log.checks import EVERY_LOOK
 from cvstats.log.log import Log
 from cvstats.options import whole_number
 
@@ -118,6 +120,7 @@ def compute_anytime(
 ) -> Result:
     """Test differences by limits that are valid at all looks simultaneously."""
     chosen = choose_method(log, method)
+    log = replace(log, metadata={**log.metadata, EVERY_LOOK: True})
     base = difference_interval(log, differences, chosen, options, alpha)
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")

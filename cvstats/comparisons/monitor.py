@@ -35,6 +35,9 @@ DECISIONS = ("", "better", "worse", "alike", "")
 The last one is for a masked cell.
 """
 
+TOO_EARLY = Caution.EARLY_LOOK | Caution.NO_LIMITS_YET | Caution.SKEWED
+"""Cautions that more points remove: no decision is made under them, as none can be taken back."""
+
 NOTE = "monitor"
 """Attribute in a file of moments with the settings and decisions of a monitor."""
 
@@ -205,7 +208,7 @@ class Monitor:
             low, high = self._margin
             within = (columns["lower"] > low) & (columns["upper"] < high)
             found = np.where((found == 0) & within, 3, found)
-        early = (result.caution & np.int64(Caution.EARLY_LOOK | Caution.NO_LIMITS_YET)) != 0
+        early = (result.caution & np.int64(TOO_EARLY)) != 0
         found = np.where(early, 0, found)
         masked = np.isnan(columns["difference"])
         found = np.where(masked, DECISIONS.index("", 1), found)

@@ -210,6 +210,9 @@ def winner(
 SAMPLES = ("n_clusters", "n_sources", "n_points")
 """Columns that count sampling units."""
 
+SHARE_OF_TAILS = 2 / 5
+"""Share of models with heavy tails from which on the best has them: it drew the fewest outliers."""
+
 SELECTED = "selected"
 """The column that marks the winner among all models."""
 
@@ -287,6 +290,8 @@ def compute(
         numbers["estimate"][best] = average_inside(mean[best] + value, low, high)
         numbers["lower"][best], numbers["upper"][best] = low, high
         own = base.caution[best] & ~np.int64(Caution.SELECTED) & ~settled
+        if np.mean(base.caution[cell] & np.int64(Caution.HEAVY_TAILS) != 0) >= SHARE_OF_TAILS:
+            cautions |= Caution.HEAVY_TAILS
         caution[best] = own | np.int64(cautions)
     table: dict[str, NDArray[Any]] = {**numbers, "se": se, "mean": mean}
     table |= {name: values for name, values in base.columns.items() if is_count(name)}

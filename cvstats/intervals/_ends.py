@@ -367,8 +367,8 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
     if facts.get("limits") in SCALES:
         return take_scale(result, log, facts)
     clustered = result.method == "clustered"
-    if clustered and result.attrs.get("by") != "source":
-        return result
+    if clustered and result.attrs.get("by") not in BY_SOURCES:
+        return leave_open(result, result.columns["se"] == 0)
     reach = find_reach(log, clustered) if limits is not None and np.isfinite(limits).all() else None
     if limits is None or reach is None or not reach.known.any():
         return result
@@ -381,7 +381,7 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
         columns["estimate"], variance, reach.change, float(result.attrs["alpha"]),
         str(result.attrs["alternative"]) if "alternative" in result.attrs else "two-sided",
         (ends[0], ends[1]), errors=OF_CLUSTERS if clustered else 1.0,
-        clusters=(columns["n_clusters"], columns["df"]) if clustered else None,
+        clusters=count_clusters(result) if clustered else None,
     )  # fmt: skip
     for side, limit in zip(("lower", "upper"), found, strict=True):
         limit = np.where(reach.rarity * LEAST_OF_A_CLASS > 1, np.nan, limit)
@@ -391,6 +391,22 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
     changed = replace(result, columns=columns, caution=caution)
     attrs = {**result.attrs, "interval": "korn-graubard"}
     return replace(label_rarity(changed, reach, facts), attrs=attrs)
+
+
+BY_SOURCES = ("source", "source, point", "point, source")
+"""Levels of clusters, alone or crossed with points, whose part in each class is known."""
+
+
+def count_clusters(result: Result) -> tuple[FloatArray, FloatArray]:
+    """Return the number of clusters and the degrees of freedom; of two ways the fewer labels.
+
+    A variance without any degrees of freedom, which is 0, has those of its clusters.
+    """
+    columns = result.columns
+    if "n_clusters" in columns:
+        return columns["n_clusters"], columns["df"]
+    number = np.minimum(columns["n_first"], columns["n_second"])
+    return number, np.minimum(columns["df"], np.maximum(number - 1, 1))
 
 
 def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Result:
@@ -403,7 +419,7 @@ def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Resul
     clustered = base.method == "clustered"
     facts = facts_of_one_metric(log)
     own_variance = facts.get("metric") in RATIOS or facts.get("limits") in SCALES
-    if own_variance or (clustered and base.attrs.get("by") != "source"):
+    if own_variance or (clustered and base.attrs.get("by") not in BY_SOURCES):
         return base
     reach = find_reach(log, clustered)
     if reach is None or "se" not in base.columns:

@@ -44,6 +44,12 @@ FEWEST_ROWS = 300
 MOST_COLUMNS = 3_000
 """A sample has so many columns at most; the columns between two of them have the labels of one."""
 
+EVERY_LOOK = "every_look"
+"""In the metadata of a log whose limits hold at every look, which are further out."""
+
+FOR_EVERY_LOOK = 3
+"""Such limits need so many times the points that skewness asks of one look."""
+
 FEW_GROUPS = 100
 """Of more groups of ``by=``, so many are read; those between two of them have the labels of one."""
 
@@ -83,6 +89,7 @@ def find_cautions(
     of numbers tails and skewness are looked at, those of both models of a difference too.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
+    times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
     width, design = (log.losses if losses is None else losses).width, log.design
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
@@ -107,7 +114,7 @@ def find_cautions(
     batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache
     for at, count, rows in sample_groups(log, seen, most, dated=dated):
         if len(rows) and (design.scores or not (single.any() and single[at, 0])):
-            n = count if points is None else int(points[at, 0])
+            n = (count if points is None else int(points[at, 0])) // times
             together = max(1, TILE // (len(rows) * width))
             key = len(rows), len(examined) // together
             batches.setdefault(key, []).append((at, n, rows))

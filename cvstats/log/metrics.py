@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
@@ -235,7 +236,7 @@ def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
     """Collect cautions about the metric of a log that apply to any method."""
     cautions = Caution(0)
     for part in each_metric(metadata):
-        if part.get("rarest_class", FEW) < FEW:
+        if part.get("rarest_class", FEW) < FEW or counts_are_unknown(part):
             cautions |= Caution.FEW_OF_A_CLASS
         if part.get("few_points"):
             cautions |= Caution.FEW_POINTS
@@ -248,3 +249,11 @@ def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
         if part.get("censored"):
             cautions |= Caution.CENSORED
     return cautions
+
+
+def counts_are_unknown(part: Mapping[Any, Any]) -> bool:
+    """Whether a metric with ends is of lazy predictions, whose classes are not counted yet."""
+    ends, made_of = part.get("range"), part.get(MADE_OF)
+    lazy = isinstance(made_of, str) and "rows" in json.loads(made_of)
+    bounded = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2
+    return lazy and bounded and bool(np.isfinite(ends).all()) and ONE_PREDICTION not in part

@@ -198,6 +198,8 @@ def metric_log(
             found = run.losses(model, *(arrays[name] for name in names))
             values[model] = pd.Series(found, index=predictions.index, copy=False)
     made_of = count_points_of_cells(run, list(map(str, models)), notes)
+    if isinstance(predictions, xr.Dataset) and not notes:
+        notes += notes_of_truth(predictions, truth, models, run, carried)
     facts = metric_facts(request, run.cells, classes, notes) | {MADE_OF: made_of}
     if (reach := note_reach(run, list(map(str, models)), notes, carried)) is not None:
         facts[ONE_PREDICTION] = reach
@@ -239,6 +241,26 @@ def run_of_arrays(
         )
     design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
     return MetricRun(design, request, classes, notes), dims
+
+
+def notes_of_truth(
+    predictions: xr.Dataset, truth: Sequence[Hashable], models: Columns, run: MetricRun,
+    carried: Mapping[str, list[str]],
+) -> list[CellNotes]:  # fmt: skip
+    """Note of lazy predictions what their truth alone tells: the points of each class in each cell.
+
+    Nothing for metrics that also depend on how many points were predicted to be in a class, with
+    further columns, or if the truth differs between carried cells.
+    """
+    known = run.request.metric.span is not None and not run.request.further
+    if not known or len(truth) > 1 or set(predictions[truth[0]].dims) & carried.keys():
+        return []
+    labels = np.asarray(predictions[truth[0]].values).reshape(-1)
+    if len(labels) != run.design.size:
+        return []
+    alone = replace(run, notes=[])
+    alone.losses(None, labels, np.linspace(0, 1, len(labels)))
+    return alone.notes * (len(models) * int(np.prod([len(each) for each in carried.values()])))
 
 
 def labels_of_carried(

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from rows import only_row
 
+import cvstats
 from cvstats import LogError
 from cvstats.comparisons.anytime import mixture_rate, sequence_multiplier
 
@@ -192,3 +193,17 @@ def test_folds_are_tested_with_several_models():
     )
     with pytest.raises(LogError, match=r"this log has 4 folds, each tested with a different model"):
         frame.cvci.compare(anytime=True)
+
+
+def test_skewness_asks_for_more_points_at_every_look():
+    """Limits at every look are further out, where skewness lasts longer."""
+    drawn = np.random.default_rng(5).exponential(size=150)
+    frame = pair_of(drawn)
+    n = int(25 * ((drawn - drawn.mean()) ** 3).mean() ** 2 / drawn.var() ** 3)
+    assert n < 150 < 3 * n
+    assert "skewed" not in only_row(frame.cvci.compare())["caution"]
+    assert "skewed" in only_row(frame.cvci.compare(anytime=True))["caution"]
+    lognormal = pair_of(np.random.default_rng(6).lognormal(0, 1.5, 400))
+    watch = cvstats.monitor(lognormal)
+    assert only_row(watch.interval())["p_value"] < 0.05
+    assert not watch.stop  # a decision is never taken back

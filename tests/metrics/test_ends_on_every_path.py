@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 import cvstats
+from cvstats.core.cautions import Caution
 from cvstats.intervals._ends import korn_graubard
 
 COLUMNS = ["lower", "upper"]
@@ -172,3 +173,49 @@ def test_partial_auc_ends_at_its_rate():
     assert 0.15 < row["lower"] < 0.2
     few = cvstats.losses(frame, max_fpr=0.02, **ask)
     assert "few of a class" in cvstats.interval(few)["caution"].item()
+
+
+@pytest.mark.parametrize("positives", [7, 60])
+def test_lazy_scores_have_the_limits_of_scores_in_memory(positives):
+    pytest.importorskip("dask", reason="the extra dask is not installed")
+    rng = np.random.default_rng(3)
+    truth = (np.arange(300) < positives) * 1
+    data = xr.Dataset(
+        {"y_true": ("point", truth), "a": (("point", "cell"), rng.normal(size=(300, 2)))},
+        coords={"point": np.arange(300), "fold": ("point", np.zeros(300, dtype=int))},
+    )
+    data["a"] = data["a"] + 2 * data["y_true"]
+    for loss in ("auc", "average_precision"):
+        found = [
+            cvstats.interval(cvstats.losses(each, prediction="a", loss=loss)).compute()
+            for each in (data, data.chunk({"cell": 1}))
+        ]
+        for name in ("estimate", "lower", "upper", "caution"):
+            np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-12, err_msg=name)
+        few = found[1]["caution"].to_numpy() & int(Caution.FEW_OF_A_CLASS)
+        assert (few != 0).all() == (positives == 7)
+
+
+def test_lazy_labels_do_not_tell_how_many_are_in_a_class():
+    pytest.importorskip("dask", reason="the extra dask is not installed")
+    truth = np.arange(100) % 2
+    data = xr.Dataset(
+        {"y_true": ("point", truth), "a": ("point", truth)}, coords={"point": np.arange(100)}
+    ).chunk()
+    log = cvstats.losses(data, prediction="a", loss="matthews", labels=[0, 1])
+    caution = int(cvstats.interval(log).compute()["caution"])
+    assert caution & Caution.FEW_OF_A_CLASS
+
+
+def test_a_perfect_auc_of_crossed_sources_has_limits():
+    """Its interval was (1, 1): the variance of both ways is 0."""
+    truth = np.tile(np.arange(40) % 4 == 0, 5).astype(int)
+    frame = pd.DataFrame({
+        "y_true": truth, "a": truth + 0.1 * np.sin(np.arange(200)),
+        "source": np.repeat(range(5), 40), "point": np.tile(np.arange(40), 5),
+    })  # fmt: skip
+    log = cvstats.losses(frame, prediction=["a"], loss="auc", folds="pool")
+    table = cvstats.interval(log)
+    assert table.attrs["by"] == "source, point"
+    assert table["lower"].iloc[0] == 0 < 0.05 < table["upper"].iloc[0]
+    assert "zero variance" not in table["caution"].iloc[0]
