@@ -255,5 +255,5 @@ def counts_are_unknown(part: Mapping[Any, Any]) -> bool:
     """Whether a metric with ends is of lazy predictions, whose classes are not counted yet."""
     ends, made_of = part.get("range"), part.get(MADE_OF)
     lazy = isinstance(made_of, str) and "rows" in json.loads(made_of)
-    bounded = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2
-    return lazy and bounded and bool(np.isfinite(ends).all()) and ONE_PREDICTION not in part
+    bounded = isinstance(ends, Sequence) and bool(np.isfinite(np.array(ends, dtype=float)).all())
+    return lazy and bounded and ONE_PREDICTION not in part

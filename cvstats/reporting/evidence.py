@@ -65,6 +65,10 @@ class Switch:
     before: Any
 
 
+MANY_CELLS = 0.1
+"""Share of rows with a caution above which it is not by chance, as in 1% of independent series."""
+
+
 @dataclass(eq=False)
 class Evidence:
     """Intervals and comparisons of a log, each computed once when first needed."""
@@ -188,7 +192,26 @@ class Evidence:
         except LogError as error:
             self.refusals["whole"] = str(error)
             return None
+        found.follow_cells(self)
         return found
+
+    def follow_cells(self, cells: Evidence) -> None:
+        """Use for the mean over cells the methods that the cautions of many cells require."""
+        for what in ("intervals", "comparison"):
+            before, alone = getattr(self, what), getattr(cells, what)
+            switch = cells.switches.get(what)
+            if switch is None or before is None or alone is None or what in self.switches:
+                continue
+            labels = result_frame(switch.before)["caution"]
+            if labels.str.contains(switch.caution.label, regex=False).mean() < MANY_CELLS:
+                continue
+            compute = self.compute_intervals if what == "intervals" else self.compare_by_sidak
+            try:
+                table = compute(switch.method)
+            except LogError:
+                continue
+            self.switches[what] = Switch(switch.caution, switch.method, before)
+            setattr(self, what, table)
 
     @cached_property
     def n_tests(self) -> int:

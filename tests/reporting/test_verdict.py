@@ -262,3 +262,21 @@ def test_sidak_takes_the_student_step():
         losses = pd.DataFrame(rng.normal(size=(40, 210)) + 3 * rng.normal(size=(40, 1)), index)
         wrong += not Evidence(LogFacts(losses), 0.05, run).tied.all()
     assert wrong <= 8
+
+
+def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for():
+    """Random walks that cancel in the mean over twelve cells."""
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(0.3 * rng.normal(size=(200, 12)), axis=0)
+    walk -= walk.mean(axis=1, keepdims=True)
+    b = rng.normal(10, 1, walk.shape)
+    a = b + walk + 0.5 * rng.normal(size=walk.shape)
+    days = pd.date_range("2020-01-01", periods=200)
+    grid = xr.Dataset(
+        {name: (("point", "cell"), losses) for name, losses in {"a": a, "b": b}.items()},
+        coords={"point": days},
+    )
+    evidence = Evidence(LogFacts(grid), 0.05, 0)
+    assert evidence.whole.comparison.attrs["interval_method"] == "ordered"
+    independent = Evidence(LogFacts(grid.assign(a=grid["b"] + rng.normal(size=(200, 12)))), 0.05, 0)
+    assert independent.whole.comparison.attrs["interval_method"] == "holdout"
