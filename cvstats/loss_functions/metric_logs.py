@@ -247,7 +247,7 @@ def notes_of_truth(
     predictions: xr.Dataset, truth: Sequence[Hashable], models: Columns, run: MetricRun,
     carried: Mapping[str, list[str]],
 ) -> list[CellNotes]:  # fmt: skip
-    """Note of lazy predictions what their truth alone tells: the points of each class in each cell.
+    """Note what the truth of lazy predictions shows alone: the points of each class in each cell.
 
     Nothing for metrics that also depend on how many points were predicted to be in a class, with
     further columns, or if the truth differs between carried cells.
