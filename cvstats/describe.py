@@ -14,7 +14,7 @@ from cvstats.large.lazy import SpreadCells, is_lazy, lazy_table
 from cvstats.log.columns import suggest_renaming, unrecognized_levels
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, of_its_kind
-from cvstats.log.metrics import cuts_cells, facts_of_metric, refuse_parts_of_cells
+from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing
 

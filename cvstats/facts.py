@@ -18,7 +18,7 @@ from cvstats.intervals._recommend import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.columns import as_container
 from cvstats.log.log import Log, Losses, Sample
-from cvstats.log.metrics import attrs_of_log, lost_metrics
+from cvstats.log.metadata import attrs_of_log, lost_metrics
 from cvstats.log.read import read
 
 LARGE = 1_000_000

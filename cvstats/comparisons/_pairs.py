@@ -43,7 +43,7 @@ from cvstats.log.columns import as_container
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
-from cvstats.log.metrics import is_ratio, is_root
+from cvstats.log.metadata import is_ratio, is_root
 from cvstats.log.read import MISSING, read
 
 Pairs: TypeAlias = list[tuple[Hashable, Hashable]]

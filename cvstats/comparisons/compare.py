@@ -69,7 +69,8 @@ def check_compare(options: Mapping[str, Any]) -> None:
             f"tightest_at={tightest_at!r} requires anytime=True. Pass both, or omit tightest_at=."
         )
     check_rng(options["rng"])
-    check_relative(options["relative"], options["over"], method, anytime, adjust)
+    if options["relative"] is not False or options["over"] is not None:
+        check_relative(options["relative"], options["over"], method, anytime, adjust)
     if adjust == "max-t" and method == "tango":
         raise LogError(
             "adjust='max-t' needs standard errors, which tango does not have. Use adjust='holm' "

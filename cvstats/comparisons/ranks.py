@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -99,10 +100,10 @@ def critical_difference(n: int, k: int, alpha: float) -> float:
 # --- Friedman's test ------------------------------------------------------------------------------
 
 
-@Comparison(
+RankTest = partial(
+    Comparison,
     requires=several_data_sets,
     needs="a level that identifies at least two data sets, and at least three models",
-    target="mean ranks of the models over data sets drawn like these",
     guarantee="asymptotically exact in the number of data sets, if they are independent",
     fits="as the log has",
     reference=DEMSAR,
@@ -112,6 +113,10 @@ def critical_difference(n: int, k: int, alpha: float) -> float:
     level_option="by",
     takes_metrics="averaged",
 )
+"""The record of a test of ranks, but for its target."""
+
+
+@RankTest(target="mean ranks of the models over data sets drawn like these")
 def friedman(
     losses: Losses,
     *,
@@ -253,19 +258,7 @@ def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
 # --- Nemenyi's test -------------------------------------------------------------------------------
 
 
-@Comparison(
-    requires=several_data_sets,
-    needs="a level that identifies at least two data sets, and at least three models",
-    target="differences of mean ranks over data sets drawn like these",
-    guarantee="asymptotically exact in the number of data sets, if they are independent",
-    fits="as the log has",
-    reference=DEMSAR,
-    models=3,
-    takes_scores=True,
-    needs_pairs=False,
-    level_option="by",
-    takes_metrics="averaged",
-)
+@RankTest(target="differences of mean ranks over data sets drawn like these")
 def nemenyi(
     losses: Losses, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
 ) -> Any:

@@ -30,7 +30,7 @@ from cvstats.intervals._limits import fieller
 from cvstats.intervals._recommend import recommend_options
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
-from cvstats.log.metrics import STRENGTHS, is_root
+from cvstats.log.metadata import STRENGTHS, is_root
 
 FIELLER = "Fieller (1954), JRSS B 16(2), 175-185, doi:10.1111/j.2517-6161.1954.tb00159.x"
 

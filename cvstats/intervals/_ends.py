@@ -33,7 +33,7 @@ from cvstats.intervals._limits import (
 )
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Labels, Log
-from cvstats.log.metrics import (
+from cvstats.log.metadata import (
     FEW,
     OF_OTHER,
     OF_PROBLEMS,

@@ -19,7 +19,7 @@ from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.log import Log
-from cvstats.log.metrics import OF_OTHER, ONE_PREDICTION
+from cvstats.log.metadata import OF_OTHER, ONE_PREDICTION
 from cvstats.log.sketches import as_index
 from cvstats.log.xarray import ArrayLabels
 

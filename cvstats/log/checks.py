@@ -32,7 +32,7 @@ from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Sample
-from cvstats.log.metrics import is_examined
+from cvstats.log.metadata import is_examined
 from cvstats.log.sketches import as_index
 
 LIMIT = 50_000

@@ -32,7 +32,7 @@ from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 from cvstats.log.log import HiddenTable, Log, Sample, add_cautions, hide_losses
-from cvstats.log.metrics import cautions_of_metric, folds_of_metric, has_several, select_metric
+from cvstats.log.metadata import cautions_of_metric, folds_of_metric, has_several, select_metric
 
 Run = Callable[[Log], Result]
 

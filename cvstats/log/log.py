@@ -28,7 +28,7 @@ from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, NeedsLosses, listed, spelled, unpaired
 from cvstats.log.columns import unrecognized_levels
-from cvstats.log.metrics import (
+from cvstats.log.metadata import (
     assumptions_of,
     cautions_of_metric,
     facts_of_metric,

@@ -20,7 +20,7 @@ from cvstats.log.columns import as_container
 from cvstats.log.gaps import dropped
 from cvstats.log.groups import within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
-from cvstats.log.metrics import (
+from cvstats.log.metadata import (
     attrs_of_log,
     folds_of_metric,
     refuse_parts_of_cells,

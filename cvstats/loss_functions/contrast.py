@@ -20,7 +20,7 @@ from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, 
 from cvstats.log.align import facts_of_differences
 from cvstats.log.columns import as_container
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
-from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics
+from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics
 from cvstats.log.read import read
 from cvstats.log.xarray import level_dims
 from cvstats.loss_functions.predictions import join_metrics

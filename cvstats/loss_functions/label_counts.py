@@ -27,7 +27,7 @@ from cvstats.large.moments import (
 )
 from cvstats.log.columns import set_level_index
 from cvstats.log.log import Log
-from cvstats.log.metrics import ONE_PREDICTION
+from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,

@@ -19,7 +19,7 @@ from cvstats.core.orientation import TARGET, TURNED, Better
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
 from cvstats.log.checks import LIMIT, mark_shapes
-from cvstats.log.metrics import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
+from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
 from cvstats.loss_functions.forecasts import stack_columns
