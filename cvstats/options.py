@@ -29,9 +29,12 @@ Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
 Adjust: TypeAlias = Literal["holm", "bonferroni", "bh"]
 
+T_TESTS = ("ttest", "t-test", "paired-t", "paired-ttest", "paired-t-test", "student", "students-t",
+           "nadeau-bengio")  # fmt: skip
+
 OTHER_NAMES: dict[str, dict[str, str]] = {
     "method": {
-        **dict.fromkeys(("ttest", "t-test", "paired-t-test", "nadeau-bengio"), "corrected_t"),
+        **dict.fromkeys(T_TESTS, "corrected_t"),
         **dict.fromkeys(("delong", "bayle"), "wald"),
         **dict.fromkeys(("diebold-mariano", "dm", "hac", "newey-west"), "ordered"),
         **dict.fromkeys(("cluster", "cluster-robust", "cr2"), "clustered"),
@@ -53,11 +56,37 @@ AREAS = ("auc", "gini", "partial_auc", "auc_at", "concordance", "somers_d", "uno
 """Metrics to which DeLong's test belongs."""
 
 
+FUNCTIONS = {
+    **dict.fromkeys(("mcnemar", "friedman", "nemenyi", "cochran-q", "winner", "rope"), ""),
+    "best-set": "", "equivalence": "margin=…", "tost": "margin=…",
+}  # fmt: skip
+"""Tests that are functions of their own, and what these need."""
+RANKS = ("wilcoxon", "wilcoxon-signed-rank", "signed-rank", "sign-test", "mann-whitney")
+"""Tests of medians or of ranks."""
+
+
 def known_name(option: str, word: Any, losses: Any = None) -> Any:
     """Return the name of a method or adjustment in this package, if it fits the log."""
     if not isinstance(word, str):
         return word
     plain, metadata = plainly(word), getattr(losses, "attrs", {})
+    if option == "method" and plain in FUNCTIONS:
+        name = {"tost": "equivalence"}.get(plain, plain.replace("-", "_"))
+        raise LogError(
+            f"method={word!r} is a function of its own, not the method of an interval. Expected "
+            f"log.cvci.{name}({FUNCTIONS[plain]})."
+        )
+    if option == "method" and plain in RANKS:
+        raise LogError(
+            f"method={word!r} tests medians or ranks, but a mean loss is estimated here. Leave "
+            f"{option}= out, or use log.cvci.friedman() for ranks of models over data sets."
+        )
+    if option == "method" and plain in T_TESTS and has_one_set(losses):
+        raise LogError(
+            f"method={word!r} is the corrected t-test (corrected_t) of random splits or of "
+            f"cross-validation, but this log has neither folds nor repetitions. Leave {option}= "
+            "out: points of one test set are then compared in pairs."
+        )
     if losses is not None and plain == "delong" and metadata.get("metric") not in AREAS:
         raise LogError(
             f"{option}={word!r} is the test of two AUCs, and this log holds "
@@ -65,6 +94,14 @@ def known_name(option: str, word: Any, losses: Any = None) -> Any:
             f"loss='auc'). Leave {option}= out."
         )
     return OTHER_NAMES[option].get(plain, word)
+
+
+def has_one_set(losses: Any) -> bool:
+    """Whether a log has neither folds nor splits, as far as the names of its levels show it."""
+    index, dims = getattr(losses, "index", None), getattr(losses, "coords", None)
+    names = {*getattr(index, "names", ()), *getattr(losses, "dims", ()), *(dims or ())}
+    known = index is not None or dims is not None
+    return known and names.isdisjoint(("fold", "repetition", "source", "sample", "outer"))
 
 
 # --- choices --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
@@ -132,8 +132,12 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()
 
+    most = sum(known.kind is not known.KEYWORD_ONLY for known in rest)
+
     @wraps(function)
     def method(self: Any, *args: Any, **options: Any) -> Any:
+        if len(args) > most:
+            raise unnamed_option(function.__name__, args[most], rest)
         for option in options:
             if option not in signature.parameters:
                 raise unknown_option(function.__name__, option, [known.name for known in rest])
@@ -143,6 +147,16 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
     vars(method)["__signature__"] = signature.replace(parameters=[itself, *rest])
     method.__doc__ = describe_method(function)
     return method
+
+
+def unnamed_option(name: str, value: object, known: Sequence[inspect.Parameter]) -> TypeError:
+    """Explain that options are passed by name."""
+    options = [option.name for option in known if option.kind is option.KEYWORD_ONLY]
+    likely = "alpha" if isinstance(value, float) else "by" if isinstance(value, str) else ""
+    guess = likely if likely in options else options[0] if options else ""
+    way = f" Expected the name of the option too, as in {name}({guess}={value!r})." if guess else ""
+    several = f" Valid options: {', '.join(options)}." if options else ""
+    return TypeError(f"{name}() got {value!r} without a name.{way}{several}")
 
 
 def unknown_option(name: str, option: str, known: list[str]) -> TypeError:

@@ -42,7 +42,7 @@ from cvstats.io.paths import path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
 from cvstats.large.moments import Moments
-from cvstats.options import Missing, check_alpha, known_name
+from cvstats.options import Missing, check_alpha
 
 HELP = """Confidence intervals and comparisons for cross-validated error.
 
@@ -187,7 +187,7 @@ OF_COMMAND: dict[str, tuple[Any, Any]] = {
 
 
 READ: dict[str, dict[str, Any]] = {
-    "method": {"converter": lambda kind, tokens: known_name("method", tokens[0].value)},
+    "method": {"converter": lambda kind, tokens: tokens[0].value},
 }
 """How options are read that have other names as well; the function checks them."""
 

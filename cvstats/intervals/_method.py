@@ -56,7 +56,7 @@ from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kind
 from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
-from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function
+from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function, unnamed_option
 
 BAYLE = "Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671"
 BATES = (
@@ -355,7 +355,9 @@ class LogMethod(Method):
         self.formula = formula
 
         @wraps(formula)
-        def public(losses: Losses, **given: Any) -> Table:
+        def public(losses: Losses, *unnamed: object, **given: Any) -> Table:
+            if unnamed:
+                raise unnamed_option(self.name, unnamed[0], [*signature.parameters.values()])
             options = {**self.options, **given}
             if len(options) > len(self.options):
                 unknown = next(name for name in given if name not in self.options)

@@ -154,16 +154,59 @@ def set_level_index(frame: pd.DataFrame, values: Sequence[Hashable]) -> pd.DataF
 
     ``values`` are the columns of truth and predictions.
     """
+    refuse_stacked(frame, values)
     if any(name in LEVELS for name in frame.index.names):
         return frame
     found = find_columns(
         list(frame.columns), list(dict.fromkeys(values)), dict.fromkeys(LEVELS), single=False
     )
     frame = frame.rename(columns={column: level for level, column in found.levels.items()})
-    if not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None:
+    if not has_row_numbers(frame):
         return frame.set_index(list(found.levels), append=True) if found.levels else frame
     put = [*found.levels, *unnamed_labels(frame, found)]
     return frame.set_index(put) if put else frame
+
+
+def has_row_numbers(frame: pd.DataFrame) -> bool:
+    """Whether the index has no name and holds numbers of rows, perhaps of some rows only."""
+    return frame.index.nlevels == 1 and frame.index.name is None and frame.index.dtype.kind in "iu"
+
+
+def refuse_stacked(frame: pd.DataFrame, values: Sequence[Hashable]) -> None:
+    """Refuse a table in which models are stacked in rows."""
+    model = own_column(MODEL, [name for name in frame.columns if name not in values])
+    if model is None or (number := frame[model].nunique()) < 2:
+        return
+    raise LogError(
+        f"the column {model!r} contains {number:,} labels, so models are stacked in rows. Expected "
+        f"a column of predictions for each model. Read such a table with cvstats.read_log(frame, "
+        f"model={model!r}, point=…, truth=…, prediction=…, loss=…)."
+    )
+
+
+def refuse_table(frame: pd.DataFrame) -> None:
+    """Refuse a table of predictions, or of losses and labels, whose rows are only numbered."""
+    if not has_row_numbers(frame):
+        return
+    predicted = [name for name in frame.columns if name in PREDICTED]
+    if predicted:
+        raise LogError(
+            f"{predicted[0]!r} is a column of this frame, so it contains predictions and not only "
+            f"losses. Compute them: cvstats.losses(frame, truth={predicted[0]!r}, prediction=[…], "
+            "loss='squared_error')."
+        )
+    labels = [name for name in frame.columns if frame[name].dtype.kind not in "fb"]
+    for name in sounding_like(labels, (), ()) if labels else ():
+        level = suggest_level(name)
+        raise LogError(
+            f"{name!r} is a column of this frame, and named like the level {level!r}. Expected "
+            f"levels in the index and a column of losses for each model. Type cvstats.as_log("
+            f"frame, loss=[…], {level}={name!r}); if it is a model, rename it."
+        )
+
+
+PREDICTED = ("y_true", "truth", "y_pred", "y_prob", "prediction")
+"""Columns of tables of predictions, as this package calls them."""
 
 
 # --- frames of other libraries --------------------------------------------------------------------

@@ -16,7 +16,7 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, checked_choice
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
-from cvstats.log.columns import as_container
+from cvstats.log.columns import as_container, refuse_table
 from cvstats.log.gaps import dropped
 from cvstats.log.groups import within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
@@ -158,6 +158,7 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
             f"index and a column of losses for each model. Type cvstats.as_log(frame, "
             f"loss=…), or frame.set_index({known!r}{append})."
         )
+    refuse_table(losses)
     return Log(frames.design_of(losses.index, also), frames.read_columns(losses), labels)
 
 

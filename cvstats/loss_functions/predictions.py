@@ -304,7 +304,8 @@ def losses(
 
     Notes
     -----
-    If truth or prediction is missing, the loss is NaN; nothing is dropped.
+    If truth or prediction is missing, the loss is NaN; nothing is dropped. So it is if one of
+    several columns of a model is missing, such as a member of an ensemble.
 
     A metric T of a cell (a repetition and fold) is represented by pseudo-losses: T plus the
     influence of each point, oriented so that lower is better (1 minus a score in [0, 1], or the
