@@ -206,6 +206,6 @@ def test_the_best_of_near_candidates_is_labelled_on_every_way_in():
         labelled = log.cvci.interval()["caution"].str.contains("selected model")
         assert labelled.index[labelled].tolist() == ["alpha=3"]
         words = " ".join(str(log.cvci.summary()).split())
-        assert "by winner because it was selected among 7" in words
+        assert "winner because it was selected among 7" in words
     few = logs[0].iloc[:, :4]
     assert not few.cvci.interval()["caution"].str.contains("selected model").any()
