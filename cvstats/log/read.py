@@ -158,7 +158,8 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
             f"index and a column of losses for each model. Type cvstats.as_log(frame, "
             f"loss=…), or frame.set_index({known!r}{append})."
         )
-    refuse_table(losses)
+    if losses.index.names == [None]:
+        refuse_table(losses)
     return Log(frames.design_of(losses.index, also), frames.read_columns(losses), labels)
 
 
