@@ -193,6 +193,15 @@ def test_accumulate_wide(log, width, dtype):
         check_sums(values, cells, shift[:, j], sums[:, 0, j], sums[:, 1, j])
 
 
+@pytest.mark.parametrize("cells", [[2, 3, 2], [2, 2, 2], [2, -1, 2], [3, 2, 2]])
+def test_cells_that_differ_little_are_kept_apart(cells):
+    values, cells = np.array([1.0, 2.0, 4.0]), np.array(cells, dtype=np.int32)
+    sums, _ = same_bits(
+        kernels.accumulate_one_shift, [values, cells, 0.5], [np.zeros(40), np.zeros(kernels.RUN)]
+    )
+    check_sums(values, cells, [0.5] * 5, *pairs_of(sums))
+
+
 def test_rows_of_no_cell_are_never_read():
     values = np.array([1.0, np.nan, np.inf, 2.0, np.nan, 3.0])
     cells = np.array([0, -1, -1, 0, -1, 0], dtype=np.int32)

@@ -348,3 +348,12 @@ def test_tests_of_models_ask_for_models():
         "contains 0.00938961. Expected the zero-one loss"
         in cvstats.methods(losses).loc["mcnemar", "why_not"]
     )
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_moments_of_two_models_compare_where_they_have_pairs(pairs):
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    log = pd.DataFrame(np.random.default_rng(0).random((40, 2)), index, ["a", "b"])
+    table = cvstats.Moments.of_log(log, pairs=pairs).methods()
+    assert table.loc["compare", "applies"] == pairs
+    assert ("pairs=True" in table.loc["compare", "why_not"]) != pairs

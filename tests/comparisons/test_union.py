@@ -155,3 +155,10 @@ def test_an_interval_for_proportions_serves_for_each_model():
     assert row["lower"] == each.loc["a", "lower"] - each.loc["b", "upper"]
     with pytest.raises(LogError, match="a difference is not one"):
         binary.cvci.compare(method="holdout", options={"interval": "wilson"})
+
+
+@pytest.mark.parametrize(("gap", "statistic", "p"), [(0.0, 0.0, 1.0), (1.0, -np.inf, 0.0)])
+def test_models_of_one_loss_each(gap, statistic, p):
+    log = PLAIN[["a", "b"]] * 0.0 + [1.0, 1.0 + gap]
+    row = log.cvci.compare(method="union").iloc[0]
+    assert (row["statistic"], row["p_value"]) == (statistic, p)

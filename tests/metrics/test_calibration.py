@@ -132,6 +132,9 @@ def test_the_summary_compares_with_the_target():
     assert "adjusted for 2 intervals), not significantly different from 1" in text
     assert "better" not in text
     assert "winner" not in text
+    log = cvstats.losses(make_many(), prediction="right", loss="calibration_intercept")
+    text = " ".join(log.cvci.summary().text.split())
+    assert "), not significantly different from 0; measured" in text
 
 
 def test_reports_and_plots_name_no_winner(tmp_path):

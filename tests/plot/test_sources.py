@@ -83,3 +83,12 @@ def test_many_sources_of_several_models_have_a_panel_and_a_band_for_each():
 def test_the_bands_of_several_models_do_not_cover_each_other(ax):
     plot.sources(MONTHS, ax=ax)
     assert not ax.patches
+
+
+def test_the_marks_of_a_source_are_beside_its_label(ax):
+    plot.sources(MONTHS, ax=ax)
+    heights = np.stack([line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2])
+    assert len(heights) == MONTHS.shape[1]
+    off = np.sort(heights, axis=1) - ax.get_yticks()[:-1]
+    np.testing.assert_allclose(off, off[:, :1] * np.ones(off.shape[1]))
+    np.testing.assert_allclose(off[:, 0], [-0.25, 0.0, 0.25], atol=0.1)
