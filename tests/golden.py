@@ -648,13 +648,13 @@ def rows_of_result(result):
             yield label_of(names, labels), {name: values[at] for name, values in columns.items()}
     else:
         sizes = dict(result.sizes)
-        full = {name: result[name].broadcast_like(result).transpose(*sizes) for name in result}
+        full = {name: result[name].variable.set_dims(sizes).values for name in result}
         for at in np.ndindex(*sizes.values()):
             labels = [
                 result[dim].values[i] if dim in result.coords else i
                 for dim, i in zip(sizes, at, strict=True)
             ]
-            yield label_of(sizes, labels), {name: full[name].values[at] for name in full}
+            yield label_of(sizes, labels), {name: full[name][at] for name in full}
 
 
 def label_of(names, labels):
