@@ -415,7 +415,7 @@ class Design:
             self.facts["index", by] = index
             size = len(index)
         rows = BLOCK
-        while rows < 16 * size and rows < self.size:
+        while rows < 64 * size and rows < self.size:
             rows *= 2
         total, kept = self._count(by, rows, size)
         return CellTable(by, sizes, rows, total, index, kept)

@@ -47,7 +47,7 @@ KEPT = 1 << 19
 WAITING = 1 << 21
 """Numbers that tasks may have found before their turn comes, at the most."""
 
-CROWDED = 64
+CROWDED = 256
 """With fewer rows a cell than this, each cell has a shift of its own from the start."""
 
 FAR = 1e3

@@ -132,7 +132,7 @@ class Groups:
         """The labels that occur, in the order of the groups."""
         labels = self.design.levels[self.name].labels
         if isinstance(labels, pd.Index):
-            return list(labels.take(self.codes))
+            return labels.take(self.codes).tolist()
         return [labels[code] for code in self.codes.tolist()]
 
     def together(self) -> Log:
@@ -337,9 +337,8 @@ def answer_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Re
     each is asked alone too, so that the message names it.
     """
     groups = Groups(log, by)
-    there = set(groups.labels)
-    gone = [label for label in labels if label not in there]
-    if gone:
+    there = groups.labels
+    if there != labels and (gone := [label for label in labels if label not in set(there)]):
         raise LogError(f"no evaluation of {by}={spelled(gone[0])} is left.")
     try:
         if by == "metric" and has_several(log.metadata):
