@@ -237,7 +237,7 @@ def test_the_order_of_rows_changes_nothing(seed, n, offset):
 def test_whole_blocks_may_change_places(seed, blocks, width):
     """To the last bit: what the blocks say is merged in an order of its own."""
     rng = np.random.default_rng(seed)
-    rows = 16 * 9  # no cell so small that the design makes its blocks larger
+    rows = designs.ROWS_OF_A_CELL * 9  # no cell so small that the design makes its blocks larger
     n = blocks * rows
     table = rng.normal(size=(n, width)) * 10.0 ** rng.integers(-3, 4, (n, 1))
     codes = {name: rng.integers(0, 3, n) for name in ("repetition", "fold")}

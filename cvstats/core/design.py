@@ -42,6 +42,9 @@ WINDOW = 1 << 24
 TABLE = 1 << 21
 """Counts of the rows of a cell in a block that are remembered, at the most."""
 
+ROWS_OF_A_CELL = 64
+"""A block has so many rows for each cell at the least: merging blocks takes longer than reading."""
+
 SPARSE = 4, 1 << 16
 """Labels that many times the rows, and that many at the least, hardly all occur."""
 
@@ -415,7 +418,7 @@ class Design:
             self.facts["index", by] = index
             size = len(index)
         rows = BLOCK
-        while rows < 64 * size and rows < self.size:
+        while rows < ROWS_OF_A_CELL * size and rows < self.size:
             rows *= 2
         total, kept = self._count(by, rows, size)
         return CellTable(by, sizes, rows, total, index, kept)

@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
-from cvstats.core.design import CellTable, Design, GridCodes, Level
+from cvstats.core.columns import SIDE_BY_SIDE, Differences, LossColumns
+from cvstats.core.design import Codes, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources
-from cvstats.core.reduce import compute_moments, reduce_lines
+from cvstats.core.reduce import compute_moments
 from cvstats.core.results import Result, separate_counts
-from cvstats.core.small_logs import FEW
-from cvstats.core.threads import BLOCK
+from cvstats.core.threads import Scratch
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.cells import CellSource, beside, cell_levels, design_of_cells
@@ -176,61 +175,29 @@ def sum_chunk(
     table = values.reshape(math.prod(tested), width)
     table = table.view(np.uint8) if table.dtype.kind == "b" else table
     number = np.broadcast_to(cell.reshape(cell.shape[: len(shape)]), tested).reshape(-1)
-    here = number >= 0
     if nan_tells:
-        here &= ~np.isnan(table).all(axis=1)
-    rows = np.flatnonzero(here)
-    if len(rows) < len(here):
-        table, number = table[rows], number[rows]
-    cells, columns = sum_cells(table, number, size), None
+        number = np.where(np.isnan(table).all(axis=1), number.dtype.type(-1), number)
+    own = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
+    columns = None
+    chunk = Design({"cell": Level(range(size), number)}, len(number))
+    cells = compute_moments(chunk, own, ("cell",))
     if pairs[0] or examined.step > 1:
         columns = model_columns(carried, axis)
     if pairs[0] and columns is not None:
         left, right = (columns[list(side)].reshape(-1) for side in pairs)
-        cells = beside(cells, sum_cells(table, number, size, (left, right)))
+        cells = beside(cells, compute_moments(chunk, Differences(own, left, right), ("cell",)))
     faults, begin = np.full(width, NO_FAULT), [*map(getitem, starts, block_id)]
-    if not np.isfinite(cells.m2).all():  # so it is where a loss is not
-        places = np.unravel_index(rows, tested) + np.array(begin)[:, None]
-        faults = find_faults(table, np.ravel_multi_index(tuple(places), shape))
     taken, inside = examined.find(begin, tested, shape)
-    if len(rows) < len(here):
-        taken = taken[here[inside]]
-        inside = np.searchsorted(rows, inside[here[inside]])
+    if not np.isfinite(cells.m2).all():  # so it is where a loss is not
+        rows = np.flatnonzero(number >= 0)
+        places = np.unravel_index(rows, tested) + np.array(begin)[:, None]
+        faults = find_faults(table[rows], np.ravel_multi_index(tuple(places), shape))
+    here = number[inside] >= 0
+    taken, inside = taken[here], inside[here]
     losses = table[inside]
     if columns is not None and examined.step > 1:
         losses = losses[:, np.sort(columns[:, :: examined.step].reshape(-1))]
     return ChunkCells(cells, faults, carried, taken, losses.astype(np.float64, copy=False))
-
-
-def sum_cells(
-    table: NDArray[Any], number: IntArray, size: int, pairs: tuple[IntArray, IntArray] | None = None
-) -> Cells:
-    """Compute the moments of some losses by the number of their cell, of so many cells.
-
-    Of the columns, or of the differences between some of them.
-    """
-    every = np.bincount(number, minlength=size)
-    used = np.flatnonzero(every)
-    codes, count, width = used[:, None], every[used], table.shape[1]
-    if not len(number) or not width:
-        none = np.zeros((len(used), width if pairs is None else len(pairs[0])))
-        numbers: Any = (count.astype(np.float64), none, none, none.sum(axis=0))
-        return Cells(("cell",), (range(size),), codes, *numbers)
-    if len(table) * (width if pairs is None else len(pairs[0])) <= FEW:
-        lines = table.T.astype(np.float64, copy=False)
-        with np.errstate(invalid="ignore"):  # infinite losses: named later
-            lines = lines if pairs is None else lines[pairs[0]] - lines[pairs[1]]
-        numbers = reduce_lines(lines, number, count)
-        return Cells(("cell",), (range(size),), codes, *numbers)
-    local = (np.cumsum(every > 0) - 1)[number].astype(np.int32)
-    counted = CellTable(("cell",), (len(used),), BLOCK, count)
-    levels = {"cell": Level(range(len(used)), local)}
-    design = Design(levels, len(number), facts={("cells", ("cell",)): counted})
-    own = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
-    losses: Columns = own if pairs is None else Differences(own, *pairs)
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = compute_moments(design, losses, ("cell",))
-    return replace(found, labels=(range(size),), codes=codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +381,7 @@ def mark_losses(values: NDArray[Any], axis: tuple[int, ...]) -> MaskArray:
 
 def number_cells(
     design: Design, levels: tuple[str, ...], shape: tuple[int, ...]
-) -> tuple[NDArray[np.int32], int]:
+) -> tuple[Codes, int]:
     """Find the numbers of the cells, along the dimensions that they depend on, and count them."""
     small, parts = [1] * len(shape), []
     for name in levels:
@@ -429,7 +396,7 @@ def number_cells(
         own[name] = Level(design.levels[name].labels, codes)
     cells = Design(own, math.prod(small))
     size = cells.cell_table(levels).size
-    return cells.cells(levels, 0, cells.size).reshape(small), size
+    return cells.cells(levels, 0, cells.size, Scratch()).reshape(small), size
 
 
 @dataclass(frozen=True, eq=False)
@@ -587,7 +554,7 @@ class MappedMethod:
     chosen: str | None = None
 
     def of_cells(
-        self, found: ChunkCells, known: KnownCells, seen: MaskArray | None, *along: IntArray
+        self, known: KnownCells, found: ChunkCells, seen: MaskArray | None, *along: IntArray
     ) -> NDArray[Any]:
         """Compute the numbers of a chunk of carried cells from their cells."""
         labels = labels_at(self.labels, along)
@@ -806,14 +773,18 @@ def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:
 def map_sums(method: MappedMethod, cells: LazyCells) -> Any:
     """Map a method over the pooled cells."""
     carried, known, seen = axes_of("carried", cells.sums.ndim), cells.known, cells.seen
-    later = not isinstance(known, KnownCells)
-    args = [cells.sums, carried, known, () if later else None]
+    args = [cells.sums, carried]
+    task: Any = method.of_cells
+    if isinstance(known, KnownCells):
+        task = partial(task, known)
+    else:
+        args = [known, (), *args]
     if seen is None:
         args += [None, None]
     else:
         tested = axes_of("tested", seen.ndim - len(carried))
         args += [seen.rechunk(dict.fromkeys(range(len(tested)), -1)), (*tested, *carried)]
-    return map_carried(method.of_cells, method, args, cells.sums.chunks)
+    return map_carried(task, method, args, cells.sums.chunks)
 
 
 def map_losses(method: MappedMethod, lazy: LazyArray) -> Any:
