@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import SIDE_BY_SIDE, Differences, LossColumns
+from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import Codes, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources
-from cvstats.core.reduce import compute_moments
+from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import Result, separate_counts
+from cvstats.core.small_logs import FEW
 from cvstats.core.threads import Scratch
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
@@ -177,15 +178,14 @@ def sum_chunk(
     number = np.broadcast_to(cell.reshape(cell.shape[: len(shape)]), tested).reshape(-1)
     if nan_tells:
         number = np.where(np.isnan(table).all(axis=1), number.dtype.type(-1), number)
-    own = LossColumns((np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F"),))
-    columns = None
     chunk = Design({"cell": Level(range(size), number)}, len(number))
-    cells = compute_moments(chunk, own, ("cell",))
+    table = np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F")
+    cells, columns = sum_cells(chunk, table), None
     if pairs[0] or examined.step > 1:
         columns = model_columns(carried, axis)
     if pairs[0] and columns is not None:
         left, right = (columns[list(side)].reshape(-1) for side in pairs)
-        cells = beside(cells, compute_moments(chunk, Differences(own, left, right), ("cell",)))
+        cells = beside(cells, sum_cells(chunk, table, (left, right)))
     faults, begin = np.full(width, NO_FAULT), [*map(getitem, starts, block_id)]
     taken, inside = examined.find(begin, tested, shape)
     if not np.isfinite(cells.m2).all():  # so it is where a loss is not
@@ -198,6 +198,27 @@ def sum_chunk(
     if columns is not None and examined.step > 1:
         losses = losses[:, np.sort(columns[:, :: examined.step].reshape(-1))]
     return ChunkCells(cells, faults, carried, taken, losses.astype(np.float64, copy=False))
+
+
+def sum_cells(
+    chunk: Design, table: NDArray[Any], pairs: tuple[IntArray, IntArray] | None = None
+) -> Cells:
+    """Compute the moments of the columns of a table, or of differences between some of them.
+
+    Few losses are counted on the way, as they are in chunks of any number.
+    """
+    if len(table) * (table.shape[1] if pairs is None else len(pairs[0])) > FEW:
+        own = LossColumns((table,))
+        losses: Columns = own if pairs is None else Differences(own, *pairs)
+        return compute_moments(chunk, losses, ("cell",))
+    labels, codes = chunk.levels["cell"].labels, chunk.levels["cell"].codes
+    number = np.asarray(codes, dtype=np.int32)
+    count = np.bincount(number[number >= 0], minlength=len(labels))
+    used, lines = np.flatnonzero(count), table.T.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):  # infinite losses: named later
+        lines = lines if pairs is None else lines[pairs[0]] - lines[pairs[1]]
+    numbers = reduce_lines(lines, number, count[used])
+    return Cells(("cell",), (labels,), used[:, None], *numbers)
 
 
 @dataclass(frozen=True, eq=False)
