@@ -30,7 +30,6 @@ from cvstats.core.folds import has_crossed_sources
 from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.small_logs import FEW
-from cvstats.core.threads import Scratch
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.cells import CellSource, beside, cell_levels, design_of_cells
@@ -417,7 +416,8 @@ def number_cells(
         own[name] = Level(design.levels[name].labels, codes)
     cells = Design(own, math.prod(small))
     size = cells.cell_table(levels).size
-    return cells.cells(levels, 0, cells.size, Scratch()).reshape(small), size
+    number = cells.cells(levels, 0, cells.size).astype(np.min_scalar_type(-1 - size))
+    return number.reshape(small), size
 
 
 @dataclass(frozen=True, eq=False)
