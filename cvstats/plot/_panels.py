@@ -88,6 +88,9 @@ def draw_panels(
         # numbers at the ends would touch those of the next panel
         axis.set_major_locator(MaxNLocator(nbins=4, prune="both") if x else MaxNLocator(nbins=3))
         axis.set_major_formatter(scale_numbers(*sorted(limits))[0])
+        texts = axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())
+        if x and sum(len(text) + 2 for text in texts) * LETTER["small"] > wide / columns:
+            axis.set_major_locator(MaxNLocator(nbins=2, prune="both"))
     ax.set_frame_on(False)
     ax.tick_params(which="both", left=False, bottom=False, labelleft=False, labelbottom=False)
     return ax
