@@ -55,7 +55,7 @@ class CVAccessor:
 
         return reporting.fragment(self._losses)
 
-    if TYPE_CHECKING:  # what `add_methods` gives the class
+    if TYPE_CHECKING:  # added to the class by `add_methods`
 
         def __getattr__(self, name: str) -> Callable[..., Any]:
             """Return a method."""
@@ -79,8 +79,8 @@ xr.register_dataset_accessor("cvci")(CVAccessor)
 def register_dask() -> None:
     """Register ``.cvci`` on DataFrames and Series of dask.
 
-    Importing `cvstats` does so by itself if ``dask.dataframe`` was imported before. Otherwise,
-    and if you do not control the order of imports, call this once. Functions such as
+    Importing `cvstats` does this automatically if ``dask.dataframe`` was imported before.
+    Otherwise, or if you do not control the order of imports, call this once. Functions such as
     ``cvstats.wald(frame)`` accept dask frames either way.
 
     Raises

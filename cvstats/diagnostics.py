@@ -288,7 +288,7 @@ def outliers(facts: LogFacts) -> Iterator[Finding]:
 
     Limit: above 1/2, from 100 losses on.
     """
-    if facts.design.metric:  # its influences are few and large if a class is rare
+    if facts.design.metric:  # influences are few and large if a class is rare
         return iter(())
     share = facts.shapes.outlier_share
     return report_worst(
@@ -435,8 +435,8 @@ def few_splits(facts: LogFacts) -> Iterator[Finding]:
 def unstable(facts: LogFacts) -> Iterator[Finding]:
     """Report the standard deviation of the repetition means over the standard error.
 
-    Limit: above 1/2, from three repetitions on. Not for the tasks of a benchmark, where no model
-    was trained.
+    Limit: above 1/2, from three repetitions on. Not checked for the tasks of a benchmark, on which
+    no model was trained.
     """
     if facts.log.fixed_sources or not repeats_whole(facts):
         return
@@ -518,7 +518,7 @@ def sources_across_folds(facts: LogFacts) -> Iterator[Finding]:
         yield Finding(words, shared)
 
 
-# --- what the log may mean instead ------------------------------------------------------------
+# --- misread logs -----------------------------------------------------------------------------
 
 
 @check("CVS021")
@@ -590,10 +590,10 @@ def one_loss_per_split(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS024")
 def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
-    """Report the number of differences of models that depend on the training points.
+    """Report the number of differences between models that depend on the training points.
 
-    Limit: any. In repeated cross-validation refits add more than a fifth to the variance, and more
-    than noise explains; in one partition of 100 points or more two models are much alike.
+    Limit: any. In repeated cross-validation, refits add more than 20% to the variance, and more
+    than noise explains; in one partition of at least 100 points, two models are very similar.
     """
     models, wald = facts.log.labels.models, find_method("wald")
     if len(models) < 2 or facts.log.fixed_sources:
@@ -621,7 +621,7 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
         )
 
 
-# --- what resampling, dates, copies and a choice do ---------------------------------------------
+# --- resampling, dates, duplicates and selection ------------------------------------------------
 
 
 @check("CVS025")
@@ -691,8 +691,8 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
 def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of the evaluations with the losses of one other evaluation of their fold.
 
-    Limit: at least 5% and 10 of them, and ten times as many as with such losses elsewhere; with
-    several models or repetitions, in logs of up to a million losses.
+    Limit: at least 5% and 10 of them, and ten times as many as with the losses of one in another
+    fold; with several models or repetitions, in logs of up to a million losses.
     """
     sample = facts.sample
     if facts.resampled or facts.table is None or sample is None or not sample.whole:
@@ -729,7 +729,7 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS030")
 def below_chance(facts: LogFacts) -> Iterator[Finding]:
-    """Report the mean of a score of pairs, such as the AUC.
+    """Report the value of a score of pairs, such as the AUC.
 
     Limit: below 1/2 in a model.
     """
@@ -751,10 +751,10 @@ OF_PAIRS = {
     "auc": "the negative class", "auc_at": "surviving", "concordance": "earlier times",
     "uno": "earlier times",
 }  # fmt: skip
-"""Scores that are 1/2 without any information, and what larger predictions must not mean."""
+"""Scores that are 1/2 for random predictions, and the wrong meaning of larger predictions."""
 
 
-# --- the numbers ------------------------------------------------------------------------------
+# --- statistics -------------------------------------------------------------------------------
 
 
 def trend_p_value(means: FloatArray) -> float:

@@ -63,8 +63,8 @@ def largest_differences(
     Raises
     ------
     LogError
-        If the log has no such level, or holds pseudo-losses of a metric, which are not errors of
-        points, or is not a pandas object.
+        If the log has no such level, has pseudo-losses of a metric, which are not errors of points,
+        or is not a pandas object.
 
     See Also
     --------
@@ -111,7 +111,7 @@ def largest_differences(
         return first_rows(table, n)
     if losses.attrs.get("pseudo"):
         raise LogError(
-            "this log holds pseudo-losses of a metric, which are influences, not errors of "
+            "this log has pseudo-losses of a metric, which are influences, not errors of "
             "points. Expected a loss of single points, such as loss='squared_error'."
         )
     names = list(read(losses, missing=missing).design.levels)

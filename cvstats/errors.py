@@ -24,7 +24,7 @@ class LogError(ValueError):
     """Raised for an invalid loss log, or a call that does not apply to it.
 
     The message states what was found (with the first offending labels), what was expected, and
-    what to type instead. The log that was passed is never changed.
+    what to type instead. The log is never modified.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def listed(things: Iterable[object], total: int | None = None) -> str:
 
 
 def unpaired(details: str) -> LogError:
-    """Create the error for unpaired models; ``details`` says where they differ, and what to do."""
+    """Create the error for unpaired models; ``details`` is where they differ, and what to do."""
     return LogError(f"the models were not evaluated on the same points: {details}")
 
 

@@ -1,7 +1,7 @@
 """Results of a simulation study of each method, for logs similar to a given one.
 
-The figures come from ``python -m evidence`` in the project's repository: populations whose errors
-are known, thousands of logs of each, and how often intervals contained their target.
+The figures come from ``python -m evidence`` in the project's repository: populations with known
+errors, thousands of logs from each, and how often intervals contained their target.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def describe_measured(
     method : str
         The name of an interval or a comparison.
     design : Design
-        The design of the log: populations have groups if it has sources, at the number of points
-        nearest to its own.
+        The design of the log. Populations have groups if the log has sources, and the nearest
+        number of points.
     binary : bool, optional
         Whether the losses are all 0 or 1; None if that is not known.
     wilson : bool, optional

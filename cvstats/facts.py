@@ -25,7 +25,7 @@ LARGE = 1_000_000
 """Maximum number of losses kept in one table, rows by columns."""
 
 UNNAMED = ("loss", "long_name", "metric", "metrics")
-"""Attrs of a log of several metrics that do not apply to a single one of them."""
+"""Attrs of a log of several metrics that do not apply to a single metric."""
 
 
 class LogFacts:
@@ -189,11 +189,11 @@ class LogFacts:
             rate=np.where(varies & self.log.zero_one(), self.means, np.nan),
         )
 
-    # --- what the numbers are ---------------------------------------------------------------------
+    # --- the metric -------------------------------------------------------------------------------
 
     @cached_property
     def attrs(self) -> dict[Any, Any]:
-        """The attrs of the log, those of the first variable of a Dataset included.
+        """The attrs of the log, including those of the first variable of a Dataset.
 
         For a part of several metrics they describe that metric; without a label its name and
         direction are unknown.
@@ -211,7 +211,7 @@ class LogFacts:
 
     @cached_property
     def is_score(self) -> bool:
-        """Whether the losses were made from one score for which larger is better."""
+        """Whether the losses were computed from a score for which larger is better."""
         named = isinstance(self.attrs.get("metric"), str)
         return named and self.attrs.get("orientation") in TURNED
 

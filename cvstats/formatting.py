@@ -1,4 +1,4 @@
-"""Results as text: tables in Markdown and LaTeX, the cells they are made of, and cautions."""
+"""Results as text: Markdown and LaTeX tables, APA sentences, and labels of cautions."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ from cvstats.log.pandas import NAMELESS
 def to_markdown(
     result: Any, *, columns: Sequence[str] | None = None, digits: Digits = "auto"
 ) -> str:
-    """Write a result as a table in Markdown: estimates with their intervals, and p-values.
+    """Format a result as a Markdown table: estimates with their intervals, and p-values.
 
-    The target of the numbers is in the ``attrs`` of the result and not in the table.
+    The table does not name the target, which is in the ``attrs`` of the result.
 
     Parameters
     ----------
     result : Series, DataFrame or Dataset
         The result of a method.
     columns : sequence of str, optional
-        Which columns of the result, in which order. By default an estimate and its limits are one
-        column, as journals print them, and standard errors and statistics are left out. The
-        p-value is that of the interval; next to an interval that is not simultaneous, the
-        adjusted one is shown too.
+        The columns of the result to show, in this order. By default the estimate and its limits are
+        combined in one column, as in journals, and standard errors and statistics are omitted. The
+        p-value corresponds to the interval; if the interval is not simultaneous, the adjusted
+        p-value is shown too.
     digits : int, "auto" or None, optional
-        Decimals. ``"auto"`` shows two digits of the smallest standard error, None full precision.
+        Number of decimals. ``"auto"`` shows two digits of the smallest standard error, None full
+        precision.
 
     Returns
     -------
     str
-        The table, ending without a line break.
+        The table, without a trailing line break.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def to_markdown(
     Notes
     -----
     Numbers are rounded to ``10^-d`` for display only; results are never rounded. Pipes and other
-    markup in names is escaped.
+    markup in names are escaped.
 
     References
     ----------
@@ -86,7 +87,7 @@ def to_latex(
     caption: str | None = None,
     label: str | None = None,
 ) -> str:
-    r"""Write a result as a table in LaTeX that fits a column of a journal.
+    r"""Format a result as a LaTeX table that fits a column of a journal.
 
     The target of the numbers is in the ``attrs`` of the result; state it in the caption.
 
@@ -95,14 +96,15 @@ def to_latex(
     result : Series, DataFrame or Dataset
         The result of a method.
     columns : sequence of str, optional
-        Which columns of the result, in which order. By default an estimate and its limits are one
-        column, as journals print them, standard errors and statistics are left out, and of two
-        p-values the adjusted one is kept.
+        The columns of the result to show, in this order. By default the estimate and its limits are
+        combined in one column, as in journals, standard errors and statistics are omitted, and only
+        the adjusted p-value is shown if there are two.
     digits : int, "auto" or None, optional
-        Decimals. ``"auto"`` shows two digits of the smallest standard error, None full precision.
+        Number of decimals. ``"auto"`` shows two digits of the smallest standard error, None full
+        precision.
     caption, label : str, optional
-        With either the table is put into a ``table`` environment. The caption is LaTeX and is not
-        escaped.
+        With either, the table is wrapped in a ``table`` environment. The caption is LaTeX and is
+        not escaped.
 
     Returns
     -------
@@ -116,10 +118,10 @@ def to_latex(
 
     Notes
     -----
-    Numbers are rounded to ``10^-d`` for display only; results are never rounded. Names are
-    escaped, and long ones broken. The models of a pair go below each other, cautions become notes
-    below the table. A table that is wider than a column of two is set smaller; if it still does not
-    fit, the numbers of each row are written below its name.
+    Numbers are rounded to ``10^-d`` for display only; results are never rounded. Names are escaped,
+    and long names are broken. The models of a pair are stacked, and cautions become notes below the
+    table. A table that is too wide for one column of a two-column page is set in a smaller font; if
+    it still does not fit, the numbers of each row are written below its name.
 
     References
     ----------
@@ -181,17 +183,17 @@ def to_latex(
 
 
 HEADS = {"p": "$p$", "adjusted p": r"adj.\ $p$"}
-"""Heads of columns of p-values in LaTeX."""
+"""Headers of p-value columns in LaTeX."""
 NAME = 24
 """Longer names are broken."""
 COLUMN, LETTER = 246.0, 5.15
-"""The width of a column of two, and that of a letter of 10 pt, in pt."""
+"""The width of a column in a two-column layout, and of a 10 pt character, in pt."""
 SIZES = {"": 1.0, r"\small": 0.92, r"\footnotesize": 0.85, r"\scriptsize": 0.8}
-"""How wide letters of each size are."""
+"""Relative width of characters, by font size."""
 
 
 def latex_size(rows: Sequence[Sequence[str]]) -> str | None:
-    """Choose the size in which a table fits a column, by the letters of its widest cells.
+    """Choose the font size in which a table fits a column, by the characters of its widest cells.
 
     None if it does not fit in any size.
     """
@@ -206,7 +208,7 @@ def latex_size(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def stack_columns(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Write the numbers of each row below its name, where they do not fit next to it."""
+    """Write the numbers of each row below its name."""
     rows = [[head[0], ""]]
     for name, *cells in body:
         rows.append([name, ""])
@@ -216,7 +218,7 @@ def stack_columns(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[li
 
 
 def latex_letters(text: str) -> int:
-    """Count the letters that a cell prints in a line; a broken name has its box."""
+    """Count the characters of a cell; broken names have a fixed width."""
     if r"\parbox" in text:
         return NAME + 3
     text = text.replace(r"\quad", "---").replace(r"\textsuperscript", "")
@@ -224,7 +226,7 @@ def latex_letters(text: str) -> int:
 
 
 def break_latex(name: str, end: str = "") -> str:
-    """Write a name, one that is long in a box in which it is broken."""
+    """Format a name; long names are broken in a box."""
     text = escape_latex(name)
     if len(name) <= NAME:
         return text + end
@@ -233,24 +235,24 @@ def break_latex(name: str, end: str = "") -> str:
 
 
 def number_latex(cell: str) -> str:
-    """Write a cell, with minus signs in place of hyphens before numbers."""
+    """Format a cell, with minus signs instead of hyphens before numbers."""
     return re.sub(r"(?<![\w.])[-−](?=[\d∞])", "$-$", escape_latex(cell).replace("$-$", "−"))
 
 
 def to_apa(result: Any) -> str:
-    """Write a result as sentences in the style of the APA, a line for each model or pair.
+    """Format a result as sentences in APA style, one line per model or pair.
 
-    The target of the numbers is in the ``attrs`` of the result and not in the sentences.
+    The sentences do not name the target, which is in the ``attrs`` of the result.
 
     Parameters
     ----------
     result : Series, DataFrame or Dataset
-        What a method that gives limits returned.
+        The result of a method with limits.
 
     Returns
     -------
     str
-        The lines, with numbers rounded to two digits of the smallest standard error.
+        The sentences, with numbers rounded to two digits of the smallest standard error.
 
     Raises
     ------
@@ -274,8 +276,8 @@ def to_apa(result: Any) -> str:
     first = next((name for name in ("difference", "estimate") if name in table), None)
     if first is None or not {"lower", "upper"} <= set(table):
         raise LogError(
-            "the result has no limits, which a sentence needs. Expected that of a method such as "
-            "wald or compare; cvstats.to_markdown writes any result."
+            "the result has no limits, which a sentence needs. Expected the result of a method "
+            "such as wald or compare; cvstats.to_markdown formats any result."
         )
     facts, cells = table.attrs, print_cells(table)
     loss = str(facts.get("score") or facts.get("loss", "loss")).replace("_", " ")
@@ -303,7 +305,7 @@ def to_apa(result: Any) -> str:
 def text_table(
     result: Any, columns: Sequence[str] | None, digits: Digits
 ) -> tuple[list[list[str]], str]:
-    """Format a result as text: a header, the rows, and the side to which each column is aligned."""
+    """Format a result as text: a header, the rows, and the alignment of each column."""
     if not (digits is None or digits == "auto" or (isinstance(digits, int) and digits >= 0)):
         raise LogError(f"digits={digits!r} is out of range. Expected 0, 1, 2, …, 'auto' or None.")
     table = result_frame(result)
@@ -320,7 +322,7 @@ def text_table(
 
 
 def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Put an estimate and its limits into one column next to its p-values, as journals do."""
+    """Combine an estimate and its limits in one column next to its p-values, as in journals."""
     for name in ("p_adjusted", "p_value"):
         if name in table:
             shown[name] = [write_p(p) for p in table[name]]
@@ -341,7 +343,7 @@ def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_simultaneous_limits(table: pd.DataFrame) -> bool:
-    """Whether the limits belong to the adjusted p-values, and not to those of one pair."""
+    """Whether the limits correspond to the adjusted p-values, not to those of single pairs."""
     return table.attrs.get("adjust") == "max-t" and "p_adjusted" in table
 
 
@@ -351,13 +353,13 @@ WORDS = {
     "in_set": "possibly best",
     "lower_rank": "rank",
 }
-"""Heads of columns in words."""
+"""Headers of columns."""
 LEFT_OUT = ("lower", "upper", "se", "statistic", "df")
-"""Columns that journals do not print next to an interval and a p-value."""
+"""Columns that are omitted next to an interval and a p-value."""
 
 
 def write_p(p: float) -> str:
-    """Write a p-value as journals do: two digits, three of a small one."""
+    """Format a p-value as in journals: two digits, or three for small ones."""
     if not np.isfinite(p):
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.0995 else f"{p:.2f}"
@@ -423,7 +425,7 @@ def is_log(result: Any) -> bool:
 
 
 def flatten(result: xr.Dataset) -> pd.DataFrame:
-    """Make a row for each cell of a Dataset, its labels as index."""
+    """Make one row per cell of a Dataset, with labels as index."""
     if not result.data_vars or 0 in result.sizes.values():
         raise LogError(
             "the result is empty. Expected the result of a function such as cvstats.wald, with "
@@ -441,10 +443,10 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
 
 
 def write_labels(index: pd.Index[Any], write: Callable[[Any], str] = str) -> list[list[str]]:
-    """Write the labels of each level of an index, those of both models of a pair together.
+    """Format the labels of each level of an index; both models of a pair together.
 
-    If two labels would look the same, as the models 1 and "1", all labels of the level are
-    written as a user would type them.
+    If two labels would look the same, such as the models 1 and "1", all labels of the level are
+    formatted as Python literals.
     """
     levels = [index.get_level_values(at).tolist() for at in range(index.nlevels)]
     sides = [at for at, name in enumerate(index.names) if name in ("model", "other")]
@@ -472,7 +474,7 @@ def name_rows(table: pd.DataFrame) -> list[str]:
 
 
 class SentenceTable(pd.DataFrame):
-    """A table of sentences, which are wrapped when it is printed; parts of it are plain frames."""
+    """A table of sentences, which are wrapped when printed; selections are plain frames."""
 
     @property
     def _constructor(self) -> Callable[..., pd.DataFrame]:
@@ -480,10 +482,10 @@ class SentenceTable(pd.DataFrame):
 
     @abstractmethod
     def list_sentences(self) -> Iterator[tuple[str, str]]:
-        """Yield what is printed: a name, and the sentence next to it."""
+        """Yield the name and the sentence of each row."""
 
     def write(self, width: int) -> str:
-        """Write the sentences next to their names, wrapped to a line length."""
+        """Format the sentences next to their names, wrapped to a line length."""
         rows = list(self.list_sentences())
         indent = max((len(name) for name, _ in rows), default=0) + 2
         return "\n".join(
@@ -495,22 +497,22 @@ class SentenceTable(pd.DataFrame):
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        """Write the sentences, and below them the columns of the table."""
+        """Format the sentences, followed by the columns of the table."""
         columns = ", ".join(map(str, self.columns))
         shape = f"[{len(self):,} rows x {len(self.columns)} columns: {columns}]"
         width = pd.get_option("display.width") or 80
         return "\n\n".join(filter(None, [self.write(width), fill(shape, width)]))
 
     def _repr_html_(self) -> str:
-        """Write the table as HTML with its sentences in full."""
+        """Return the table as HTML, with full sentences."""
         with pd.option_context("display.max_colwidth", None):
             return self.to_html()
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """Replace what no page or picture can show: control characters and halves of characters.
+    """Replace characters that cannot be displayed: control characters and lone surrogates.
 
-    Breaks between lines are kept if there are ``lines``.
+    Line breaks are kept with ``lines=True``.
     """
     text = re.sub(r"[\t\r\x0b\x0c]" if lines else r"[\t\n\r\x0b\x0c]", " ", text)
     return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
@@ -519,7 +521,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 def escape_markdown(text: str) -> str:
     """Escape Markdown markup."""
     text = re.sub(r"([\\|`*\[\]])", r"\\\1", " ".join(text.split()))
-    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)  # a tag begins with one of these
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)  # a tag starts with one of these
 
 
 LATEX = str.maketrans({
@@ -543,13 +545,13 @@ def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
     Parameters
     ----------
     result : DataFrame, Series or Dataset
-        What a function such as `wald` or `compare` returned.
+        The result of a function such as `wald` or `compare`.
 
     Returns
     -------
     Series or DataArray
-        For each row or cell its labels joined by ``", "``, empty where there is none. Of a lazy
-        Dataset it is lazy.
+        The labels of each row or cell joined by ``", "``, or an empty string. Lazy for a lazy
+        Dataset.
 
     Raises
     ------
@@ -558,12 +560,12 @@ def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
 
     Notes
     -----
-    A frame holds the labels itself, in its column ``caution``, and ``attrs["cautions"]`` maps
-    those that occur to what they mean and what to do. In a Dataset ``caution`` is a CF variable
-    of independent flags (attributes ``flag_masks``, ``flag_meanings`` and ``flag_descriptions``),
-    whose bits mean the same in every result, and ``attrs["cautions"]`` is the same mapping as
-    JSON, which a file can hold. Which labels occur in a lazy Dataset is not known yet: its flags
-    describe all there are, and it has no ``attrs["cautions"]``.
+    A frame has the labels in its column ``caution``, and ``attrs["cautions"]`` maps those that
+    occur to their explanation and advice. In a Dataset ``caution`` is a CF variable of independent
+    flags (attributes ``flag_masks``, ``flag_meanings`` and ``flag_descriptions``), whose bits mean
+    the same in every result, and ``attrs["cautions"]`` is the same mapping as JSON, which can be
+    written to files. For a lazy Dataset the labels that occur are not known yet: its flags describe
+    all labels, and it has no ``attrs["cautions"]``.
 
     References
     ----------
@@ -587,8 +589,8 @@ def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
         return pd.Series([", ".join(result.attrs["cautions"])], index=index, name="caution")
     if not isinstance(result, (pd.DataFrame, xr.Dataset)) or "caution" not in result:
         raise LogError(
-            f"a {type(result).__name__} without 'caution' is not a result. Expected what a "
-            f"function such as cvstats.wald returned."
+            f"a {type(result).__name__} without 'caution' is not a result. Expected the result "
+            "of a function such as cvstats.wald."
         )
     if isinstance(result, pd.DataFrame):
         return result["caution"]

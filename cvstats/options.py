@@ -53,7 +53,7 @@ OTHER_NAMES: dict[str, dict[str, str]] = {
 
 
 AREAS = ("auc", "gini", "partial_auc", "auc_at", "concordance", "somers_d", "uno")
-"""Metrics to which DeLong's test belongs."""
+"""Metrics of DeLong's test."""
 
 
 FUNCTIONS = {
@@ -89,9 +89,9 @@ def known_name(option: str, word: Any, losses: Any = None) -> Any:
         )
     if losses is not None and plain == "delong" and metadata.get("metric") not in AREAS:
         raise LogError(
-            f"{option}={word!r} is the test of two AUCs, and this log holds "
+            f"{option}={word!r} is a test of two AUCs, but this log has "
             f"{metadata.get('loss', 'other losses')}. Expected a log of cvstats.losses(…, "
-            f"loss='auc'). Leave {option}= out."
+            f"loss='auc'). Omit {option}=."
         )
     return OTHER_NAMES[option].get(plain, word)
 
@@ -140,7 +140,7 @@ def check_alpha(alpha: object) -> None:
 
 
 def check_numbers(name: str, got: object, *, several: bool = False) -> None:
-    """Reject values that are not finite numbers, or with ``several`` not sequences of them."""
+    """Reject values that are not finite numbers (with ``several``, sequences of these)."""
     sequence = is_several(got)
     values: list[Any] = list(got) if isinstance(got, Iterable) and sequence else [got]
     finite = all(is_number(value) and math.isfinite(value) for value in values)
@@ -156,7 +156,7 @@ def is_whole(value: object) -> TypeGuard[SupportsIndex]:
 
 
 def whole_number(name: str, value: object, least: int) -> int:
-    """Return an option that counts something, if it is a whole number and large enough."""
+    """Return an option if it is a whole number of at least ``least``."""
     number = least - 1
     if is_whole(value):
         number = value.__index__()

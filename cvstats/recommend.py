@@ -133,7 +133,7 @@ def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = Fals
 
 
 def find_binary(log: Log) -> bool | None:
-    """Whether all losses are 0 or 1; None if they are not computed yet."""
+    """Whether all losses are 0 or 1; None if they are lazy."""
     return None if is_lazy(log) or log.design.metric else bool(log.zero_one().all())
 
 
@@ -206,7 +206,7 @@ def interval(
         The name of an interval, to use it with its default options regardless of the design. The
         default respects groups: one source left out at a time gives `out_of_source`; folds of
         whole sources, and one test set of several sources, `clustered`. If the same points occur
-        under several sources, as dates in stores, both are sampling units. Sources split over the
+        in several sources, such as dates in stores, both are sampling units. Sources split over the
         folds are ignored, and ``caution`` contains ``sources ignored``. Otherwise one test set
         gives `holdout`; K-fold cross-validation, leave-one-out and their repetitions `wald`;
         random splits, and logs of one score per split, `corrected_t`; splits of the data and of
@@ -217,9 +217,9 @@ def interval(
         outcome; bounded metrics, such as AUC, F1 and the C index, have exact limits by Korn and
         Graubard.
     points : {"crossed", "nested"}, optional
-        If the same point labels occur under several sources, whether they mean the same points
-        (items rated by judges) or points are numbered anew in each source. By default they are
-        the same, unless ``attrs["points_are"]`` is "nested", which applies to all functions.
+        If the same point labels occur in several sources, whether they mean the same points (items
+        rated by judges) or each source numbers its points separately. By default they are the same,
+        unless ``attrs["points_are"]`` is "nested", which applies to all functions.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
@@ -231,11 +231,11 @@ def interval(
     Returns
     -------
     DataFrame or Dataset
-        The result of the method, with ``attrs["reason"]``, why it was chosen and how often its
-        intervals contained the true value in simulated populations similar to this log, and
-        ``attrs["suggestion"]``, the recommendation of a large comparison study for this number of
-        independent points; empty for groups and for language models, which were not studied. A
-        suggestion requires a new experiment and is not applied.
+        The result of the method, with ``attrs["reason"]``, which explains the choice and reports
+        how often its intervals contained the true value in simulated populations similar to this
+        log, and ``attrs["suggestion"]``, the recommendation of a large comparison study for this
+        number of independent points; empty for groups and for language models, which were not
+        studied. A suggestion requires a new experiment and is not applied.
 
     Raises
     ------

@@ -123,7 +123,7 @@ BAD_PAIRS = {
     "another container": (one, k_fold, "a Series cannot be compared to a DataFrame. Expected two"),
     "an array": (one, lambda: dense(k_fold()), "a Series cannot be compared to a DataArray"),
     "a list": (one, lambda: [1.0], "a Series cannot be compared to a list"),
-    "a name": (k_fold, lambda: "a", "A model is named by reference='a'."),
+    "a name": (k_fold, lambda: "a", "To name a model, pass reference='a'."),
     "no log": (lambda: [1.0], one, "a list is not a loss log"),
     "text": (one, lambda: one().astype(str), "are not numbers"),
 }  # fmt: skip

@@ -152,7 +152,7 @@ def test_models_below_each_other():
     pd.testing.assert_frame_equal(wald, log[order].cvci.wald(), rtol=1e-12)
     pd.testing.assert_frame_equal(clustered, log[order].cvci.clustered(), rtol=1e-12)
     assert list(cells.index.names) == ["model", "repetition", "fold"]
-    with guard(), pytest.raises(LogError, match="what models share is asked for"):
+    with guard(), pytest.raises(LogError, match="pairs=True compares models"):
         frame.cvci.compare()
     lost = long[~((long["who"] == "ridge") & (long["point"] == 7))]
     with now(), pytest.raises(LogError, match="'forest' and 'ridge' have 7 and 6 points|points at"):
@@ -218,7 +218,7 @@ def refusals():
     yield "no level", "no level of a loss log", lambda: parted(whole[MODELS]).cvci.wald()
     yield "other names", r"Name the columns first: frame = cvstats.as_log\(frame, .*scan_dask", (
         lambda: cvstats.wald(parted(whole[MODELS].assign(cv_split=1))))  # fmt: skip
-    yield "no numbers", "these hold numbers: none", lambda: (
+    yield "no numbers", "these are numeric: none", lambda: (
         parted(whole.drop(columns=MODELS)).cvci.wald())  # fmt: skip
     yield "a level", "no column 'site'", lambda: frame.cvci.naive(by="site")
     yield "an option", "variance='all'", lambda: frame.cvci.wald(variance="all")
@@ -226,7 +226,7 @@ def refusals():
     yield "Pass its moments", "cvstats.scan_dask", lambda: cvstats.Moments.of_log(frame)
     yield "counts", "a bootstrap log", lambda: parted(whole.assign(count=1)).cvci.naive()
     yield "a column", "no column 'error'", lambda: cvstats.as_log(frame, loss="error")
-    yield "one of losses", "expected one of losses", lambda: (
+    yield "one of losses", "expected one column of losses", lambda: (
         parted(whole.assign(model="a")).cvci.wald())  # fmt: skip
     for name in sorted(set(cvstats.plot.__all__) - {"Plots", "reliability"}):
         plot = getattr(cvstats.plot, name)

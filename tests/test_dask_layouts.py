@@ -220,7 +220,7 @@ def test_models_on_different_points_are_not_compared(two):
 
 def test_what_an_assumption_refuses_says_so():
     log = LAYOUTS["dense"](frame())
-    with guard(), pytest.raises(LogError, match="NaN shows what was evaluated in it"):
+    with guard(), pytest.raises(LogError, match="NaN marks what was not evaluated"):
         cvstats.quadratic(log.chunk(point=9))
     gone = log.where(log["source"] != "site 1")
     with guard():

@@ -91,7 +91,7 @@ BAD_LOGS = {
         lambda: pd.concat([one(), one().iloc[[1, 7]]]),
         "the same evaluation appears twice: fold=1, point=1 (rows 1 and 12); fold=0, point=7 (rows "
         "7 "
-        "and 13). Expected each (fold, point) once. Drop copies: log[~log.index.duplicated()]",
+        "and 13). Expected each (fold, point) once. Drop duplicates: log[~log.index.duplicated()]",
     ),
     "many duplicates": (
         lambda: pd.concat([k_fold(), k_fold(), k_fold()]),
@@ -261,7 +261,7 @@ def test_a_masked_model_spoils_its_own_pairs_only():
     table = compare(log.where(~gap))
     mine = ((table["model"] == "c") | (table["other"] == "c")) & (table["lat"] == 2)
     np.testing.assert_array_equal(np.isnan(table["se"].transpose(*mine.dims)), mine)
-    with pytest.raises(LogError, match="model 'c' has no loss at all"):
+    with pytest.raises(LogError, match="model 'c' has no losses"):
         compare(log.where(log["model"] != "c"))
 
 
@@ -310,7 +310,7 @@ WRONG_METHODS = {
     "leave-one-out to quadratic": (
         lambda: one(k=12), cvstats.quadratic, "Use wald, or quadratic(estimator='theta_3').",
     ),
-    "leave-one-out to decompose": (lambda: one(k=12), cvstats.decompose, "holds one point"),
+    "leave-one-out to decompose": (lambda: one(k=12), cvstats.decompose, "has one point"),
     "one point to holdout": (lambda: one().iloc[:1], holdout, "at least two points"),
     "numbers to wilson": (
         lambda: one().xs(0, level="fold"), lambda log: holdout(log, interval="wilson"),

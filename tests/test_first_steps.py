@@ -63,7 +63,7 @@ def survival():
         ),
         (
             lambda: cvstats.losses(NUMBERS, prediction="ridge", loss="mse", event="fold"),
-            "Expected it with loss='brier_at' or 'auc_at' or 'uno'",
+            "It applies to loss='brier_at' or 'auc_at' or 'uno'",
         ),
     ],
 )

@@ -152,7 +152,7 @@ def test_what_is_refused():
     human, judge, every = rules()
     with pytest.raises(LogError, match="only the first log has point='q59'"):
         prediction_powered(human, judge.iloc[:-1], every)
-    with pytest.raises(LogError, match="no points besides those of people"):
+    with pytest.raises(LogError, match="only the points that people labeled"):
         prediction_powered(human, judge, judge)
     with pytest.raises(LogError, match="different models"):
         prediction_powered(human, judge, every.rename(columns={"a": "z"}))
@@ -170,7 +170,7 @@ def test_what_is_refused():
     sources = pd.concat({"s": every}, names=["source"])
     with pytest.raises(LogError, match="name their points by different levels"):
         prediction_powered(human, judge, sources)
-    with pytest.raises(LogError, match="only 1 point has a human label"):
+    with pytest.raises(LogError, match="1 point has a human label"):
         prediction_powered(human.iloc[:1], judge.iloc[:1], every)
 
 

@@ -48,7 +48,7 @@ def test_a_model_without_losses_is_no_masked_cell(kind):
     log = masked(grid(model=3).assign_coords(model=list("abc")), model="b")
     if kind == "dataset":
         log = log.to_dataset("model")
-    words = "model 'b' has no loss at all .NaN everywhere., and 'a' has some"
+    words = "model 'b' has no losses .NaN everywhere., but 'a' has some"
     for call in (cvstats.wald, cvstats.cv_t, cvstats.compare):
         with pytest.raises(LogError, match=words):
             call(log)

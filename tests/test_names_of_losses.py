@@ -149,9 +149,9 @@ def test_methods_by_the_names_of_their_fields(name, method):
 
 
 def test_delong_is_a_test_of_areas():
-    with pytest.raises(LogError, match="the test of two AUCs, and this log holds squared_error"):
+    with pytest.raises(LogError, match="a test of two AUCs, but this log has squared_error"):
         LOG.cvci.compare(method="DeLong")
-    with pytest.raises(LogError, match="the test of two AUCs"):
+    with pytest.raises(LogError, match="a test of two AUCs"):
         LOG[["ridge"]].cvci.interval(method="delong")
     flights = cvstats.datasets.load("flights")
     models = ["naive_bayes", "gradient_boosting"]

@@ -204,7 +204,7 @@ def test_sources_that_cannot_be_names():
 @pytest.mark.parametrize("wrong", ["x", {}, ["a"], 1j, pd.NA, object])
 def test_leave_one_out_losses_that_are_none(wrong):
     log = example("corrected_t")["a"].to_frame("a").assign(count=1).set_index("count", append=True)
-    with pytest.raises(LogError, match="leave_one_out=.*holds what is not a number"):
+    with pytest.raises(LogError, match="leave_one_out=.*is not numeric"):
         cvstats.case_bootstrap(log, leave_one_out=wrong)
 
 

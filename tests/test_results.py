@@ -207,7 +207,7 @@ def test_cautions_of_a_lazy_array_are_lazy():
 def test_what_has_no_cautions_is_refused():
     for other in (FOLDS, FOLDS["ridge"], 3):
         with pytest.raises(
-            LogError, match="Expected what a function such as cvstats.wald returned"
+            LogError, match="Expected the result of a function such as cvstats.wald"
         ):
             cvstats.cautions(other)
 

@@ -123,7 +123,7 @@ LOGS = {
         lambda: sources(points=np.tile(range(8), 5)),
         "clustered",
         "the points 0, 1, 2, ... occur in every source: 8 points under 5 sources, and both are "
-        "sampling units; points='nested' if they are numbered anew in each source",
+        "sampling units; pass points='nested' if each source numbers its points separately",
     ),
     "folds that are sources": (
         lambda: sources(lambda row: row // 8),
@@ -251,9 +251,9 @@ def test_no_training_is_suggested_for_models_that_were_only_tested(format):
 def test_scores_name_methods_for_the_same_question():
     log = folds(40, 5).groupby("fold").mean()
     log.attrs["holds"] = "scores"
-    with pytest.raises(LogError, match="no losses of single points. Use corrected_t or five_by"):
+    with pytest.raises(LogError, match="not losses of single points. Use corrected_t or five_by"):
         cvstats.wald(log)
-    with pytest.raises(LogError, match="no losses of single points. Use compare, rope or winn"):
+    with pytest.raises(LogError, match="not losses of single points. Use compare, rope or winn"):
         cvstats.best_set(log)
 
 

@@ -376,7 +376,7 @@ def refusals():
     yield "NaN", "'b' has no loss", lambda: Moments.of_log(gone)
     grid = xr.DataArray(np.ones((4, 2)), dims=("point", "lat"), coords={"lat": [1.0, 2.0]})
     masked = grid.where(grid["lat"] < 2)
-    yield "a mask", "in one batch and not in another", lambda: (
+    yield "a mask", "in one batch but not in another", lambda: (
         Moments.of_log(grid) + Moments.of_log(masked))  # fmt: skip
     other = grid.assign_coords(lat=[1.0, 3.0])
     yield (

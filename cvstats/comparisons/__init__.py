@@ -1,1 +1,1 @@
-"""Comparisons of models on paired losses, each a function under the record of its method."""
+"""Comparisons of models on paired losses, each a function decorated with its record."""

@@ -2,15 +2,15 @@
 
 Max-t adjusts tests and intervals by the largest statistic of their joint distribution.
 
-The standard errors of all differences determine the covariance A of the models' means, up to what
-differences cannot show: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
+The standard errors of all differences determine the covariance A of the models' means, up to a part
+that cancels in differences: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
 distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008).
 
-The standard errors are estimates from n points. One statistic then follows Student's t with n - 1
-degrees of freedom rather than the normal distribution, which matters little for one and much for
-the largest of many. The largest of a draw is therefore taken to the scale of t: z becomes
-``t = F^-1(Phi(z))`` with F that t distribution, as if each statistic had been transformed from t
-to z.
+The standard errors are estimated from n points, so a statistic follows Student's t with n - 1
+degrees of freedom rather than the normal distribution. This matters little for one statistic but
+much for the largest of many. The largest of a draw is therefore transformed to the scale of t: z
+becomes ``t = F^-1(Phi(z))`` with F that t distribution, as if each statistic had been transformed
+from t to z.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ from cvstats.options import Alternative
 def adjust_p_values(p: FloatArray, adjust: str) -> FloatArray:
     """Adjust p-values (an array of any shape) for multiplicity.
 
-    ``"holm"`` bounds the chance of any false difference, whatever the dependence of the
-    tests (Holm 1979), as ``"bonferroni"`` does with larger p-values. ``"bh"`` bounds the
-    expected share of false ones among the differences found, for independent or positively
-    dependent tests (Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x).
-    Missing p-values stay missing and do not count.
+    ``"holm"`` controls the probability of any false difference, for any dependence of the tests
+    (Holm 1979), as does ``"bonferroni"`` with larger p-values. ``"bh"`` controls the expected share
+    of false differences among those found, for independent or positively dependent tests (Benjamini
+    and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x). Missing p-values are ignored.
     """
     known = ~np.isnan(p)
     order = np.argsort(p[known])
@@ -87,7 +86,7 @@ FEWEST = 64
 """Minimum number of draws made at once."""
 
 SKEW_ROOM = 2.5
-"""Cube of the critical value over the root of the points up to which skewness matters little."""
+"""Maximum of c^3 / sqrt(n), with c the critical value, at which skewness matters little."""
 
 NO_COVARIANCE = 1e-8
 """Relative size of a negative eigenvalue beyond which no covariance has these variances."""
@@ -141,12 +140,12 @@ def adjust_max_t(
     n_draws: int,
     seed: int,
 ) -> Result:
-    """Adjust tests and intervals by the largest statistic, in each carried cell by itself.
+    """Adjust tests and intervals by the largest statistic, separately in each carried cell.
 
-    ``every_pair`` is the interval of every two models (of both logs, where there are two), and
-    ``pairs`` the numbers of the two models of each difference in ``result``. Each statistic has
-    Student's t as a margin. With fewer degrees of freedom than twice the models the estimated
-    covariance makes the maximum too small: the adjustment is Šidák's, if that is larger.
+    ``every_pair`` is the interval of all pairs of models (of both logs, if there are two), and
+    ``pairs`` the numbers of the two models of each difference in ``result``. Each statistic follows
+    Student's t. With fewer degrees of freedom than twice the number of models, the estimated
+    covariance makes the maximum too small: then Šidák's adjustment is used if it is larger.
     """
     if not has_standard_errors(every_pair):
         raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
@@ -201,15 +200,14 @@ def flag_few_points(critical: float, points: float) -> Caution:
     """Flag a maximum of many statistics if their skewness matters with few points.
 
     At the critical value c the tail of a statistic is off by a factor of about
-    ``exp(skewness c^3 / (6 sqrt(n)))``. Without any variance c is infinite and nothing is
-    flagged.
+    ``exp(skewness c^3 / (6 sqrt(n)))``. With zero variance c is infinite, and nothing is flagged.
     """
     few = np.isfinite(critical) and critical**3 > SKEW_ROOM * np.sqrt(points)
     return Caution.MANY_MODELS if few else Caution(0)
 
 
 def pair_matrix(of_pairs: FloatArray, models: int) -> FloatArray:
-    """Arrange a number of each pair as models by models, with 0 on the diagonal."""
+    """Arrange one number per pair as models by models, with 0 on the diagonal."""
     found = np.zeros((models, models))
     above: tuple[IntArray, IntArray] = np.triu_indices(models, 1)
     found[above] = of_pairs
@@ -234,10 +232,9 @@ def widen_limits(
 def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray | None:
     """Factor the covariance of the models' means: ``A = L L'``.
 
-    ``squared`` holds the variances of all differences, models by models. A is the covariance
-    of the models less the one in their middle. Returns None if no covariance has these
-    variances, which can happen if they were clamped or corrected one by one; with ``clip`` the
-    nearest one.
+    ``squared`` has the variances of all differences, models by models. A is the covariance of the
+    models relative to the central one. Returns None if no covariance has these variances, which can
+    happen if they were clamped or corrected individually; with ``clip``, returns the nearest one.
     """
     m = len(squared)
     middle = int(squared.sum(axis=0).argmin())
@@ -265,7 +262,7 @@ def inverse_deviations(
     """Invert the standard deviations of drawn differences; 0 if two models are identical."""
     variance = squared[left, right].copy()
     close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max(initial=0.0)))
-    if len(close):  # rounding in L may outweigh these: each must still be standard normal
+    if len(close):  # rounding in L may exceed these: each must stay standard normal
         variance[close] = ((root[left[close]] - root[right[close]]) ** 2).sum(axis=1)
     with np.errstate(divide="ignore"):
         found: FloatArray = np.where(variance > 0, 1 / np.sqrt(variance), 0.0)
@@ -301,8 +298,8 @@ def studentize(largest: FloatArray, df: float | None, seed: int) -> FloatArray:
 def student_quantile(z: FloatArray, df: float | FloatArray) -> FloatArray:
     """Map normal quantiles to those of Student's t at the same probability.
 
-    Some versions of scipy return NaN and not infinity at a probability of 0. Infinite degrees of
-    freedom change nothing.
+    Some versions of scipy return NaN instead of infinity at a probability of 0. Infinite degrees of
+    freedom leave z unchanged.
     """
     tail = special.ndtr(-np.abs(z))
     found = np.copysign(np.where(tail == 0, np.inf, special.stdtrit(df, tail)), z)
@@ -336,9 +333,9 @@ def max_statistic_draws(
     left, right : array of int, shape (pairs,)
         The models of each pair.
     alternative : {"two-sided", "less", "greater"}
-        What counts as large: either sign, the negative one, the positive one.
+        Which statistics count as large: of either sign, negative or positive ones.
     n_draws, seed : int
-        How many draws, and where their random numbers start.
+        The number of draws, and the seed.
 
     Returns
     -------
@@ -380,11 +377,11 @@ def count_leads(
     n_draws: int,
     seed: int,
 ) -> tuple[IntArray, FloatArray]:
-    """Count for each model the draws whose largest lead over others reaches a statistic.
+    """Count, for each model, the draws in which its largest lead reaches a statistic.
 
-    The lead of model m over j is ``(g_m - g_j) / se_mj``; ``keep`` (models by models) says which
-    j count for m. All models share the draws. Also returns the largest lead
-    of any model over any other in each draw. Every pair must have a variance.
+    The lead of model m over j is ``(g_m - g_j) / se_mj``; ``keep`` (models by models) selects the j
+    for each m. All models share the draws. Also returns the largest lead of any model over any
+    other in each draw. Every pair must have a variance.
     """
     root = factor_covariance(squared)
     if root is None:

@@ -139,12 +139,12 @@ def compare_pairs(
 ) -> Any:
     """Run a comparison on pairs of models, now or when lazy losses are computed.
 
-    ``by`` is the level for each of whose labels to compare, and ``levels`` are the levels named
-    in the options of the interval. ``all_pairs`` means that all pairs are needed in addition to
-    the requested ones, and ``example`` is a faster comparison whose result has the same form.
-    ``finish`` adds to the result in memory what depends on all pairs and carried cells.
-    ``reads_losses`` decides whether all losses of a carried cell are needed at once, even if
-    lazy. ``prepare`` records in the log what the caller specified about it.
+    ``by`` is a level whose labels are compared separately, and ``levels`` are the levels named in
+    the options of the interval. ``all_pairs``: whether all pairs are needed in addition to the
+    requested ones. ``example`` is a faster comparison whose result has the same form. ``finish``
+    adds columns that depend on all pairs and carried cells to the result in memory.
+    ``reads_losses`` decides whether all losses of a carried cell are needed at once, even if lazy.
+    ``prepare`` records in the log what the caller specified about it.
     """
     if other is not None:
         check_one_partner(other, reference)
@@ -304,7 +304,7 @@ def average_repetitions(log: Log) -> Log:
 def check_method_options(method: str | None, options: Options, *, each: bool = False) -> None:
     """Reject options that the method does not have, or that do not apply to differences.
 
-    ``each`` means that the method is for the intervals of both models, not for the difference.
+    ``each``: whether the method is for the intervals of both models, not for the difference.
     """
     others = () if each else (UNION, "tango")
     checked_choice("method", method, (*interval_names(for_differences=True), *others, None))
@@ -367,7 +367,7 @@ def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) 
     """Whether the method of comparison needs all lazy losses of a carried cell at once."""
     if method is None:
         options = recommend_options(log)
-        later = log.lazy is not None and log.lazy.nan_tells  # then two ways may, and refits
+        later = log.lazy is not None and log.lazy.nan_tells  # two ways and refits need losses
         method = "clustered" if later and not repeats_refits(log) else default_difference(log)
     return method in interval_names() and find_method(method).reads_lazy_losses(options, log)
 
@@ -382,7 +382,7 @@ def default_method(log: Log) -> str:
         return names.pop()
     try:
         method = recommend_method(log)[0]
-    except LogError:  # no method fits: the error of holdout or wald shows what is missing
+    except LogError:  # no method applies: the error of holdout or wald shows what is missing
         return "holdout" if count_folds(log.planned) == 1 else "wald"
     return method if find_method(method).for_differences else "bootstrap_oob"
 
@@ -403,14 +403,14 @@ def difference_interval(
 ) -> Result:
     """Compute the interval of differences on which a comparison is based.
 
-    For ``"tango"``, whose limits are inserted later, it is the interval over points of this
-    design. ``default`` names the one that is used where ``method`` is None.
+    For ``"tango"``, whose limits are inserted later, it is the interval over points of this design.
+    ``default`` is the method if ``method`` is None.
 
     Raises
     ------
     DifferentGroups
-        If the log has groups, and these have to be computed one after the other: for averages
-        over repetitions, for 0/1 losses, and where differences may be rounding.
+        If the groups of the log must be computed one after the other: for averages over
+        repetitions, for 0/1 losses, and if differences may be rounding errors.
     """
     grouped = log.design.by is not None
     if grouped and (method in (UNION, "tango") or not log.in_memory or log.zero_one().any()):
@@ -427,7 +427,7 @@ def difference_interval(
     repetitions = log.design.number("repetition")
     if chosen == "holdout" and repetitions > 1:
         if grouped:
-            raise DifferentGroups("points are averaged in one group at a time.")
+            raise DifferentGroups("points are averaged for one group at a time.")
         find_method("holdout").require(log.design)
         points = average_repetitions(log)
         means = Differences(points.losses, differences.left, differences.right)
@@ -462,19 +462,19 @@ def difference_interval(
     sampled = log.cells is not None and log.cells.sample is not None and find_whole(log) is None
     if method is None and chosen == "wald" and sampled and repeats_refits(log):
         attrs["instead_of"] = (
-            "refit_corrected, which needs the losses of each point; these moments keep only a "
-            "sample"
+            "refit_corrected, which needs the losses of each point, but these moments have only "
+            "a sample"
         )
     return replace(base, attrs=attrs)
 
 
 def widen_alike(base: Result, log: Log, differences: Differences) -> Result:
-    """Widen intervals of one partition for models that are much alike, as refit_corrected does."""
+    """Widen intervals of one partition for very similar models, as refit_corrected does."""
     alike = (base.caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0
     if log.design.number("repetition") > 1 or not alike.any():
         return base
     wider = widen_one_partition(log.moments(fold_levels(log.design), differences)).reshape(-1)
-    factor = np.ones_like(wider)  # pairs that are alike have a variance
+    factor = np.ones_like(wider)  # similar pairs have a variance
     np.divide(wider, base.columns["se"], out=factor, where=alike)
     return scale_errors(base, factor)
 
@@ -482,10 +482,10 @@ def widen_alike(base: Result, log: Log, differences: Differences) -> Result:
 def compare_squares(base: Result, each: Result, differences: Differences) -> Result:
     """Test differences of roots of means, such as RMSE, through the means, which are linear.
 
-    A root r has the pseudo-losses z, and its square r^2 + 2 r (z - r). Divided by the sum of both
-    roots the difference of the squares is that of the roots, and its pseudo-losses are those of the
-    models times 2 a / (a + b) and 2 b / (a + b). A single extreme point gives a statistic of at
-    most 1, whereas that of the roots tends to 2.
+    If a root r has the pseudo-losses z, its square has r^2 + 2 r (z - r). The difference of the
+    squares divided by the sum of both roots is the difference of the roots, and its pseudo-losses
+    are those of the models times 2 a / (a + b) and 2 b / (a + b). With a single extreme point its
+    statistic is at most 1, whereas that of the roots tends to 2.
     """
     per_group = -1, differences.losses.width
     root, variance = each.columns["estimate"], each.columns["se"] ** 2
@@ -516,7 +516,7 @@ def has_standard_errors(base: Result) -> bool:
 def degrees_of_each(base: Result) -> float | FloatArray | None:
     """Read the degrees of freedom of Student's t; None if the normal distribution is used.
 
-    Where differences have numbers of their own these are an array.
+    An array if they vary between differences.
     """
     if "df" not in base.columns:
         return None
@@ -536,7 +536,7 @@ def confidence_limits(
     estimate: FloatArray, se: FloatArray, down: float | FloatArray, up: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Compute limits from standard errors; infinite on an open side, NaN without any."""
-    with np.errstate(invalid="ignore"):  # an open side of a point
+    with np.errstate(invalid="ignore"):  # one-sided with zero variance
         lower = np.where(np.isinf(down), -np.inf, estimate - down * se)
         upper = np.where(np.isinf(up), np.inf, estimate + up * se)
     missing = np.isnan(se)
@@ -546,7 +546,7 @@ def confidence_limits(
 # --- the interval of a difference from those of both models ---------------------------------------
 
 UNION = "union"
-"""What `compare` calls it."""
+"""Its name in `compare`."""
 
 
 def compute_union(
@@ -554,9 +554,8 @@ def compute_union(
 ) -> Result:
     """Subtract the limits of two intervals: ``[L1 - U2, U1 - L2]``.
 
-    Where these reach so many standard errors to both sides, the interval excludes 0 exactly where
-    ``p < alpha``, with ``p = 4 F(-|d| / (se1 + se2))``. Otherwise, as for the limits of
-    proportions, the p-value is NaN.
+    If both intervals are symmetric, the interval excludes 0 if and only if ``p < alpha``, with ``p
+    = 4 F(-|d| / (se1 + se2))``. Otherwise, as for limits of proportions, the p-value is NaN.
     """
     record = find_method(method)
     each = record.run(log, alpha=alpha / 2, **options)
@@ -593,7 +592,7 @@ def compute_union(
 
 
 def union_p_values(statistic: FloatArray, df: FloatArray | None) -> FloatArray:
-    """Find the level at which the interval ends at 0, by the quantiles that both models share."""
+    """Find the level at which the interval ends at 0, using the quantiles common to both models."""
     away = -np.abs(statistic)
     tail = special.ndtr(away) if df is None else special.stdtr(df, away)
     return np.asarray(np.minimum(4 * tail, 1.0), dtype=np.float64)
@@ -619,7 +618,7 @@ def group_residuals(cells: Cells, weigh: WeighGroups) -> tuple[FloatArray, Float
     return scale[:, None] * (cells.mean - mean), cells.origin + mean
 
 
-# --- differences that are rounding ----------------------------------------------------------------
+# --- rounding errors of differences ---------------------------------------------------------------
 
 ROUNDING = 4 * np.finfo(float).eps
 """Share of the losses below which the spread of a difference is rounding error."""
@@ -637,14 +636,14 @@ HEAD = 1 << 16
 def zero_rounding_noise(base: Result, log: Log, differences: Differences | None = None) -> Result:
     """Set standard errors of differences to zero if they are rounding errors of the losses.
 
-    ``differences`` are those of the columns of the log; without them the log holds differences,
-    and only a mean that is much larger than the spread shows the rounding. A mean that is also a
-    rounding error is then set to zero. Limits that do not use standard errors are unchanged.
+    ``differences`` are pairs of columns of the log; without them the log itself has differences,
+    and rounding only shows if the mean is much larger than the spread. A mean that is also a
+    rounding error is set to zero. Limits that do not use standard errors are unchanged.
     """
     estimate, se = base.columns["estimate"], base.columns["se"]
     if log.design.by is not None:
         if ((se > 0) & (se <= SUSPECT * np.fmax(largest_first_loss(log), np.abs(estimate)))).any():
-            raise DifferentGroups("rounding is checked in one group at a time.")
+            raise DifferentGroups("rounding is checked for one group at a time.")
         return base
     spread = se * np.sqrt(int(log.design.splits().rows.max()))
     tiny = (spread > 0) & (spread <= ALWAYS_ROUNDING * np.abs(estimate))
@@ -682,7 +681,7 @@ def largest_first_loss(log: Log) -> float:
 
 
 def pair_magnitude(log: Log, differences: Differences) -> FloatArray:
-    """Measure how large the losses of each pair are, by the larger of the two models."""
+    """Measure the magnitude of the losses of each pair: the larger of the two models."""
     whole = log.moments(repetition_level(log.design)).over(())
     level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
     larger: FloatArray = np.maximum(level[differences.left], level[differences.right])

@@ -5,9 +5,9 @@ Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), arXiv:2103.06476. With n
 
     mean(d) -+ se sqrt( 2 (n r + 1) / (n r)  log( sqrt(n r + 1) / alpha ) ),                (14)
 
-with the standard error ``se`` at that look in place of ``sd / sqrt(n)``. Compared with limits for
-one look, they are tightest at n = t if ``r = (-W(-alpha^2 / e) - 1) / t``, with the lower branch
-W of Lambert's function.
+with the standard error ``se`` at that look instead of ``sd / sqrt(n)``. Compared with limits for
+one look, they are tightest at n = t if ``r = (-W(-alpha^2 / e) - 1) / t``, with the lower branch W
+of Lambert's function.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FEWEST = 30
 """Minimum number of units for finite limits."""
 
 EARLY = 100
-"""Units below which coverage is below nominal if differences are skewed."""
+"""Number of units below which coverage is too low if differences are skewed."""
 
 
 def check_anytime(
@@ -175,10 +175,10 @@ def choose_method(log: Log, method: str | None) -> str:
     chosen = default_method(log) if method is None else method
     if method is None and takes_two_ways(log):
         raise LogError(
-            "anytime=True supports one sampling level, but in this log the same points occur "
-            "under several sources. Use a log with one of the two, such as the mean of each "
-            "point; or points='nested' if points are numbered anew in each source; or "
-            "method='clustered' for these points only."
+            "anytime=True supports one sampling level, but in this log the same points occur in "
+            "several sources. Use a log with one of the two, such as the mean of each point; or "
+            "points='nested' if each source numbers its points separately; or method='clustered' "
+            "for these points only."
         )
     if chosen not in UNITS:
         raise LogError(
@@ -191,8 +191,8 @@ def choose_method(log: Log, method: str | None) -> str:
 def find_few_discordant(log: Log, differences: Differences) -> tuple[MaskArray, MaskArray]:
     """Find pairs with 0/1 losses, and those of them with too few discordant points.
 
-    The squares of -1, 0 and 1 add up to the number of points on which two models disagree, here
-    on average over repetitions.
+    The squares of -1, 0 and 1 sum to the number of points on which two models disagree, here
+    averaged over repetitions.
     """
     binary = log.zero_one()
     known = binary[differences.left] & binary[differences.right]

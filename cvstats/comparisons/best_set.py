@@ -55,7 +55,7 @@ from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
 ALIKE = 1e-6
-"""Models whose difference is a smaller share of their spread are subtracted directly."""
+"""Models are subtracted directly if their difference is below this share of their spread."""
 
 SMALL_FOLD = 20
 """Points in a fold below which centering removes a relevant share of the variance."""
@@ -65,7 +65,7 @@ Numbers: TypeAlias = dict[str, NDArray[np.generic]]
 
 @Comparison(
     requires=partition,
-    needs="one test set or a K-fold partition, repeated or not, and two models or more",
+    needs="one test set or a K-fold partition, repeated or not, and at least two models",
     target="the models with the smallest average test error of those trained in this "
     "cross-validation",
     guarantee="contains each best model with probability at least 1 - alpha as the number of "
@@ -225,11 +225,11 @@ def choose_models(
     screening: float | None,
     seed: int,
 ) -> Result:
-    """Find the models that may be best, in each carried cell."""
+    """Find the possibly best models in each carried cell."""
     best_set.record.require(log.design)
     if not log.in_memory:
         raise NeedsLosses(
-            "this log is lazy or holds moments only, but best_set needs single losses. Load "
+            "this log is lazy or has only moments, but best_set needs single losses. Load "
             "them into memory: log.compute()."
         )
     chosen = default_method(log) if method is None else method
@@ -275,13 +275,13 @@ class Leads:
     estimate : array, shape (columns,)
         The estimate of each column.
     cells : iterator
-        For each carried cell its columns, sums of squares of differences, means and twins.
+        The columns, sums of squares of differences, means and twins of each carried cell.
     n : int
         Number of points, or of groups.
     df : float
         Degrees of freedom of Student's t for the leads.
     counts, attrs : dict
-        What the result reports besides.
+        Additional columns and attrs of the result.
     cautions : Caution
         Cautions for all models.
     """
@@ -438,7 +438,7 @@ def compute(
     squares : array, shape (models, models)
         Sums of squares of the centered differences of one repetition (mean over repetitions).
     same : array of int, shape (models,)
-        For each model the first one with identical losses.
+        The first model with identical losses, for each model.
     n : int
         Number of points, or of groups.
     df : float
@@ -480,9 +480,9 @@ def compute(
 
 
 def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatArray:
-    """Standardize the lead of each model (column) over each (row): ``sqrt(n) dbar / sigma``.
+    """Standardize the lead of each model (column) over each other (row): ``sqrt(n) dbar / sigma``.
 
-    Infinite if one is ahead by the same amount everywhere, NaN for identical losses.
+    Infinite if one leads by the same amount on all points, NaN for identical losses.
     """
     gap = mean[:, None] - mean
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -511,9 +511,9 @@ def model_confidence_set(
     seed: int,
     screening: float | None,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Compute statistics and p-values of distinct models, and the bound of a significant lead.
+    """Compute statistics and p-values of distinct models, and the bound for a significant lead.
 
-    The bound is on the scale of the normal distribution, and the statistics on that of t.
+    The bound is on the normal scale, and the statistics are on the scale of t.
     """
     m = len(t)
     if m == 1:
@@ -556,8 +556,8 @@ def iterate_cells(
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
     """Yield for each carried cell its columns, sums of squares of differences, means and twins.
 
-    ``found`` holds the moments about whose means the losses are centered. Models that are masked
-    in a cell are left out, and so are cells where all are.
+    ``found`` has the means about which the losses are centered. Models that are masked in a cell
+    are omitted, as are fully masked cells.
     """
     whole = found.over(())
     for every in columns.T:
@@ -576,10 +576,10 @@ def iterate_group_cells(
     residuals: Callable[[Differences], tuple[FloatArray, FloatArray]],
     n: int,
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
-    """Yield the same from residuals of groups, of each model less the first one of its cell.
+    """Yield the same from residuals of groups, for each model minus the first of its cell.
 
-    The sums of squares have the factor that makes the variance of a difference of n groups, or
-    points of tasks, ``squares / (n - 1) / n``.
+    The sums of squares are scaled so that the variance of a difference over n groups, or points of
+    tasks, is ``squares / (n - 1) / n``.
     """
     whole = log.moments(repetition_level(log.design)).over(())
     level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
@@ -595,9 +595,9 @@ def iterate_group_cells(
 def residual_squares(
     apart: FloatArray, mean: FloatArray, tiny: FloatArray
 ) -> tuple[FloatArray, IntArray]:
-    """Sum squares of the differences of residuals, and find for each model its first twin.
+    """Sum squares of the differences of residuals, and find the first twin of each model.
 
-    Twins differ by rounding in every group.
+    Twins differ only by rounding in every group.
     """
     squares = np.stack([((apart - one[:, None]) ** 2).sum(axis=0) for one in apart.T])
     small = np.maximum.outer(tiny, tiny)
@@ -617,11 +617,11 @@ def difference_squares(
     mean: FloatArray,
     tiny: FloatArray,
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Turn cross products into sums of squares of differences, in one repetition on average.
+    """Convert cross products to sums of squares of differences, averaged over repetitions.
 
     Nearly identical models are subtracted point by point, because the difference of their sums of
-    squares would be a rounding error. Two models whose difference is within rounding of the
-    losses are twins: they get the results of the first of them.
+    squares would be a rounding error. Models that differ only by rounding of the losses are twins:
+    they get the results of the first of them.
     """
     m, n = len(cell), log.design.splits().rows.sum()
     own = cross.diagonal()
@@ -649,8 +649,8 @@ def difference_squares(
 def sum_cross_products(log: Log, columns: IntArray, found: Cells) -> tuple[FloatArray, FloatArray]:
     """Sum the cross products of some columns about their cells' means, over all cells.
 
-    ``found`` holds the moments of all columns. Also returns the mean of each column over all
-    rows, less any number that the columns share, so that a large common level costs no digits.
+    ``found`` has the moments of all columns. Also returns the mean of each column over all rows,
+    minus a common offset, so that a large common level loses no digits.
     """
     some = found.take_columns(columns)
     total, rest = cross_products(log.design, log.losses, columns, some)
@@ -663,7 +663,7 @@ def sum_cross_products(log: Log, columns: IntArray, found: Cells) -> tuple[Float
 def subtract_directly(
     log: Log, columns: IntArray, pairs: IntArray, by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum squares of some differences about their cells' means, and return their means, too."""
+    """Sum squares of some differences about their cells' means; also return their means."""
     few = Differences(log.losses, columns[pairs[:, 0]], columns[pairs[:, 1]])
     found = log.moments(by, few)
     return found.m2.sum(axis=0), found.over(()).location[0]

@@ -1,4 +1,4 @@
-"""Is one model better than another? Paired differences, their tests and their log."""
+"""Paired differences of models: their tests, and the log of differences."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def compare(
         With ``anytime``, the number of points (or groups) at which the limits are tightest,
         chosen before the first look; 500 by default.
     relative : bool, optional
-        Whether ``difference``, ``lower``, ``upper`` and ``se`` are per cent of the other model's
+        Whether ``difference``, ``lower``, ``upper`` and ``se`` are percentages of the other model's
         loss: -8 means 8% less. Limits are those of Fieller, for any method.
     over : str, optional
         With ``relative``, a level such as ``"source"`` whose labels are data sets: the geometric
@@ -189,8 +189,8 @@ def compare(
         ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
         ``caution``. A frame is indexed by ``(model, other)``, with ``by`` by ``(label, model,
         other)``; an array has a dimension ``pair`` with these coordinates. A method without a
-        standard error gives its own limits, NaN for ``se``, and a p-value if it has a test. Of
-        0/1 losses, ``attrs["test"]`` names the test.
+        standard error gives its own limits, NaN for ``se``, and a p-value if it has a test. For 0/1
+        losses, ``attrs["test"]`` names the test.
 
     Raises
     ------
@@ -372,7 +372,7 @@ def compute_comparison(
         )
     base = difference_interval(log, differences, method, options, alpha)
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
-    if grouped:  # of losses other than 0 and 1
+    if grouped:  # losses other than 0 and 1
         return result
     result = apply_tests(
         result, find_discordance(log, differences, base), method=method, adjust=adjust,
@@ -398,7 +398,7 @@ def compute_comparison(
 
 
 def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
-    """Turn an interval of mean differences into tests of no difference.
+    """Convert an interval of mean differences to tests of no difference.
 
     Interval and test agree: the interval excludes 0 if ``p_value < alpha``. A method without a
     symmetric standard error keeps its own limits, and its own test if it has one.
@@ -432,7 +432,7 @@ def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: 
     """Probability of a statistic at least as extreme, under no difference.
 
     ``"less"`` tests whether the model has the smaller error. An infinite statistic (a difference
-    without any variance) gives 0 or 1.
+    with zero variance) gives 0 or 1.
     """
     if alternative == "two-sided":
         return 2 * distribution(-np.abs(statistic), df)
@@ -490,14 +490,14 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     Series, DataFrame, DataArray or Dataset
         A loss log with the levels of ``losses``; negative values mean that the model is better.
         All pairs of a frame have columns ``(model, other)``, those of an array a dimension
-        ``pair``. Its ``attrs`` are those of the log, or those in which two logs agree: whether it
-        holds scores of splits, the training sizes, the metric and its direction.
+        ``pair``. Its ``attrs`` are those of the log, or those that are equal in both logs: whether
+        it has scores of splits, the training sizes, the metric and its direction.
 
     Raises
     ------
     LogError
-        If the two logs differ in points or folds (the first that do are named) or in what they
-        hold (scores or losses, the metric, the loss, units), or there is only one model.
+        If the two logs differ in points or folds (the first ones are named) or in their content
+        (scores or losses, the metric, the loss, units), or there is only one model.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Are two models practically equivalent? Two one-sided tests and the Bayesian correlated t test."""
+"""Practical equivalence of two models: two one-sided tests, and the Bayesian correlated t test."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ def rope(
     DataFrame or Dataset
         ``difference`` and ``scale`` of the posterior in the units of the loss; ``p_better``
         (below the margin: the model has the smaller error), ``p_equivalent`` (within) and
-        ``p_worse``, which add up to 1; ``df``, ``n_splits`` (J), ``rho`` and ``caution``.
+        ``p_worse``, which sum to 1; ``df``, ``n_splits`` (J), ``rho`` and ``caution``.
 
     Raises
     ------

@@ -32,7 +32,7 @@ Path = str | os.PathLike[str]
 DECISIONS = ("", "better", "worse", "alike", "")
 """Possible decisions about a pair: the model is better, worse, or within the margin.
 
-The last one is for a masked cell.
+The last one is for masked cells.
 """
 
 TOO_EARLY = Caution.EARLY_LOOK | Caution.NO_LIMITS_YET | Caution.SKEWED
@@ -129,7 +129,7 @@ class Monitor:
         Parameters
         ----------
         batch : DataFrame, DataArray, Dataset or Moments
-            A loss log of further points for the same models, with all repetitions of a point in
+            A loss log of additional points for the same models, with all repetitions of a point in
             one batch; or its `Moments`, with ``pairs=True``.
         missing : {"raise", "drop"}, optional
             Whether NaN losses raise an error, or their evaluations are dropped for all models.
@@ -158,7 +158,7 @@ class Monitor:
         Returns
         -------
         DataFrame or Dataset
-            As of ``compare(anytime=True)``, with ``decision`` (``"better"``, ``"worse"``, or
+            As in ``compare(anytime=True)``, with ``decision`` (``"better"``, ``"worse"``, or
             ``"alike"`` within the margin; empty until a decision is made) and ``stopped_at``, the
             number of points (or groups) at which it was made. A decision is never taken back.
 
@@ -262,12 +262,12 @@ class Monitor:
         Returns
         -------
         Monitor
-            With the same settings, numbers and decisions.
+            A monitor with the same settings, numbers and decisions.
 
         Raises
         ------
         LogError
-            If there is no such file, or it holds something else.
+            If the file does not exist, or is not a file of a monitor.
         """
         moments = Moments.load(path)
         shared = dict(moments.notes.shared)
@@ -308,8 +308,8 @@ def monitor(
 
     Each batch of paired losses is followed by a look, and the probability of any false decision
     over all looks is at most ``alpha``, as the number of points at the first look grows: an
-    asymptotic confidence sequence, as of ``compare(anytime=True)``. Only counts, means and
-    squared deviations are kept.
+    asymptotic confidence sequence, as in ``compare(anytime=True)``. Only counts, means and squared
+    deviations are kept.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many points do I need? Planning a comparison from a pilot log."""
+"""Planning a comparison from a pilot log: how many points it needs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from cvstats.log.log import Log, Losses
 from cvstats.options import Alternative, Missing, check_numbers, whole_number
 
 TAIL = 0.1
-"""Tail probability of the range over the pilot's uncertainty, on either side."""
+"""Tail probability on each side of the ranges for the pilot's uncertainty."""
 
 TWO_POINTS = 1e-6
 """Kurtosis of differences with two equally frequent values, the smallest possible."""
@@ -61,7 +61,7 @@ PLANS = ("power", "smallest_effect", *NUMBERS_NEEDED)
 """Prefixes of the columns about the planned experiment."""
 
 FAR = 1e3
-"""Differences more standard errors away from 0 than this have power 1."""
+"""Differences more than this many standard errors from 0 have power 1."""
 
 
 def check_power(options: Mapping[str, Any]) -> None:
@@ -267,7 +267,7 @@ def power(
             n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
             factors=variance_factors(log, differences, base), repetitions=planned,
         )  # fmt: skip
-        if "n_second" in base.columns:  # two sampling levels: a number of points is not enough
+        if "n_second" in base.columns:  # two sampling levels: the number of points is not enough
             result = drop_plans(result, np.ones(differences.width, dtype=bool), NUMBERS_NEEDED)
         found = find_discordance(log, differences, base)
         if found is None or planned is not None:
@@ -295,7 +295,7 @@ def compute(
     factors: tuple[FloatArray, FloatArray],
     repetitions: int | None = None,
 ) -> Result:
-    """Plan with the differences of a pilot log, whose standard errors fall like 1 / sqrt(n)."""
+    """Plan with the differences of a pilot log, whose standard errors decrease like 1 / sqrt(n)."""
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     pilot = {"difference": estimate, "se": se}
@@ -380,10 +380,10 @@ def count_groups(base: Result) -> int | None:
 def plan_zero_one(result: Result, found: Discordance) -> Result:
     """Plan McNemar's test for models with 0/1 losses.
 
-    A difference of d takes at least a share d of discordant points. If their share is s, the
-    statistic has the variance s under no difference and ``s - d^2`` at d (Connett, Smith and
-    McHugh 1987). The range over the pilot's uncertainty is that of the exact interval of the
-    share; models that always agree are planned for with its upper end.
+    A difference d requires at least a share d of discordant points. If their share is s, the
+    statistic has variance s under no difference and ``s - d^2`` at d (Connett, Smith and McHugh
+    1987). The ranges come from the exact interval of the share; for models that always agree, its
+    upper end is used.
     """
     at, n = found.counted, found.n
     agree = at & (found.total == 0)
@@ -421,7 +421,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     columns = dict(result.columns)
     for name, values in numbers.items():
         columns[name] = np.where(at, values, columns[name])
-    # without a spread, nothing can be planned for infinitely many repetitions
+    # zero variance: no plan for infinitely many repetitions
     for name in ("smallest_effect_limit", "points_needed_limit"):
         stays = ~(columns["point_variance"] > 0)
         columns[name] = np.where(at & stays, np.nan, columns[name])
@@ -431,7 +431,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
 
 
 def spreads(share: FloatArray, effect: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """Compute standard deviations of a difference: under none, and at ``effect``."""
+    """Compute standard deviations of a difference: under no difference, and at ``effect``."""
     discordant = np.maximum(share, effect)
     return np.sqrt(discordant), np.sqrt(np.maximum(discordant - np.square(effect), 1e-300))
 
@@ -465,7 +465,7 @@ class PlannedTest:
     alpha, alternative
         As in `power`.
     df : float, array or None
-        Degrees of freedom in the pilot, perhaps of each pair; None for the normal distribution.
+        Degrees of freedom in the pilot, possibly per pair; None for the normal distribution.
     groups : int or None
         Number of groups in the pilot, if groups are the sampling unit.
     """
@@ -509,9 +509,9 @@ class PlannedTest:
     def find_size(
         self, distance: FloatArray, target: float, away: FloatArray, n: int
     ) -> FloatArray:
-        """Find how many points, or groups, give the power; the pilot's effect is ``distance``.
+        """Find the number of points, or groups, for the power; the pilot's effect is ``distance``.
 
-        Degrees of freedom, and one more, grow like the number of groups.
+        Degrees of freedom plus one grow like the number of groups.
         """
         pilot = self.groups
         if pilot is None or self.df is None:
@@ -539,7 +539,7 @@ class PlannedTest:
 
 
 def noncentral_t(df: float | FloatArray, away: FloatArray, t: FloatArray) -> FloatArray:
-    """Distribution function of the noncentral t, also in far tails where scipy fails."""
+    """Distribution function of the noncentral t, even in far tails where scipy fails."""
     share = special.nctdtr(df, np.clip(away, -FAR, FAR), t)
     share = np.where(np.isnan(share) | np.isinf(away), away < 0, share)
     return np.where(np.isnan(away), np.nan, share)
@@ -548,11 +548,11 @@ def noncentral_t(df: float | FloatArray, away: FloatArray, t: FloatArray) -> Flo
 def variance_factors(
     log: Log, differences: Differences, base: Result
 ) -> tuple[FloatArray, FloatArray]:
-    """Find what to multiply the variance of a pilot by, for the ends of its 80% interval.
+    """Find the factors of the variance of a pilot for the ends of its 80% interval.
 
-    The interval is that of a chi-squared distribution. Its degrees of freedom are those of
-    the standard error, or, where points are counted, match the kurtosis k of the differences (of
-    points averaged over repetitions): ``2 (n - 1) / (k - 1)``. NaN where neither is known.
+    The interval is that of a chi-squared distribution. Its degrees of freedom are those of the
+    standard error, or, if points are the sampling unit, match the kurtosis k of the differences
+    (averaged over repetitions): ``2 (n - 1) / (k - 1)``. NaN if neither is known.
     """
     if base.method in ("wald", "holdout"):
         df = match_kurtosis(log, differences)
@@ -562,7 +562,7 @@ def variance_factors(
 
 
 def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
-    """Find the degrees of freedom of a chi-squared variable that varies as the variance does."""
+    """Find the degrees of freedom of a chi-squared variable with the same relative variance."""
     df = np.full(differences.width, np.nan)
     if not log.in_memory:
         return df
@@ -607,11 +607,11 @@ def variance_parts(
 def split_variance(
     once: FloatArray, averaged: FloatArray, repetitions: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Split the variance of a point's difference into what repetition cannot and can remove.
+    """Split the variance of a point's difference into parts that repetition cannot and can remove.
 
     ``once`` is the variance over points in one repetition (mean over repetitions) and
-    ``averaged`` that of the points' means over r of them. If repetitions were independent given
-    the point, ``once = a + b`` and ``averaged = a + b / r``.
+    ``averaged`` the variance of the points' means over r repetitions. If repetitions were
+    independent given the point, ``once = a + b`` and ``averaged = a + b / r``.
     """
     if repetitions == 1:
         unknown = np.full_like(once, np.nan)
@@ -621,8 +621,8 @@ def split_variance(
 
 
 def variance_per_repetition(log: Log, differences: Differences, base: Result) -> FloatArray:
-    """Average over repetitions the variance that an interval has from one of them."""
-    if "df" not in base.columns:  # fixed sources, such as the tasks of a benchmark
+    """Average, over repetitions, the variance that an interval has with one of them."""
+    if "df" not in base.columns:  # fixed sources, such as tasks of a benchmark
         tasks = squared_errors_of_sources(log.moments(("repetition", "source"), differences))
         factor = 2 if base.attrs["variance"] == "theta_b" else 1
         return np.asarray(factor * tasks.sum(axis=0) / len(tasks) ** 2)

@@ -27,7 +27,7 @@ FEW = 30
 """Number of human labels below which the normal approximation is rough."""
 
 FEW_APART = 10
-"""Number of disagreements of people and judge below which it is too rough for 0/1 losses."""
+"""Number of disagreements between people and judge below which it is too rough for 0/1 losses."""
 
 
 def prediction_powered(
@@ -64,7 +64,7 @@ def prediction_powered(
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     missing : {"raise", "drop"}, optional
-        Whether a NaN loss is an error, or leaves the point out for all models.
+        Whether NaN losses raise an error, or their points are dropped for all models.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def prediction_powered(
     ------
     LogError
         If people and judge did not label the same points, if points have no labels or appear
-        several times, or if the judge labeled no further point.
+        several times, or if the judge labeled no other point.
 
     Notes
     -----
@@ -134,7 +134,7 @@ def prediction_powered(
     people, judged = of_both.take_columns(pairs.left), of_both.take_columns(pairs.right)
     n, n_others = people.count[0], of_others.count[0]
     if n < 2:
-        raise LogError(f"only {n:.0f} point has a human label. Expected at least two.")
+        raise LogError(f"{n:.0f} point has a human label. Expected at least two.")
     error = both.moments((), pairs)  # y - f
     covariance = (people.m2[0] + judged.m2[0] - error.m2[0]) / 2 / n
     tuned = best_weight(covariance, judged, of_others)
@@ -172,7 +172,7 @@ def prediction_powered(
 
 
 def best_weight(covariance: FloatArray, judged: Cells, others: Cells) -> FloatArray:
-    """Weight the judge by how well its labels predict the human ones; 0 if they never vary."""
+    """Weight the judge by how well its labels predict the human labels; 0 if they are constant."""
     n, n_others = judged.count[0], others.count[0]
     total = n + n_others
     gap = judged.location[0] - others.location[0]

@@ -1,4 +1,4 @@
-"""Do many models differ over many data sets? The tests of Friedman and Nemenyi on their ranks."""
+"""Many models over many data sets: the rank tests of Friedman and Nemenyi."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_data_sets(
     models = len(columns)
     if models < method.models:
         raise LogError(
-            f"the log holds {models} model{'s' if models > 1 else ''}. Expected at least three; "
+            f"the log has {models} model{'s' if models > 1 else ''}. Expected at least three; "
             "for two, use compare."
         )
     return log, rank_models(log.moments((by,)), columns), columns
@@ -65,8 +65,8 @@ def read_data_sets(
 def rank_models(cells: Cells, columns: IntArray) -> FloatArray:
     """Rank models within each data set, 1 for the smallest mean loss.
 
-    ``columns`` are those of the models, models by carried cells. Ranks are NaN if a model has no
-    losses. Models whose means are equal up to rounding share the mean of their ranks.
+    ``columns`` are the columns of the models, models by carried cells. Ranks are NaN if a model has
+    no losses. Models whose means are equal up to rounding share the mean of their ranks.
     """
     from scipy import stats
 
@@ -86,7 +86,7 @@ def rank_models(cells: Cells, columns: IntArray) -> FloatArray:
 
 
 def rank_error(n: int, k: int) -> float:
-    """Compute the divisor that turns a difference of mean ranks into a studentized range."""
+    """Compute the divisor that converts a difference of mean ranks to a studentized range."""
     return float(np.sqrt(k * (k + 1) / (12 * n)))
 
 
@@ -264,9 +264,9 @@ def nemenyi(
 ) -> Any:
     r"""Test which of many models differ over many data sets, by their mean ranks.
 
-    For each two models the difference of their mean ranks (as in `friedman`) is compared with the
-    studentized range, which adjusts for all pairs: a difference above the critical difference is
-    significant. The target is the population from which the data sets were drawn.
+    For each pair of models, the difference of their mean ranks (as in `friedman`) is compared with
+    the studentized range, which adjusts for all pairs: a difference above the critical difference
+    is significant. The target is the population from which the data sets were drawn.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Per cent of the other model's loss: Fieller's limits over any method, geometric means.
+"""Differences as percentages of the other model's loss: Fieller's limits, geometric means.
 
 The ratio R of two mean losses is not significantly different from r if and only if the mean of
 ``a - r b`` is not significantly different from 0. Its limits are the r at which the interval of
@@ -76,7 +76,7 @@ def refuse_scores(log: Log) -> None:
         if turned == "1 - score":
             error = "the error rate: loss='zero_one'" if name == "accuracy" else "an error"
             raise LogError(
-                f"relative=True computes a ratio of losses, but this log holds 1 - {name}, whose "
+                f"relative=True computes a ratio of losses, but this log has 1 - {name}, whose "
                 f"ratio is not that of {name}. Use relative=False, or {error}."
             )
         if turned == "value":
@@ -86,7 +86,7 @@ def refuse_scores(log: Log) -> None:
             )
         if turned == "-score":
             has = f"{name} has no zero, so no ratio" if name in STRENGTHS else (
-                f"this log holds minus {name}, which has no ratio"
+                f"this log has minus {name}, whose ratio is meaningless"
             )  # fmt: skip
             raise LogError(
                 f"relative=True is a ratio of losses, and {has}. Expected losses of 0 or more. "
@@ -94,7 +94,7 @@ def refuse_scores(log: Log) -> None:
             )
     if log.differences is None and log.of_differences:
         raise LogError(
-            "relative=True computes a ratio of losses, but this log holds differences. Pass the "
+            "relative=True computes a ratio of losses, but this log has differences. Pass the "
             "log from which they were computed."
         )
 
@@ -156,7 +156,7 @@ def compute_relative(
         with np.errstate(divide="ignore", invalid="ignore"):
             wide = (result.columns["upper"] - d) / se
         down, up = (np.where(np.isfinite(wide), wide, reach) for reach in (down, up))
-    root = is_root(log.metadata)  # tested as the difference of the squares
+    root = is_root(log.metadata)  # tested by the difference of the squares
     if root:
         d, se, va, vb = d * (a + b), se * (a + b), 4 * a**2 * va, 4 * b**2 * vb
         a, b = a**2, b**2
@@ -208,7 +208,7 @@ def finite(reach: Any) -> Any:
 
 
 def scale_reference(log: Log, differences: Differences, ratios: FloatArray) -> Log:
-    """Make the log of ``a - (1 + r) b``, one column for each pair."""
+    """Make the log of ``a - (1 + r) b``, with one column per pair."""
     size, pairs = log.design.size, range(differences.width)
     left = np.stack([log.losses.column(int(j), 0, size) for j in differences.left], axis=1)
     right = np.stack([
@@ -230,7 +230,7 @@ def solve_by_secant(
     alternative: str,
     alpha: float,
 ) -> FloatArray:
-    """Find the ratios at which the interval of ``d - r b`` ends at 0, from near ones.
+    """Find the ratios at which the interval of ``d - r b`` ends at 0, from starting values.
 
     ``reach`` is None if the method's own quantile is used, which may depend on the ratio.
     """
@@ -263,7 +263,7 @@ def compute_geometric_mean(
     """Average ratios of mean losses over data sets: Student's t on their logarithms."""
     refuse_scores(log)
     if log.design.by is not None:
-        raise DifferentGroups("data sets are averaged in one group at a time.")
+        raise DifferentGroups("data sets are averaged for one group at a time.")
     if over not in log.design.levels:
         raise LogError(
             f"the log has no level {over!r}. Expected over= to name the level of the data "

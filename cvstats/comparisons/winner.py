@@ -202,7 +202,7 @@ def winner(
             "into memory: log.compute()."
         )
     refuse_targets(log, "winner")
-    choose_pairs(log, None)  # two models or more
+    choose_pairs(log, None)  # raises for a single model
     run = partial(compute, method=method, options=given, alpha=alpha, n_draws=n_draws, seed=seed)
     return take_flagged(log.label(answer_cells(log, run)), SELECTED)
 
@@ -232,7 +232,7 @@ def compute(
     base = find_method(chosen).run(log, alpha=alpha, **options)
     gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
     proportions = find_proportions(log, base.columns["estimate"])
-    proportions |= log.zero_one() & proportions.any()  # treated as the columns that show it
+    proportions |= log.zero_one() & proportions.any()  # all columns are treated alike
     if not (has_standard_errors(base) and has_standard_errors(gaps)):
         raise no_common_covariance("winner", chosen, "")
     mean, se = base.columns["estimate"], base.columns["se"]
@@ -244,7 +244,7 @@ def compute(
     if whole is not None and by_points and not log.design.metric:
         splits = whole.moments(repetition_level(whole.design))
         skewness = measure_skewness(whole, splits).reshape(-1)
-    crossed = "n_second" in base.columns  # variances of two ways, clamped one by one
+    crossed = "n_second" in base.columns  # two-way variances are clamped individually
     size = int(log.design.splits().rows.max())
     columns = log.columns_by_cell()
     n_models, n_cells = columns.shape
@@ -309,7 +309,7 @@ def compute(
 
 
 def add_constant(squared: FloatArray, se: FloatArray) -> FloatArray:
-    """Add a model without any loss: its differences to the others are their means."""
+    """Add a model with zero losses, so that differences from it are means."""
     m = len(se)
     both = np.zeros((m + 1, m + 1))
     both[:m, :m] = squared
@@ -346,7 +346,7 @@ def draw_selections(
     Parameters
     ----------
     squared : array, shape (models + 1, models + 1)
-        Variances of all differences, the last ones those of the means themselves.
+        Variances of all differences; the last row and column are those of the means.
     mean : array, shape (models,)
         Mean losses, minus the smallest one.
     clip : bool
@@ -357,7 +357,7 @@ def draw_selections(
     Returns
     -------
     tuple of two arrays, or None
-        For each draw the largest deviation in standard errors, and the mean of the selected model
+        The largest deviation in standard errors of each draw, and the mean of the selected model
         without the deviation for which it was selected. None if no covariance has these variances.
     """
     root = factor_covariance(squared, clip=clip)

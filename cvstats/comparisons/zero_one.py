@@ -1,7 +1,7 @@
 """Models with 0/1 losses: McNemar's test, Cochran's Q, and Tango's score test.
 
 A difference of two such losses is -1, 0 or 1, and only the discordant points are informative:
-those on which one model errs and the other does not. If these are few, standard errors are rough
+those on which exactly one of the models errs. If there are few of these, standard errors are rough
 or zero, and Tango's score test and the binomial test replace normal ones.
 """
 
@@ -46,18 +46,18 @@ TANGO = (
 )
 
 SOME_EXACT = "exact for 0/1 losses with fewer than 25 discordant points, otherwise wald"
-"""The test of `compare` if it varies between pairs, or losses are not computed yet."""
+"""The test of `compare` if it varies between pairs, or if losses are lazy."""
 
 SOME_SCORE = "tango for 0/1 losses, otherwise wald"
 """The same for `equivalence`."""
 
 OF_POINTS = ("holdout", "wald", "tango")
-"""Intervals of differences with points as the sampling unit, each in every repetition."""
+"""Intervals of differences with points as the sampling unit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Discordance:
-    """The points on which models disagree, a number for each pair.
+    """The numbers of points on which models disagree, for each pair.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Discordance:
     averaged : bool
         Whether the interval averages each point over the repetitions, which makes it narrower.
     alone : bool
-        Whether these are all pairs, and no other carried cells are tested in their own way.
+        Whether these are all pairs, so that no other carried cells may use another test.
     """
 
     known: MaskArray
@@ -91,7 +91,7 @@ class Discordance:
 
     @property
     def counted(self) -> MaskArray:
-        """Whether counts are better than standard errors: not if many points are averaged."""
+        """Whether counts are better than standard errors, unless many points are averaged."""
         return self.few if self.averaged else self.known
 
     @property
@@ -123,10 +123,10 @@ def find_discordance(log: Log, differences: Differences, base: Result) -> Discor
 
 
 def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Count points on which only the other model errs, and only the model.
+    """Split the number of discordant points by which of the two models errs.
 
-    Differences of 0/1 losses are -1, 0 or 1: their squares add up to ``both``, the discordant
-    points, and they themselves to ``net``: those where only the model errs, less the others.
+    Differences of 0/1 losses are -1, 0 or 1. The sum of their squares, ``both``, is the number of
+    discordant points; their sum, ``net``, is the second number minus the first.
     """
     return (both - net) / 2, (both + net) / 2
 
@@ -134,9 +134,9 @@ def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, Flo
 def sum_differences(
     log: Log, differences: Differences, base: Result, n: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum the differences and their squares: a row for each repetition.
+    """Sum the differences and their squares, one row per repetition.
 
-    For one repetition they follow from the estimate and standard error of the interval.
+    For one repetition they are computed from the estimate and standard error of the interval.
     """
     plain = ("all-pairs", "size", None)
     attrs = base.attrs
@@ -208,17 +208,17 @@ def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: 
 
 
 CORRECTION = 0.25
-"""Continuity correction of the score test of equivalence, in points: its size is at most .051."""
+"""Continuity correction of the score test of equivalence, in points, for a size of at most .051."""
 
 
 def score_equivalence(
     result: Result, found: Discordance, *, margin: tuple[float, float], alpha: float
 ) -> Result:
-    """Test by Tango's score, at each end of the margin, whether a difference lies within."""
+    """Test with Tango's score at each end of the margin whether a difference is within it."""
     if not found.counted.any():
         return result
     low, high = margin
-    # no difference of two shares lies beyond -1 or 1
+    # differences of proportions are between -1 and 1
     above = score_statistic(found.n10, found.n01, found.n, max(low, -1.0), CORRECTION)
     under = score_statistic(found.n10, found.n01, found.n, min(high, 1.0), -CORRECTION)
     p = np.maximum(
@@ -280,7 +280,7 @@ def find_other_loss(log: Log) -> str | None:
     for j in np.setdiff1d(np.arange(log.losses.width), masked).tolist():
         values = log.losses.column(j, 0, log.design.size)
         here = values if log.design.valid is None else values[log.design.valid]
-        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is reported by label later
+        odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is reported later
         if len(odd):
             return (
                 f"{log.name(j)} contains {odd[0]:g}. Expected the zero-one loss: "
@@ -314,9 +314,8 @@ def mcnemar(
 ) -> Any:
     r"""Test whether two models err equally often, from the points on which they disagree.
 
-    The target is the difference of the error rates of the models that were trained. If they
-    err equally often, each discordant point is as likely to be an error of one as of the
-    other.
+    The target is the difference of the error rates of the models that were trained. If they err
+    equally often, each discordant point is equally likely to be an error of either.
 
     Parameters
     ----------
@@ -400,7 +399,7 @@ def mcnemar(
 def count_and_test(
     log: Log, differences: Differences, *, test: str | None, correction: bool
 ) -> Result:
-    """Test pairs of models of a log that holds 0/1 losses of each point once."""
+    """Test pairs of models of a log with one 0/1 loss per point."""
     mcnemar.record.require(log.design)
     check_binary(log, mcnemar.record)
     result = compute_mcnemar(log.moments((), differences), test=test, correction=correction)
@@ -443,7 +442,7 @@ def count_discordant(cell: Cells) -> tuple[FloatArray, FloatArray]:
 
 
 def whole_counts(values: FloatArray) -> IntArray:
-    """Turn counts into whole numbers; 0 in a masked cell."""
+    """Convert counts to integers; 0 in a masked cell."""
     return np.where(np.isnan(values), 0, values).astype(np.int64)
 
 
@@ -503,8 +502,8 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
 
     Notes
     -----
-    With b and c the discordant points of a pair, where only the one or only the other model errs,
-    summed over all pairs of the M models,
+    With b and c the numbers of points on which only the first or only the second model of a pair
+    errs, and sums over all pairs of the M models,
 
     .. math::
 
@@ -563,8 +562,8 @@ def compare_error_rates(log: Log) -> Result:
 def compute_q(cell: Cells, models: int) -> tuple[FloatArray, FloatArray]:
     """Cochran's Q and its p-value, from the differences of all pairs of models.
 
-    With b and c the discordant points of a pair, ``Q = (M - 1) sum (b - c)^2 / sum (b + c)``:
-    of two models it is McNemar's statistic. Columns of ``cell`` are pairs by carried cells.
+    With b and c the discordant points of a pair, ``Q = (M - 1) sum (b - c)^2 / sum (b + c)``; for
+    two models it is McNemar's statistic. Columns of ``cell`` are pairs by carried cells.
     """
     n01, n10 = (part.reshape(models * (models - 1) // 2, -1) for part in count_discordant(cell))
     total = (n01 + n10).sum(axis=0)

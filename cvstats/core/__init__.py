@@ -1,1 +1,1 @@
-"""The numbers: designs, moments and results, in numpy and numba alone."""
+"""Designs, moments and results, in numpy and numba only."""

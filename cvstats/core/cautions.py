@@ -1,9 +1,9 @@
-"""Cautions about a result: bits that methods set, and their words.
+"""Cautions about a result: bits that methods set, and their texts.
 
-A table shows their labels; ``attrs["cautions"]`` and the report give sentence and advice. The
-words are in ``cautions.toml``, which is read when a caution first occurs. A new caution is one more
-member with the next free bit and its words. Bits are never used again for something else, so that
-results of other versions keep their meaning.
+A table shows their labels; ``attrs["cautions"]`` and the report give sentence and advice. The texts
+are in ``cautions.toml``, which is read when a caution first occurs. To add a caution, add a member
+with the next free bit, and its texts. Bits are never reused, so that results of other versions keep
+their meaning.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from cvstats.core.types import IntArray
 
 
 class Caution(IntFlag):
-    """What limits a result, as bits that may be combined.
+    """Limitations of a result, as bits that can be combined.
 
     Each member has a ``label`` of at most 25 characters without a comma, a ``sentence`` on what is
-    wrong, and an ``advice``; some have methods to use ``instead``, where the log allows them.
+    wrong, and an ``advice``; some have methods to use ``instead``, if the log allows them.
     """
 
     NO_LOSSES = 1 << 0
@@ -103,26 +103,26 @@ class Caution(IntFlag):
 
     @property
     def advice(self) -> str:
-        """What to do about it on any log."""
+        """What to do about it, for any log."""
         return str(words_of(self).get("advice", ""))
 
     @property
     def instead(self) -> tuple[str, ...]:
-        """Methods to use instead, the best first; with options only for the method itself."""
+        """Methods to use instead, best first; options are given only for the method itself."""
         return tuple(words_of(self).get("instead", ()))
 
     @property
     def too_narrow(self) -> bool:
-        """Whether intervals with it are so much too narrow that they decide nothing."""
+        """Whether intervals with it are too narrow to decide anything."""
         return bool(words_of(self).get("too_narrow", False))
 
     @property
     def cause(self) -> str:
-        """What another method is used for, in some words."""
+        """The reason for another method, in a few words."""
         return str(words_of(self).get("cause", self.label))
 
     def advise(self, call: str = "") -> str:
-        """Advise the call that the log allows in place of this one, and what else there is."""
+        """Recommend the call that the log allows instead of this one, and alternatives."""
         if not call:
             return self.advice
         rest = f", or {self.advice[0].lower()}{self.advice[1:]}" if self.advice else "."
@@ -131,7 +131,7 @@ class Caution(IntFlag):
 
 @cache
 def read_texts() -> dict[str, dict[Any, dict[str, Any]]]:
-    """Read the words of all cautions, and of the checks of `diagnose`, by name."""
+    """Read the texts of all cautions, and of the checks of `diagnose`, by name."""
     import tomllib
 
     return tomllib.loads(files("cvstats").joinpath("cautions.toml").read_text(encoding="utf-8"))
@@ -139,13 +139,13 @@ def read_texts() -> dict[str, dict[Any, dict[str, Any]]]:
 
 @cache
 def words_of(caution: Caution) -> dict[str, Any]:
-    """Look up the words of a caution."""
+    """Look up the texts of a caution."""
     return read_texts()["cautions"][caution.name]
 
 
 @cache
 def cautions_by_label() -> dict[str, Caution]:
-    """Map the label of every caution to it, in the order of the bits."""
+    """Map labels to cautions, in the order of the bits."""
     return {caution.label: caution for caution in Caution}
 
 
@@ -162,7 +162,7 @@ def list_cautions(flags: IntArray) -> tuple[Caution, ...]:
 
 @cache
 def members_of(flags: int) -> tuple[Caution, ...]:
-    """Split a combination of bits."""
+    """Split a combination of bits into its members."""
     return tuple(caution for caution in Caution if flags & caution)
 
 
@@ -172,7 +172,7 @@ def sentences_of(
 ) -> Mapping[str, str]:
     """Map the label of each caution to its sentence and its advice.
 
-    ``calls`` are what the log allows in place of the call that has the cautions, one for each.
+    ``calls`` are what the log allows instead of the call with the caution, one for each.
     """
     return {
         caution.label: f"{caution.sentence} {caution.advise(call or '')}".strip()
@@ -182,22 +182,22 @@ def sentences_of(
 
 @cache
 def methods_instead(flags: int) -> dict[Caution, tuple[str, ...]]:
-    """List what to use instead, for each caution that has such methods."""
+    """List the methods to use instead, for each caution that has any."""
     return {caution: caution.instead for caution in members_of(flags) if caution.instead}
 
 
 @cache
 def narrow_labels() -> dict[str, Caution]:
-    """Map the labels of intervals that are too narrow to decide anything to their cautions."""
+    """Map labels to cautions, for intervals that are too narrow to decide anything."""
     return {caution.label: caution for caution in Caution if caution.too_narrow}
 
 
 def flag_attrs(cautions: tuple[Caution, ...]) -> dict[str, Any]:
-    """Describe some cautions as CF does for a variable of independent flags.
+    """Make the attrs of a variable of flags, following the CF conventions.
 
-    The flags are of 64 bits. NetCDF 3 has none of these: there a result can be stored as long as
-    the cautions that are listed fit into 32 bits, which is why an array in memory lists those
-    that occur and not all. A bit means the same in every result.
+    The flags have 64 bits. NetCDF 3 has only 32, which suffice if the listed cautions fit;
+    therefore an array in memory lists only the cautions that occur. A bit means the same in every
+    result.
     """
     return {
         "long_name": "cautions about the result",

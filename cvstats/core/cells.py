@@ -1,10 +1,10 @@
-"""Counts, means and centred second moments of cells, and how they merge.
+"""Counts, means and centered second moments of cells, and how they merge.
 
-A cell holds the losses that share a key: one repetition and fold, one source, and so on. It
-is kept as ``(count, mean, m2)`` with ``m2`` the sum of squared deviations from the mean, so
-that nothing is lost when the losses are large and their spread is small. Means are relative to
-an origin, one for each column, so that differences between cells keep their digits too. Two cells
-of one key merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
+A cell contains the losses that share a key: one repetition and fold, one source, and so on. It is
+stored as ``(count, mean, m2)`` with ``m2`` the sum of squared deviations from the mean, so that
+precision is kept if the losses are large and their spread is small. Means are relative to an
+origin, one for each column, so that differences between cells keep their digits too. Two cells with
+the same key merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.10483115).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 
 TILE = 1 << 17
-"""Numbers merged in one go: what is made on the way stays small and in the cache."""
+"""Numbers merged at once, so that intermediate arrays stay in the processor's cache."""
 
 NEAR = 64.0
-"""A mean fewer standard deviations than this away from zero needs no origin."""
+"""Means within this many standard deviations of zero need no origin."""
 
 SLACK = 1e-6
-"""How far from a whole number a sum of 0/1 losses may be."""
+"""Tolerance for a sum of 0/1 losses to be a whole number."""
 
 ROUNDING = 1e-13
-"""The same as a share of the number of losses, where these are very many."""
+"""The same tolerance relative to the number of losses, for very many losses."""
 
 State = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def choose_origin(count: FloatArray, mean: FloatArray, m2: FloatArray) -> FloatArray:
-    """Choose for each column a number near its losses; 0 where they lie around zero.
+    """Choose a number near the losses of each column; 0 if they are around zero.
 
-    ``count`` has any shape, ``mean`` and ``m2`` that shape and one more axis, the columns. The
-    origin is a multiple of a power of two near the standard deviation, so that parts of a log
-    usually have one origin, and the difference of two origins is exact.
+    ``mean`` and ``m2`` have the shape of ``count`` and a last axis for the columns. The origin is a
+    multiple of a power of two near the standard deviation, so that parts of a log usually have the
+    same origin, and the difference of two origins is exact.
     """
     weight, axes = (count / count.sum())[..., None], tuple(range(count.ndim))
     with np.errstate(all="ignore"):  # a column of NaN, or of losses beyond 1e150, gets 0
@@ -57,18 +57,18 @@ def choose_origin(count: FloatArray, mean: FloatArray, m2: FloatArray) -> FloatA
 
 
 def mean_and_squares(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Average rows, and sum the squares about that; exactly zero where all rows are equal."""
+    """Average rows, and sum the squared deviations; exactly zero if all rows are equal."""
     deviations = rows - rows[0]
     middle = deviations.mean(axis=0)
     return rows[0] + middle, ((deviations - middle) ** 2).sum(axis=0)
 
 
 def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
-    """Merge the same cells seen in several blocks of a log.
+    """Merge the same cells from several blocks of a log.
 
-    ``count`` has shape (blocks, cells), ``mean`` and ``m2`` (blocks, cells, columns). A block
-    may miss a cell; a cell that all of them miss comes out with count 0 and mean 0. The order
-    of the blocks changes nothing: what is added is sorted first.
+    ``count`` has shape (blocks, cells), ``mean`` and ``m2`` (blocks, cells, columns). A block may
+    lack a cell; a cell that all of them lack gets count 0 and mean 0. The result does not depend on
+    the order of the blocks, because terms are sorted before they are added.
     """
     if len(count) == 1:
         return count[0], mean[0], m2[0]
@@ -82,7 +82,7 @@ def pool(count: FloatArray, mean: FloatArray, m2: FloatArray) -> State:
 
 
 def sorted_sum(terms: FloatArray) -> FloatArray:
-    """Sum over the first axis, from the smallest term to the largest whatever their order."""
+    """Sum over the first axis from the smallest term to the largest."""
     total: FloatArray = np.sort(terms, axis=0).sum(axis=0)
     return total
 
@@ -102,26 +102,26 @@ class Cells:
     Parameters
     ----------
     levels : tuple of str
-        The levels whose labels make up the key of a cell, such as ``("repetition", "fold")``.
+        The levels whose labels identify a cell, such as ``("repetition", "fold")``.
     labels : tuple of sequences
-        For each level its labels.
+        The labels of each level.
     codes : array of int, shape (cells, levels)
-        For each cell the position of its labels in ``labels``.
+        The positions of the labels of each cell in ``labels``.
     count : array, shape (cells,)
         Number of losses in each cell, never zero.
     mean, m2 : array, shape (cells, columns)
-        Mean loss less the origin of its column, and sum of squared deviations from the mean (in
+        Mean loss minus the origin of its column, and sum of squared deviations from the mean (in
         squared units of the loss).
     origin : array, shape (columns,)
-        A number near the losses of each column; 0 where they lie around zero.
+        A number near the losses of each column; 0 if they are around zero.
     grouped : int
-        How many of the first levels make up groups, each of which gets numbers of its own: those
-        of ``by=``. Cells are sorted by their groups.
+        How many of the first levels are those of ``by=``, whose groups are computed separately.
+        Cells are sorted by group.
 
     Notes
     -----
-    ``one + two`` merges the moments of two parts of a log, cell by cell, matching labels. No
-    check reaches across the parts: a point that appears in both is counted twice.
+    ``one + two`` merges the moments of two parts of a log, cell by cell, matching labels. Parts are
+    not checked against each other: a point that occurs in both is counted twice.
 
     Examples
     --------
@@ -155,39 +155,39 @@ class Cells:
 
     @cached_property
     def n_cells(self) -> IntArray:
-        """Count the cells of each group: a row for each."""
+        """Count the cells of each group, one row per group."""
         return np.diff(self.starts, append=len(self.count))[:, None]
 
     def sum(self, values: NDArray[Any]) -> FloatArray:
-        """Add numbers of cells up: a row for each group."""
+        """Sum values of cells, one row per group."""
         rows = values.reshape(len(self.count), -1).astype(np.float64, copy=False)
         if len(self.starts) == 1:
             return np.asarray(rows.sum(axis=0, keepdims=True))
         return np.asarray(np.add.reduceat(rows, self.starts, axis=0))
 
     def average(self, values: NDArray[Any]) -> FloatArray:
-        """Average values of cells with equal weights: a row for each group."""
+        """Average values of cells with equal weights, one row per group."""
         return self.sum(values) / self.n_cells
 
     def first(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Take the numbers of the first cell of each group."""
+        """Select the values of the first cell of each group."""
         return values.reshape(len(self.count), -1)[self.starts]
 
     def repeat(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Give each cell the numbers of its group."""
+        """Repeat the values of each group for its cells."""
         return numbers if len(numbers) == 1 else np.repeat(numbers, self.n_cells[:, 0], axis=0)
 
     def mean_and_squares(self) -> tuple[FloatArray, FloatArray]:
-        """Average the means of cells with equal weights, and sum the squares about that, by group.
+        """Average cell means with equal weights, and sum their squared deviations, by group.
 
-        The squares are exactly zero where all means are equal.
+        The squared deviations are exactly zero if all means are equal.
         """
         apart = self.mean - self.repeat(self.first(self.mean))
         middle = self.average(apart)
         return self.first(self.mean) + middle, self.sum((apart - self.repeat(middle)) ** 2)
 
     def within(self, levels: Sequence[str]) -> Cells:
-        """Make a group of each combination of labels of some more levels."""
+        """Group by some more levels."""
         names = dict.fromkeys((*self.levels[: self.grouped], *levels))
         grouped, names = len(names), names | dict.fromkeys(self.levels)
         if tuple(names) == self.levels:
@@ -202,7 +202,7 @@ class Cells:
 
     @property
     def location(self) -> FloatArray:
-        """Mean loss of each cell; what differs between cells is better taken from ``mean``."""
+        """Mean loss of each cell; ``mean`` is more precise for differences between cells."""
         return self.origin + self.mean
 
     @property
@@ -211,15 +211,15 @@ class Cells:
         return self.m2 + self.count[:, None] * self.location**2
 
     def cell_means(self) -> Cells:
-        """Take the mean of each cell for a single loss."""
+        """Treat the mean of each cell as a single loss."""
         return replace(self, count=np.ones_like(self.count), m2=np.zeros_like(self.m2))
 
     def zero_one(self) -> MaskArray:
-        """Find the columns whose losses are all 0 or 1, as far as the sums of all cells show it.
+        """Find the columns whose losses are all 0 or 1, judging by the sums of all cells.
 
-        One group after the other. The losses of a cell and their squares add up to the same whole
-        number. Of losses between 0 and 1, and of whole numbers, only 0 and 1 do that. A sum of 0
-        is one of zeros only, and not of losses in a unit that makes them small.
+        One group after the other. The losses of a cell and their squares must have the same sum, a
+        whole number. Among losses between 0 and 1, and among whole numbers, this holds only for 0
+        and 1. A sum of 0 counts only if all losses are zero, not merely small.
         """
         n, share = self.count[:, None], self.location
         total = n * share
@@ -233,24 +233,24 @@ class Cells:
         return found.reshape(-1)
 
     def shift_origin(self, origin: FloatArray) -> Cells:
-        """Take the means relative to another origin."""
+        """Shift the means to another origin."""
         return replace(self, mean=self.mean + (self.origin - origin), origin=origin)
 
     def take_columns(self, columns: IntArray) -> Cells:
-        """Take some columns, in some order."""
+        """Select columns."""
         return replace(
             self, mean=self.mean[:, columns], m2=self.m2[:, columns], origin=self.origin[columns]
         )
 
     def take(self, rows: Any) -> Cells:
-        """Take some cells, in their order."""
+        """Select cells, in their order."""
         return replace(
             self, codes=self.codes[rows], count=self.count[rows], mean=self.mean[rows],
             m2=self.m2[rows],
         )  # fmt: skip
 
     def _pooled(self, starts: IntArray, order: Any) -> State:
-        """Merge runs of cells, in some order, about the mean of the first cell of each run."""
+        """Merge runs of cells about the mean of the first cell of each run."""
         n, size = self.count[order][:, None], np.diff(starts, append=len(self.count))
         total = np.add.reduceat(n, starts)
         pooled = np.empty((len(starts), self.mean.shape[1]))
@@ -265,12 +265,12 @@ class Cells:
         return total[:, 0], pooled, m2
 
     def over(self, levels: Sequence[str]) -> Cells:
-        """Merge cells of a group until only ``levels`` tell them apart.
+        """Merge the cells of each group that have the same labels on ``levels``.
 
         Parameters
         ----------
         levels : sequence of str
-            Some of this object's levels; none of them gives a single cell of each group.
+            Some of this object's levels; without any, one cell per group remains.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class Cells:
         return self if tuple(names) == self.levels else self._merge(tuple(names))
 
     def _merge(self, names: tuple[str, ...]) -> Cells:
-        """Merge cells until only some levels tell them apart."""
+        """Merge the cells that have the same labels on some levels."""
         keep = list(map(self.levels.index, names))
         codes = self.codes[:, keep]
         order: Any = slice(None)
@@ -314,13 +314,13 @@ class Cells:
     def __add__(self, other: Cells) -> Cells:
         """Merge the moments of two parts of a log, matching labels.
 
-        The origins of the sum are those of the part that holds more losses.
+        The origins are those of the part with more losses.
         """
         both = self.concat(other)
         return both._merge(both.levels)
 
     def concat(self, other: Cells) -> Cells:
-        """Put the cells of two parts one after the other, matching labels."""
+        """Concatenate the cells of two parts, matching labels."""
         if self.levels != other.levels:
             raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
         labels: list[Labels] = []

@@ -1,4 +1,4 @@
-"""Losses by row and column, however they lie in memory."""
+"""Losses by row and column, for any memory layout."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 
 SIDE_BY_SIDE = 16
-"""From so many columns in C order on, losses are read row by row and not column by column."""
+"""With at least this many columns in C order, losses are read row by row."""
 
 FIRST = 16
-"""So many rows of all columns are looked at together: most losses other than 0 and 1 show there."""
+"""Rows examined at first, which usually show whether there are losses other than 0 and 1."""
 
 Table = NDArray[Any]
 
 
 class Columns(Protocol):
-    """Losses by row and column, without saying how they lie in memory."""
+    """Losses by row and column, for any memory layout."""
 
     @property
     def width(self) -> int:
@@ -32,30 +32,30 @@ class Columns(Protocol):
 
     @property
     def c_order(self) -> bool:
-        """Whether to read row by row: the columns of a row lie side by side."""
+        """Whether to read row by row: the columns of a row are contiguous."""
 
     @property
     def f_order(self) -> bool:
-        """Whether each column is in one piece, one after the other."""
+        """Whether each column is contiguous."""
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Take some rows of one column, contiguous, read-only, in float64."""
+        """Return some rows of one column: contiguous, read-only, float64."""
 
     def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:
-        """Take some rows of some columns, a line for each column."""
+        """Return some rows of some columns, one line per column."""
 
     def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Give a read-only table with a line for each column, each line in one piece.
+        """Return a read-only table with one contiguous line per column.
 
-        Also say where in it the columns and the rows start: it may be the whole log.
+        Also return where in it the columns and the rows start: it may be the whole log.
         """
 
     def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Give a read-only table with a line for each row, and where its rows and columns start."""
+        """Return a read-only table with one line per row, and where its rows and columns start."""
 
 
 READABLE = (np.float64, np.float32)
-"""The dtypes that kernels read as they are."""
+"""The dtypes that kernels read without conversion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class LossColumns:
         return len(self.tables) == 1 and table.flags.f_contiguous and table.dtype in READABLE
 
     def find(self, j: int) -> tuple[Table, int]:
-        """Find the table that holds a column, and the column's place in it."""
+        """Find the table of a column, and the column's position in it."""
         for table in self.tables:
             if j < table.shape[1]:
                 return table, j
@@ -90,12 +90,12 @@ class LossColumns:
         raise IndexError(j)
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Take some rows of one column, contiguous, read-only, in float64."""
+        """Return some rows of one column: contiguous, read-only, float64."""
         table, at = self.find(j)
         return readonly(np.ascontiguousarray(table[start:stop, at], dtype=np.float64))
 
     def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:
-        """Take some rows of some columns, a line for each column."""
+        """Return some rows of some columns, one line per column."""
         table = self.tables[0][start:stop]
         if len(self.tables) == 1:
             every = np.array_equal(columns, np.arange(table.shape[1]))
@@ -103,7 +103,7 @@ class LossColumns:
         return np.stack([self.column(int(j), start, stop) for j in columns])
 
     def table(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Copy any rows of any columns, a line for each row."""
+        """Copy any rows of any columns, one line per row."""
         if len(self.tables) == 1:
             table = self.tables[0]
             if len(columns) < table.shape[1]:
@@ -115,14 +115,14 @@ class LossColumns:
         return np.stack([table[rows, at] for table, at in found], axis=1).astype(np.float64)
 
     def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Give the table itself where its columns are in one piece, otherwise a copy."""
+        """Return the table itself if its columns are contiguous, otherwise a copy."""
         if self.f_order:
             return readonly(self.tables[0].T), columns.start, start
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
         return readonly(part[0][None] if len(part) == 1 else np.stack(part)), 0, 0
 
     def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Give the table itself where the kernel reads its dtype, otherwise a copy."""
+        """Return the table itself if kernels read its dtype, otherwise a copy."""
         table = self.tables[0]
         if table.dtype in READABLE:
             return readonly(table), start, columns.start
@@ -132,7 +132,7 @@ class LossColumns:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences of pairs of columns, made block by block."""
+    """Differences of pairs of columns, computed block by block."""
 
     losses: LossColumns
     left: IntArray
@@ -145,7 +145,7 @@ class Differences:
 
     @property
     def c_order(self) -> bool:
-        """Whether the columns lie side by side and the pairs are many."""
+        """Whether the columns are side by side and the pairs are many."""
         return self.losses.c_order and self.width >= SIDE_BY_SIDE
 
     @property
@@ -154,24 +154,24 @@ class Differences:
         return False
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Take some rows of one difference."""
+        """Return some rows of one difference."""
         left = self.losses.column(int(self.left[j]), start, stop)
         with np.errstate(invalid="ignore"):  # infinite losses are refused by the caller
             return readonly(left - self.losses.column(int(self.right[j]), start, stop))
 
     def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:
-        """Take some rows of some pairs, a line for each pair."""
+        """Return some rows of some pairs, one line per pair."""
         left = self.losses.take(self.left[columns], start, stop)
         with np.errstate(invalid="ignore"):  # infinite losses are refused by the caller
             return left - self.losses.take(self.right[columns], start, stop)
 
     def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Take some rows of neighboring pairs, a line for each pair."""
+        """Return some rows of consecutive pairs, one line per pair."""
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
         return readonly(np.stack(part)), 0, 0
 
     def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Take some rows of neighboring pairs, a line for each row."""
+        """Return some rows of consecutive pairs, one line per row."""
         rows = self.losses.tables[0][start:stop]
         sides = (rows[:, side[columns]] for side in (self.left, self.right))
         left, right = (side.astype(np.float64, copy=False) for side in sides)

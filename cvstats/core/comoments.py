@@ -20,24 +20,24 @@ TABLE = 1 << 18
 """Numbers in an extra table of rows."""
 
 TOGETHER = 8
-"""Such tables that threads fill at once."""
+"""Number of such tables that threads fill at once."""
 
 LARGEST = 1 << 25
-"""Numbers in all matrices of co-moments together, at the most."""
+"""Maximum total number of entries in the matrices of co-moments."""
 
 ALIKE = 1e-3
-"""Pairs whose difference keeps a smaller share of the models' spread are summed directly."""
+"""Pairs whose difference has less than this share of the models' spread are summed directly."""
 
 
 def use_cross_products(design: Design, losses: Differences, by: Sequence[str]) -> bool:
-    """Return whether the pairs are so many that one matrix for each cell is less work."""
+    """Whether there are so many pairs that one matrix per cell is less work."""
     models = len(np.unique(np.concatenate([losses.left, losses.right])))
     dense = losses.width > max(2 * models, models**2 // 4)  # not pairs of carried cells
     return dense and len(design.cell_table(tuple(by)).used) * models**2 <= LARGEST
 
 
 def pair_moments(design: Design, losses: Differences, by: Sequence[str]) -> tuple[Cells, IntArray]:
-    """Compute moments of many differences from one matrix of co-moments for each cell.
+    """Compute moments of many differences from one matrix of co-moments per cell.
 
     With centered losses x and y of a cell, ``sum (x - y)^2 = sum x^2 + sum y^2 - 2 sum x y``.
     Also returns the pairs of models that are so similar that this loses digits.
@@ -62,10 +62,10 @@ def co_moments(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Sum counts, means and matrices of centered cross products of columns, for each cell.
 
-    Columns are taken about their first loss, so that their levels cost no digits, and rows
-    about their own mean over the columns, so that the sums hold only what the models do not
-    share. Differences of losses stay what they are; single means and products do not. The
-    levels come last: the difference of two means is that of their means and of their levels.
+    Columns are centered at their first loss, so that no digits are lost, and rows at their mean
+    over the columns, which removes what the models share. Differences of losses are not affected;
+    single means and products are. The first losses (levels) are the last column: a difference of
+    two means is the difference of the centered means plus that of the levels.
     """
     row = 0 if design.valid is None else int(design.valid.argmax())
     level = losses.take(models, row, row + 1)[:, 0]
@@ -90,8 +90,8 @@ def cross_products(
 ) -> tuple[FloatArray, FloatArray]:
     """Sum the cross products of columns about their cells' means, over all cells.
 
-    ``found`` holds the moments of these columns. Also gives what is left of each column when
-    its cells' means are taken away: nothing, but for rounding.
+    ``found`` has the moments of these columns. Also returns the sum of the residuals of each
+    column, which is zero except for rounding.
     """
     table = design.cell_table(found.levels)
     mean = np.zeros((table.size, len(models)))
@@ -122,7 +122,7 @@ def cross_products(
 def _map_blocks(size: int, width: int, work: Callable[[int, int, FloatArray], T]) -> Iterator[T]:
     """Yield ``work(start, stop, memory)`` of each block of rows; threads work on a few at once.
 
-    The memory has room for ``width`` numbers a row, and is used again once a few blocks are done.
+    The memory has room for ``width`` numbers per row, and is reused after a few blocks.
     """
     rows = max(256, TABLE // width)
     bounds = block_bounds(size, rows)
@@ -141,7 +141,7 @@ def _center_cells(
 ) -> Iterator[list[tuple[int, FloatArray, FloatArray]]]:
     """Yield for each block of rows its cells as (cell, residuals, their means).
 
-    The residuals have a line for each model.
+    The residuals have one line per model.
     """
     where = np.full(table.size, -1)
     where[table.used] = np.arange(len(table.used))
@@ -172,9 +172,9 @@ def _center_cells(
 def _kernel_table(
     losses: LossColumns, models: IntArray, start: int, stop: int
 ) -> tuple[Table, int, IntArray]:
-    """Find a table for the kernels, where its rows start, and which of its columns to take.
+    """Find a table for the kernels, where its rows start, and which of its columns to use.
 
-    It has a line for each row if these are in one piece, otherwise a line for each column.
+    It has one line per row if rows are contiguous, otherwise one line per column.
     """
     if losses.c_order:
         table, row, _ = losses.row_major(slice(0, losses.width), start, stop)

@@ -1,4 +1,4 @@
-"""The design of a log: which evaluation each row is, the cells it falls into, and every check."""
+"""The design of a log: which evaluation each row is, its cells, and all checks."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from cvstats.errors import MOST, LogError, listed, place, spelled
 LEVELS = ("sample", "outer", "repetition", "fold", "source", "point", "count")
 
 COMPLETE = frozenset(LEVELS) - {"point"}
-"""Levels on which every evaluation has a label."""
+"""Levels in which every evaluation must have a label."""
 
 SPLIT = ("sample", "outer", "repetition")
 """Levels within which a point is evaluated at most once."""
 
 FINE = 1 << 16
-"""So many cells of folds are counted at once with the splits that hold them."""
+"""Up to this number, cells of folds are counted in the same pass as splits."""
 
 WINDOW = 1 << 24
-"""Bytes of the table that marks which points a split has seen."""
+"""Size in bytes of the table that marks which points occur in a split."""
 
 TABLE = 1 << 21
-"""Counts of the rows of a cell in a block that are remembered, at the most."""
+"""Maximum number of counts (cells times blocks) that are cached."""
 
 ROWS_OF_A_CELL = 64
 """A block has so many rows for each cell at the least: merging blocks takes longer than reading."""
 
 SPARSE = 4, 1 << 16
-"""Labels that many times the rows, and that many at the least, hardly all occur."""
+"""With this many labels per row, and at least this many in all, most labels do not occur."""
 
 LARGEST = 1 << 62
-"""Numbers of combined codes stay below this, so that 64 bits hold each and one step more."""
+"""Upper bound of combined codes, which leaves room for one more step in 64 bits."""
 
 LABELS_OF = attrgetter("labels")
 
@@ -64,7 +64,7 @@ Counts = NDArray[np.signedinteger[Any]]
 class GridCodes:
     """Codes along some axes of an array of evaluations, repeated along the others.
 
-    Without ``base`` the code is the position along the one axis.
+    Without ``base`` the code is the position along the only axis.
     """
 
     axes: tuple[int, ...]
@@ -72,7 +72,7 @@ class GridCodes:
     base: NDArray[np.int32] | None = None
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
-        """Make the codes of some rows."""
+        """Return the codes of some rows."""
         if self.axes == tuple(range(len(self.shape))):
             whole = self.base
             return np.arange(rows.start, rows.stop) if whole is None else whole.reshape(-1)[rows]
@@ -80,20 +80,20 @@ class GridCodes:
         return self.take(every)
 
     def take(self, rows: IntArray) -> NDArray[Any]:
-        """Make the codes of some rows, one by one."""
+        """Return the codes of single rows."""
         at = [rows // math.prod(self.shape[axis + 1 :]) % self.shape[axis] for axis in self.axes]
         return at[0] if self.base is None else self.base[tuple(at)]
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """One level: its labels, and for each row the position of its label (-1: none)."""
+    """One level: its labels, and the position of the label of each row (-1: none)."""
 
     labels: Labels
     codes: Codes | GridCodes
 
     def block(self, start: int, stop: int) -> NDArray[np.int32]:
-        """Take the codes of some rows, read-only and of one type."""
+        """Return the codes of some rows, read-only and of one dtype."""
         return readonly(self.codes[start:stop].astype(np.int32, copy=False))
 
     def take(self, rows: IntArray) -> Level:
@@ -103,11 +103,11 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class CellIndex:
-    """The combinations of codes that occur, numbered from 0 in their order.
+    """The combinations of codes that occur, sorted and numbered from 0.
 
-    A combination is one whole number, the codes its digits. Where the digits of all levels would
-    not fit into 64 bits, those of the first ones are replaced by the place of their combination
-    among those that occur; ``tables[i]`` lists these, for the first ``i`` levels.
+    A combination is one whole number with the codes as digits. If the digits of all levels would
+    not fit into 64 bits, those of the first levels are replaced by the rank of their combination
+    among those that occur; ``tables[i]`` lists these for the first ``i`` levels.
     """
 
     sizes: tuple[int, ...]
@@ -115,7 +115,7 @@ class CellIndex:
 
     @classmethod
     def of(cls, sizes: Sequence[int], parts: Callable[[], Iterable[Codes]]) -> CellIndex:
-        """Find what occurs; ``parts`` goes through the rows, a line of codes for each level."""
+        """Find what occurs; ``parts`` iterates over the rows, one line of codes per level."""
         found, width = cls(tuple(sizes)), 1
         for level, size in enumerate(sizes):
             if width * size >= LARGEST:
@@ -127,7 +127,7 @@ class CellIndex:
 
     @classmethod
     def numbered(cls, sizes: Sequence[int], codes: Codes) -> tuple[CellIndex, IntArray]:
-        """Find what occurs among rows, a line of codes for each level; also number each row."""
+        """Find what occurs among rows, one line of codes per level; also number each row."""
         found = cls.of(sizes, lambda: [codes])
         return found, found.find(codes)
 
@@ -136,12 +136,12 @@ class CellIndex:
         return len(self.tables[len(self.sizes)])
 
     def find(self, codes: Codes) -> IntArray:
-        """Find the number of each row; -1 where a code is negative."""
+        """Find the number of each row; -1 if a code is negative."""
         place = np.searchsorted(self.tables[len(self.sizes)], self._numbers(codes, len(codes)))
         return np.where((codes >= 0).all(axis=0), place, -1)
 
     def codes(self) -> IntArray:
-        """List the combinations, a column for each level."""
+        """List the combinations, one column per level."""
         number = self.tables[len(self.sizes)]
         codes = np.zeros((len(number), len(self.sizes)), dtype=np.int64)
         for level in reversed(range(len(self.sizes))):
@@ -158,7 +158,7 @@ class CellIndex:
         self.tables[levels] = sorted_distinct(np.concatenate(every))
 
     def _numbers(self, codes: Codes, levels: int) -> IntArray:
-        """Combine the first codes of each row; what has a negative one gets any number."""
+        """Combine the first codes of each row; rows with a negative code get any number."""
         number = np.zeros(codes.shape[1], dtype=np.int64)
         for level in range(levels):
             if level in self.tables:
@@ -169,7 +169,7 @@ class CellIndex:
 
 
 def sorted_distinct(numbers: IntArray) -> IntArray:
-    """Sort the different numbers, by comparing neighbors: `numpy.unique` is slower."""
+    """Sort the distinct numbers by comparing neighbors: `numpy.unique` is slower."""
     found = np.sort(numbers)
     new = np.ones(len(found), dtype=bool)
     np.not_equal(found[1:], found[:-1], out=new[1:])
@@ -178,11 +178,11 @@ def sorted_distinct(numbers: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class CellTable:
-    """How many rows fall into each cell, in all and block by block.
+    """The number of rows in each cell, in total and by block.
 
-    ``index`` lists the cells that occur where the product of all labels would be too many;
-    otherwise it is None and every product has its number. ``blocks`` is None where cells and
-    blocks are so many that their table is not kept.
+    ``index`` lists the cells that occur if the product of all labels is too large; otherwise it is
+    None, and every combination has a number. ``blocks`` is None if the table of cells by blocks is
+    too large to keep.
     """
 
     by: tuple[str, ...]
@@ -194,17 +194,17 @@ class CellTable:
 
     @cached_property
     def size(self) -> int:
-        """Number of cells, with those that hold nothing."""
+        """Number of cells, including empty ones."""
         return len(self.total)
 
     @cached_property
     def used(self) -> NDArray[np.int64]:
-        """The cells that hold any row."""
+        """The cells that are not empty."""
         return np.flatnonzero(self.total)
 
     @cached_property
     def codes(self) -> NDArray[np.int64]:
-        """For each used cell the codes of its labels, a column for each level."""
+        """The codes of the labels of each used cell, one column per level."""
         if self.index is not None:
             return self.index.codes()
         number = self.used
@@ -215,7 +215,7 @@ class CellTable:
 
 
 def count_blocks(rows: int, cells: Codes, size: int, *, few: bool = False) -> tuple[Counts, Counts]:
-    """Count, in each block of some rows, those of each cell, and find the first of them."""
+    """Count the rows of each cell in each block, and find the first of them."""
     blocks = -(-len(cells) // rows)
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
@@ -227,7 +227,7 @@ def count_blocks(rows: int, cells: Codes, size: int, *, few: bool = False) -> tu
 
 
 def merge_levels(finer: CellTable, by: tuple[str, ...]) -> CellTable | None:
-    """Merge cells until only ``by`` tell them apart; None where that needs another count."""
+    """Merge cells with the same labels on ``by``; None if they must be counted again."""
     labelled = COMPLETE.issuperset(finer.by) and by == tuple(filter(by.__contains__, finer.by))
     if finer.index is not None or finer.blocks is None or not labelled:
         return None
@@ -242,7 +242,7 @@ def merge_levels(finer: CellTable, by: tuple[str, ...]) -> CellTable | None:
 
 
 def readonly(values: NDArray[Any]) -> NDArray[Any]:
-    """Show the same memory read-only: kernels are compiled once, not twice."""
+    """Return a read-only view, so that kernels are compiled only once."""
     view = values.view()
     view.flags.writeable = False
     return view
@@ -253,18 +253,18 @@ def readonly(values: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class SplitSizes:
-    """Rows of each split, and the number of different points.
+    """Rows of each split, and the number of distinct points.
 
-    ``points`` is None where the log has no level ``point`` and more than one split.
+    ``points`` is None if the log has no level ``point`` and more than one split.
     """
 
     rows: NDArray[np.int64]
     points: int | None
     apart: str = ""
-    """What to say where splits are known to test different points, and not how many."""
+    """Used if splits are known to test different points but their number is unknown."""
 
     by: tuple[str, ...] = ()
-    """The levels whose labels distinguish splits, where single evaluations are known."""
+    """The levels whose labels identify splits, if single evaluations are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,26 +274,26 @@ class Design:
     Parameters
     ----------
     levels : mapping of str to Level
-        Levels found by name, and any other level of the log's index.
+        Known levels, and any other level of the log's index.
     size : int
         Number of rows.
     valid : array of bool, shape (rows,), optional
-        Which rows are evaluations; None where all are.
+        Which rows are evaluations; None if all are.
     facts : dict
-        What has been found out before about this very index; filled as questions come.
+        Cache of results for this index.
     taking : str
-        How one types, in this kind of container, to keep one label of a level.
+        Code that selects one label of a level in this kind of container.
     scores : bool
-        Whether each loss is one score for a whole split, and no loss of a point.
+        Whether each loss is a score of a whole split, not a loss of a point.
     metric : {"", "average", "pool"}
-        Whether the losses are pseudo-losses of a metric, of each fold or of all together.
+        Whether the losses are pseudo-losses of a metric, averaged over folds or pooled.
     within : tuple of str
-        More levels that may distinguish evaluations: the same point may occur again in a
-        repetition under another of their labels, as where several logs are concatenated.
+        More levels that may distinguish evaluations: a point may occur in a repetition once under
+        each of their labels, as in concatenated logs.
     weights : array of int, shape (rows,), optional
-        How many evaluations each row stands for, where the rows are cells of a log.
+        How many evaluations each row represents, if the rows are cells of a log.
     by : str, optional
-        The level whose labels are groups, each of which gets an answer of its own.
+        The level whose labels are groups that are computed separately.
     """
 
     levels: Mapping[str, Level]
@@ -308,30 +308,30 @@ class Design:
     by: str | None = None
 
     def has(self, level: str) -> bool:
-        """Whether the log tells more than one label of this level apart."""
+        """Whether the log has more than one label of this level."""
         return level in self.levels and self.number(level) > 1
 
     def number(self, level: str) -> int:
-        """How many labels of a level occur; 1 where the level is absent."""
+        """How many labels of a level occur; 1 if the level is absent."""
         return len(self.cell_table((level,)).used) if level in self.levels else 1
 
     def labels(self, names: Sequence[str]) -> tuple[Labels, ...]:
-        """Give the labels of some levels."""
+        """Return the labels of some levels."""
         return tuple(map(LABELS_OF, map(self.levels.__getitem__, names)))
 
     def identity(self) -> tuple[str, ...]:
-        """List the levels that distinguish evaluations, in the order of messages."""
+        """List the levels that identify evaluations, in the order used in messages."""
         known = tuple(level for level in LEVELS if level in self.levels)
         return (*(name for name in self.within if name not in known), *known)
 
     def take(self, level: str) -> str:
-        """Say what to type to keep one label of a level."""
+        """Return the code that selects one label of a level."""
         labels = self.levels[level].labels
         label = spelled(labels[int(self.cell_table((level,)).used[0])])
         return self.taking.format(label=label, level=level)
 
     def format_labels(self, row: int, also: str | None = None) -> str:
-        """Name the labels of one row; ``also`` that of a level which is not a known one."""
+        """Format the labels of one row; ``also`` includes a level that is not a standard one."""
         labels, known = {}, self.identity() or tuple(self.levels)
         for name in known if also is None or also in known else (also, *known):
             level = self.levels[name]
@@ -342,21 +342,20 @@ class Design:
     # --- cells ----------------------------------------------------------------------------
 
     def grouped(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """Put the level of the groups, if there are any, before some others."""
+        """Prepend the level of the groups, if there is one."""
         return tuple(levels) if self.by is None else tuple(dict.fromkeys((self.by, *levels)))
 
     def cells(
         self, by: Sequence[str], start: int, stop: int, scratch: Scratch | None = None
     ) -> Codes:
-        """Find the cell number of some rows; -1 where nothing was evaluated.
+        """Find the cell number of some rows; -1 if nothing was evaluated.
 
-        With ``scratch``, for kernels: in its memory or where they are stored, in 8 or 16 bits if
-        these suffice.
+        With ``scratch``, for kernels: in its memory or as stored, in 8 or 16 bits if possible.
         """
         index: CellIndex | None = self.facts.get(("index", tuple(by)))
         if index is not None:
             return readonly(index.find(self._codes(by, start, stop)).astype(np.int32))
-        checked = SPLIT if "splits" in self.facts else ()  # without any evaluation outside them
+        checked = SPLIT if "splits" in self.facts else ()  # no evaluation is outside of them
         codes, sizes = [], []
         for name in by:
             level = self.levels[name]
@@ -381,7 +380,7 @@ class Design:
         return readonly(numbers)
 
     def _codes(self, by: Sequence[str], start: int, stop: int) -> Codes:
-        """Lay the codes of some rows out, a line for each level; -1 where nothing is."""
+        """Lay out the codes of some rows, one line per level; -1 if not an evaluation."""
         lines = [self.levels[name].block(start, stop) for name in by]
         codes = np.array(lines, dtype=np.int32).reshape(len(by), stop - start)
         if self.valid is not None:
@@ -389,7 +388,7 @@ class Design:
         return codes
 
     def cell_table(self, by: tuple[str, ...]) -> CellTable:
-        """Count the rows in the cells of some levels (remembered)."""
+        """Count the rows in the cells of some levels (cached)."""
         table: CellTable | None = self.facts.get(("cells", by))
         if table is None:
             for key in list(self.facts):
@@ -400,7 +399,7 @@ class Design:
         return table
 
     def product(self, by: Sequence[str]) -> int:
-        """How many cells the labels of some levels could make."""
+        """Count the combinations of the labels of some levels."""
         return math.prod(len(self.levels[name].labels) for name in by)
 
     def _cell_table(self, by: tuple[str, ...]) -> CellTable:
@@ -424,14 +423,14 @@ class Design:
         return CellTable(by, sizes, rows, total, index, kept)
 
     def _label_limit(self) -> int:
-        """How many labels may be without being far more than the rows."""
+        """Return the number of labels above which most do not occur."""
         times, least = SPARSE
         return max(times * self.size, least)
 
     def _count(
         self, by: tuple[str, ...], rows: int, size: int
     ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
-        """Count the rows of each cell; also block by block, where that is not a large table."""
+        """Count the rows of each cell; also by block, if that table is not too large."""
         blocks = block_bounds(self.size, rows)
         pieces = block_bounds(len(blocks), blocks_per_task(rows))
         found: list[tuple[Counts, Counts]] = []
@@ -459,21 +458,21 @@ class Design:
     # --- checks ---------------------------------------------------------------------------
 
     def splits(self) -> SplitSizes:
-        """Check that each evaluation occurs once, and count points (remembered)."""
+        """Check that each evaluation occurs once, and return the number of points (cached)."""
         if self.within:
             self.require_labels(self.within)
         known: SplitSizes | None = self.facts.get("splits", self.facts.get(("splits", self.within)))
         return self._find_splits() if known is None else known
 
     def require_labels(self, names: Sequence[str]) -> None:
-        """Every evaluation needs a label on these levels besides the known ones (remembered)."""
+        """Require that every evaluation has a label in these levels (cached)."""
         for name in names:
             if name not in LEVELS and name in self.levels and ("labeled", name) not in self.facts:
                 self.check_labels((name,))
                 self.facts["labeled", name] = True
 
     def check_labels(self, names: Sequence[str]) -> None:
-        """Every evaluation needs a label on every known level."""
+        """Require that every evaluation has a label in every known level."""
         for name in names:
             codes = self.levels[name].codes
             if isinstance(codes, np.ndarray) and codes.min(initial=0) >= 0:
@@ -495,7 +494,7 @@ class Design:
         by = tuple(level for level in SPLIT if level in self.levels)
         folded = (*by, "fold")
         if "fold" in self.levels and self.product(folded) <= FINE:
-            self.cell_table(folded)  # one pass for both: most methods ask for the folds next
+            self.cell_table(folded)  # one pass for both: most methods need the folds next
         more = tuple(name for name in self.within if name not in LEVELS)
         wider = (*more, *by)
         for names in dict.fromkeys((by, *((name, *by) for name in more), wider)):
@@ -507,7 +506,7 @@ class Design:
         raise self._repeated_error(wider)
 
     def _unique_splits(self, by: tuple[str, ...]) -> SplitSizes | None:
-        """Count the rows of each split, if no point occurs twice in one."""
+        """Count the rows of each split, unless a point occurs twice in one."""
         rows = self.cell_table(by).total
         rows = rows[rows > 0]
         if "point" not in self.levels:
@@ -520,7 +519,7 @@ class Design:
         return None
 
     def point_level(self) -> Level:
-        """Take the points; of labels that hardly all occur, as after a filter, those that do."""
+        """Return the level of points, without unused labels if most are unused."""
         level = self.levels["point"]
         if len(level.labels) <= self._label_limit():
             return level
@@ -541,16 +540,15 @@ class Design:
         return readonly(np.where(codes < 0, -1, scoped))
 
     def point_numbers(self) -> IntArray:
-        """Find a number for the point of each row; within its source, if names recur in others."""
+        """Assign a number to the point of each row; within sources, if names recur in several."""
         offset = self._source_offsets()[0] if self.facts.get("scoped") else None
         return np.asarray(self._point_codes(offset, 0, self.size), dtype=np.int64)
 
     def _count_distinct(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
         """Return whether every (split, point) occurs once, and the number of points.
 
-        Each thread stores ones into one table and it is not read meanwhile; if the ones
-        are as many as the rows, no two rows shared a place. With ``scoped`` the points are
-        numbered within their sources.
+        Threads only store ones in a shared table; if there are as many ones as rows, no two rows
+        have the same entry. With ``scoped`` the points are numbered within their sources.
         """
         width, offset = len(self.point_level().labels), None
         if scoped:
@@ -558,7 +556,7 @@ class Design:
         table = self.cell_table(by)
         windows = [
             self._count_window(table, offset, start, stop - start)
-            for start, stop in block_bounds(max(width, 1), WINDOW)  # no point may have a label
+            for start, stop in block_bounds(max(width, 1), WINDOW)  # possibly no point has a label
         ]
         rows, points = (sum(numbers) for numbers in zip(*windows, strict=True))
         return rows == int(table.total.sum()), points
@@ -566,7 +564,7 @@ class Design:
     def _count_window(
         self, table: CellTable, offset: NDArray[np.int64] | None, origin: int, width: int
     ) -> tuple[int, int]:
-        """Count the different (split, point) in a window of points, and the points."""
+        """Count the distinct (split, point) in a window of points, and the points."""
         blocks = block_bounds(self.size, PIECE * BLOCK)
         scratch = Scratch()
         mark_seen = small_logs.mark_seen if self.size <= small_logs.FEW else kernels.mark_seen
@@ -588,7 +586,7 @@ class Design:
         return found, int(np.count_nonzero(used))
 
     def _source_offsets(self) -> tuple[NDArray[np.int64], int]:
-        """Where the points of each source start when they are numbered source by source."""
+        """Find the first number of each source if points are numbered source by source."""
         source, point = self.levels["source"], self.point_level()
         width = np.zeros(len(source.labels), dtype=np.int64)
         for start, stop in block_bounds(self.size, BLOCK):
@@ -599,7 +597,7 @@ class Design:
         """Make the error for rows that share a split and a point."""
         names = (*by, "point", *(["source"] if "source" in self.levels else []))
         keys, full = self._number_rows(names), self._number_rows(self.identity())
-        order = np.lexsort((np.arange(self.size), full, keys))  # copies become neighbors
+        order = np.lexsort((np.arange(self.size), full, keys))  # duplicates become neighbors
         order = order[keys[order] >= 0]
         again = np.flatnonzero(np.diff(keys[order]) == 0)
         rows = [sorted((int(order[i]), int(order[i + 1]))) for i in again]
@@ -619,7 +617,7 @@ class Design:
         )
 
     def _number_rows(self, names: Sequence[str]) -> IntArray:
-        """Find a number for each row of the log, by its labels of some levels."""
+        """Assign numbers to the rows of the log by their labels in some levels."""
         sizes = [len(self.levels[name].labels) for name in names]
         return CellIndex.numbered(sizes, self._codes(names, 0, self.size))[1]
 
@@ -631,13 +629,13 @@ class Design:
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} does not identify evaluations; if it names the models, "
-            f"give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, call "
-            "it 'repetition'. If it is a lead time or another condition, ask for each of its "
-            f"labels: by={others[0]!r}."
+            f"give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
+            "rename it to 'repetition'. If it is a lead time or another condition, compute each "
+            f"of its labels separately: by={others[0]!r}."
             if others
-            else "Drop copies: log[~log.index.duplicated()]. Number runs or seeds by a level "
-            "'repetition'. For lead times or other conditions add a level of their name, and ask "
-            "for each label: by='lead_time'."
+            else "Drop duplicates: log[~log.index.duplicated()]. Number runs or seeds in a level "
+            "'repetition'. For lead times or other conditions, add a level such as 'lead_time' "
+            "and pass by='lead_time'."
         )
         if "metric" in others:
             hint = "The log contains several metrics. Analyze each of them: by='metric'."
@@ -649,22 +647,22 @@ class Design:
     # --- points under each label ------------------------------------------------------------
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
-        """Count the distinct points under each label of a level (remembered).
+        """Count the distinct points under each label of a level (cached).
 
-        Also, in words, a point that occurs under several of them, if there is one.
+        Also describe a point that occurs under several labels, if there is one.
         """
         if ("points", level) not in self.facts:
             self.facts["points", level] = self._count_points(level)
         counts, shared = self.facts["points", level]
         if shared is None:
             return counts, None
-        row, code = shared  # in words only now: an index may get other labels
+        row, code = shared  # formatted only now: the labels of an index may be replaced
         other = spelled(self.levels[level].labels[code])
         where = self.format_labels(row, level)
         return counts, f"the point at {where} appears in {level}={other} too"
 
     def _count_points(self, level: str) -> tuple[IntArray, tuple[int, int] | None]:
-        """Count them; also find the row of such a point, and the code of another of its labels."""
+        """Count the points; also find the row and another label code of a shared point."""
         if "scoped" not in self.facts:
             self._unique_splits(tuple(name for name in self.identity() if name in SPLIT))
         offset, width = None, len(self.point_level().labels)
@@ -684,7 +682,7 @@ class Design:
     def _labelled_points(
         self, level: str, offset: NDArray[np.int64] | None
     ) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """Go through the evaluations: their rows, points and labels of the level."""
+        """Iterate over the evaluations: their rows, points and labels of the level."""
         for start, stop in block_bounds(self.size, BLOCK):
             points = self._point_codes(offset, start, stop)
             labels = self.levels[level].block(start, stop).astype(np.int64)
@@ -697,7 +695,7 @@ class Design:
     def _count_shared_points(
         self, level: str, offset: NDArray[np.int64] | None, width: int
     ) -> IntArray:
-        """Count the points of each label where a point may have several."""
+        """Count the points of each label if a point may have several labels."""
         size = len(self.levels[level].labels)
         counts = np.zeros(size, dtype=np.int64)
         step = max(1, WINDOW // max(width, 1))

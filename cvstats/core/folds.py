@@ -1,4 +1,4 @@
-"""How the evaluations of a log are laid out: folds, splits, and which labels occur together."""
+"""The layout of a log: folds, splits, and which labels occur together."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import spelled
 
 RESAMPLED = ("sample", "outer", "count")
-"""Levels that tell fits to other samples than the data apart, or nested ones."""
+"""Levels that identify nested fits, or fits to samples other than the data."""
 
 FEW = 100
-"""So many losses may be the means of folds; leave-one-out has more of them."""
+"""Up to this number, losses may be means of folds; leave-one-out has more of them."""
 
 
 def tally(design: Design, *levels: str) -> Cells:
-    """Count the rows of each cell of some levels, of which the log may lack some: no columns.
+    """Count the rows of each cell of some levels; the result has no columns.
 
-    The cells of each group come one after the other.
+    Absent levels are ignored. Cells are sorted by group.
     """
     known = filter(design.levels.__contains__, levels)
     names = tuple(known) if design.by is None else tuple(dict.fromkeys((design.by, *known)))
@@ -33,16 +33,16 @@ def tally(design: Design, *levels: str) -> Cells:
 
 
 def fold_level(design: Design) -> str | None:
-    """Find the level that names the test folds: ``fold``, else ``source``, else none."""
+    """Find the level that names the test folds: ``fold``, otherwise ``source``, or none."""
     if "fold" in design.levels:
         return "fold"
     return "source" if "source" in design.levels else None
 
 
 def fewest_folds(design: Design) -> int:
-    """Count the folds of the repetition that has fewest; each may call its folds anew.
+    """Count the folds of the repetition with the fewest; fold names may differ in each.
 
-    Remembered.
+    Cached.
     """
     if "fewest folds" not in design.facts:
         level = fold_level(design)
@@ -75,12 +75,12 @@ def fold_levels(design: Design) -> tuple[str, ...]:
 
 
 def count_folds(design: Design) -> int:
-    """Count the folds of the first repetition; 1 where nothing names folds."""
+    """Count the folds of the first repetition; 1 if no level names folds."""
     return int(count_folds_by_group(design)[0, 0])
 
 
 def count_folds_by_group(design: Design) -> IntArray:
-    """Count the folds of the first repetition of each group: a row for each (remembered)."""
+    """Count the folds of the first repetition of each group, one row per group (cached)."""
     if ("folds", design.by) not in design.facts:
         if fold_level(design) is None:
             return np.ones((1, 1), dtype=np.int64)
@@ -92,7 +92,7 @@ def count_folds_by_group(design: Design) -> IntArray:
 
 
 def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntArray]:
-    """Count the rows of each cell of some levels; an absent level has the one code 0."""
+    """Count the rows of each cell of some levels; an absent level has only the code 0."""
     known = tuple(filter(design.levels.__contains__, levels))
     plan = design.cell_table(known)
     codes = np.zeros((len(plan.used), len(levels)), dtype=np.int64)
@@ -101,7 +101,7 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntA
 
 
 def covers_all_points(design: Design) -> bool:
-    """Whether each repetition tests every point; without their names, equally many."""
+    """Whether each repetition tests every point; for unnamed points, equally many."""
     splits = design.splits()
     if splits.apart:
         return False
@@ -109,9 +109,9 @@ def covers_all_points(design: Design) -> bool:
 
 
 def is_partition(design: Design) -> bool:
-    """Whether the log is K-fold cross-validation, perhaps repeated.
+    """Whether the log is (repeated) K-fold cross-validation.
 
-    Sources serve as folds only where the names of the points show that each was tested once.
+    Sources serve as folds only if the names of the points show that each was tested once.
     """
     if fold_level(design) == "source" and design.splits().points is None:
         return False
@@ -119,17 +119,17 @@ def is_partition(design: Design) -> bool:
 
 
 def split_levels(design: Design) -> tuple[str, ...]:
-    """Name the levels whose cells are the test sets, one for each model that was trained."""
+    """Name the levels whose cells are the test sets, one per trained model."""
     if fold_level(design) != "source" or is_partition(design):
         return fold_levels(design)
     return repetition_level(design)
 
 
 def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]:
-    """Pair the labels of two levels within each repetition: which codes meet which (remembered).
+    """Find which labels of two levels occur together in each repetition (cached).
 
-    Returns the codes (repetition, one, two) of every pair that occurs, and for each of them
-    how many labels of ``two`` its label of ``one`` meets in that repetition.
+    Returns the codes (repetition, one, two) of every pair that occurs, and for each of them the
+    number of labels of ``two`` that occur with its label of ``one`` in that repetition.
     """
     if ("pairs", one, two) not in design.facts:
         known = tuple(name for name in ("repetition",) if name in design.levels)
@@ -159,7 +159,7 @@ def find_across_folds(design: Design, name: str) -> str | None:
 
 
 def find_crossed(design: Design, name: str) -> MaskArray:
-    """Find the groups in which a label occurs in several folds: a row for each (remembered)."""
+    """Find the groups in which a label occurs in several folds, one row per group (cached)."""
     fold, key = fold_level(design), ("crossed", name, design.by)
     if fold is None or fold == name or name not in design.levels:
         return np.zeros((1, 1), dtype=bool)
@@ -173,15 +173,15 @@ def find_crossed(design: Design, name: str) -> MaskArray:
 
 
 def has_whole_sources(design: Design) -> bool:
-    """Whether each test set holds all points of a source or none."""
+    """Whether each test set contains all points of a source or none."""
     return bool(find_whole_sources(design).all())
 
 
 def find_whole_sources(design: Design) -> MaskArray:
-    """Find the groups of which each test set holds all points of a source or none (remembered).
+    """Find the groups whose test sets contain all points of a source or none (cached).
 
-    Random splits are taken to divide sources where one of them tests every source, or a source
-    is not tested on equally many points in all of them.
+    Random splits are assumed to divide sources if one of them tests every source, or if the number
+    of tested points of a source varies.
     """
     if ("whole sources", design.by) not in design.facts:
         divided = find_divided_sources(design)
@@ -194,7 +194,7 @@ def find_whole_sources(design: Design) -> MaskArray:
 
 
 def find_divided_sources(design: Design) -> MaskArray:
-    """Find the groups whose random splits test parts of sources: a row for each."""
+    """Find the groups whose random splits test parts of sources, one row per group."""
     splits = tuple(level for level in SPLIT if level in design.levels)
     cells = tally(design, *splits, "source")
     tested, sources = cells.over(splits), cells.over(("source",))
@@ -208,7 +208,7 @@ def find_divided_sources(design: Design) -> MaskArray:
 
 
 def has_crossed_sources(design: Design) -> bool:
-    """Whether the same points occur under several sources, as dates in stores (remembered)."""
+    """Whether the same points occur in several sources, such as dates in stores (cached)."""
     if ("crossed", design.by) not in design.facts:
         design.facts["crossed", design.by] = _finds_crossed_sources(design)
     found: bool = design.facts["crossed", design.by]
@@ -221,7 +221,7 @@ def _finds_crossed_sources(design: Design) -> bool:
     if design.weights is None:
         design.splits()
         recurs = design.facts.get("scoped", False)
-    else:  # of points that cells do not keep nothing is known
+    else:  # cells without points do not show it
         kept = len(design.levels["point"].labels) > 0
         recurs = kept and design.number("point") < len(design.cell_table(("source", "point")).used)
     return recurs and design.number("point") > 1
@@ -233,19 +233,19 @@ def divides_both(design: Design) -> bool:
 
 
 def is_resampled(design: Design) -> bool:
-    """Whether the log holds fits to other samples than the data, or nested ones."""
+    """Whether the log has nested fits, or fits to samples other than the data."""
     if design.levels.keys().isdisjoint(RESAMPLED):
         return False
     return any(map(design.has, RESAMPLED))
 
 
 def has_one_loss_per_split(design: Design) -> bool:
-    """Whether each split has one nameless loss, which may be the mean of its points."""
+    """Whether each split has a single unnamed loss, which may be the mean of its points."""
     return bool(find_single_losses(design).all())
 
 
 def find_single_losses(design: Design) -> MaskArray:
-    """Find the groups of which each split has one nameless loss: a row for each."""
+    """Find the groups whose splits have a single unnamed loss each, one row per group."""
     none = np.zeros((1, 1), dtype=bool)
     if design.scores or "point" in design.levels or fold_level(design) == "source":
         return none

@@ -1,8 +1,8 @@
 """Compiled loops: arrays and integers in, arrays out.
 
-Nothing here checks anything. A negative code means "not here". Sums are kept in float64,
-about a shift that lies among the values. Four lanes take turns, so that a run of rows of one
-cell need not wait for its own last addition.
+Nothing is validated here. A negative code means that the row is skipped. Sums are kept in float64,
+about a shift within the range of the values. Four accumulators (lanes) take turns, so that
+consecutive rows of a cell need not wait for the previous addition.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 LANES = 4
-"""Sums that take turns for one cell."""
+"""Number of accumulators per cell."""
 
 RUN = 1024
-"""Rows copied into the nearest cache in vectors, so that no addition waits for them."""
+"""Rows copied into the first-level cache in vectors, so that no addition waits for them."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
@@ -27,16 +27,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(reorder: bool = False) -> Callable[[F], F]:
-    """Compile without the interpreter lock, keeping the machine code on disk.
+    """Compile a loop that releases the interpreter lock, and cache it on disk.
 
-    ``reorder`` lets the compiler change the order of additions, so that it can use vectors.
+    With ``reorder`` the compiler may change the order of additions, to use vectors.
     """
     fastmath: set[str] | bool = {"reassoc", "contract"} if reorder else False
 
     def decorate(loop: F) -> F:
         try:
             return cast(F, njit(nogil=True, cache=True, fastmath=fastmath)(loop))
-        except RuntimeError:  # a container without any folder that can be written
+        except RuntimeError:  # no writable folder for the cache
             return cast(F, njit(nogil=True, fastmath=fastmath)(loop))
 
     return decorate
@@ -49,12 +49,12 @@ def combine(cells: Ints, codes: Ints, size: int) -> None:
     for i in range(cells.shape[0]):
         code = np.int32(codes[i])
         number = np.int32(cells[i] * factor + code)
-        cells[i] = number if (cells[i] | code) >= 0 else nowhere  # no jump: runs in vectors
+        cells[i] = number if (cells[i] | code) >= 0 else nowhere  # branch-free: vectorized
 
 
 @compiled()
 def combine_two(cells: Ints, codes: Ints, others: Ints, size: int) -> None:
-    """Make cell numbers of the codes of two levels: ``cells = codes * size + others``."""
+    """Compute cell numbers from the codes of two levels: ``cells = codes * size + others``."""
     factor, nowhere = np.int32(size), np.int32(-1)
     for i in range(cells.shape[0]):
         code, other = np.int32(codes[i]), np.int32(others[i])
@@ -64,9 +64,9 @@ def combine_two(cells: Ints, codes: Ints, others: Ints, size: int) -> None:
 
 @compiled()
 def count_rows(cells: Ints, rows: int, counts: Ints, first: Ints) -> None:
-    """Rows of each cell, and the first of them, in each block of ``rows``.
+    """Count the rows of each cell in each block of ``rows``, and find the first of them.
 
-    Both tables have a line for each block and come zeroed.
+    Both tables have one line per block and are zeroed by the caller.
     """
     for b in range(counts.shape[0]):
         number, begin = counts[b], first[b]
@@ -82,9 +82,9 @@ def count_rows(cells: Ints, rows: int, counts: Ints, first: Ints) -> None:
 def mark_seen(
     seen: NDArray[np.uint8], groups: Ints, points: Ints, low: int, origin: int, width: int
 ) -> None:
-    """Mark each (group, point) as seen, in the window that the table holds.
+    """Mark each (group, point) as seen, within the window of the table.
 
-    The table has ``width`` points, from ``origin`` on, for each group from ``low`` on.
+    The table has ``width`` points, starting at ``origin``, for each group starting at ``low``.
     """
     place, size = np.empty(RUN, np.int64), np.uint64(seen.shape[0])
     for start in range(0, groups.shape[0], RUN):
@@ -108,7 +108,7 @@ def sum_hashes(hashes: Hashes, points: Ints, cells: Ints, sums: Hashes) -> None:
 
 @compiled(reorder=True)
 def accumulate_one_cell(values: Floats, shift: float, sums: Floats) -> None:
-    """Add ``x - shift`` and its square where all rows are of one cell, in any order."""
+    """Add ``x - shift`` and its square if all rows are in one cell, in any order."""
     total = square = 0.0
     for i in range(values.shape[0]):
         d = values[i] - shift
@@ -122,7 +122,7 @@ def accumulate_one_cell(values: Floats, shift: float, sums: Floats) -> None:
 def accumulate_one_shift(
     values: Floats, cells: Ints, shift: float, sums: Floats, part: Floats
 ) -> None:
-    """Add ``x - shift`` and its square to the sums of the row's cell; the shift is one for all.
+    """Add ``x - shift`` and its square to the sums of the row's cell; all cells share the shift.
 
     ``sums`` has ``LANES`` pairs for each cell: a sum and a sum of squares, side by side so
     that the processor adds both at once. ``part`` is memory for ``RUN`` losses.
@@ -182,12 +182,12 @@ def accumulate(
     shift: Floats,
     sums: Floats,
 ) -> None:
-    """Add losses less a shift, and their squares, in blocks of ``rows`` of some columns.
+    """Add losses minus a shift, and their squares, in blocks of ``rows`` of some columns.
 
-    ``table`` has a line for each column; ``column`` and ``row`` say where to start in it and
-    ``size`` how many rows there are. ``only`` has for each block the cell that all of its rows
-    are in, or -1: then ``cells`` says. ``shift`` has shape (blocks, columns, 1 or cells) and
-    ``sums`` (blocks, columns, cells * LANES * 2).
+    ``table`` has one line per column; ``column`` and ``row`` are the start, ``size`` is the number
+    of rows. ``only`` has, for each block, the cell that contains all of its rows, or -1 to use
+    ``cells``. ``shift`` has shape (blocks, columns, 1 or cells) and ``sums`` (blocks, columns,
+    cells * LANES * 2).
     """
     part = np.empty(RUN)
     for b in range(shift.shape[0]):
@@ -223,16 +223,16 @@ def merge_lanes(sums: Floats, merged: Floats) -> None:
 def accumulate_wide(
     table: Floats, row: int, column: int, cells: Ints, shift: Floats, sums: Floats
 ) -> None:
-    """Add losses less a shift, and their squares, of columns side by side.
+    """Add losses minus a shift, and their squares, for contiguous columns.
 
-    ``row`` and ``column`` say where to start in ``table``, which has a line for each row.
+    ``row`` and ``column`` are the start in ``table``, which has one line per row.
     ``shift`` has shape (cells, columns), ``sums`` (cells, 2, columns).
     """
     width = shift.shape[1]
     for i in range(cells.shape[0]):
         k = cells[i]
         if k >= 0:
-            line = table[row + i][column : column + width]  # else each index is tested for < 0
+            line = table[row + i][column : column + width]  # avoids a test of each index for < 0
             about, total, square = shift[k], sums[k, 0], sums[k, 1]
             for j in range(width):
                 d = line[j] - about[j]
@@ -253,7 +253,7 @@ def center_columns(
     begin, end = rows[0], rows[n - 1] + 1
     for m in range(models):
         line, out, about = table[columns[m]], part[m], level[m]
-        if end - begin == n:  # no gaps: runs in vectors
+        if end - begin == n:  # no gaps, so that it is vectorized
             line = line[begin:end]
             for i in range(n):
                 d = line[i] - about
@@ -319,7 +319,7 @@ def residual_columns(
     for m in range(part.shape[0]):
         line, out, about = table[columns[m]][row : row + n], part[m], mean[:, m].copy()
         total = 0.0
-        if len(about) == 1 and cells.shape[0] == 0:  # all rows are of one cell
+        if len(about) == 1 and cells.shape[0] == 0:  # all rows are in one cell
             middle = about[0]
             for i in range(n):
                 out[i] = line[i] - middle
@@ -357,11 +357,11 @@ def residual_rows(
 def raise_to_gaps(
     draws: Floats, line: int, others: Ints, scale: Floats, both_sides: bool, largest: Floats
 ) -> None:
-    """Raise a number for each draw to the gaps between one line and others, times their scale.
+    """Update the largest scaled gap between one line and others, for each draw.
 
-    ``draws`` has a line for each model. With ``both_sides`` the size of a gap counts, and not its
-    sign. Four other lines take part at once (the last one again where none is left), so that
-    ``largest`` is read and written less often.
+    ``draws`` has one line per model. With ``both_sides`` the absolute gap counts. Four other lines
+    are processed at once (the last one is repeated if necessary), so that ``largest`` is read and
+    written less often.
     """
     own, last = draws[line], others.shape[0] - 1
     for p in range(0, others.shape[0], 4):

@@ -1,4 +1,4 @@
-"""Which way a metric is better, and how its values become losses and come back."""
+"""Whether higher values of a metric are better, and conversion to losses and back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 Better = Literal["larger", "smaller", "closer"]
 
 TURNED = ("1 - score", "-score")
-"""Orientations of losses that were made from a score, of which more is better."""
+"""Orientations of losses that were computed from a score, where higher is better."""
 
 OFF_TARGET: Mapping[str, tuple[str, str]] = {
     "calibration_slope": (
@@ -22,10 +22,10 @@ OFF_TARGET: Mapping[str, tuple[str, str]] = {
     ),
     "coverage": ("its intervals are too narrow", "its intervals are wider than necessary"),
 }  # fmt: skip
-"""What a value below the target of a metric, and one above it, says of a model."""
+"""What a value below and above the target of a metric means for a model."""
 
 TARGET = "target_value"
-"""The attribute of a log and of its results that holds the target of a metric."""
+"""The attr of a log and of its results for the target of a metric."""
 
 
 def orientation_of(better: Better, limits: tuple[float, float]) -> str:
@@ -36,14 +36,14 @@ def orientation_of(better: Better, limits: tuple[float, float]) -> str:
 
 
 def turn(values: Any, orientation: str) -> Any:
-    """Turn values of a metric into losses, or losses into values: either undoes the other."""
+    """Convert values of a metric to losses, or losses to values: it is its own inverse."""
     if orientation not in TURNED:
         return values
     return 1 - values if orientation == TURNED[0] else 0 - values
 
 
 def targets_of(metadata: Mapping[Any, Any]) -> dict[str, float]:
-    """Map the metrics of a log that have a target to it; empty for losses and scores."""
+    """Map metrics to their targets, if they have one; empty for losses and scores."""
     several = metadata.get("metrics")
     parts = several.values() if isinstance(several, Mapping) else [metadata]
     return {

@@ -1,8 +1,8 @@
 """Counts, means and squared deviations of losses in every cell, in one pass.
 
-The pass is cut into blocks of rows and tiles of columns whose sizes depend on the log alone.
-What is found in the blocks merges in an order that does not depend on theirs, so that neither
-the number of threads nor an exchange of whole blocks changes a bit.
+The log is divided into blocks of rows and tiles of columns whose sizes depend only on the log.
+Blocks are merged in a way that does not depend on their order, so that neither the number of
+threads nor an exchange of whole blocks changes a bit of the result.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ Numbers = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Counts, means, squared deviations and origins."""
 
 Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Counts of some blocks, a shift near each mean, what is left of the mean, and squares about it."""
+"""Counts of some blocks, a shift near each mean, the mean minus the shift, and squares about it."""
 
 TILE = 8
-"""Columns read in one go, at the least, where each lies in one piece."""
+"""Minimum number of columns read at once if columns are contiguous."""
 
 ABREAST = 128
-"""Columns read in one go, at the least, where rows lie in one piece: shorter runs are slow."""
+"""Minimum number of columns read at once if rows are contiguous: shorter runs are slow."""
 
 NUMBERS = 1 << 20
-"""Losses that a thread reads in one go, about."""
+"""Approximate number of losses that a thread reads at once."""
 
 SUMS = 10_000
-"""Sums that a thread adds to at once, about: they should stay in the processor's cache."""
+"""Approximate number of sums that a thread updates at once, to stay in the processor's cache."""
 
 BATCH = 64
-"""Blocks whose moments are kept until they are merged, at the most."""
+"""Maximum number of blocks whose moments are kept until they are merged."""
 
 KEPT = 1 << 19
-"""Numbers that the moments of these blocks may take, about: fewer blocks where cells are many."""
+"""Approximate number of values in the moments of these blocks: fewer blocks if cells are many."""
 
 WAITING = 1 << 21
-"""Numbers that tasks may have found before their turn comes, at the most."""
+"""Maximum number of values in finished tasks that are waiting to be merged."""
 
 CROWDED = 256
-"""With fewer rows a cell than this, each cell has a shift of its own from the start."""
+"""With fewer rows per cell than this, each cell has its own shift from the start."""
 
 FAR = 1e3
-"""A shift this much farther from the mean than the losses are is chosen anew."""
+"""A shift is replaced if it is this much farther from the mean than the losses are."""
 
 
 def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
     """Compute the moments of every column in every cell, in one pass over the losses.
 
-    Many pairs of few models come from cross products, not from a column for each; those of
+    Many pairs of few models are computed from cross products, not from a column per pair; those of
     nearly identical models are then subtracted loss by loss.
     """
     if design.size * losses.width <= small_logs.FEW:
@@ -82,9 +82,9 @@ def reduce_few(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
 
 
 def reduce_lines(lines: FloatArray, cells: Codes, count: NDArray[np.int64]) -> Numbers:
-    """Compute the moments of few losses by the number of their cell; -1 is none.
+    """Compute the moments of few losses by their cell number (-1: none).
 
-    ``lines`` has a line for each column, and ``count`` the losses of each cell that occurs. Returns
+    ``lines`` has one line per column, and ``count`` is the number of losses of each cell. Returns
     counts, means, squares and origins.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
@@ -96,7 +96,7 @@ def reduce_lines(lines: FloatArray, cells: Codes, count: NDArray[np.int64]) -> N
 
 
 def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
-    """Compute the moments of columns that are read, or made, side by side."""
+    """Compute the moments of columns that are read, or computed, together."""
     table = design.cell_table(tuple(by))
     few, together = SUMS // max(table.size, 1), blocks_per_task(table.rows)
     rows = max(1, min(design.size, together * table.rows))
@@ -104,10 +104,10 @@ def reduce_columns(design: Design, losses: Columns, by: Sequence[str]) -> Cells:
         tile = int(np.clip(few, ABREAST, 1024))
     elif losses.f_order:
         tile = int(np.clip(NUMBERS // rows, TILE, max(TILE, few)))
-    else:  # each is copied or made: by itself, but for short ones
+    else:  # copied or computed one by one, except short ones
         tile = max(1, NUMBERS // 16 // rows)
     tiles = list(starmap(slice, block_bounds(losses.width, tile)))
-    if losses.c_order:  # several blocks also where the rows are few and long
+    if losses.c_order:  # several blocks even if the rows are few and long
         fewest = max(16 * table.size, NUMBERS // min(tile, losses.width))
         pieces = block_bounds(design.size, min(table.rows, fewest))
     else:
@@ -164,10 +164,10 @@ def _merge(parts: list[State]) -> State:
 def _center_sums(
     counts: Counts, shift: FloatArray, sums: FloatArray, squares: FloatArray
 ) -> tuple[Sums, NDArray[np.bool_]]:
-    """Turn sums about a shift into what is left of the mean and squared deviations about it.
+    """Convert sums about a shift to the mean minus the shift, and squared deviations.
 
-    Also return where the shift lies so far from the rest of its cell that the deviations are the
-    small difference of large sums.
+    Also return where the shift is so far from its cell that the deviations are a small difference
+    of large sums.
     """
     n = counts.astype(np.float64)
     share = sums / np.maximum(n, 1)[..., None]
@@ -179,7 +179,7 @@ def _center_sums(
 def _accumulate_about(
     counts: Counts, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 ) -> Sums:
-    """Add about a shift for each cell; where that is far, once more about the means."""
+    """Accumulate about a shift per cell; if it is too far off, again about the means."""
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
         state, far = _center_sums(counts, shift, *add(shift))
         mean = shift + state[2]
@@ -198,10 +198,10 @@ def _read_columns(
     piece: tuple[int, int],
     scratch: Scratch,
 ) -> Sums:
-    """Read some blocks, a column at a time.
+    """Read some blocks, one column at a time.
 
-    The losses of a block are first taken about one of its losses, which is fastest. Where that
-    lies far from some cell, they are taken anew, about a loss of each cell.
+    The shift of a block is first one of its losses, which is fastest. If that is far from some
+    cell, they are accumulated again, with a loss of each cell as its shift.
     """
     start, stop = piece[0] * table.rows, min(piece[1] * table.rows, design.size)
     if table.blocks is None:

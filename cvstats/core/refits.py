@@ -1,12 +1,12 @@
-"""What training on each other's points adds to the variance of a difference of two models.
+"""The variance of a difference of two models due to refitting on overlapping training sets.
 
 In cross-validation the model that predicts point i was trained on point j, and the model that
 predicts j was trained on i. For the difference of two nearly identical models these mutual
-effects are as large as the differences themselves. Errors of two points in different folds are
-correlated only through them, and the variance of the mean difference about the mean test error is
-``W + K (V - s)``: W the variance of the mean as if points were independent, K the number of
-folds, V the variance of the means of repetitions and s what V would be if each refit were
-independent of the others. Points of one fold show ``V - s`` with K times the degrees of freedom.
+effects are as large as the differences themselves. They are the only reason why errors of points in
+different folds are correlated, and the variance of the mean difference about the mean test error is
+``W + K (V - s)``, where W is the variance of the mean as if points were independent, K the number
+of folds, V the variance of the means of repetitions, and s the value of V if refits were
+independent. Points of one fold show ``V - s`` with K times the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from cvstats.core.cells import Cells
 from cvstats.core.types import FloatArray, IntArray
 
 LARGE_SHARE, SIGNIFICANT = 0.2, 1.645
-"""Refits matter where they add this share to the variance, and more than this many times noise."""
+"""Refits matter if they add at least this share to the variance, and this many times the noise."""
 
 ALIKE, NEARLY_ALIKE = 10.0, 40.0
 """Below these values of `find_alike`, one partition is not enough to compare two models."""
 
 MOST_DF = 9
-"""More degrees of freedom are not given to the fold means of one partition."""
+"""Maximum degrees of freedom for the fold means of one partition."""
 
 LEVEL = 0.025
-"""One tail of the level at which a quantile of Student's t is taken to a normal one."""
+"""Tail probability at which a quantile of Student's t is compared with a normal one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Partitions:
     ----------
     repetition, fold, point : array of int, shape (rows,)
         The repetition of each row, its fold among the folds of all repetitions, and its point;
-        each point once in each repetition.
+        each point occurs once in each repetition.
     """
 
     repetition: IntArray
@@ -65,7 +65,7 @@ class Partitions:
         return float(self.n_repetitions / (shares @ shares))
 
     def are_equal(self) -> bool:
-        """Whether all repetitions divide the points in the same way."""
+        """Whether all repetitions have the same folds."""
         order = np.lexsort((self.repetition, self.point))
         together = self.fold[order].reshape(self.n_points, self.n_repetitions)
         return len(np.unique(together, axis=0)) == int(len(np.unique(together[:, 0])))
@@ -82,9 +82,9 @@ class RefitVariance:
     points : float
         W: variance of the mean as if points were independent.
     refits : float
-        s: what independent refits add to the variance of the mean of one repetition.
+        s: the variance of the mean of one repetition if refits were independent.
     mutual : float
-        C: the estimate of ``V - s``, raw; it may be negative.
+        C: the unconstrained estimate of ``V - s``, which may be negative.
     noise : float
         h: the standard deviation of C if refits were independent.
     n_folds : float
@@ -105,7 +105,7 @@ class RefitVariance:
 
     @property
     def matters(self) -> bool:
-        """Whether refits add a large share, and more than noise explains."""
+        """Whether refits add a large share to the variance, and more than noise explains."""
         added = self.n_folds * float(np.clip(self.mutual, 0, self.refits))
         return added > LARGE_SHARE * self.points and self.mutual > SIGNIFICANT * self.noise
 
@@ -131,11 +131,11 @@ def measure_refits(differences: FloatArray, partitions: Partitions) -> RefitVari
 
 
 def widen_one_partition(folds: Cells) -> FloatArray:
-    """Compute standard errors for two models that the folds of one partition find alike.
+    """Compute standard errors for two models that are nearly identical in one partition.
 
-    The larger of two: with twice the variance of independent points, which is what mutual training
-    adds at most, and that of the corrected t interval of the fold means, times the ratio of its
-    quantile to the normal one at 95%.
+    The larger of two: the one with twice the variance of independent points, the most that refits
+    can add, and that of the corrected t interval of the fold means, times the ratio of its quantile
+    to the normal one at 95%.
     """
     whole, k = folds.over(()), folds.n_cells
     of_points = np.sqrt(2 * whole.m2) / whole.count[:, None]

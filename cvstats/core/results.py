@@ -1,4 +1,4 @@
-"""What the maths returns, before it is labeled: plain columns, a number per model each."""
+"""Results of methods before they are labeled: plain columns, one number per model."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ ALTERNATIVES = ("two-sided", "less", "greater")
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Columns of numbers, one entry for each model, with cautions.
+    """Columns of numbers, one entry per model, with cautions.
 
     Parameters
     ----------
     method : str
         Key of the method in the registry.
     columns : mapping of str to array, shape (models,)
-        The numbers, in the order in which they are shown, then the counts (integers).
+        The numbers, in display order, then the counts (integers).
     caution : array of int, shape (models,)
         Bits of `Caution`.
     attrs : mapping
-        Single facts about the whole result.
+        Facts about the whole result.
     takes_means : bool
-        Whether the mean of a split says as much to the method as its losses.
+        Whether the method needs only the mean of each split, not its losses.
     allows_for : Caution
-        Cautions about other results of the same losses that do not apply to this one.
+        Cautions about the losses that do not apply to this result.
     calls : mapping
-        What to call on this very log because of a caution, where the method found something.
+        The call to use instead because of a caution, if the method found one.
     """
 
     method: str
@@ -50,11 +50,11 @@ class Result:
 
 
 CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")
-"""Columns besides those called ``n_...`` that describe the log or the method, and no model."""
+"""Columns besides ``n_...`` that describe the log or the method, not a model."""
 
 
 is_count = re.compile("|".join(["n_.*", *CONSTANTS])).fullmatch
-"""Whether a column describes the log or the method, and is an attribute where it can be."""
+"""Whether a column describes the log or the method, and is moved to attrs if possible."""
 
 
 def separate_counts(
@@ -62,7 +62,7 @@ def separate_counts(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, float | int]]:
     """Separate the columns to show from counts that are the same in every row.
 
-    Rows without losses do not matter. A count that differs between rows stays a column.
+    Rows without losses are ignored. A count that differs between rows remains a column.
     """
     columns: dict[str, NDArray[Any]] = {}
     counts: dict[str, float | int] = {}
@@ -81,7 +81,7 @@ def separate_counts(
 
 
 def flag(caution: Caution, where: MaskArray) -> IntArray:
-    """Give a caution to the rows that deserve it."""
+    """Return the bits of a caution for the rows where it applies."""
     return np.where(where, np.int64(caution), np.int64(0))
 
 
@@ -92,9 +92,9 @@ def quantile(probability: float, df: FloatArray | IntArray) -> FloatArray: ...
 def quantile(
     probability: float, df: float | FloatArray | IntArray | None = None
 ) -> float | FloatArray:
-    """Quantile of Student's t, or of the standard normal distribution where ``df`` is None."""
+    """Quantile of Student's t, or of the standard normal distribution if ``df`` is None."""
     if df is None:
-        return float(special.ndtri(float(probability)))  # also where alpha is a float32
+        return float(special.ndtri(float(probability)))  # alpha may be a float32
     found = special.stdtrit(df, float(probability))
     return np.asarray(found) if isinstance(df, np.ndarray) else float(found)
 
@@ -108,7 +108,7 @@ def half_widths(
 def half_widths(
     alternative: str, alpha: float, df: float | FloatArray | IntArray | None
 ) -> tuple[float | FloatArray, float | FloatArray]:
-    """How many standard errors the interval reaches down and up; infinite on an open side.
+    """Half-widths of the interval in standard errors, down and up; infinite if one-sided.
 
     ``df`` may differ between columns.
     """
@@ -126,7 +126,7 @@ OWN_ERROR = "own_se"
 
 
 def show_own_errors(result: Result) -> Result:
-    """Show the standard errors of differences; limits and tests account for pseudo-errors too."""
+    """Display standard errors without pseudo-errors; limits and tests still account for these."""
     if OWN_ERROR not in result.columns:
         return result
     columns = dict(result.columns)
@@ -135,7 +135,7 @@ def show_own_errors(result: Result) -> Result:
 
 
 DIGITS = 4 * np.finfo(np.float64).eps
-"""Share of a mean within which it may be rounded."""
+"""Relative rounding error of a mean."""
 
 
 def interval(
@@ -151,20 +151,20 @@ def interval(
     caution: IntArray | int = 0,
     attrs: Mapping[str, str | float | int] | None = None,
 ) -> Result:
-    """Build an interval of estimate, standard error and critical value, with the usual cautions.
+    """Compute an interval from estimate, variance and quantile, with the usual cautions.
 
-    ``estimate`` and ``variance`` have a row for each group of ``by=``, which the result puts one
-    after the other; without groups they may have columns only. ``estimate`` is relative to
-    ``origin``, the result is not. A negative ``variance`` gives NaN
-    for the standard error and the limits; a zero one gives the point, never widened (methods that
-    have a floor apply it before). A standard error below the rounding of the estimate is zero.
+    ``estimate`` and ``variance`` have one row per group of ``by=``, which are concatenated in the
+    result; without groups they may be one-dimensional. ``estimate`` is relative to ``origin``, the
+    result is not. A negative ``variance`` gives NaN for the standard error and the limits; a zero
+    one gives an interval of width zero (methods that have a floor apply it before). A standard
+    error below the rounding error of the estimate is zero.
     """
     missing, rounding = np.isnan(estimate), DIGITS * np.abs(origin + estimate)
     variance = np.where(np.sqrt(np.abs(variance)) <= rounding, 0.0, variance)
     negative = variance < 0
     se = np.sqrt(np.where(negative, np.nan, variance))
     down, up = half_widths(alternative, alpha, df)
-    with np.errstate(invalid="ignore"):  # an open side of a point
+    with np.errstate(invalid="ignore"):  # one-sided with zero variance
         lower, upper = estimate - down * se, estimate + up * se
     lower = np.where(np.isinf(down), -np.inf, origin + lower)
     upper = np.where(np.isinf(up), np.inf, origin + upper)
@@ -193,7 +193,7 @@ RANGES = {
     "log": (0.0, np.inf, "above 0"),
     "fisher-z": (-1.0, 1.0, "between -1 and 1"),
 }
-"""The ends of each scale, in words too."""
+"""The bounds of each scale, and their description."""
 
 
 def scale_errors(result: Result, factor: FloatArray) -> Result:
@@ -206,15 +206,15 @@ def scale_errors(result: Result, factor: FloatArray) -> Result:
 
 
 ROUNDING = 1e-12
-"""How far an estimate may lie outside its range."""
+"""Tolerance for an estimate outside its range."""
 
 
 def rescale_limits(result: Result, scale: str) -> Result:
-    """Put the limits of an interval where they are symmetric on another scale.
+    """Compute the limits of an interval on another scale, on which they are symmetric.
 
     With an estimate e and its standard error s the limits are those of logit(e) with the standard
-    error s / (e (1 - e)), of log(e) with s / e, or of atanh(e) with s / (1 - e^2). At the end of
-    the scale there are none.
+    error s / (e (1 - e)), of log(e) with s / e, or of atanh(e) with s / (1 - e^2). At the bounds of
+    the scale they are NaN.
 
     Raises
     ------
@@ -229,8 +229,8 @@ def rescale_limits(result: Result, scale: str) -> Result:
     if outside.any():
         worst = float(estimate[outside][0])
         raise LogError(
-            f"scale={scale!r} is for means {expected}, and an estimate is {worst:.6g}. Expected "
-            f"such a loss or metric. Use scale='identity'."
+            f"scale={scale!r} requires estimates {expected}, but one is {worst:.6g}. Use "
+            "scale='identity'."
         )
     inside = (estimate > bottom + ROUNDING) & (estimate < top - ROUNDING)
     e = np.where(inside, estimate, 0.5)

@@ -1,8 +1,8 @@
-"""Fixed-size blocks of rows, worked on by a pool of threads.
+"""Fixed-size blocks of rows, processed by a pool of threads.
 
-The size of a block depends on the log alone and results come back in block order, so that the
-number of threads never changes a bit of the answer. The environment variable
-``CVSTATS_THREADS`` sets that number.
+The size of a block depends only on the log, and results are returned in block order, so that the
+number of threads never changes a bit of the result. The environment variable ``CVSTATS_THREADS``
+sets that number.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from cvstats.errors import LogError
 
 BLOCK = 1 << 18
-"""Rows worked on at once: their cell numbers stay in the processor's cache."""
+"""Rows processed at once, so that their cell numbers stay in the processor's cache."""
 
 PIECE = 4
-"""Blocks that one call of a kernel works through: handing over to a thread costs time."""
+"""Blocks that one call of a kernel processes: handing over to a thread costs time."""
 
 LONGEST = 32
-"""Tasks that one thread takes at once, at the most."""
+"""Maximum number of tasks that one thread takes at once."""
 
 VARIABLE = "CVSTATS_THREADS"
 """The environment variable that sets the number of threads."""
@@ -36,12 +36,12 @@ T = TypeVar("T")
 
 
 def count_threads() -> int:
-    """Count the threads to use: as set, otherwise one for each core that this process may use.
+    """Count the threads to use: as set, otherwise one per core available to this process.
 
     Raises
     ------
     LogError
-        If the environment variable is not empty, and not a whole number of 1 or more.
+        If the environment variable is set, but is not a positive integer.
     """
     setting = os.environ.get(VARIABLE, "").strip()
     if setting.isdecimal() and int(setting) > 0:
@@ -58,21 +58,21 @@ def count_threads() -> int:
 
 
 def block_bounds(size: int, rows: int) -> list[tuple[int, int]]:
-    """Cut ``size`` rows into blocks of ``rows``: (start, stop) of each."""
+    """Divide ``size`` rows into blocks of ``rows``: (start, stop) of each."""
     starts = range(0, size, rows)
     return list(zip(starts, (*starts[1:], size), strict=False))
 
 
 def blocks_per_task(rows: int) -> int:
-    """Count the blocks of so many rows that one call of a kernel works through."""
+    """Count the blocks of ``rows`` rows that one call of a kernel processes."""
     return max(1, PIECE * BLOCK // rows)
 
 
 def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -> Iterator[T]:
     """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead.
 
-    Neighbouring tasks go to one thread in one piece: handing over costs more than a block. At
-    most ``most`` results wait for their turn, and one at the least.
+    Consecutive tasks go to one thread together: handing over costs more than a block. At most
+    ``most`` results wait for their turn, but at least one.
     """
     workers = min(count_threads(), tasks)
     if workers <= 1:
@@ -95,7 +95,7 @@ def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -
             results = []
             bounds, first = ahead[0]
             if bounds not in own and not first.done():
-                # Rather than wait this thread does a piece itself that no other has begun.
+                # Rather than waiting, this thread runs a piece that no other thread has started.
                 free = (other for other, begun in ahead if other not in own and begun.cancel())
                 taken = next(free, None)
                 if taken is None:
@@ -106,16 +106,16 @@ def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -
             ahead.popleft()
             results = own.pop(bounds) if bounds in own else first.result()
             ahead.extend((bounds, pool.submit(run, bounds)) for bounds in islice(rest, 1))
-    # A caller that takes just as many results as there are tasks leaves the generator behind. If
-    # it had a pool to shut down as it is thrown away, Python would swallow a Ctrl-C meanwhile.
+    # A caller that takes exactly as many results as there are tasks leaves the generator suspended.
+    # If it shut down a pool when it is collected, Python would swallow a Ctrl-C meanwhile.
     yield from results
 
 
 class Scratch(threading.local):
-    """Memory that a thread uses again for each block, rather than ask for it anew."""
+    """Memory that a thread reuses for each block."""
 
     def array(self, name: str, size: int, dtype: Any) -> NDArray[Any]:
-        """Hand out an array of this thread's own; what it held is gone at the next call."""
+        """Return an array of this thread, which the next call overwrites."""
         buffer: NDArray[Any] | None = vars(self).get(name)
         if buffer is None or len(buffer) < size or buffer.dtype != dtype:
             buffer = vars(self)[name] = np.empty(size, dtype=dtype)

@@ -20,7 +20,7 @@ class Labels(Protocol):
         """Count the labels."""
 
     def __getitem__(self, position: Any, /) -> Any:
-        """Give the label at a position."""
+        """Return the label at a position."""
 
     def __iter__(self) -> Iterator[Hashable]:
-        """Go through the labels."""
+        """Iterate over the labels."""

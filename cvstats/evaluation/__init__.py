@@ -1,4 +1,4 @@
-"""Run scikit-learn style estimators over a resampling plan, and get the loss log."""
+"""Run scikit-learn style estimators over a resampling plan to get a loss log."""
 
 from __future__ import annotations
 

@@ -23,26 +23,26 @@ from cvstats.errors import LogError
 from cvstats.evaluation.fit import fit_and_score
 
 DIGEST = 32
-"""The bytes of a SHA-256."""
+"""Size of a SHA-256 hash in bytes."""
 PLAIN = (str, bytes, int, float, complex, type(None))
-"""Types of constants whose text is their value."""
+"""Types of constants that are described by their text."""
 
 
 Scored = tuple[FloatArray, float | None]
-"""What `fit_and_score` returns: losses, and the no-information rate of an apparent fit."""
+"""The result of `fit_and_score`: losses, and the no-information rate of an apparent fit."""
 
 
 @dataclass(frozen=True)
 class FitCache:
-    """Calls `fit_and_score`, unless its result is in a folder.
+    """Calls `fit_and_score`, unless its result is cached in a folder.
 
-    A result is a file of numbers behind their SHA-256, so that reading one can execute nothing,
-    and a file that is damaged, or that another fit was written to, is computed again.
+    A result is a file of numbers preceded by their SHA-256 hash. Reading one cannot execute code,
+    and a file that is damaged or belongs to another fit is computed again.
 
     Parameters
     ----------
     folder : path
-        Where the results are.
+        The folder of the results.
     """
 
     folder: Path
@@ -62,12 +62,12 @@ class FitCache:
 
 
 def digest_of(path: Path, numbers: bytes) -> bytes:
-    """Hash the numbers of a file together with its name, which stands for the fit."""
+    """Hash the numbers of a file together with its name, which identifies the fit."""
     return sha256(path.stem.encode() + numbers).digest()
 
 
 def read_result(path: Path) -> Scored | None:
-    """Read the result of a fit; None where there is none, or it is damaged."""
+    """Read the result of a fit; None if it does not exist or is damaged."""
     if not path.exists():
         return None
     whole = path.read_bytes()
@@ -79,7 +79,7 @@ def read_result(path: Path) -> Scored | None:
 
 
 def write_result(path: Path, losses: FloatArray, rate: float | None) -> None:
-    """Write the result of a fit, whole or not at all."""
+    """Write the result of a fit atomically."""
     values = np.concatenate([[rate is not None, rate or 0.0], losses.reshape(-1)])
     numbers = values.astype("<f8").tobytes()
     new = path.with_suffix(f".{os.getpid()}")
@@ -88,12 +88,12 @@ def write_result(path: Path, losses: FloatArray, rate: float | None) -> None:
 
 
 def cache_in(folder: str | PathLike[str]) -> FitCache:
-    """Make a version of `fit_and_score` that keeps its results in a folder.
+    """Return a version of `fit_and_score` that caches its results in a folder.
 
     Raises
     ------
     LogError
-        If the path is not that of a folder, or nothing can be written there.
+        If the path is not a folder, or is not writable.
     """
     expected = "Expected the path of a folder, such as checkpoint='my_run'."
     if not isinstance(folder, (str, PathLike)):
@@ -113,7 +113,7 @@ def cache_in(folder: str | PathLike[str]) -> FitCache:
 
 
 def fingerprint(name: str, value: Any) -> str:
-    """Hash a value and the code of the classes and functions in it, the same in every process.
+    """Hash a value and the code of its classes and functions, equal in all processes.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def fingerprint(name: str, value: Any) -> str:
     try:
         code = CodeCollector()
         code.dump(value)
-        # Between versions of Python bytecode differs, and between those of cvstats losses may.
+        # Bytecode differs between versions of Python, and losses may between versions of cvstats.
         versions = sys.version_info[:2], version("cvstats")
         return str(import_module("joblib").hash([value, sorted(code.found), versions]))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -136,8 +136,8 @@ def fingerprint(name: str, value: Any) -> str:
 class CodeCollector(pickle.Pickler):
     """Collects the code of every class and function that an object refers to.
 
-    Pickles, and so `joblib.hash`, know a class by its name alone: losses of an estimator that has
-    been edited since would be taken for those of the new one.
+    Pickles, and therefore `joblib.hash`, contain only the name of a class, so the losses of an
+    estimator that was edited since would be reused.
 
     Attributes
     ----------
@@ -146,18 +146,18 @@ class CodeCollector(pickle.Pickler):
     """
 
     def __init__(self) -> None:
-        # Only the names are of interest: arrays are left out, not copied.
+        # Only names are needed: arrays are skipped, not copied.
         super().__init__(BytesIO(), protocol=5, buffer_callback=lambda _: None)
         self.found: list[tuple[str, str]] = []
-        self.seen: set[int] = set()  # what names itself is described once
+        self.seen: set[int] = set()  # avoids endless recursion
 
     def persistent_id(self, thing: Any) -> None:
-        """Look at every object that is pickled, and pickle it as usual."""
+        """Inspect every object that is pickled, and pickle it as usual."""
         if isinstance(thing, (type, FunctionType)):
             self.add(thing)
 
     def add(self, thing: type | FunctionType) -> None:
-        """Add a class or function, and those of the project that its code names."""
+        """Add a class or function, and those that its code refers to."""
         if id(thing) in self.seen:
             return
         self.seen.add(id(thing))
@@ -167,7 +167,7 @@ class CodeCollector(pickle.Pickler):
         self.found.append((f"{thing.__module__}.{thing.__qualname__}", text))
 
     def describe(self, part: Any) -> Any:
-        """Describe a part of a class or function without what depends on the process."""
+        """Describe a part of a class or function, independent of the process."""
         if isinstance(part, (type, FunctionType)):
             self.add(part)
             return part.__qualname__
@@ -177,13 +177,13 @@ class CodeCollector(pickle.Pickler):
             return sorted(map(repr, part))
         if isinstance(part, CodeType):
             return [part.co_code.hex(), part.co_names, self.describe(part.co_consts)]
-        if hasattr(part, "__wrapped__"):  # by functools.lru_cache, for example
+        if hasattr(part, "__wrapped__"):  # such as by functools.lru_cache
             return self.describe(part.__wrapped__)
         return part if isinstance(part, PLAIN) else type(part).__qualname__
 
 
 def installed_version(package: str) -> str | None:
-    """Give the version of an installed package; None for code that its user may edit."""
+    """Return the version of an installed package; None for code that the user may edit."""
     if package in sys.stdlib_module_names:
         return sys.version
     module = sys.modules.get(package)
@@ -194,7 +194,7 @@ def installed_version(package: str) -> str | None:
 
 
 def parts_of(thing: type | FunctionType) -> Iterator[Any]:
-    """Yield what a class or function consists of, and what its code refers to."""
+    """Yield the parts of a class or function, and what its code refers to."""
     if isinstance(thing, type):
         yield from thing.__bases__
         for name, part in vars(thing).items():
@@ -214,6 +214,6 @@ def parts_of(thing: type | FunctionType) -> Iterator[Any]:
 
 
 def names_in(code: CodeType) -> list[str]:
-    """List the names in some code, also in the functions that it defines."""
+    """List the names in some code, including the functions that it defines."""
     inner = [part for part in code.co_consts if isinstance(part, CodeType)]
     return [*code.co_names, *(name for part in inner for name in names_in(part))]

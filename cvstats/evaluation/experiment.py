@@ -1,4 +1,4 @@
-"""The public function: estimators, data and a plan in, the loss log out."""
+"""`evaluate`: run estimators over a resampling plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cvstats.plans import BoundPlan, Fit, Plan
 from cvstats.plans.plan import bind_splits
 
 LONGEST_CALL = 100
-"""Up to how many characters the call that makes a splitter is kept with the log."""
+"""Maximum length of the text of a splitter that is stored in the log."""
 
 
 def evaluate(
@@ -53,90 +53,90 @@ def evaluate(
 ) -> pd.Series | pd.DataFrame:
     """Run estimators over a resampling plan and return the loss log.
 
-    Each loss is that of one point under a model that the plan trained; all estimators meet the
-    same splits. What the log can show, and about which error, depends on the plan, which names
-    the interval methods that it is for.
+    Each loss is for one point and one trained model; all estimators are evaluated on the same
+    splits. The plan determines which interval methods apply to the log, and which error they
+    estimate.
 
     Parameters
     ----------
     estimators : estimator, or mapping of str to estimator
-        Anything with scikit-learn's ``fit`` and ``predict``: pipelines, searches, regressors,
-        classifiers. Each fit works on a clone.
+        Objects with scikit-learn's ``fit`` and ``predict``: pipelines, searches, regressors,
+        classifiers. Each fit uses a clone.
     X : array, sparse array, DataFrame or list, n rows
         The data.
     y : array or Series, shape (n,)
         The truth.
     plan : Plan
-        What to train and test on, from `cvstats.plans`; or ``cv``. One of them is required: the
-        interval that the log is for depends on it.
+        A resampling plan from `cvstats.plans`. Either this or ``cv`` is required, because it
+        determines which intervals apply.
     cv : int, splitter or iterable, optional
-        What scikit-learn takes as ``cv``: a number of folds (stratified if all estimators are
+        Any ``cv`` of scikit-learn: a number of folds (stratified if all estimators are
         classifiers, in the order of the data), a splitter such as ``RepeatedKFold(n_repeats=10)``,
-        which gets ``groups``, or pairs of training and test rows. Its splits become the levels
-        ``fold``, ``repetition`` and ``fold``, or ``repetition``.
+        to which ``groups`` is passed, or pairs of training and test rows. Its splits become the
+        levels ``fold``, ``repetition`` and ``fold``, or ``repetition``.
     loss : str, callable or list, optional
         As for `cvstats.losses`: ``squared_error``, ``absolute_error``, ``percentage_error``,
-        ``pinball``, ``zero_one`` (which take ``predict``), ``log_loss`` and ``brier`` (which
-        take ``predict_proba``), ``hinge`` (which takes ``decision_function``), or a function of
-        truth and prediction that returns a loss for each point. Also a metric such as ``auc``
-        (which takes ``predict_proba``), ``f1``, ``rmse`` or ``r2``; or a list, which gives a log
-        with the level ``metric``. Of two classes the second one is positive. By default
-        ``zero_one`` for classifiers, and ``squared_error`` for regressors; for estimators that
-        are neither, ``zero_one`` where ``y`` holds text, categories, or True and False.
+        ``pinball``, ``zero_one`` (which use ``predict``), ``log_loss`` and ``brier`` (which use
+        ``predict_proba``), ``hinge`` (which uses ``decision_function``), or a function of truth and
+        prediction that returns a loss for each point. Also a metric such as ``auc`` (which uses
+        ``predict_proba``), ``f1``, ``rmse`` or ``r2``; or a list, which gives a log with the level
+        ``metric``. Of two classes, the second is the positive one. By default ``zero_one`` for
+        classifiers, and ``squared_error`` for regressors; for other estimators, ``zero_one`` if
+        ``y`` contains text, categories or booleans.
     folds : {"average", "pool"}, optional
         For metrics, as for `cvstats.losses`.
     groups : array or Series, shape (n,), optional
-        Source of each point. It becomes the level ``source``, and it is what grouped plans and
-        ``leave_one_source_out`` keep together.
+        Source of each point, stored as the level ``source``. Grouped plans and
+        ``leave_one_source_out`` keep sources together.
     point : array or sequence, shape (n,), optional
-        Label of each point; without it the index of ``X``, or the number of the row.
+        Label of each point; by default the index of ``X``, or the row number.
     n_jobs : int, optional
-        Processes to work in, as joblib counts them; -1 for all cores.
+        Number of processes, as in joblib; -1 uses all cores.
     progress : bool, optional
-        Show a bar on the standard error stream, with the time left.
+        Show a progress bar on the standard error stream.
     checkpoint : path, optional
-        Folder that keeps each finished fit; made if it does not exist. The same call continues
-        an interrupted run from it, and returns the same log as if it had not been interrupted.
-        A fit is used again for the same rows, data, loss, estimator and code only.
+        Folder in which finished fits are stored; created if it does not exist. Repeating the call
+        continues an interrupted run, and returns the log of an uninterrupted one. A stored fit is
+        reused only for the same rows, data, loss, estimator and code.
     **options : optional
         Options of single losses and metrics, such as ``quantile``, ``delta``, ``threshold``,
-        ``clip``, ``average`` or ``beta``, as in `cvstats.losses`. Those that name columns, such as
-        ``event``, need logged predictions.
+        ``clip``, ``average`` or ``beta``, as in `cvstats.losses`. Options that name columns, such
+        as ``event``, require logged predictions.
 
     Returns
     -------
     Series or DataFrame
         The losses, in the units of the loss, with the levels of the plan as index; for a mapping
         of estimators a DataFrame with a column for each. ``attrs``: ``plan`` (as text),
-        ``n_fits`` (of each estimator), ``loss``, ``n_train`` (points that the fits to the data
-        themselves were trained on: one number, or a list in the order of the fits where they
-        differ) and, for bootstrap plans, ``no_information`` (a number for each model; with outer
-        samples a list by ``sample``), where the methods find it.
+        ``n_fits`` (of each estimator), ``loss``, ``n_train`` (number of training points of the fits
+        to the data: one number, or a list in the order of the fits if they differ) and, for
+        bootstrap plans, ``no_information`` (a number for each model; with outer samples a list by
+        ``sample``), which the bootstrap methods use.
 
     Raises
     ------
     LogError
-        If data and plan do not fit together, if a fit fails (it names model, repetition and
-        fold, and the failure itself is its cause), or if the loss or an estimator cannot be
-        pickled, which a checkpoint needs.
+        If data and plan do not match, if a fit fails (the error names model, repetition and fold,
+        and the original exception is its cause), or if the loss or an estimator cannot be pickled,
+        which a checkpoint requires.
     ImportError
-        If scikit-learn, joblib or tqdm is missing: they come with ``cvstats[sklearn]``.
+        If scikit-learn, joblib or tqdm is missing; install them with ``cvstats[sklearn]``.
 
     Notes
     -----
-    Two classes: the probability is that of the class that sorts last, and ``brier`` its squared
-    error. More: a probability for each class, and 0 for one that a training sample lacked.
+    With two classes, the probability is that of the class that sorts last, and ``brier`` is its
+    squared error. With more, there is a probability for each class, which is 0 for a class that is
+    missing from the training sample.
 
-    Nothing of the caller's is changed. Two runs give the same log, whatever ``n_jobs``, if the
-    plan has a seed and each estimator has one, ``random_state=0``: with ``random_state=None``
-    scikit-learn draws anew in each fit, and a generator object passed as ``random_state`` is
-    copied, so that every fit starts from the same state. Each fit works on one thread, because
-    the number of threads can change the last digits of a sum; ``n_jobs`` is what makes it
-    faster.
+    Arguments are not modified. Two runs give the same log, whatever ``n_jobs``, if the plan and
+    each estimator have a seed (``random_state=0``). With ``random_state=None`` each fit draws new
+    random numbers; a generator passed as ``random_state`` is copied, so that every fit starts from
+    the same state. Each fit uses one thread, because the number of threads can change the last
+    digits of a sum; use ``n_jobs`` for speed.
 
     The no-information rate is the mean loss over all pairs of a truth and a prediction of one
-    sample. It takes time in the order of n for ``squared_error``, ``zero_one`` and ``brier``,
-    of n log n for ``absolute_error``, and up to n^2 for other losses of numbers.
+    sample. It takes O(n) time for ``squared_error``, ``zero_one`` and ``brier``, O(n log n) for
+    ``absolute_error``, and up to O(n^2) for other losses of numbers.
 
     References
     ----------
@@ -158,7 +158,7 @@ def evaluate(
     model
     ridge    2,990  2,634  3,345  182
 
-    Two lines from estimators to a verdict:
+    From estimators to a verdict in two lines:
 
     >>> log = cvstats.evaluate({"a": Ridge(0.1), "b": Ridge(10)}, X, y, cv=5, progress=False)
     >>> print(log.cvci.summary().sentences[0])
@@ -198,7 +198,7 @@ def evaluate(
         }
 
     def calls() -> Iterator[Any]:
-        """Go through the fits, all models of one after the other."""
+        """Iterate over the fits, and for each over all models."""
         call = joblib.delayed(run_fit)
         for number, fit in enumerate(bound):
             rows = fit.train, test_points(fit), fit.apparent
@@ -212,7 +212,7 @@ def evaluate(
                 unit="fit", file=sys.stderr, desc=bound.plan.name,
             )
         )  # fmt: skip
-        # One thread for each fit, in this process and in others: the same sums everywhere.
+        # One thread per fit, in this process and in others, so that sums are equal.
         stack.enter_context(threads.threadpool_limits(limits=1))
         stack.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1))
         workers = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -244,7 +244,7 @@ def import_tools() -> tuple[Any, Any, Any, Any]:
 
 
 def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
-    """Name the estimators, and find whether there is a single one without a name."""
+    """Name the estimators; also return whether there is a single unnamed one."""
     clone = import_module("sklearn.base").clone
     is_single = not isinstance(estimators, Mapping)
     models = {type(estimators).__name__: estimators} if is_single else dict(estimators)
@@ -259,21 +259,21 @@ def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
                 f"clone: {error}. Expected an estimator, as in {{'ridge': Ridge()}}."
             ) from error
         if not hasattr(estimator, "fit"):
-            raise LogError(f"model {name!r} has no fit. Expected a scikit-learn style estimator.")
+            raise LogError(f"model {name!r} has no method fit. Expected a scikit-learn estimator.")
     return models, is_single
 
 
 def are_all(kind: str, estimators: Sequence[Any]) -> bool:
-    """Whether all estimators say of themselves that they are classifiers, or regressors."""
+    """Whether all estimators are classifiers, or all are regressors."""
     is_kind = getattr(import_module("sklearn.base"), f"is_{kind}")
     try:
         return all(map(is_kind, estimators))
-    except AttributeError:  # one that is not made from scikit-learn's classes
+    except AttributeError:  # not derived from scikit-learn's classes
         return False
 
 
 def default_loss(estimators: Sequence[Any], y: Any) -> str:
-    """Choose the loss by the kind of the estimators, or of the target."""
+    """Choose the default loss by the kind of the estimators, or of the target."""
     kinds = pd.api.types
     dtype = getattr(y, "dtype", None) or np.asarray(y).dtype
     labels = not kinds.is_numeric_dtype(dtype) or kinds.is_bool_dtype(dtype)
@@ -285,7 +285,7 @@ def default_loss(estimators: Sequence[Any], y: Any) -> str:
 def bind_cv(
     cv: Any, plan: Plan | BoundPlan | None, data: Data, estimators: Sequence[Any], groups: Any
 ) -> BoundPlan:
-    """Split as scikit-learn does, once for all estimators; without ``cv`` bind the plan."""
+    """Split as scikit-learn does, once for all estimators; without ``cv``, bind the plan."""
     if cv is not None and plan is not None:
         raise LogError("plan= and cv= were both given. Expected only one of them.")
     if cv is None or isinstance(cv, (Plan, BoundPlan)):
@@ -293,7 +293,7 @@ def bind_cv(
     splits_data = hasattr(cv, "split") and not isinstance(cv, (str, type))
     if not (splits_data or is_pairs(cv) or (is_whole(cv) and int(cv) >= 2)):
         raise LogError(
-            f"Invalid cv={cv!r}. Expected a number of folds from 2, such as cv=5, a splitter "
+            f"Invalid cv={cv!r}. Expected 2 or more folds, such as cv=5, a splitter "
             f"of scikit-learn, or pairs of training and test rows."
         )
     if is_pairs(cv):
@@ -302,9 +302,9 @@ def bind_cv(
     check_cv = import_module("sklearn.model_selection").check_cv
     given = None if data.source is None else data.source.to_numpy()
     try:
-        # What is split otherwise each time is split once here: all models meet the same splits.
+        # Random splitters are called once, so that all models are evaluated on the same splits.
         splitter = check_cv(cv, data.truth, classifier=are_all("classifier", estimators))
-        with warnings.catch_warnings():  # intervals have a caution about what is ignored here
+        with warnings.catch_warnings():  # intervals have a caution about ignored groups
             warnings.filterwarnings("ignore", "The groups parameter is ignored by")
             splits = list(splitter.split(data.values.X, data.truth, given))
     except (ValueError, TypeError, AttributeError) as error:
@@ -315,12 +315,12 @@ def bind_cv(
 
 
 def is_pairs(cv: Any) -> bool:
-    """Whether a ``cv`` may be pairs of training and test rows."""
+    """Whether ``cv`` may be pairs of training and test rows."""
     return isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split")
 
 
 def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPlan:
-    """Bind the plan to the data, unless it is bound already."""
+    """Bind the plan to the data, unless it is already bound."""
     n = len(data.truth)
     if plan is None:
         raise NotGiven(
@@ -338,7 +338,7 @@ def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPl
     if plan.points.n != n:
         raise LogError(f"the plan is bound to {plan.points.n:,} points, but X has {n:,} rows.")
     if data.source is None and "source" in plan.plan.levels:
-        raise LogError(f"{plan.plan.name} needs the sources. Pass groups=.")
+        raise LogError(f"{plan.plan.name} requires sources. Pass groups=.")
     return plan
 
 
@@ -346,7 +346,7 @@ def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPl
 def close_quietly(
     results: Generator[FitResult, None, None],
 ) -> Iterator[Generator[FitResult, None, None]]:
-    """Stop the workers at the end, without joblib's warning of what it left undone."""
+    """Stop the workers at the end, without joblib's warning about unfinished tasks."""
     try:
         yield results
     finally:
@@ -356,7 +356,7 @@ def close_quietly(
 
 
 def test_points(fit: Fit) -> IntArray:
-    """Find the different points that a fit is tested on, in ascending order."""
+    """Find the distinct test points of a fit, in ascending order."""
     if len(fit.evaluations) == 1:
         return np.sort(fit.evaluations[0].points)
     return np.unique(np.concatenate([at.points for at in fit.evaluations]))

@@ -1,4 +1,4 @@
-"""One fit: take rows of the data, train a clone, predict, and turn predictions into losses."""
+"""One fit: select rows of the data, train a clone, predict, and compute losses."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RESPONSES = {
     **dict.fromkeys(("log_loss", "brier", "net_benefit"), "predict_proba"),
     "hinge": "decision_function",
 }
-"""The method of a model that gives predictions where the loss does not take ``predict``."""
+"""The prediction method of losses that do not use ``predict``."""
 
 OF_CHANCES = ("scores", "probabilities")
-"""What metrics read that take ``predict_proba``."""
+"""The inputs of metrics that use ``predict_proba``."""
 
 Loss = str | Callable[[Any, Any], Any]
 
@@ -38,14 +38,13 @@ class ScoringSpec:
     loss : str or callable
         As for `cvstats.losses`.
     response : str
-        Which method of the model predicts.
+        The prediction method of the model.
     classes : tuple
-        The labels of a classification, sorted; empty where ``predict`` is called.
+        The sorted class labels; empty if ``predict`` is called.
     options : LossOptions
         The other arguments of the loss.
     responses : tuple of str
-        Where metrics are asked for, the methods of the model whose predictions are kept; the loss
-        is then not computed.
+        For metrics, the prediction methods whose results are kept; the loss is then not computed.
     """
 
     loss: Loss
@@ -56,7 +55,7 @@ class ScoringSpec:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many numbers for a point each of the responses has."""
+        """Number of values per point of each response."""
         several = len(self.classes) if len(self.classes) > 2 else 1
         return tuple(several if name == "predict_proba" else 1 for name in self.responses)
 
@@ -72,13 +71,13 @@ class FitResult:
     model : str
         Name of the model.
     losses : array of float, shape (points,) or (points, numbers), optional
-        A loss for each different test point, in ascending order of rows, or its predictions; None
-        if it failed.
+        A loss for each distinct test point, in ascending order of rows, or its predictions; None if
+        the fit failed.
     no_information : float, optional
-        Where the fit is tested on its own sample: the mean loss of all pairs of a truth and a
+        If the fit is tested on its own sample: the mean loss over all pairs of a truth and a
         prediction.
     failure : Exception, optional
-        Why it failed.
+        The exception, if the fit failed.
     """
 
     fit: int
@@ -89,7 +88,7 @@ class FitResult:
 
 
 def response_of(loss: Loss, given: Mapping[str, Any]) -> str:
-    """Name the method of a model whose predictions a loss takes."""
+    """Name the prediction method that a loss uses."""
     if not isinstance(loss, str):
         return "predict"
     of_chances = loss in METRICS and METRICS[loss].reads in OF_CHANCES
@@ -99,7 +98,7 @@ def response_of(loss: Loss, given: Mapping[str, Any]) -> str:
 
 
 def scoring_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> ScoringSpec:
-    """Check the loss against the target, and find which predictions it takes."""
+    """Check the loss against the target, and find which predictions it uses."""
     options = LossOptions.of(given)
     checked_loss(loss, options)
     if more := [name for name in given if not hasattr(options, name)]:
@@ -130,9 +129,9 @@ def run_fit(
     model: Hashable,
     *arguments: Any,
 ) -> FitResult:
-    """Call `fit_and_score`, or what keeps its results, and return a failure as a result.
+    """Call `fit_and_score` or its cached version, and return an exception as a result.
 
-    Raised in a worker process an exception would lose its cause on the way.
+    If it were raised in a worker process, the exception would lose its cause.
     """
     try:
         return FitResult(number, model, *score(*arguments))
@@ -154,13 +153,13 @@ def fit_and_score(
     Parameters
     ----------
     key : str
-        Stands for estimator, data and scoring where results are kept; not used here.
+        Identifies estimator, data and scoring in a cache; not used here.
     train, points : array of int
-        Rows to train on, repeats included, and different rows to test on, in ascending order.
+        Rows to train on, including repeats, and distinct rows to test on, in ascending order.
     apparent : bool
         Whether the fit is tested on its own sample.
     estimator, data, spec
-        What to clone, the data, and how to score.
+        The estimator to clone, the data, and the scoring.
 
     Returns
     -------
@@ -177,12 +176,12 @@ def fit_and_score(
     losses = pointwise(truth, predicted, spec.loss, spec.options)
     if not apparent:
         return losses, None
-    again = np.searchsorted(points, train)  # each point as often as it is in the sample
+    again = np.searchsorted(points, train)  # each point as often as in the sample
     return losses, no_information(truth[again], predicted[again], spec.loss, spec.options)
 
 
 def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
-    """Predict all that the metrics read, as numbers: of a label its code."""
+    """Compute all predictions that the metrics need, as numbers: labels as codes."""
     columns: list[NDArray[Any]] = []
     for response in spec.responses:
         found = predictions(fitted, X, replace(spec, response=response))
@@ -193,12 +192,11 @@ def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
 
 
 def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
-    """Predict what the loss takes."""
+    """Compute the predictions that the loss uses."""
     if not hasattr(fitted, spec.response):
         raise LogError(
-            f"a {type(fitted).__name__} has no {spec.response}, which "
-            f"loss={spec.loss!r} needs. Expected a classifier that has it; use zero_one for "
-            f"others."
+            f"a {type(fitted).__name__} has no {spec.response}, which loss={spec.loss!r} "
+            "requires. Expected a classifier that has it; for others use zero_one."
         )
     found = np.asarray(getattr(fitted, spec.response)(X))
     if spec.response == "predict_proba":
@@ -215,7 +213,7 @@ def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
 def probabilities(fitted: Any, found: NDArray[Any], classes: tuple[Hashable, ...]) -> NDArray[Any]:
     """Sort the columns by class; a class that was not in the training sample has probability 0.
 
-    For two classes it is the probability of the second one alone.
+    For two classes, only the probability of the second one is returned.
     """
     known = np.asarray(fitted.classes_).tolist()
     columns = np.zeros((len(found), len(classes)))
@@ -225,7 +223,7 @@ def probabilities(fitted: Any, found: NDArray[Any], classes: tuple[Hashable, ...
 
 
 def picklable_error(error: Exception) -> BaseException:
-    """Return an exception that can be sent between processes: this one, or one with its text."""
+    """Return this exception if it can be pickled, otherwise one with its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -241,9 +239,8 @@ def no_information(
 ) -> float:
     """Average the loss over all pairs of a truth and a prediction (Efron and Tibshirani 1997, 28).
 
-    Squared error, the Brier score and 0/1 loss take as many steps as there are points, absolute
-    error a sort more. For other losses it is one step for each different truth and prediction,
-    which is little for classes.
+    Squared error, Brier score and 0/1 loss take one step per point, absolute error also a sort.
+    Other losses take one step per distinct truth and prediction, which are few for classes.
     """
     if loss == "squared_error":
         return squared(truth, prediction)
@@ -279,7 +276,7 @@ def zero_one(truth: NDArray[Any], prediction: NDArray[Any]) -> float:
 
 def absolute(truth: FloatArray, prediction: FloatArray) -> float:
     """Mean distance of all pairs, from the sorted predictions and their running sums."""
-    origin = np.mean(prediction)  # running sums about it keep their digits
+    origin = np.mean(prediction)  # keeps the precision of running sums
     f = np.sort(prediction - origin)
     y = truth - origin
     n = len(f)
@@ -290,19 +287,19 @@ def absolute(truth: FloatArray, prediction: FloatArray) -> float:
 
 
 def counted(truth: NDArray[Any]) -> tuple[list[Any], list[float]]:
-    """Find the different truths and their shares."""
+    """Find the distinct truths and their frequencies."""
     values, counts = np.unique(truth, return_counts=True)
     return list(values), (counts / len(truth)).tolist()
 
 
 def repeated(value: Any, n: int) -> NDArray[Any]:
-    """Make a truth that is the same everywhere."""
+    """Make an array of one repeated truth."""
     out = np.empty(n, dtype=np.asarray(value).dtype)
     out[:] = value
     return out
 
 
-# --- what is given to estimators ------------------------------------------------------------------
+# --- input of estimators --------------------------------------------------------------------------
 
 
 INDEXED_BY_ROW = ("csr", "csc", "lil")
@@ -318,7 +315,7 @@ class Values:
     X : array, sparse array, DataFrame or list
         A row for each point.
     y : array or Series
-        The target as it came, to train on.
+        The target as passed, to train on.
     truth : array, shape (n,)
         The target as plain numbers or labels, to compute losses with.
     """
@@ -353,7 +350,7 @@ class Data:
 
 
 def take_rows(values: Any, rows: IntArray) -> Any:
-    """Take some rows, repeats included, of data of any kind."""
+    """Select rows, including repeats, of data of any kind."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]
     if hasattr(values, "shape"):
@@ -372,7 +369,7 @@ def target_array(values: Any) -> NDArray[Any]:
 
 
 def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
-    """Check that data, target, groups and labels belong together.
+    """Check that data, target, groups and labels match.
 
     Raises
     ------
@@ -417,23 +414,23 @@ def check_length(name: str, values: Any, n: int) -> None:
         )
     if tuple(shape) != (n,):
         raise LogError(
-            f"{name} has the shape {tuple(shape)} and X has {n:,} rows. Expected one value for "
-            f"each row of X."
+            f"{name} has the shape {tuple(shape)}, but X has {n:,} rows. Expected one value for "
+            "each row of X."
         )
 
 
 def check_index(name: str, X: Any, values: Any) -> None:
-    """Raise where values have another index than X: which belongs to which is then a guess."""
+    """Raise if values have another index than X: the order would be a guess."""
     pandas = isinstance(X, (pd.DataFrame, pd.Series)) and isinstance(values, pd.Series)
     if pandas and not X.index.equals(values.index):
         raise LogError(
-            f"the index of {name} is not that of X. Expected the same labels in the same order: "
+            f"{name} and X have different indexes. Expected the same labels in the same order: "
             f"{name}.loc[X.index]. If only the order of the rows counts, pass {name}.to_numpy()."
         )
 
 
 def label_index(labels: Any) -> pd.Index:
-    """Make an index of labels, tuples kept as they are."""
+    """Make an index of labels, without expanding tuples."""
     one_dimensional = isinstance(labels, (pd.Series, np.ndarray, pd.Index))
     if one_dimensional and not isinstance(labels, pd.MultiIndex):
         index: pd.Index = pd.Index(labels).rename(None)
@@ -443,7 +440,7 @@ def label_index(labels: Any) -> pd.Index:
 
 
 def point_labels(X: Any, point: Any, n: int) -> pd.Index:
-    """Label the points: by ``point``, or the index of X, or the number of the row."""
+    """Label the points by ``point``, the index of X, or the row number."""
     if point is not None:
         return label_index(point)
     if isinstance(X, (pd.DataFrame, pd.Series)):
@@ -452,7 +449,7 @@ def point_labels(X: Any, point: Any, n: int) -> pd.Index:
 
 
 def check_labels(point: pd.Index, source: pd.Index | None) -> None:
-    """Raise unless every point has a label, a different one within its source."""
+    """Raise unless every point has a label that is unique within its source."""
     for name, labels in {"point": point, "groups": source}.items():
         if labels is not None and labels.hasnans:
             at = int(np.flatnonzero(labels.isna())[0])
@@ -464,14 +461,14 @@ def check_labels(point: pd.Index, source: pd.Index | None) -> None:
     if len(again):
         label: Hashable = point[int(again[0])]
         raise LogError(
-            f"the label {spelled(label)} is a duplicate in row {again[0]:,}. Expected a label of "
-            f"its own for each point. Pass labels as point=, or number the rows: "
+            f"row {again[0]:,} has the duplicate label {spelled(label)}. Expected a unique label "
+            "for each point. Pass labels as point=, or number the rows: "
             f"X.reset_index(drop=True), y.reset_index(drop=True)."
         )
 
 
 def contiguous(values: Any) -> Any:
-    """Copy an array that is not contiguous, so that fits in every process get the same one."""
+    """Copy an array that is not contiguous, so that it is equal in every process."""
     if type(values) is np.ndarray and not (values.flags.c_contiguous or values.flags.f_contiguous):
         return np.ascontiguousarray(values)
     return values

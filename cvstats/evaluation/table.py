@@ -1,4 +1,4 @@
-"""The losses of all fits in the order of the plan, and the log that they become."""
+"""The losses of all fits in the order of the plan, and their conversion to a log."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from cvstats.metrics import METRICS
 from cvstats.plans import BoundPlan, Fit
 
 POINT_LEVELS = ("source", "point", "count")
-"""Levels that belong to the points, and not to the fit."""
+"""Levels that describe points, not fits."""
 
 
 @dataclass(frozen=True, eq=False)
 class LossTable:
-    """A row for each evaluation in the order of the fits, a column for each model.
+    """A table with one row per evaluation in the order of the fits, and one column per model.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class LossTable:
     starts : array of int, shape (fits + 1,)
         Where the rows of each fit start.
     points : array of int, shape (rows,)
-        The row of the data that is tested.
+        The rows of the data that are tested.
     levels : mapping of str to array of int, shape (rows,)
-        The numbered levels, and ``count`` where the plan has it.
+        The numbered levels, and ``count`` if the plan has it.
     places : list of mapping of str to label
         The levels of the first evaluation of each fit, for messages.
     train_sizes : list of int
-        Points that the fits to the data themselves were trained on; inner fits and resampled
-        data sets are left out.
+        Number of training points of the fits to the data, without inner fits and resampled data
+        sets.
     apparent : list of int
         The fits that are tested on their own sample.
     losses : array of float, shape (rows, models)
@@ -72,7 +72,7 @@ class LossTable:
 
     @classmethod
     def of_plan(cls, plan: BoundPlan, models: Sequence[Hashable], width: int = 1) -> LossTable:
-        """Go through a plan once, without training anything; keep ``width`` numbers a point."""
+        """Make an empty table for a plan, with ``width`` numbers per point."""
         numbered = numbered_levels(plan)
         labels: dict[str, list[Any]] = {name: [] for name in numbered}
         starts, lengths, points, counts = [0], [], [], []
@@ -103,7 +103,7 @@ class LossTable:
         Raises
         ------
         LogError
-            If the fit failed; its failure is the cause.
+            If the fit failed; its exception is the cause.
         """
         if result.losses is None:
             where = place(self.places[result.fit]) or "its one split"
@@ -120,7 +120,7 @@ class LossTable:
             self.rates[result.fit, result.model] = result.no_information
 
     def to_log(self, data: Data, as_series: bool) -> pd.Series | pd.DataFrame:
-        """Make the log: a column for each model, or a Series of the only one."""
+        """Make the log: one column per model, or a Series for a single model."""
         index, order = self.index_and_order(data)
         values = self.losses[order]
         if as_series:
@@ -132,7 +132,7 @@ class LossTable:
         """Make the index of the log, and the order of its rows: by level, then as in the data."""
         names = numbered_levels(self.plan)
         order = np.lexsort([self.points, *(self.levels[name] for name in reversed(names))])
-        if self.plan.plan.levels[0] == "source":  # its fits have no other level
+        if self.plan.plan.levels[0] == "source":  # fits have no other level
             order = np.arange(len(self.points))
         parts = {name: factorize_range(self.levels[name]) for name in names}
         if data.source is not None:
@@ -147,7 +147,7 @@ class LossTable:
         return pd.MultiIndex(levels=labels, codes=codes, names=list(parts)), order
 
     def attrs(self) -> dict[Hashable | None, Any]:
-        """Gather the training sizes and the no-information rates, where there are any."""
+        """Collect the training sizes and the no-information rates, if there are any."""
         found: dict[Hashable | None, Any] = {}
         if self.train_sizes:
             first, *others = self.train_sizes
@@ -162,12 +162,12 @@ class LossTable:
 
 
 def numbered_levels(plan: BoundPlan) -> list[str]:
-    """List the levels of the fits, which are numbered."""
+    """List the numbered levels of the fits."""
     return [name for name in plan.plan.levels if name not in POINT_LEVELS]
 
 
 def is_fit_to_data(fit: Fit) -> bool:
-    """Whether a fit is one to the data themselves: not an inner one, nor to resampled data."""
+    """Whether this is a fit to the data, neither an inner fit nor a fit to resampled data."""
     first = fit.evaluations[0]
     at = first.levels
     inner = at.get("sample", 0) != 0 or ("outer" in at and at["outer"] != at["fold"])
@@ -175,7 +175,7 @@ def is_fit_to_data(fit: Fit) -> bool:
 
 
 def factorize_labels(labels: pd.Index, rows: IntArray) -> tuple[pd.Index, NDArray[Any]]:
-    """Code a level of labels, of which some rows may share one."""
+    """Factorize a level of labels."""
     if labels.is_unique:
         return labels, rows
     codes, names = pd.factorize(labels)
@@ -183,7 +183,7 @@ def factorize_labels(labels: pd.Index, rows: IntArray) -> tuple[pd.Index, NDArra
 
 
 def factorize_range(values: IntArray) -> tuple[pd.Index, NDArray[Any]]:
-    """Code a level of numbers that start near zero and leave none out."""
+    """Factorize a level of numbers that start near zero and have no gaps."""
     least = int(values.min())
     return pd.RangeIndex(least, int(values.max()) + 1), values - least
 
@@ -196,14 +196,14 @@ def asks_for_metrics(loss: Loss | Sequence[Loss]) -> bool:
 
 
 def listed_losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
-    """List the losses that are asked for."""
+    """List the requested losses."""
     return list(loss) if isinstance(loss, Sequence) and not isinstance(loss, str) else [loss]
 
 
 def prediction_spec(
     loss: Loss | Sequence[Loss], given: Mapping[str, Any], truth: NDArray[Any], plan: BoundPlan
 ) -> ScoringSpec:
-    """Find which predictions every fit has to keep."""
+    """Find which predictions every fit must keep."""
     names = check_different(listed_losses(loss))
     wanted = [find_loss(one)[0] for one in listed_losses(loss)]
     if "count" in plan.plan.levels:
@@ -223,8 +223,8 @@ def prediction_spec(
         elif "reference" in metric.takes or metric.assumes:
             what = "events of censored times" if metric.assumes else "predictions of a reference"
             raise LogError(
-                f"loss={one!r} needs the {what}. Use another metric; or save the predictions and "
-                f"use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
+                f"loss={one!r} requires the {what}. Use another metric, or save the predictions "
+                f"and use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
             )
     responses = tuple(dict.fromkeys(response_of(one, used_by(one, given)) for one in wanted))
     labels = {"predict_proba", "decision_function"} & set(responses) or any(
@@ -243,7 +243,7 @@ def metric_log(
     loss: Loss | Sequence[Loss],
     given: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Turn the predictions of all fits into the log of the losses that are asked for."""
+    """Convert the predictions of all fits to a log of the requested losses."""
     index, order = found.index_and_order(data)
     values, truth = found.losses[order], data.truth[found.points[order]]
     table: dict[Hashable, Any] = {"truth": truth}
@@ -274,14 +274,14 @@ def metric_log(
 
 
 def used_by(loss: Loss, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose the options that one of several losses looks at."""
+    """Select the options that one of several losses uses."""
     return {name: value for name, value in given.items() if looks_at(loss, name, given)}
 
 
 def options_of(
     loss: Loss, response: str, spec: ScoringSpec, own: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Name the classes of the predictions, or the positive one of two."""
+    """Return the option that names the classes, or the positive one of two."""
     if response != "predict":
         several = len(spec.classes) > 2
         return {"classes": spec.classes} if several else {"positive": spec.classes[1]}
@@ -293,6 +293,6 @@ def options_of(
 
 
 def from_codes(codes: FloatArray, classes: Sequence[Hashable]) -> NDArray[Any]:
-    """Turn the codes of predicted labels back into labels."""
+    """Convert the codes of predicted labels to labels."""
     labels = np.array(classes)
     return labels[codes.astype(np.int64)]

@@ -1,4 +1,4 @@
-"""Intervals and other statistics of one log, each a function under the record of its method."""
+"""Intervals and other statistics of one log, each a function decorated with its record."""
 
 from cvstats.intervals._method import find_method as find_method
 from cvstats.intervals._method import interval_names as interval_names

@@ -17,7 +17,7 @@ from cvstats.log.log import Log
 def qualify_contrast(result: Result, log: Log) -> Result:
     """Label an interval as one for a difference between groups, and use Welch's limits.
 
-    Not if sources that occur in several groups are the sampling unit.
+    Welch's limits are not used if the sampling unit is sources that occur in several groups.
     """
     target = f"difference between groups in the {result.attrs['target']}"
     result = replace(result, attrs={**result.attrs, "target": target})
@@ -25,7 +25,7 @@ def qualify_contrast(result: Result, log: Log) -> Result:
     if result.method not in ("holdout", "wald", "clustered") or by not in log.design.levels:
         return result
     if log.design.by is not None:
-        raise DifferentGroups("degrees of freedom are those of one group at a time.")
+        raise DifferentGroups("degrees of freedom are computed for one group at a time.")
     if result.method != "clustered":
         return take_welch(result, *add_points(log, by))
     cells = log.moments(("source", by)) if log.design.has("source") else None
@@ -37,7 +37,7 @@ def qualify_contrast(result: Result, log: Log) -> Result:
 def add_points(log: Log, by: str) -> tuple[FloatArray, FloatArray]:
     """Sum the squared deviations of the points of each group; also count the points.
 
-    A row for each group, a number for each column.
+    One row per group, one column per column of the log.
     """
     repeated = repetition_level(log.design)
     cells = log.moments((*repeated, by))
@@ -48,14 +48,14 @@ def add_points(log: Log, by: str) -> tuple[FloatArray, FloatArray]:
 
 
 def add_sources(cells: Cells) -> tuple[FloatArray, FloatArray]:
-    """Sum the squared totals of sources, each of which lies in one group."""
+    """Sum the squared totals of sources, each of which is in one group."""
     mean = cells.over(()).mean
     each = (cells.count[:, None] * (cells.mean - mean)) ** 2
     return add_up(cells.codes[:, -1], each, np.ones(len(cells.count)))
 
 
 def add_up(codes: IntArray, each: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Add squares and counts up by group."""
+    """Sum squares and counts by group."""
     groups, at = np.unique(codes, return_inverse=True)
     squares, n = np.zeros((len(groups), each.shape[1])), np.zeros(len(groups))
     np.add.at(squares, at, each)

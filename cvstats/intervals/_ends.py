@@ -1,10 +1,10 @@
 """Limits of bounded metrics, and of metrics with few points of a class, instead of normal limits.
 
 The largest change d that one prediction can make is one pseudo-error, added to the variance v of
-a metric T between 0 and 1. Korn and Graubard (1998, Survey Methodology 24(2), 193-201) give a
-proportion of a survey the limits of Clopper and Pearson for ``n* = T (1 - T) / v`` points; here
-these are ``(T (1 - T) + d) / (v + d^2)``, so a metric at its bound has 1 / d points, and a plain
-proportion has its own n.
+a metric T between 0 and 1. For a proportion in a survey, Korn and Graubard (1998, Survey
+Methodology 24(2), 193-201) use the limits of Clopper and Pearson with ``n* = T (1 - T) / v``
+points. Here ``n* = (T (1 - T) + d) / (v + d^2)``, so that a metric at its bound has 1 / d points,
+and a plain proportion has its actual n.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def korn_graubard(
 ) -> Limits:
     """Exact limits of a bounded metric, from an effective number of points.
 
-    ``reach`` is the largest change that one prediction can make, and ``errors`` how many such
-    changes are added. ``clusters`` holds the number of clusters and the degrees of freedom of the
-    variance.
+    ``reach`` is the largest change that one prediction can make, and ``errors`` the number of such
+    changes that are added. ``clusters`` contains the number of clusters and the degrees of freedom
+    of the variance.
     """
     size = ends[1] - ends[0]
     t, v, d = (estimate - ends[0]) / size, variance / size**2, reach / size
@@ -103,12 +103,12 @@ class Reach:
 
     @property
     def known(self) -> MaskArray:
-        """Where it is known."""
+        """Entries whose change is known."""
         return ~np.isnan(self.change)
 
 
 def facts_of_one_metric(log: Log) -> Mapping[Any, Any]:
-    """Take the facts of the metric of a log; none of several, whose rows hold one each."""
+    """Return the facts of the metric of a log; none if there are several metrics."""
     return {} if has_several(log.metadata) else log.metadata
 
 
@@ -262,11 +262,11 @@ def take_own_limits(result: Result, log: Log) -> Result:
 
 
 def take_limits_of_problems(result: Result, log: Log) -> Result:
-    """Put the limits of a share in place of normal ones, of which one problem changes 1 / n.
+    """Replace normal limits by those of a proportion in which one problem changes 1 / n.
 
-    None where all problems have the same value between 0 and 1. Of 30 problems with 5 attempts
-    each, pass^3 of .015 to .05 was covered in .99 of 20,000 logs (.71 to .85 by Student's t on
-    the logit scale), with the same width where it is .4.
+    There are no limits if all problems have the same value between 0 and 1. In 20,000 simulated
+    logs of 30 problems with 5 attempts each, coverage for pass^3 of .015 to .05 was .99 (.71 to .85
+    with Student's t on the logit scale); for .4 the widths are equal.
     """
     clustered, columns = result.method == "clustered", dict(result.columns)
     share, n = columns["estimate"], columns["n_points"]
@@ -275,7 +275,7 @@ def take_limits_of_problems(result: Result, log: Log) -> Result:
     reach, errors, clusters = 1 / n, 1.0, None
     if clustered:
         if log.design.by is not None:
-            raise DifferentGroups("sizes of sources are those of one group at a time.")
+            raise DifferentGroups("sizes of sources are computed for one group at a time.")
         sizes = cells_of(log, ("source",))[1]
         reach = np.full(len(n), (sizes**2).sum() / sizes.sum() ** 2)
         errors, clusters = OF_CLUSTERS, (columns["n_clusters"], columns["df"])
@@ -316,7 +316,7 @@ def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
         inflation, own = shape.change, shape.rarity
     critical = half_widths("two-sided", alpha, columns.get("df"))[0]
     few = np.ones(len(loss))
-    if not clustered and TARGET not in facts:  # Student's t, about as many degrees as points
+    if not clustered and TARGET not in facts:  # Student's t
         few = np.ones(len(loss)) if result.method == "holdout" else n / (n - 1)
         critical = half_widths("two-sided", alpha, n - 1)[0]
     spread, caution = critical * se * np.sqrt(few), result.caution
@@ -442,13 +442,14 @@ def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Resul
 def compare_numerators(
     base: Result, of_points: Result, log: Log, differences: Differences
 ) -> Result:
-    """Test differences of ratios to the same mean, as of R2, as those of the means above it.
+    """Test differences of ratios with the same denominator, such as R2, by their numerators.
 
-    A difference D of two ratios has the influences ``(a - b - D t) / T``, with t the losses below
-    and T their mean; where D is 0, these are ``(a - b) / T``, and have ``2 D (c_a - c_b) + D^2
-    v_t`` more variance, with c the covariance of a ratio with t / T. An outlier in the truth is in
-    all three losses: it gives D no influence, however large it makes D, and ``(a - b) / T`` a
-    statistic of 1 at most. ``of_points`` has the variance of D if points are independent.
+    A difference D of two ratios has the influences ``(a - b - D t) / T``, with t the losses of the
+    denominator and T their mean. Under the hypothesis D = 0 these are ``(a - b) / T``, whose
+    variance is larger by ``2 D (c_a - c_b) + D^2 v_t``, with c the covariance of a ratio with t /
+    T. An outlier in the truth is in all three losses: its influence on D is about 0, however much
+    it increases D, whereas the statistic of ``(a - b) / T`` is then at most 1. ``of_points`` has
+    the variance of D if points are independent.
     """
     shape = find_reach(log, of_clusters=False)
     if shape is None or not shape.known.all():

@@ -1,8 +1,8 @@
 """Limits for proportions, bounded losses and skewed losses, instead of normal limits.
 
 Two models evaluated on the same points give four counts. Only two of them show which model is
-better: ``n10``, the points on which the model alone errs, and ``n01``, those on which the other
-alone does. All functions of proportions are elementwise; counts may be averages over repetitions.
+better: ``n10``, the number of points on which only the model errs, and ``n01``, on which only the
+other errs. All functions of proportions are elementwise; counts may be averages over repetitions.
 
 Hall (1992), Journal of the Royal Statistical Society B 54(1), 221-228: the Studentized mean t of
 n losses of skewness s is nearly normal after ``g(t) = t + s (t^2 / 3 + 1 / 6) / sqrt(n) + s^2 t^3 /
@@ -31,7 +31,7 @@ from cvstats.log.log import TYPE, WHOLE, Log
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
 HALVINGS = 60
-"""Steps of the bisection for a limit: what is left of [-1, 1] is below 2^-59."""
+"""Bisection steps for a limit, after which an interval of [-1, 1] is narrower than 2^-59."""
 
 
 def wilson(
@@ -71,9 +71,9 @@ def fieller(
 ) -> Limits:
     """Limits of a ratio of two means by Fieller (1954, doi:10.1111/j.2517-6161.1954.tb00159.x).
 
-    The ratios R at which ``above - R below`` is as many of its standard errors from 0 as the
-    critical value: the roots of ``(B^2 - c^2 v_B) R^2 - 2 (A B - c^2 v_AB) R + A^2 - c^2 v_A``.
-    NaN where the mean below is not significantly different from 0: no interval exists.
+    The ratios R at which ``above - R below`` is c standard errors from 0, with c the critical
+    value: the roots of ``(B^2 - c^2 v_B) R^2 - 2 (A B - c^2 v_AB) R + A^2 - c^2 v_A``. NaN if the
+    denominator is not significantly different from 0: then no interval exists.
     """
     square = np.asarray(critical, dtype=np.float64) ** 2
     a = below**2 - square * variances[1]
@@ -113,9 +113,9 @@ def score_statistic(
 ) -> FloatArray:
     """Score statistic of a difference of paired proportions (Tango 1998, eq. 13).
 
-    Asymptotically standard normal where the true difference is ``difference``; at 0 it is
-    McNemar's ``(n10 - n01) / sqrt(n10 + n01)``. Infinite, or 0 without a discordant point, where
-    the difference leaves no variance. ``correction`` points are taken off the discordant ones.
+    Asymptotically standard normal if the true difference is ``difference``; at 0 it is McNemar's
+    ``(n10 - n01) / sqrt(n10 + n01)``. With zero variance it is infinite, or 0 without discordant
+    points. ``correction`` is subtracted from the difference of the discordant counts.
     """
     deviations = n10 - n01 - n * difference - correction
     spread = np.sqrt(n * null_variance(n10, n01, n, difference))
@@ -127,7 +127,7 @@ def score_statistic(
 def null_variance(
     n10: FloatArray, n01: FloatArray, n: FloatArray | float, difference: FloatArray | float
 ) -> FloatArray:
-    """Variance of one point's difference, at the most probable table with that mean difference.
+    """Variance of the difference at one point, under the most likely table with that mean.
 
     The probability q that only the other errs solves ``2 n q^2 + b q + c = 0`` (Tango 1998, eq.
     11); that of the model is ``q + difference``.
@@ -180,9 +180,9 @@ def lower_tango_limit(
 def binomial_p_values(
     n10: FloatArray, n01: FloatArray, alternative: str = "two-sided", *, mid: bool = False
 ) -> FloatArray:
-    """Test exactly whether each discordant point is as likely to be an error of one as the other.
+    """Test exactly whether both models are equally likely to err on a discordant point.
 
-    ``mid`` counts half of the probability of the observed table (Fagerland, Lydersen and Laake
+    With ``mid`` the observed table counts by half (Fagerland, Lydersen and Laake
     2013, doi:10.1186/1471-2288-13-91). ``"less"`` tests whether the model errs less often.
     """
     if alternative == "two-sided":
@@ -249,8 +249,8 @@ def log_wealth(losses: Floats, m: float) -> float:
 def find_lowest(losses: Floats, limit: float) -> float:
     """Find the smallest candidate with a log wealth below a limit; 0 if all losses are 0.
 
-    The logarithm of the wealth is convex in that of the candidate, so that a secant through two
-    points outside of the interval ends outside of it, and the steps never pass the limit.
+    The logarithm of the wealth is convex in that of the candidate, so a secant through two points
+    outside the interval ends outside it, and the steps never cross the limit.
     """
     mean = losses.mean()
     if mean == 0:
@@ -287,7 +287,7 @@ BOUNDED = ("betting", "bernstein")
 """Intervals that need the bounds of the loss."""
 
 TILE = 1 << 18
-"""Losses that one task works on."""
+"""Number of losses per task."""
 
 ROUNDING = 1e-6
 """Losses outside the bounds by less than this share of the range are float32 rounding errors."""
@@ -334,18 +334,18 @@ def bounded_limits(
 ) -> Result:
     """Replace normal limits with limits that are valid for any number of points.
 
-    ``points`` are the means of points over several repetitions, where there are such.
+    ``points`` are the means of points over repetitions, if there are several.
 
     Raises
     ------
     LogError
-        If a loss is outside of the bounds, or if there are moments or pseudo-losses of a metric
-        in place of losses.
+        If a loss is outside the bounds, or if the log has moments or pseudo-losses of a metric
+        instead of losses.
     """
     log = log.rows()
     if log.design.metric:
         raise LogError(
-            "bounds= applies to losses of single points, but this log holds pseudo-losses of a "
+            "bounds= applies to losses of single points, but this log has pseudo-losses of a "
             "metric. Use interval='wald', or a loss of single points."
         )
     alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
@@ -397,7 +397,7 @@ def outside_bounds(
 
 
 def bet(share: FloatArray, alpha: float) -> FloatArray:
-    """Find the means against which constant bets do not win: both limits of each row of losses."""
+    """Find both limits of each row of losses: the means against which constant bets do not win."""
     out = np.empty((2, len(share)))
     find_limits(share, -np.log(alpha), out)
     return out
@@ -541,7 +541,7 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
     Raises
     ------
     LogError
-        If there are cells only and no single losses, or pseudo-losses of a metric.
+        If the log has only cells and no single losses, or pseudo-losses of a metric.
     """
     refuse_metric(log)
     log = log.rows()
@@ -567,7 +567,7 @@ def refuse_metric(log: Log) -> None:
     """Reject pseudo-losses: a metric that is not a mean has other sources of skewness."""
     if log.design.metric:
         raise LogError(
-            "interval='hall' corrects a mean of losses, but this log holds pseudo-losses of a "
+            "interval='hall' corrects a mean of losses, but this log has pseudo-losses of a "
             "metric. Use interval='wald', or a loss of single points."
         )
 

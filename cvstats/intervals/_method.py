@@ -1,8 +1,7 @@
-"""The record of a method, which is the decorator that makes its public function.
+"""The record of a method, a decorator that creates its public function.
 
 A method is one function with its whole public signature and docstring. Its body is the formula:
-it receives a `Log` in place of the losses and returns a `Result`, and the decorator does the
-rest::
+it receives a `Log` instead of the losses and returns a `Result`; the decorator does the rest::
 
     @IntervalMethod(requires=partition, needs="a K-fold partition", target=..., ...)
     def naive(
@@ -12,10 +11,9 @@ rest::
         cells = log.moments(repetition_level(log.design))
         ...
 
-`by` and `missing` are for the decorator: the formula is called with its other options only, and
-is called for each label of `by`. The accessor, ``compare(method=)``, ``interval()``,
-``methods()``, moments and lazy arrays all read the record; the only other place that names the
-method is one line of the registry.
+The decorator handles `by` and `missing`: the formula is called only with its other options, once
+for each label of `by`. The accessor, ``compare(method=)``, ``interval()``, ``methods()``, moments
+and lazy arrays all read the record; the registry is the only other place that names the method.
 """
 
 from __future__ import annotations
@@ -223,14 +221,14 @@ class Method:
             of_one = isinstance(self, LogMethod)
             others = "corrected_t or five_by_two" if of_one else "compare, rope or winner"
             return (
-                "the log holds one score per split and no losses of single points. Use "
+                "the log has one score per split, not losses of single points. Use "
                 f"{others}; or save the predictions: cvstats.evaluate does, and "
                 "cross_validate(…, return_estimator=True, return_indices=True)."
             )
         if design.metric and self.takes_metrics is False:
             return (
-                "the log holds pseudo-losses of a metric, which are not losses of single "
-                "points. Use wald, clustered or compare, or a loss of single points."
+                "the log has pseudo-losses of a metric, not losses of single points. Use wald, "
+                "clustered or compare, or a loss of single points."
             )
         if design.metric == "pool" and self.takes_metrics == "averaged":
             return (
@@ -243,7 +241,7 @@ class Method:
             words = self.requires(design, {**self.defaults, **(options or {})}[self.level_option])
         if words is None or not self.plan or "cvstats.plans" in words:
             return words
-        return f"{words} cvstats.plans.{self.plan} makes a log for {self.name}."
+        return f"{words} cvstats.plans.{self.plan} creates a log for {self.name}."
 
     def require(self, design: Design, options: Mapping[str, Any] | None = None) -> None:
         """Reject a log to which the method does not apply.
@@ -289,7 +287,7 @@ class Comparison(Method):
         return cast(Compared[P], self.of_any_kind(function))
 
     def of_any_kind(self, function: Callable[P, T_co]) -> Function[P, T_co]:
-        """Do the same for a function that returns something other than a table of numbers."""
+        """Decorate a function that returns something other than a table of numbers."""
 
         @wraps(function)
         def public(*args: P.args, **options: P.kwargs) -> T_co:
@@ -332,8 +330,8 @@ class LogMethod(Method):
     of_groups : bool
         Whether it is an interval whose sampling unit is the group, not the point.
     weigh_groups : callable, optional
-        Maps the sizes of the groups (and ``correction``, if that is an option) to their weights
-        in the mean, and to factors with which their squared residuals sum to its variance.
+        Maps the sizes of the groups (and ``correction``, if that is an option) to their weights in
+        the mean, and to the factors of their residuals in its variance.
     groups_at_once : bool
         Whether the formula computes all groups of ``by=`` at once, from moments of their cells.
     reads_losses : callable, optional
@@ -403,7 +401,7 @@ class LogMethod(Method):
         return self.reads_losses({**self.defaults, **options}, log)
 
     def run(self, log: Log, differences: Columns | None = None, **options: Any) -> Result:
-        """Check that the method applies to the log, and compute; or do so for differences in it."""
+        """Check that the method applies to the log, and compute it, optionally for differences."""
         options = {**self.defaults, **options}
         if differences is not None:
             log = replace(log, differences=differences)
@@ -458,7 +456,7 @@ class IntervalMethod(LogMethod):
         if log.of_contrasts:
             result = qualify_contrast(result, log)
         losses, of_differences = log.differences, log.of_differences
-        trained = not log.fixed_sources  # no model was trained on the tasks of a benchmark
+        trained = not log.fixed_sources  # tasks of a benchmark: no model was trained
         if self.difference_guarantee and of_differences and trained:
             result = self.qualify_difference(result, find_unstable(log, losses))
         cautions = find_cautions(

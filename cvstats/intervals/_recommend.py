@@ -32,7 +32,7 @@ from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
 
 POINTS = "crossed", "nested"
-"""Points with one label in several sources: the same points, or numbered anew in each source."""
+"""Meaning of equal point labels in several sources: the same points, or separate numbering."""
 
 SHOWN = 3
 """Number of point labels shown in a message."""
@@ -43,7 +43,7 @@ SMALL = 100
 """Number of points up to which the study of the methods counts a sample as small."""
 
 ONLY_TESTED = ("lm-eval", "inspect")
-"""Formats of logs of models that were tested but not trained."""
+"""Formats of logs in which models were tested but not trained."""
 
 RATES = "no_information"
 """Where the attrs of a log may hold the no-information rates."""
@@ -81,7 +81,7 @@ def take_points(log: Log, points: str | None) -> Log:
     """Record whether equal point labels in several sources mean one point; None to detect it."""
     checked_choice("points", points, (*POINTS, None))
     if points == "crossed" and log.lazy is not None and log.lazy.nan_tells:
-        log = replace(log, design=whole_design(log))  # NaN will show what was evaluated
+        log = replace(log, design=whole_design(log))  # NaN marks what was not evaluated
     if points == "crossed" and not has_crossed_sources(log.planned):
         raise LogError(
             "points='crossed' means that the same points occur under several sources, but in "
@@ -108,10 +108,10 @@ def recommend_options(log: Log) -> dict[str, Any]:
         return {"interval": "t"} if of_t else {}
     if not keeps_points(log.planned):
         raise NeedsLosses(
-            "the same points occur under several sources, so both are sampling units, but "
-            "moments do not keep the points. Pass the log in memory; for a lazy array pass "
-            "points='crossed'; or pass points='nested' if points are numbered anew in each "
-            "source."
+            "the same points occur in several sources, so both are sampling units, but moments "
+            "do not contain the points. Pass the log in memory; for a lazy array pass "
+            "points='crossed'; or pass points='nested' if each source numbers its points "
+            "separately."
         )
     return {"by": SOURCES_BY_POINTS}
 
@@ -138,7 +138,7 @@ def describe_crossed(log: Log) -> str:
     )
     if log.metadata.get(POINTS_ARE) == "crossed":
         return reason
-    return f"{reason}; points='nested' if they are numbered anew in each source"
+    return f"{reason}; pass points='nested' if each source numbers its points separately"
 
 
 def name_point(label: object) -> str:

@@ -173,8 +173,9 @@ def several_groups(design: Design, name: str = "source") -> str | None:
     splits = design.splits()
     if splits.points is None and not splits.apart:
         return (
-            f"the log has {len(splits.rows):,} repetitions and no level 'point', so it cannot be "
-            "checked that a point stays in its cluster. Add the identity of each point to the "
+            f"the log has {len(splits.rows):,} repetitions and no level 'point', so whether each "
+            "point stays in its cluster cannot be checked. Add the identity of each point to "
+            "the "
             f"index, or select one repetition: {design.take('repetition')}."
         )
     return None
@@ -208,7 +209,7 @@ def sampled(design: Design, made: str) -> str | None:
         return f"the log has no level 'sample'. Add it to the index, 0 for the data; {made}"
     for level, what in {"count": "bootstrap samples", "outer": "nested cross-validation"}.items():
         if design.has(level):
-            return f"the log holds {what} (level {level!r}); {made}"
+            return f"the log contains {what} (level {level!r}); {made}"
     numbers = read_sample_numbers(design)
     if numbers is None or 0 not in numbers or min(numbers) < 0:
         return (

@@ -37,7 +37,7 @@ INDEPENDENT = (
 FEW_CLUSTERS = 30
 """With fewer clusters (or labels of either level), skewed means make the interval too narrow.
 
-Unequal clusters count as one more than their degrees of freedom.
+Unequal clusters count as their degrees of freedom plus one.
 """
 
 FEW_DF = 2 - 1e-12
@@ -85,7 +85,7 @@ def flag_sources(design: Design, *, of_means: bool) -> Caution:
 def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:
     """Flag a result whose method treats the points of one source as independent.
 
-    Not if there are no losses, or if the folds are the sources.
+    Results without losses, and folds that are the sources, are not flagged.
     """
     if "source" not in design.levels:
         return result
@@ -103,7 +103,7 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
 def are_skewed(cells: Cells, parts: FloatArray) -> MaskArray:
     """Mark columns whose groups are too few for the skewness of their parts of the mean.
 
-    By Cochran's rule: with G parts of skewness G1 about their mean of 0, where ``25 G1^2 > G``.
+    Cochran's rule for G parts with skewness G1 about their mean of 0: ``25 G1^2 > G``.
     """
     squares = cells.sum(parts**2)
     scaled = parts / cells.repeat(np.sqrt(np.where(squares > 0, squares, 1.0)))

@@ -87,7 +87,7 @@ def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
 def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
     """Find the differences whose variance is largely due to refitting."""
     if log.design.by is not None:
-        raise DifferentGroups("points are compared over the repetitions of one group at a time.")
+        raise DifferentGroups("points are compared over repetitions for one group at a time.")
     cut = read_partitions(log.design)
     here = slice(None) if log.design.valid is None else log.design.valid
     found = np.zeros((losses or log.losses).width, dtype=bool)
@@ -98,11 +98,11 @@ def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
 
 
 def find_alike(log: Log, differences: Differences, variance: FloatArray) -> FloatArray:
-    """Divide the variance of differences by the mean squared losses of a point; small if alike.
+    """Divide the variance of differences by the mean squared loss of a point; small if similar.
 
     ``variance`` is that of the mean difference. The ratio is about 0.65 times the number of
     directions in which the two models differ by noise alone. It depends on the zero of the losses,
-    so it is for losses that have one.
+    so it is only meaningful for losses that have one.
     """
     losses = replace(log, differences=None).moments(())
     squares = losses.m2 / losses.count[:, None] + losses.location**2
@@ -112,7 +112,7 @@ def find_alike(log: Log, differences: Differences, variance: FloatArray) -> Floa
 
 
 def read_partitions(design: Design) -> Partitions:
-    """Read the repetition, fold and point of each evaluation (remembered, if not too many)."""
+    """Read the repetition, fold and point of each evaluation (cached, if not too many)."""
     if (known := design.facts.get("partitions")) is not None:
         return cast(Partitions, known)
     here = slice(None) if design.valid is None else design.valid

@@ -65,7 +65,7 @@ MEANING = {
     "point": "the identity of each data point",
     "count": "how often the point was in the sample that the model was trained on",
 }
-"""What the levels of bootstrap samples mean."""
+"""Descriptions of the levels of bootstrap samples."""
 
 SHARE = 0.632
 """The expected share of distinct points in a large bootstrap sample."""
@@ -80,7 +80,7 @@ OPTIMISTIC = 0.85
 """Share of the corrected error below which apparent errors vary too little."""
 
 
-# --- what a log must be -------------------------------------------------------------------------
+# --- requirements -------------------------------------------------------------------------------
 
 
 def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str | None:
@@ -89,7 +89,7 @@ def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str |
         if name not in design.levels:
             return f"the log has no level {name!r} ({MEANING[name]}). Add it to the index; {made}"
     if design.has("outer"):
-        return f"the log holds nested cross-validation (level 'outer'); {made}"
+        return f"the log contains nested cross-validation (level 'outer'); {made}"
     if odd := counts_and_odd(design)[1]:
         return (
             f"its level 'count' has the label {listed(map(spelled, odd))}. Expected whole numbers, "
@@ -104,7 +104,7 @@ def one_sample(design: Design, made: str) -> str | None:
         return problem
     if design.has("sample"):
         return (
-            f"the log holds {design.number('sample'):,} resampled data sets (level 'sample'). "
+            f"the log contains {design.number('sample'):,} resampled data sets (level 'sample'). "
             f"Select one (0 is the data): {design.take('sample')}; or use interval(losses), "
             "which uses all of them."
         )
@@ -194,7 +194,7 @@ def two_stage_samples(design: Design) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
-    """The leave-one-out bootstrap, a number for each column of losses."""
+    """The leave-one-out bootstrap, one number per column of losses."""
 
     error: FloatArray
     variance: FloatArray
@@ -205,8 +205,8 @@ class OutOfBag:
 def point_means(bags: BootstrapCounts, losses: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Mean out-of-bag loss over points and for each point, and the sums ``q_b`` of each fit.
 
-    ``losses`` has a row for each fit and a column for each point; what is not out of bag is
-    not read. Points (0 where never out of bag) and fits are taken about the overall mean.
+    ``losses`` has one row per fit and one column per point; only out-of-bag losses are read. Points
+    (0 if never out of bag) and fits are relative to the overall mean.
     """
     n = bags.counts.shape[1]
     origin = float(losses[bags.first_out])
@@ -241,7 +241,7 @@ def estimate_out_of_bag(
     n, used = bags.counts.shape[1], bags.times_out > 0
     if used.sum() < 2:
         raise LogError(
-            f"only {used.sum()} of the {n:,} points is ever out of bag. Expected at least two. "
+            f"{used.sum()} of the {n:,} points is ever out of bag. Expected at least two. "
             "Draw more bootstrap samples."
         )
     nothing = np.nan, np.full(n, np.nan), np.full(len(bags.counts), np.nan)
@@ -295,7 +295,7 @@ def mean_of_draws(fit: IntArray, count: IntArray, losses: FloatArray) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """Errors corrected for optimism, a number for each column."""
+    """Errors corrected for optimism, one number per column."""
 
     estimate: FloatArray
     weight: FloatArray
@@ -666,7 +666,7 @@ def bootstrap_632(
     model
     1-nn      0.499       0.0       0.511           0.499
     >>> print(result.attrs["cautions"]["bounded"])
-    The standard error, or the overfitting rate, was set to the end of its possible ...
+    The standard error, or the overfitting rate, was clipped to its possible range...
     """
     # Weight apparent and out-of-bag error; the standard error is that of Err1, rescaled.
     # Rescaling makes sense for positive errors only, and is skipped for others.

@@ -52,7 +52,7 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 TOO_NARROW = 0.9
-"""Share of CR1's target below which clusters count as too unequal for CR1."""
+"""Ratio of CR1's expectation to its target below which clusters are too unequal for CR1."""
 
 
 def check_parts(options: Mapping[str, Any]) -> None:
@@ -76,21 +76,21 @@ def one_or_two_ways(design: Design, by: str | Sequence[str] = "source") -> str |
 
 
 def needs_pairs(options: Mapping[str, Any], log: Log) -> bool:
-    """Whether it takes sources and points of a lazy log, which cells do not keep."""
+    """Whether it needs sources and points of a lazy log, which cells do not contain."""
     return is_sources_by_points(options["by"]) and has_crossed_sources(log.planned)
 
 
 def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:
-    """Compute the shares of the clusters, and what their ``m_c - mu`` is multiplied by.
+    """Compute the shares of the clusters, and the factors of ``m_c - mu``.
 
-    The squares of these products add up to the variance.
+    The squares of these products sum to the variance.
     """
     v = count / count.sum()
     return v, scale_groups(v, len(v), correction)
 
 
 def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArray:
-    """Compute what the deviation of a cluster of share ``v`` among ``g`` is multiplied by."""
+    """Compute the factor of the deviation of a cluster with share ``v`` among ``g`` clusters."""
     if correction == "CR2":
         return v / np.sqrt(1 - v)
     if correction == "CR1":  # Liang and Zeger (1986), times G / (G - 1)
@@ -137,12 +137,12 @@ def clustered(
     Two levels in ``by``, as in ``("point", "repetition")``, are two sampling units: points and
     seeds, prompts and judges. The target is then the mean loss over new labels of both. The
     variance is that of a balanced analysis of variance if every pair of labels has equally many
-    losses; otherwise it is CR1 of the one level plus CR1 of the other, less CR1 of their pairs.
+    losses; otherwise it is the sum of CR1 of each level minus CR1 of their pairs.
 
-    A log is crossed if the same points occur under several sources: stores by dates, horizons by
-    origins, judges by items. It has two sampling units, ``("source", "point")``, which `interval`
-    and comparisons use. Effects of a date shared by all stores do not average out over the
-    stores. If the labels of points are dates, losses may also be autocorrelated.
+    A log is crossed if the same points occur in several sources: stores by dates, horizons by
+    origins, judges by items. It then has two sampling units, ``("source", "point")``, which
+    `interval` and comparisons use by default. Effects of a date shared by all stores do not average
+    out over the stores. If the labels of points are dates, losses may also be autocorrelated.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def clustered(
         explained in ``attrs["cautions"]``). ``n_points``, ``n_clusters`` and the points of the
         ``smallest`` and the ``largest`` cluster are in ``attrs``, or columns if they vary between
         rows; for two levels ``n_points``, ``n_first`` and ``n_second``, the labels of each, and
-        ``crossed``, 1 where pairs have equally many losses; of dates also ``n_cosines``.
+        ``crossed``, 1 if pairs have equally many losses; for dates also ``n_cosines``.
 
     Raises
     ------
@@ -190,8 +190,8 @@ def clustered(
 
     Notes
     -----
-    With mu the mean of all losses, v_c the share of the losses that cluster c of G has, m_c their
-    mean and D_c = v_c (m_c - mu), the variances are
+    With mu the mean of all losses, v_c the share of losses in cluster c of G, m_c their mean and
+    D_c = v_c (m_c - mu), the variances are
 
     .. math::
 
@@ -216,9 +216,9 @@ def clustered(
             \frac{\mathrm{MS}_A^2}{I - 1} + \frac{\mathrm{MS}_B^2}{J - 1}
             + \frac{\mathrm{MS}_E^2}{(I - 1)(J - 1)}} .
 
-    Where the pairs have different numbers of losses, the degrees of freedom are min(I, J) - 1.
+    If the pairs have different numbers of losses, the degrees of freedom are min(I, J) - 1.
 
-    Of sources and points, with e the losses less their mean, N in number, S sources and T points,
+    For S sources and T points, with e the N losses minus their mean,
 
     .. math::
 
@@ -227,40 +227,40 @@ def clustered(
         V &= \max(V_S + V_T - V_I, V_S, V_T), \qquad
         \mathrm{df} = \frac{(V_S + V_T)^2}{V_S^2 / (S - 1) + V_T^2 / (T - 1)} ,
 
-    where V_I is ``MS_E / (I J)``, or of incomplete logs CR1 of the pairs. For dates V_T is the
-    long-run variance of `ordered`, from ``floor(0.4 T^(2/3))`` cosines, which are its degrees of
-    freedom, divided by the share of it that these cosines see if the dates are a first-order
-    autoregression. With a correlation of .8 of neighboring dates, 7% of true differences of 0 are
-    then rejected, and without it 10% to 13%.
+    where V_I is ``MS_E / (I J)``, or for incomplete logs CR1 of the pairs. For dates V_T is the
+    long-run variance of `ordered`, from ``floor(0.4 T^(2/3))`` cosines, whose number is its degrees
+    of freedom, divided by the share of the variance that these cosines capture in a first-order
+    autoregression. With a correlation of .8 between neighboring dates, 7% of true differences of 0
+    are then rejected, and 10% to 13% without this correction.
 
     Asymptotically exact in the number of clusters, if they are independent and models were not
     trained on the clusters they were tested on. ``caution`` reports fewer than 30 clusters, and
-    fewer than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval
-    is about these clusters and not about new ones; and for CR1 clusters so unequal that it would
-    be a tenth or more below its target even if all cluster means had equal variances. Unequal
-    clusters count as one more than the degrees of freedom of CR2: of 40 clusters whose sizes go
-    with their errors 86% of 95% intervals cover, and all logs have the label. From 30 on,
-    ``skewed`` marks clusters whose parts of the mean are too skewed for their number.
+    fewer than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval is
+    for these clusters rather than new ones; and, for CR1, clusters so unequal that it would be at
+    least 10% below its target even if all cluster means had equal variances. Unequal clusters count
+    as the degrees of freedom of CR2 plus one: with 40 clusters whose sizes correlate with their
+    errors, coverage was 86%, and all of these logs had the label. With 30 or more, ``skewed`` marks
+    clusters whose contributions to the mean are too skewed for their number.
 
-    CR3 here is (G - 1) / G times that of clubSandwich, as the jackknife has it.
+    CR3 is the jackknife variance, (G - 1) / G times that of clubSandwich.
 
     With several repetitions each cluster has one mean over all of its losses, which is equivalent
     to averaging each point over the repetitions first. Repeating the cross-validation does not
     add points or clusters.
 
-    Of two levels, that of mean squares is exact in all sizes for normal effects of both levels
-    but for Satterthwaite's approximation: in simulations 94% to 97% of 95% intervals cover, from
-    three seeds on, and 91% with two. A variance below its floor ``MS_E / (I J)`` is replaced by
-    that, with the degrees of freedom of MS_E, and ``caution`` contains ``two ways clamped``, as
-    it does where CR1 of the pairs is not smaller than the sum of the others, which is then kept.
-    Intervals of incomplete logs cover too often where a level has few labels, as min(I, J) - 1 is
-    a lower bound. ``few of one way`` marks levels of fewer than 10 labels. Nested levels, such as
-    pupils in schools, do not need two levels: ``by="school"``.
+    For two levels with normal effects, the interval from mean squares is exact in all sizes, except
+    for Satterthwaite's approximation: in simulations coverage was 94% to 97% with three or more
+    seeds, and 91% with two. A variance below ``MS_E / (I J)`` is replaced by that floor, with the
+    degrees of freedom of MS_E, and ``caution`` contains ``two ways clamped``; also if CR1 of the
+    pairs is not smaller than the sum of the others, which is then used. Intervals for incomplete
+    logs are conservative if a level has few labels, as min(I, J) - 1 is a lower bound. ``few of one
+    way`` marks levels of fewer than 10 labels. Nested levels, such as pupils in schools, do not
+    need two levels: ``by="school"``.
 
-    Of crossed logs V is never below that of either way, so that it also holds where the labels of
-    points mean nothing, as rows that are numbered anew in each source: in simulations at 5% it then
-    rejects 4% of true nulls. Where dates have shocks in common it rejects 5% to 8%, and 8% to 10%
-    if these have an autocorrelation of .8. Sources as the only clusters reject 20% to 95% of them
+    For crossed logs V is never below the variance of either level, so it is also valid if equal
+    point labels are a coincidence, such as rows numbered separately in each source: in simulations
+    at 5% it then rejected 4% of true nulls. With shocks shared by dates it rejected 5% to 8%, and
+    8% to 10% if these have an autocorrelation of .8; with sources as the only clusters, 20% to 95%
     (simulations of 3 to 40 sources and 65 to 200 dates).
 
     References
@@ -287,7 +287,7 @@ def clustered(
     model
     naive_bayes    0.175  0.157  0.193  0.008  11  few clusters
     >>> print(result.attrs["cautions"]["few clusters"])
-    There are fewer than 30 clusters, or so unequal ones that they count as fewer, so ...
+    There are fewer than 30 clusters, or clusters so unequal that they count as ...
 
     Twenty points under four seeds, of which one is unlucky:
 
@@ -331,11 +331,11 @@ def clustered(
 
 
 OF_OTHER_POINTS = NEW_GROUPS.replace("not trained on them", "trained on other points of them")
-"""The target where groups occur in several folds."""
+"""The target if groups occur in several folds."""
 
 
 def degrees_of_freedom(cells: Cells, v: FloatArray) -> FloatArray:
-    """Compute those of Bell and McCaffrey (2002) for CR2.
+    """Compute the degrees of freedom of Bell and McCaffrey (2002) for CR2.
 
     CR2 is a sum of squares, with Satterthwaite's degrees of freedom as if losses were independent
     with equal variances.
@@ -345,7 +345,7 @@ def degrees_of_freedom(cells: Cells, v: FloatArray) -> FloatArray:
 
 
 def expected_cr1_ratio(v: FloatArray, cells: Cells) -> FloatArray:
-    """Divide the expectation of CR1 by its target, for cluster means of one variance.
+    """Divide the expectation of CR1 by its target, for cluster means of equal variance.
 
     With independent means of variance one the target is ``S2 = sum v_c^2``, and the
     expectation ``G / (G - 1) sum v_c^2 (1 - 2 v_c + S2)``. It is 1 for equal clusters.
@@ -358,7 +358,7 @@ FEW_OF_ONE = 10
 """Number of labels of one level below which its part of the standard error is imprecise."""
 
 ROUNDING = 1e-12
-"""A share of the larger variances below which their difference is rounding."""
+"""Differences of variances below this share of the larger one are rounding errors."""
 
 TWO_WAYS_TARGET = (
     "mean loss over new labels of both levels, such as new points under new seeds, drawn like these"
@@ -465,7 +465,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
 
 
 def divides_sources(log: Log, names: tuple[str, str]) -> bool:
-    """Whether a label that points keep, such as that of a source, occurs in several folds.
+    """Whether a label that each point keeps, such as its source, occurs in several folds.
 
     Each point is tested once in a repetition, and repetitions or judges are in all folds.
     """
@@ -480,25 +480,25 @@ def divides_sources(log: Log, names: tuple[str, str]) -> bool:
     return any(find_across_folds(design, name) is not None for name in kept)
 
 
-# --- two levels: what the formulas need -----------------------------------------------------------
+# --- two levels: sums -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class TwoWays:
-    """The means of the labels of both levels, and the squares of the pairs of labels.
+    """The means of the labels of both levels, and the squared sums of pairs of labels.
 
     Parameters
     ----------
     first, second : Cells
-        A cell for each label, about one origin.
+        One cell per label, with a common origin.
     mean : array, shape (columns,)
         The mean of all losses, about that origin.
     n : int
-        How many losses there are.
+        Number of losses.
     pairs : int
-        How many pairs of labels occur.
+        Number of pairs of labels that occur.
     squares : array, shape (columns,)
-        The sum over pairs of the squared sum of their losses about the mean.
+        Sum over pairs of the squared sum of their losses about the mean.
     crossed : bool
         Whether every pair of labels has equally many losses; these are then averaged, and ``n``
         is the number of pairs.
@@ -514,17 +514,17 @@ class TwoWays:
 
     @property
     def i(self) -> int:
-        """How many labels the first level has."""
+        """Number of labels of the first level."""
         return len(self.first.count)
 
     @property
     def j(self) -> int:
-        """How many labels the second level has."""
+        """Number of labels of the second level."""
         return len(self.second.count)
 
     @classmethod
     def of(cls, log: Log, names: tuple[str, str]) -> TwoWays:
-        """Compute them: in two passes where a pair has one loss, otherwise from all pairs."""
+        """Compute them in two passes if each pair has one loss, otherwise from all pairs."""
         nested = "source" in log.design.levels and not is_sources_by_points(names)
         one, two = (
             ("source", name) if nested and name == "point" else (name,) for name in names
@@ -550,7 +550,7 @@ class TwoWays:
 
     @classmethod
     def of_pairs(cls, pairs: Cells, one: tuple[str, ...], two: tuple[str, ...]) -> TwoWays:
-        """Merge pairs of labels; where they have equally many losses, their means count once."""
+        """Merge pairs of labels; if they have equally many losses, use their means."""
         number = len(pairs.count)
         even = bool((pairs.count == pairs.count[0]).all())
         if even:
@@ -580,7 +580,7 @@ def mean_squares(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
 
     The mean squares have the expectations ``J sigma_A^2 + sigma_E^2``, ``I sigma_B^2 + sigma_E^2``
     and ``sigma_E^2``, so that the variance is unbiased, and ``sigma_E^2 / (I J)`` its floor. Also
-    return where the estimate is below that.
+    return where the estimate is below that floor.
     """
     i, j = ways.i, ways.j
     df = i - 1, j - 1, (i - 1) * (j - 1)
@@ -594,7 +594,7 @@ def mean_squares(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
 
 
 def find_mean_squares(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Compute those of both levels and of the rest."""
+    """Compute the mean squares of both levels and of the residuals."""
     i, j = ways.i, ways.j
     of_first = j * ((ways.first.mean - ways.mean) ** 2).sum(axis=0)
     of_second = i * ((ways.second.mean - ways.mean) ** 2).sum(axis=0)
@@ -603,11 +603,10 @@ def find_mean_squares(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray
 
 
 def cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
-    """Compute ``V_A + V_B - V_AB``, each with its ``G / (G - 1)``, and the fewer labels less one.
+    """Compute ``V_A + V_B - V_AB``, each with its ``G / (G - 1)``, and ``min(I, J) - 1``.
 
-    ``V_A`` is the variance of the mean that CR1 has from the clusters of the first level, and
-    ``V_AB`` from those of the pairs. Where the sum is not positive, ``V_A + V_B`` takes its place,
-    and this is returned, too.
+    ``V_A`` is CR1 with the labels of the first level as clusters, and ``V_AB`` with pairs of
+    labels. If the result is not positive, ``V_A + V_B`` is used instead, which is also returned.
     """
     first, second, pairs = find_cluster_sums(ways)
     both = first + second
@@ -639,7 +638,7 @@ def find_cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class LongRun:
-    """The variance of the mean over dates, of which neighbors may be alike.
+    """The variance of the mean over dates, which may be autocorrelated.
 
     Parameters
     ----------
@@ -660,9 +659,9 @@ class LongRun:
 
 
 def order_sums(ways: TwoWays) -> tuple[FloatArray, bool] | None:
-    """Sum the losses of each date in order, as deviations of means; None for other labels.
+    """Sum the losses of each date in order, as deviations of means; None if not dates.
 
-    Also say whether the dates are evenly spaced.
+    Also return whether the dates are evenly spaced.
     """
     cells, n = ways.second, ways.j
     dates = order_dates(cells.labels[-1], cells.codes[:, -1]) if n >= FEWEST else None
@@ -673,7 +672,7 @@ def order_sums(ways: TwoWays) -> tuple[FloatArray, bool] | None:
 
 
 def compute_long_run(ways: TwoWays) -> LongRun | None:
-    """Compute it where the second level are dates, by equal-weighted cosines; None otherwise.
+    """Compute it with equal-weighted cosines if the second level has dates; None otherwise.
 
     Divided by the share of it that the cosines see if the dates are an autoregression.
     """
@@ -712,10 +711,10 @@ def sum_ways(ways: TwoWays, dates: LongRun | None) -> tuple[FloatArray, FloatArr
 
 
 def two_way_residuals(log: Log, differences: Differences) -> tuple[FloatArray, FloatArray]:
-    """Scale the residual means of sources and of points: squares add up to ``V_S + V_T``.
+    """Scale the residual means of sources and of points, so that squares sum to ``V_S + V_T``.
 
-    Without ``- V_I``, with which the covariances of several models need not be a matrix of
-    covariances. Also return the means.
+    ``- V_I`` is omitted, because the covariances of several models would not be a valid covariance
+    matrix with it. Also return the means.
     """
     ways = TwoWays.of(replace(log, differences=differences), SOURCES_BY_POINTS)
 

@@ -78,8 +78,8 @@ def conservative_z(
     DataFrame or Dataset
         A row for each model, or variables over the carried dimensions: ``estimate``, ``lower``,
         ``upper`` and ``se`` in the units of the loss, and ``caution``. ``n_divisions`` (R),
-        ``n_splits`` (J), ``n_test`` (points of a test set of the data), and ``n_points`` where
-        the log has the level ``point``, are in ``attrs``, or columns if they vary between rows.
+        ``n_splits`` (J), ``n_test`` (points of a test set of the data), and ``n_points`` if the log
+        has the level ``point``, are in ``attrs``, or columns if they vary between rows.
 
     Raises
     ------

@@ -30,10 +30,10 @@ FEW_SPLITS = 10
 
 
 class SizesByLabel(Protocol):
-    """Training sizes with a label for each, such as a Series."""
+    """Labeled training sizes, such as a Series."""
 
     def items(self) -> Iterable[tuple[Any, Any]]:
-        """Give labels and sizes."""
+        """Return labels and sizes."""
 
 
 TrainSize: TypeAlias = float | Sequence[float] | Mapping[Hashable, float] | SizesByLabel | None
@@ -104,7 +104,7 @@ def corrected_t(
         A row for each model, or variables over the carried dimensions: ``estimate`` (the mean over
         splits), ``lower``, ``upper`` and ``se`` in the units of the loss, ``df`` and ``caution``.
         ``n_splits`` (J), ``n_train`` and ``n_test`` (points of a training and a test set,
-        averaged over splits), and ``n_points`` where the log has the level ``point``, are in
+        averaged over splits), and ``n_points`` if the log has the level ``point``, are in
         ``attrs``, or columns if they vary between rows.
 
     Raises
@@ -177,10 +177,10 @@ def corrected_t(
 
 
 def find_sizes(log: Log, found: Cells, train_size: TrainSize) -> tuple[FloatArray, FloatArray]:
-    """Find how many points each split tested and trained on.
+    """Find the numbers of test and training points of each split.
 
-    Of scores, the one number of a split does not say it. Scores of equal folds need no numbers:
-    that the ratio of tested to trained points is 1 to K - 1 can be read off the folds.
+    Scores do not show them. For scores of equal folds they are not needed: the ratio of test to
+    training points is 1 to K - 1.
     """
     count = found.count
     if log.metadata.get("holds") == "scores":
@@ -219,7 +219,7 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
                 "of random splits, or of folds with missing points, does not contain. Pass it: "
                 "corrected_t(losses, train_size=90), one number for all splits or one for each."
             )
-    check_train_size(train_size)  # the noted one, or one of compare's options
+    check_train_size(train_size)  # from attrs, or from the options of compare
     if isinstance(train_size, Real):
         return check_sizes(np.full(len(found.count), float(train_size)))
     if has_labels(train_size):
@@ -228,10 +228,10 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
 
 
 def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
-    """Count what each fold leaves of its repetition: the points that its model was trained on.
+    """Count the training points of each fold: the other points of its repetition.
 
-    A group may hold some points of each fold only, and so may a log of which evaluations were
-    left out; the models were trained on all that was ``planned``.
+    A group may have only some points of each fold, as may a log with dropped evaluations; the
+    models were trained on all points of ``planned``.
     """
     levels = list(filter(fold_levels(planned).__contains__, found.levels))
     if planned.by is not None and share_models(planned, levels):
@@ -248,19 +248,19 @@ def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
 
 
 def share_models(design: Design, folds: Sequence[str]) -> bool:
-    """Whether the groups are points of one cross-validation, and not separate logs.
+    """Whether the groups are points of one cross-validation rather than separate logs.
 
     Raises
     ------
     LogError
-        If that may be or not.
+        If the log does not show it.
     """
     whole = design.cell_table(tuple(folds))
     shared = len(design.cell_table(design.grouped(folds)).used) > len(whole.used)
     if not shared or design.by in LEVELS:
         return shared
     if "splits" not in design.facts:
-        return False  # points come back under other labels: stacked logs
+        return False  # points recur under other labels: stacked logs
     raise LogError(
         "corrected_t needs the number of points each model was trained on, but each fold "
         f"contains points of several labels of {design.by!r}, and models may have been trained "
@@ -287,7 +287,7 @@ def sizes_by_label(found: Cells, sizes: Mapping[Any, Any]) -> FloatArray:
 
 
 def sizes_in_order(found: Cells, sizes: Any) -> FloatArray:
-    """Hand training sizes out to the splits, in the order of their labels."""
+    """Assign training sizes to the splits, in the order of their labels."""
     number = found.n_cells
     if (number != len(sizes)).any():
         raise LogError(
@@ -301,7 +301,7 @@ def sizes_in_order(found: Cells, sizes: Any) -> FloatArray:
 
 
 def to_floats(values: Sequence[Any] | np.ndarray[Any, Any]) -> FloatArray:
-    """Turn training sizes into floats."""
+    """Convert training sizes to floats."""
     try:
         return np.array([float(value) for value in values])
     except (TypeError, ValueError):
@@ -322,7 +322,7 @@ def check_sizes(sizes: FloatArray) -> FloatArray:
 
 
 def rank_labels(labels: Labels) -> IntArray:
-    """Rank labels by their size; labels without an order keep their places."""
+    """Rank labels in ascending order; labels that cannot be sorted keep their positions."""
     names: list[Any] = list(labels)
     try:
         order = sorted(range(len(names)), key=lambda at: names[at])
@@ -341,6 +341,6 @@ def sort_cells(found: Cells) -> IntArray:
 
 
 def count_points(log: Log) -> dict[str, IntArray]:
-    """Count the points, where the log names them."""
+    """Count the points, if the log names them."""
     points = log.points_by_group()
     return {} if points is None else {"n_points": points}

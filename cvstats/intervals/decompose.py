@@ -130,12 +130,12 @@ def decompose(
     Series, DataFrame or Dataset
         A Series for one model, a row for each of several, or variables over the carried
         dimensions: ``sigma2_minus_omega``, ``omega_minus_gamma``, ``theta_minus_gamma``, the
-        estimators ``theta_1`` to ``theta_5`` and ``theta_a`` (NaN where a fold holds one point),
+        estimators ``theta_1`` to ``theta_5`` and ``theta_a`` (NaN if a fold has one point),
         raw (they may be negative) and in squared units of the loss; with ``rho``, ``gamma`` or
         ``independent`` also ``sigma2``, ``omega``, ``gamma`` and ``theta``; with
         ``independent`` the three parts of theta, ``part_sigma2``, ``part_omega`` and
         ``part_gamma``; and ``caution``, except in a Series. ``n_points``, ``n_folds``,
-        ``n_repetitions`` (of one log, their mean where logs differ) and, with ``independent``,
+        ``n_repetitions`` (of one log, or their mean if logs differ) and, with ``independent``,
         ``n_logs`` are in ``attrs``. ``attrs["bias"]`` gives the bias of each estimator from one
         log.
 
@@ -164,9 +164,9 @@ def decompose(
     Repetitions on the same data are not independent logs, and averaging over them does
     not identify gamma.
 
-    Where each of several independent logs leaves out the same sources one at a time, every
-    source has its own sigma_k^2 and omega_k and every pair its gamma_kl: ``sigma2``, ``omega``
-    and ``gamma`` are then their means, theta and its parts are those of the weighted sum, and
+    If each of several independent logs leaves out the same sources one at a time, every source has
+    its own sigma_k^2 and omega_k and every pair its gamma_kl. Then ``sigma2``, ``omega`` and
+    ``gamma`` are their means, theta and its parts refer to the weighted sum, and
     `source_components` returns each of them.
 
     References
@@ -187,7 +187,7 @@ def decompose(
     theta                    83950.0
     Name: ridge, dtype: float64
 
-    How far theta depends on what is assumed:
+    How theta depends on the assumed correlation:
 
     >>> losses.cvci.decompose(rho=[0, 0.1, 0.3])["theta"].round(0)
     rho
@@ -331,8 +331,7 @@ def variance_of_one(means: Sequence[FloatArray]) -> FloatArray:
     """Estimate the variance of a single repetition's mean, without bias.
 
     ``means`` has for each log an array (repetitions, columns). The variance of the mean over the
-    r_d repetitions of log d is the part its repetitions share, plus 1/r_d of the part they do
-    not.
+    r_d repetitions of log d is the part shared by its repetitions plus 1/r_d of the rest.
     """
     theta = sample_variance(np.stack([mean_and_squares(part)[0] for part in means]))
     spare = sum(len(part) - 1 for part in means)
@@ -345,8 +344,8 @@ def variance_of_one(means: Sequence[FloatArray]) -> FloatArray:
 def decompose_logs(logs: Sequence[Cells], fold_weights: str) -> Result:
     """Estimate sigma^2, omega, gamma and theta from independent logs of one design.
 
-    Each log has cells by fold, or by repetition and fold. Where folds differ in size between
-    the logs, theta is the mean of their variances, and H and S2 are means too.
+    Each log has cells by fold, or by repetition and fold. If fold sizes differ between the logs,
+    theta is the mean of their variances, and H and S2 are means too.
     """
     logs = [found.shift_origin(logs[0].origin) for found in logs]
     parts = [
@@ -405,9 +404,9 @@ def add_counts(
 class BySource:
     """Components of the mean over sources, with separate components for each source.
 
-    Tables have a number for each column of the losses in their last axis: ``covariance`` and
-    ``gamma`` for each pair of sources, ``sigma2`` and ``omega`` for each source. ``size`` is
-    the mean of M_k over the logs, ``inverse`` that of 1 / M_k.
+    The last axis of all tables is the columns of the losses; ``covariance`` and ``gamma`` are
+    tables by pairs of sources, ``sigma2`` and ``omega`` by source. ``size`` is the mean of M_k over
+    the logs, ``inverse`` that of 1 / M_k.
     """
 
     covariance: FloatArray
@@ -470,7 +469,7 @@ def absent(found: Cells) -> LogError:
 
 
 def decompose_source_logs(found: Cells, fold_weights: str) -> Result:
-    """Do the same as `decompose_logs` for leave-one-source-out logs: (7), with any weights.
+    """Estimate the components from leave-one-source-out logs: (7), with any weights.
 
     ``sigma2``, ``omega`` and ``gamma`` are means over sources, and over pairs of them.
     """

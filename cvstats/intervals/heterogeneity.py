@@ -1,4 +1,4 @@
-"""Do groups differ by more than their points explain? Welch's test, Cochran's Q and tau.
+"""Whether groups differ by more than sampling error: Welch's test, Cochran's Q and tau.
 
 Group g has the mean loss y_g with the squared standard error s_g^2. If the groups had one
 common expected loss, Q = sum (y_g - y)^2 / s_g^2, about the mean y weighted by 1 / s_g^2, would
@@ -34,7 +34,7 @@ SHIFT = 0.5
 """Largest shift of Q by skewness, in its standard deviations, that is not flagged."""
 
 STEPS = 200
-"""Newton steps at most; each at least doubles a tau^2 that is far too small."""
+"""Maximum number of Newton steps; each at least doubles a tau^2 that is far too small."""
 
 
 def groups_of_partition(design: Design, by: str = "source") -> str | None:
@@ -44,7 +44,7 @@ def groups_of_partition(design: Design, by: str = "source") -> str | None:
 
 @LogMethod(
     requires=groups_of_partition,
-    needs="a level that names independent groups (source), two groups or more",
+    needs="a level that names at least two independent groups (source)",
     target="standard deviation and mean of the expected losses of groups drawn like these",
     guarantee="exact as the points of each group grow, for groups that differ normally; with "
     "variance='pooled', if groups have equal variances",
@@ -139,9 +139,9 @@ def heterogeneity(
     tau^2 is the value at which Q, with the weights ``1 / (s_g^2 + tau^2)``, is its expectation
     G - 1. Its limits are those at which Q is a quantile of chi-squared, so that tau lies between.
 
-    The mean is weighted by ``1 / (s^2 / n_g + tau^2)`` with the pooled variance s^2, whichever
-    ``variance`` is: with skewed losses, weights from each group's own variance favor groups whose
-    mean happens to be small. Its limits use Student's t with G - 1 degrees of freedom.
+    The mean is weighted by ``1 / (s^2 / n_g + tau^2)`` with the pooled variance s^2, for either
+    ``variance``: with skewed losses, weights from each group's own variance favor groups whose mean
+    happens to be small. Its limits use Student's t with G - 1 degrees of freedom.
 
     References
     ----------

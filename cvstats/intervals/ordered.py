@@ -153,8 +153,8 @@ def ordered(
     ------
     LogError
         If the log has no level ``point``, or its labels are not times; if there are fewer than
-        four times, or too few for the horizon or the lags; if options contradict each other; or
-        if the log holds moments instead of losses.
+        four times, or too few for the horizon or the lags; if options contradict each other; or if
+        the log has moments instead of losses.
 
     See Also
     --------
@@ -183,7 +183,7 @@ def ordered(
         V_\mathrm{DM} &= \frac{\gamma_0 + 2 \sum_{l=1}^{h-1} \gamma_l}{
             T + 1 - 2 h + h (h - 1) / T} .
 
-    This is the only method for which the order of labels matters; the order of rows does not.
+    This is the only method that uses the order of labels; the order of rows does not matter.
     Time points are assumed to be equally spaced; if they are not, ``caution`` contains ``gaps in
     time``.
 
@@ -198,7 +198,7 @@ def ordered(
     enough.
 
     Diebold and Mariano assume that errors of forecasts h steps ahead are correlated up to lag h -
-    1. Their variance may be negative; then the variance for one step is used, as in the R package
+    1. This variance may be negative; then the variance for one step is used, as in the R package
     forecast, and ``caution`` contains ``horizon not used``.
 
     Models trained on other times are treated as fixed, as in `wald`. Averaging over series

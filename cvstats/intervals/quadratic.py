@@ -43,11 +43,11 @@ BIASES = {
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Variance estimates of partitions: a row for each, a number for each column.
+    """Variance estimates of partitions, one row per partition and one number per column.
 
     ``mean`` is relative to ``origin``, ``within`` is W, ``between`` is D, ``spread`` the sample
-    variance of the fold means and
-    ``theta_a`` the sum of ``v_k^2 var_k / n_k``; ``even`` says that all ``v_k`` are equal.
+    variance of the fold means and ``theta_a`` the sum of ``v_k^2 var_k / n_k``; ``even`` is whether
+    all ``v_k`` are equal.
     """
 
     h: FloatArray
@@ -72,7 +72,7 @@ class Components:
             return floor
         factor = {2: -(1 - self.s2), 3: self.s2, 5: 1 + self.s2}[number]
         found = floor + factor * self.between
-        if number == 3:  # the same, but never negative by rounding
+        if number == 3:  # the same, but not negative due to rounding
             found = np.where(self.even, self.spread / self.folds, found)
         return found
 
@@ -136,7 +136,7 @@ def estimate_components(parts: Cells, fold_weights: str = "size") -> Components:
 def refuse_single_points(part: Components) -> LogError:
     """Explain that folds of one point cannot separate points from folds."""
     return LogError(
-        f"every one of the {part.folds.flat[0]:,} folds holds one point (leave-one-out), so "
+        f"each of the {part.folds.flat[0]:,} folds has one point (leave-one-out), so "
         f"variance within folds cannot be separated from variance between them. Expected folds of "
         f"two or more points. Use wald, or quadratic(estimator='theta_3')."
     )

@@ -110,10 +110,10 @@ def refit_corrected(
 
     The target is the average difference of the test errors of the models trained in this
     cross-validation. Every point is tested by models trained on other points, and helps to train
-    the models that test those. If the two models are nearly the same, this mutual training
-    matters as much as their difference, and the variance of `wald` is too small by up to one
-    half, for any number of points. Repeated cross-validation shows how much is missing, and this
-    interval adds it. `compare` uses it by default for repeated cross-validation.
+    the models that are tested on those. If the two models are nearly the same, this mutual training
+    matters as much as their difference, and the variance of `wald` is too small by up to one half,
+    for any number of points. Repeated cross-validation shows how much is missing, and this interval
+    adds it. `compare` uses it by default for repeated cross-validation.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def refit_corrected(
     ridge gradient_boosting     -143  -406   119
     """
     if log.cells is not None and log.differences is not None:
-        log.moments(())  # logs without pairs are rejected, however many losses came with them
+        log.moments(())  # raises for logs without pairs, even if they come with losses
     log = find_whole(log) or log.rows()
     design = log.design
     here = slice(None) if design.valid is None else design.valid

@@ -27,7 +27,7 @@ def replaced_points(design: Design) -> str | None:
         return f"some sample has no folds (level 'fold'). Expected at least two; {made}"
     _, points = count_cells(design, ("sample", "repetition"))
     data = np.array([design.levels["sample"].labels[code] == 0 for code in pairs[:, 0]])
-    n = design.splits().points or int(points[data].max())  # of which a sample may lack some
+    n = design.splits().points or int(points[data].max())  # a sample may lack some
     h = int(points[~data].max(initial=0))
     runs = read_sample_numbers(design)
     if h != n // 2 or runs != set(range(h + 2)):
@@ -80,8 +80,8 @@ def replace_one(
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        Levels ``sample`` (0, 1, …, 1 + n/2), ``fold``, ``point`` and, where several partitions
-        are averaged, ``repetition``.
+        Levels ``sample`` (0, 1, …, 1 + n/2), ``fold``, ``point`` and, if several partitions are
+        averaged, ``repetition``.
     constant : {"efron-stein", "printed"}, optional
         The factor of the sum: 1/4, which is consistent, or 1/2, the formula as printed, which
         doubles the variance and is included only to reproduce published results.

@@ -263,7 +263,7 @@ def average_folds(
 def measure_disagreement(splits: Cells) -> FloatArray:
     """Divide the standard deviation of repetition means by their all-pairs standard error.
 
-    A row for each group; 0 for fewer than three repetitions.
+    One row per group; 0 for fewer than three repetitions.
     """
     number = splits.n_cells
     deviations = splits.mean - splits.repeat(splits.average(splits.mean))
@@ -277,7 +277,7 @@ def measure_disagreement(splits: Cells) -> FloatArray:
 def variance_of_splits(
     cells: Cells, splits: tuple[str, ...], variance: str, fold_weights: str
 ) -> FloatArray:
-    """Variance of the mean loss of each split: a row for each, a number for each column.
+    """Variance of the mean loss of each split: one row per split, one number per column.
 
     ``splits`` are the levels that identify splits.
     """

@@ -56,7 +56,7 @@ def check_draws(options: Mapping[str, Any]) -> None:
 @IntervalMethod(
     check=check_draws,
     requires=several_groups,
-    needs="a level that names independent groups (source), two groups or more",
+    needs="a level that names at least two independent groups (source)",
     target=NEW_GROUPS,
     guarantee=INDEPENDENT,
     difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
@@ -231,8 +231,8 @@ class SignTest:
     n_draws : int
         Number of draws, if not all are enumerated.
     seed : int or None
-        The seed of the draws; None to enumerate all, of which half suffice: the others have the
-        same statistics with opposite signs.
+        The seed of the draws; None to enumerate all. Half of them suffice: the others have the same
+        statistics with opposite signs.
     """
 
     def __init__(self, sums: FloatArray, count: FloatArray, n_draws: int, seed: int | None) -> None:

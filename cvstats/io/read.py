@@ -86,7 +86,7 @@ def is_inspect(found: Any) -> bool:
 
 
 def never(found: Any) -> bool:
-    """Recognise nothing: objects of this format look like those of others."""
+    """Return False: objects of this format look like those of others."""
     return False
 
 
@@ -100,11 +100,11 @@ class Format:
         Whether an object is of this format.
     reader : str
         The function that makes a `PredictionTable`, as ``file:function`` of ``cvstats.io.tools``.
-        It is imported when it is needed, so that a file that is broken breaks its tools only.
+        It is imported when needed, so that a broken file only affects its tools.
     takes : tuple of str
         The options that the reader uses.
     of_table : bool
-        Whether the reader takes a table, and not the object as it is.
+        Whether the reader accepts a table, not the original object.
     """
 
     is_format: Callable[[Any], bool]
@@ -156,21 +156,21 @@ CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr"
 SKLEARN = ("sklearn", "scikit-learn")
 PARQUET = (".parquet", ".pq")
 OF_TASKS = {"lm-eval", "inspect"}
-"""Formats whose files are a model and a task each."""
+"""Formats with one file per model and task."""
 COUNTED = ("n_errored", "n_incomplete", "n_duplicates")
-"""The facts about files that add up."""
+"""The attrs of files that are summed."""
 
 
 @dataclass(frozen=True)
 class SavedLog:
-    """A log that `save_log` wrote."""
+    """A log written by `save_log`."""
 
     log: Any
 
 
 @dataclass(frozen=True)
 class SeveralObjects:
-    """Objects of several models, or files that hold them; ``named`` if a mapping names them."""
+    """Objects or files of several models; ``named`` if a mapping names them."""
 
     named: bool
     parts: dict[str, Any]
@@ -214,84 +214,78 @@ def read_log(
     missing: str = "raise",
     **options: Unpack[LossKeywords],
 ) -> Any:
-    """Read a loss log from a file or from what another tool returned.
+    """Read a loss log from a file or from the results of another tool.
 
-    Evaluations are aligned by the names of their points and never by their order. An evaluation
-    that occurs twice is refused, and so are models of different splits.
+    Evaluations are aligned by the names of their points, never by their order. Duplicate
+    evaluations raise an error, as do models that were evaluated on different splits.
 
     Parameters
     ----------
     path_or_object : path, object, or several of them
         A file: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.json``, ``.arff``, ``.nc``,
         ``.zarr``, ``.eval``, a folder of Parquet files (a key in the name of a folder, such as
-        ``fold=0``, is a level), of ``.eval`` files, or of samples of lm-evaluation-harness; of
-        several runs of a model on a task the newest is read. An object: a
-        table, a mapping of columns, the dict of ``cross_validate``, the array of
-        ``cross_val_predict``, a fitted ``GridSearchCV`` or ``RandomizedSearchCV``, or its
-        ``cv_results_`` as a dict, DataFrame or CSV file (each candidate
-        is a model with one score for each split, since a search keeps no predictions), a report
-        of skore, a log of inspect. Several models: a list of files, or a mapping from the model's
-        name to its file or object, on the same evaluations.
+        ``fold=0``, is a level), of ``.eval`` files, or of samples of lm-evaluation-harness; if a
+        model has several runs on a task, the newest is read. An object: a table, a mapping of
+        columns, the dict of ``cross_validate``, the array of ``cross_val_predict``, a fitted
+        ``GridSearchCV`` or ``RandomizedSearchCV``, or its ``cv_results_`` as a dict, DataFrame or
+        CSV file (each candidate is a model with one score per split, since a search stores no
+        predictions), a report of skore, a log of inspect. Several models evaluated on the same
+        points: a list of files, or a mapping of model names to files or objects.
     format : str, optional
         ``cross_validate``, ``cross_val_predict``, ``search``, ``skore``, ``tidymodels``, ``caret``,
         ``mlr3``, ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one
-        score for each split) or ``columns``. Most are recognized, but not ``autogluon`` and
-        ``scores``. Or the kind of a file without a suffix, such as ``csv``.
+        score per split) or ``columns``. All except ``autogluon`` and ``scores`` are recognized
+        automatically. Also the type of a file without a suffix, such as ``csv``.
     loss : str, callable or list, optional
-        Where predictions are held: the loss or metric of `cvstats.losses`, or a list of them for a
-        log with the level ``metric``. ``log_loss``, ``brier`` and ``auc`` take the probabilities of
-        the classes, other losses the prediction. Where several
-        losses or scores are held: the name of one.
+        For predictions: the loss or metric of `cvstats.losses`, or a list of them for a log with
+        the level ``metric``. ``log_loss``, ``brier`` and ``auc`` use the probabilities of the
+        classes, other losses the prediction. For several losses or scores: the name of one.
     truth, prediction, model : str, optional
         Columns of the truth, of the predictions (a list for several models) and of the
-        models' names, where they cannot be known. Of a log that `save_log` wrote,
-        ``prediction`` chooses models.
+        models' names, if they are not recognized. For a log written by `save_log`, ``prediction``
+        selects models.
     sample, outer, repetition, fold, source, point, count : str, optional
-        Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too. Of
-        an array, or a NetCDF or Zarr file of another program, dimensions or coordinates: of daily
-        forecasts ``point="time"``.
+        Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too. For
+        arrays, and NetCDF or Zarr files of other programs, dimensions or coordinates, such as
+        ``point="time"`` for daily forecasts.
     X, y, groups, cv : optional
-        What a tool does not store: the data and the truth of ``cross_validate``, truth and
+        Inputs that a tool does not store: the data and the truth of ``cross_validate``, truth and
         splitter of ``cross_val_predict``, the data of a search (to count the points of each
         split) and the splitter of its ``cv_results_``, the truth of ``openml`` and ``autogluon``
-        (a Series, by whose index they are aligned). ``groups`` become sources; for ``autogluon``
-        folds.
+        (a Series, aligned by index). ``groups`` become sources; for ``autogluon``, folds.
     filter, metric : str, optional
-        For ``lm-eval`` and ``inspect``: which filter, which score. Tasks that have a single one
-        keep it; for several tasks a mapping chooses one for each, as in
-        ``metric={"gsm8k": "exact_match", "arc": "acc_norm"}``. ``metric`` names the column of
-        losses of other tables.
+        For ``lm-eval`` and ``inspect``: the filter and the score. Tasks with a single one use it;
+        for several tasks pass a mapping, as in ``metric={"gsm8k": "exact_match", "arc":
+        "acc_norm"}``. For other tables, ``metric`` names the column of losses.
     higher_is_better : bool, optional
-        Whether a score is better when it is higher. A score s of ``lm-eval`` or ``inspect``
-        becomes the loss 1 - s, one of ``scores`` the loss -s. Of other tables 1 - s where all
-        scores are from 0 to 1, else -s; ``attrs["loss"]`` says which.
+        Whether higher scores are better. A score s of ``lm-eval`` or ``inspect`` becomes the loss 1
+        - s, a score of ``scores`` the loss -s. For other tables the loss is 1 - s if all scores are
+        between 0 and 1, otherwise -s; see ``attrs["loss"]``.
     n_train : float or sequence, optional
-        On how many points each model was trained, for `cvstats.corrected_t`. Known for
+        Number of training points of each model, for `cvstats.corrected_t`. Read automatically from
         scikit-learn.
     n_test : float, optional
         For ``scores``: the number of points behind each score.
     positive, folds : optional
-        As in `cvstats.losses`. With ``positive``, a loss of probabilities takes the one of
-        that class.
+        As in `cvstats.losses`. With ``positive``, a loss of probabilities uses that class.
     decimal, thousands : str or mapping of column to str, optional
-        For CSV files: the decimal mark (``decimal=","`` of ``0,25``) and what separates thousands
-        (``thousands="."`` of ``1.024``), of all columns or of some. Per cent are recognized:
+        For CSV files: the decimal mark (``decimal=","`` for ``0,25``) and the thousands separator
+        (``thousands="."`` for ``1.024``), for all columns or some. Percentages are recognized:
         ``12.5%`` is 0.125.
     encoding : str, optional
-        For CSV files: the encoding where it is not UTF-8, such as "latin-1".
+        For CSV files: the encoding if it is not UTF-8, such as "latin-1".
     na_values : str or sequence of str, optional
-        For CSV files: what stands for a missing value besides nothing, ``NA`` and ``NaN``, such
+        For CSV files: markers of missing values besides the empty string, ``NA`` and ``NaN``, such
         as ``["-", "n/a"]``.
     dayfirst : bool, optional
-        For CSV files: whether dates such as 01/02/2024 begin with the day or with the month. By
-        default such labels stay text.
+        For CSV files: whether dates such as 01/02/2024 start with the day or with the month. By
+        default such labels remain text.
     drop_duplicates : bool, optional
-        Whether rows that are copies of one before, in every column, are left out;
-        ``attrs["n_duplicates"]`` counts them. An evaluation with two different losses is an error
-        in any case.
+        Whether to drop rows that are duplicates in every column; ``attrs["n_duplicates"]`` counts
+        them. An evaluation with two different losses always raises an error.
     missing : {"raise", "drop"}, optional
-        Whether samples of inspect that ended in an error are refused or left out; what was left
-        out of one epoch is left out of all.
+        Whether samples of inspect that ended in an error raise an error or are dropped, from all
+        epochs.
     **options : optional
         Options of single losses and metrics, such as ``quantile``, ``threshold``, ``clip``,
         ``average``, ``beta`` or ``multi_class``, as in `cvstats.losses`.
@@ -299,42 +293,41 @@ def read_log(
     Returns
     -------
     Series, DataFrame, DataArray or Dataset
-        A Series for one model, a column for each of several. A single model without a name is
-        called after its column, or ``loss``. ``attrs`` say from where it was
-        read (``read_from``, ``format``), which ``loss`` it is and ``n_train`` where known.
-        What `save_log` wrote comes back as it was.
+        A Series for one model, or one column per model. A single model without a name is named
+        after its column, or ``loss``. ``attrs`` contain its origin (``read_from``, ``format``), the
+        ``loss``, and ``n_train`` if known. Logs written by `save_log` are returned unchanged.
 
     Raises
     ------
     LogError
-        In one line, whatever is wrong with the file or what is not known about it.
+        If the file cannot be read as a log; the message is one line.
     ImportError
-        If a package of the extra ``io`` is needed and not installed.
+        If a package of the extra ``io`` is needed but not installed.
 
     Warns
     -----
     UserWarning
-        If the tool has not stored what an interval needs, its run did not finish, or the newest
-        of several runs was taken.
+        If the tool did not store what an interval needs, a run did not finish, or the newest of
+        several runs was used.
 
     Notes
     -----
-    Nothing that is read is executed: no pickle is loaded, no text evaluated. A NetCDF file that
-    would read other files is refused, and so is a Zarr store with links out of it, or with
-    anything but plain compression.
+    Code in files is never executed: no pickle is loaded, and no text is evaluated. NetCDF files
+    that refer to other files are refused, as are Zarr stores with external links or anything but
+    plain compression.
 
-    Labels in CSV are numbers where no two of them are the same number (``1`` and ``1e0``) and
-    none begins with a zero (``01``); otherwise they are text.
+    Labels in CSV files are read as numbers, unless two of them are the same number (``1`` and
+    ``1e0``) or one starts with a zero (``01``); then they are text.
 
-    A column that is named much like a level that was not named, such as ``Hospital`` or
-    ``CV Split``, stays as an index level of that name, which results then have a caution about
-    (``format="columns"``: a table of no known tool).
+    With ``format="columns"`` (tables of no known tool), a column whose name resembles a missing
+    level, such as ``Hospital`` or ``CV Split``, is kept as an index level, and results have a
+    caution about it.
 
     Tasks of a benchmark are sources, and `cvstats.interval` gives each task the same weight:
-    ``attrs["sources_are"]`` is "fixed", since the tasks were chosen and not drawn.
+    ``attrs["sources_are"]`` is "fixed", since the tasks were chosen, not sampled.
 
-    Numbered splits are read as folds if every point is in one of them, as repeated folds if
-    every point is in r of them and once in each r-th part, and as random splits otherwise.
+    Numbered splits are read as folds if every point is tested in one of them, as repeated folds if
+    every point is tested in r of them, once in each r-th part, and as random splits otherwise.
 
     References
     ----------
@@ -401,7 +394,7 @@ def read_predictions(
     groups: Any = None,
     cv: Any = None,
 ) -> pd.DataFrame:
-    """Read the predictions themselves, to compute several losses of them.
+    """Read the predictions themselves, to compute several losses.
 
     Parameters
     ----------
@@ -412,15 +405,15 @@ def read_predictions(
     sample, outer, repetition, fold, source, point, count : str, optional
         Columns of the levels, as in `read_log`.
     X, y, groups, cv : optional
-        What a tool does not store, as in `read_log`.
+        Inputs that a tool does not store, as in `read_log`.
 
     Returns
     -------
     DataFrame
-        The levels as index; ``y_true``, a column for each model, and its probabilities.
-        ``attrs["models"]`` lists the columns of predictions; where there are probabilities,
-        ``attrs["probabilities"]`` maps each model to its columns and ``attrs["classes"]``
-        lists their classes.
+        The levels as index; columns ``y_true``, one for each model, and its probabilities.
+        ``attrs["models"]`` lists the columns of predictions; if there are probabilities,
+        ``attrs["probabilities"]`` maps each model to its columns, and ``attrs["classes"]`` lists
+        the classes.
 
     Raises
     ------
@@ -444,7 +437,7 @@ def read_predictions(
     [0.0, 1.0]
     """
     with shorten_messages():
-        # Any loss: predictions are wanted where a table holds losses, too.
+        # Any loss, so that predictions are read even if a table also has losses.
         options = ReadOptions.of_call({**locals(), "loss": "zero_one"})
         tool, found = read_object(path_or_object, format, options)
         if not isinstance(found, PredictionTable):
@@ -471,7 +464,7 @@ def log_of_parts(
     parts: Mapping[str | None, AlignedPredictions], loss: Any, found: PredictionTable,
     options: ReadOptions,
 ) -> pd.Series | pd.DataFrame:  # fmt: skip
-    """Compute the losses of each metric, and put them together by the level ``metric``."""
+    """Compute the losses of each metric, and combine them in the level ``metric``."""
     logs: dict[str, Any] = {}
     for name, part in parts.items():
         refuse_second_loss(loss, found, part)
@@ -486,7 +479,7 @@ def log_of_parts(
 
 
 def facts_of(source: Any, tool: str, found: PredictionTable) -> dict[Hashable | None, Any]:
-    """Describe where a log comes from, and what is known about it."""
+    """Collect the attrs of a log: its origin, and what is known about it."""
     path = isinstance(source, (str, PathLike))
     attrs: dict[Hashable | None, Any] = {
         "read_from": Path(source).name if path else type(source).__name__,
@@ -507,8 +500,8 @@ def refuse_second_loss(loss: Any, found: PredictionTable, parts: AlignedPredicti
         and not (isinstance(loss, str) and loss in held)
     ):
         raise LogError(
-            f"this already contains losses ({held}), and no predictions from which "
-            f"{loss_name(loss)!r} could be computed. Omit loss=."
+            f"this contains losses ({held}), not predictions from which {loss_name(loss)!r} "
+            "could be computed. Omit loss=."
         )
 
 
@@ -516,7 +509,7 @@ def refuse_second_loss(loss: Any, found: PredictionTable, parts: AlignedPredicti
 
 
 def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[str, Any]:
-    """Read anything: the name of its format, and a table of predictions or a saved log."""
+    """Read any object; return its format, and a table of predictions or a saved log."""
     name = None if format is None else ALIASES.get(str(format).lower(), str(format).lower())
     if name is not None and name not in (*FORMATS, *CONTAINERS, *SKLEARN):
         raise choice("format", format, [*FORMATS, *CONTAINERS])
@@ -562,7 +555,7 @@ def is_predicted(source: Any, options: ReadOptions) -> bool:
 def read_one(
     found: Any, tool: str | None, options: ReadOptions, what: str
 ) -> tuple[str, PredictionTable]:
-    """Read one object by the reader of its format."""
+    """Read one object with the reader of its format."""
     tool = recognise(found, tool)
     form = FORMATS[tool]
     if isinstance(options.metric, Mapping) and tool not in ("lm-eval", "inspect"):
@@ -586,7 +579,7 @@ def read_one(
 
 
 def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
-    """Drop rows that are the same in every column and index level as one before."""
+    """Drop rows that duplicate an earlier row in every column and index level."""
     if not isinstance(table, pd.DataFrame):
         raise LogError(
             f"drop_duplicates= applies to rows of a table, but format={tool!r} has none. Omit it."
@@ -605,7 +598,7 @@ def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
 
 
 def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> None:
-    """Refuse an option that would change nothing."""
+    """Refuse an option that has no effect."""
     unused = [name for name in options.given() if name not in takes]
     if unused:
         can = ", ".join(f"{name}=" for name in takes) or "none"
@@ -622,7 +615,7 @@ def recognise(found: Any, tool: str | None) -> str:
 
 
 def as_table(found: Any) -> pd.DataFrame:
-    """Turn an object into a table."""
+    """Convert an object to a table."""
     if isinstance(found, pd.DataFrame):
         return found
     if isinstance(found, pd.Series):
@@ -650,7 +643,7 @@ def as_table(found: Any) -> pd.DataFrame:
 
 
 def is_mapping_of_columns(value: Any) -> bool:
-    """Whether a mapping holds columns."""
+    """Whether this is a mapping of columns."""
     kinds = (list, tuple, range, np.ndarray, pd.Series, pd.Index)
     return isinstance(value, Mapping) and 0 < len(value) == sum(
         isinstance(column, kinds) and getattr(column, "ndim", 1) == 1 for column in value.values()
@@ -658,7 +651,7 @@ def is_mapping_of_columns(value: Any) -> bool:
 
 
 def unreadable(found: Any) -> LogError:
-    """Word the error for an object that no reader takes, with the call that makes one of it."""
+    """Make the error for an object that cannot be read, with a call that converts it."""
     library = type(found).__module__.partition(".")[0]
     kind = "" if library in ("builtins", "_io") else f"{library} "
     ways = {
@@ -685,7 +678,7 @@ def unreadable(found: Any) -> LogError:
 
 
 def is_log(found: Any) -> bool:
-    """Whether a table is a log already: levels as its index, and numbers."""
+    """Whether a table is already a log: levels in the index, and numeric columns."""
     return (
         isinstance(found, pd.DataFrame)
         and set(found.index.names) <= set(LEVELS)
@@ -699,12 +692,12 @@ def is_log(found: Any) -> bool:
 
 
 def load(source: Any, container: str | None, tool: str | None, text: TextOptions) -> Any:
-    """Load a file, or several by name; leave another object as it is."""
+    """Load a file, or several by name; return other objects unchanged."""
     if isinstance(source, (str, PathLike)):
         return load_path(path_of(source), container, tool, text)
     if is_arrow(source):
         return from_arrow(source)
-    compared = getattr(source, "reports_", None)  # of a comparison by skore
+    compared = getattr(source, "reports_", None)  # for a comparison by skore
     if isinstance(compared, Mapping):
         return SeveralObjects(True, {str(name): part for name, part in compared.items()})
     if isinstance(source, Mapping) and len(source):
@@ -767,12 +760,12 @@ def load_path(
 
 
 def not_text(text: TextOptions, what: str) -> LogError:
-    """Word that an option is for CSV files only."""
+    """Make the error for an option that applies only to CSV files."""
     return LogError(f"{text.given()[0]}= applies to CSV files, but this is {what}. Omit it.")
 
 
 def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> Any:
-    """Load a file that another program wrote."""
+    """Load a file written by another program."""
     match kind:
         case "csv" | "tsv":
             return text_files.read_csv(path, "," if kind == "csv" else "\t", text)
@@ -804,7 +797,7 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
 
 
 def refuse_head(value: object) -> None:
-    """Refuse a log of inspect that was read, or written, without its samples."""
+    """Refuse a log of inspect without samples."""
     if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
         raise LogError(
             "this is the header of an inspect log, without its samples. Expected the whole log: "
@@ -818,7 +811,7 @@ def load_folder(folder: Path, tool: str | None) -> Any:
     entries = [] if tool == "lm-eval" else [
         entry for entry in folder.iterdir() if not entry.name.startswith(("_", "."))
     ]  # fmt: skip
-    # No deeper than the folders of a partitioned log: a folder may be anybody's home.
+    # Not deeper than the folders of a partitioned log: this may be a home directory.
     if any(e.suffix.lower() in PARQUET for e in entries if e.is_file()) or any(
         "=" in entry.name for entry in entries if entry.is_dir()
     ):
@@ -832,7 +825,7 @@ def load_folder(folder: Path, tool: str | None) -> Any:
             "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples, nor .eval files"
         )  # fmt: skip
         raise LogError(
-            f"the folder {name} holds {have}. Expected "
+            f"the folder {name} contains {have}. Expected "
             + ("the output of lm_eval --log_samples." if tool == "lm-eval" else "one of these, or "
                "a file. Parquet files in folders below it are read by cvstats.scan_parquet(path).")
         )  # fmt: skip
@@ -840,7 +833,7 @@ def load_folder(folder: Path, tool: str | None) -> Any:
 
 
 def load_parquet_folder(folder: Path) -> Any:
-    """Put the rows of the Parquet files of a folder below each other, with the keys of each."""
+    """Concatenate the rows of the Parquet files of a folder, with the keys of each."""
     from cvstats.io import arrow
 
     tables: list[Any] = []
@@ -857,8 +850,8 @@ def load_parquet_folder(folder: Path) -> Any:
         first = tables[0] if tables else table
         if type(table) is not type(first) or names_in(table) != names_in(first):
             raise LogError(
-                f"{file.path.name!r} has {listed(names_in(table))} and {files[0].path.name!r} "
-                f"{listed(names_in(first))}. Expected the same columns in each file of the "
+                f"{file.path.name!r} has {listed(names_in(table))}, but {files[0].path.name!r} "
+                f"has {listed(names_in(first))}. Expected the same columns in each file of the "
                 "folder: the rows of one log. If each file contains one model, pass the files "
                 "by name."
             )
@@ -879,7 +872,7 @@ def names_in(table: pd.Series | pd.DataFrame) -> list[str]:
 def read_several(
     found: SeveralObjects, tool: str | None, options: ReadOptions
 ) -> tuple[str, PredictionTable]:
-    """Read objects of a model each, and stack their models in rows."""
+    """Read objects with one model each, and stack the models in rows."""
     if not found.named and {recognise(part, tool) for part in found.parts.values()} <= OF_TASKS:
         from cvstats.io.tools.llm import join_tasks
 
@@ -920,7 +913,7 @@ def read_several(
 
 
 def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
-    """Make a source of the task of each file, where there are several tasks."""
+    """Use the task of each file as its source, if there are several tasks."""
     tasks = {table.attrs.get(TASK) for table in tables}
     if len(tasks) < 2 or not any(tasks):
         return list(tables)
@@ -935,7 +928,7 @@ def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
 
 
 def only_model(key: str, part: Any) -> Any:
-    """Take the model out of a directory that holds a single one."""
+    """Return the only model of a directory."""
     if not isinstance(part, SeveralObjects):
         return part
     if len(part.parts) > 1:
@@ -948,7 +941,7 @@ def only_model(key: str, part: Any) -> Any:
 
 
 def name_models(found: PredictionTable, key: str, by_key: bool, tool: str) -> PredictionTable:
-    """Give the rows of one object the name of its model."""
+    """Add the name of its model to the rows of one object."""
     found = found.stacked()
     table = found.table
     own = "model" in table and (not by_key or table["model"].nunique() > 1)
@@ -960,7 +953,7 @@ def name_models(found: PredictionTable, key: str, by_key: bool, tool: str) -> Pr
 
 
 def common_facts(tables: Sequence[PredictionTable]) -> dict[str, Any]:
-    """Combine the facts about files: counts add up, training sizes must be the same."""
+    """Combine the attrs of files: counts are summed, training sizes must be equal."""
     attrs = dict(tables[0].attrs)
     sizes = [table.attrs.get("n_train") for table in tables]
     if any(size != sizes[0] for size in sizes):
@@ -976,7 +969,7 @@ def common_facts(tables: Sequence[PredictionTable]) -> dict[str, Any]:
 
 
 def join_sentences(keys: Sequence[str], sentences: Sequence[str]) -> str:
-    """Write messages common to all files once, and others next to their file."""
+    """Join messages: once if they are common to all files, otherwise with their file."""
     if len(set(sentences)) == 1:
         return sentences[0]
     pairs = zip(keys, sentences, strict=True)
@@ -984,7 +977,7 @@ def join_sentences(keys: Sequence[str], sentences: Sequence[str]) -> str:
 
 
 def call_with_names(files: Sequence[str]) -> str:
-    """Word the call that names files of the same model, such as two runs of it."""
+    """Return the call that names files of the same model, such as two runs."""
     short = [file if len(file) <= LONGEST else Path(file).name for file in files]
     pairs = zip(("'first'", "'second'"), short, strict=False)
     some = [f"{name}: {file!r}" for name, file in pairs] + ["…"] * (len(files) > 2)
@@ -995,12 +988,12 @@ def call_with_names(files: Sequence[str]) -> str:
 
 
 def is_saved(found: Any) -> bool:
-    """Whether this is a log that needs no reader of a tool."""
+    """Whether this is a log that does not need the reader of a tool."""
     return isinstance(found, (SavedLog, xr.DataArray, xr.Dataset))
 
 
 def name_levels(found: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
-    """Name the dimensions and coordinates of arrays as the levels that they are said to be."""
+    """Rename dimensions and coordinates of arrays to levels."""
     if not options.levels:
         return found, options
     if isinstance(found, SeveralObjects):
@@ -1027,7 +1020,7 @@ def name_levels(found: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
 
 
 def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:
-    """Name the logs of several files, each of which `save_log` wrote, or is an array."""
+    """Name the logs of several files that were written by `save_log` or are arrays."""
     others = [key for key, part in found.parts.items() if not is_saved(part)]
     if others or tool is not None:
         saved = next(key for key, part in found.parts.items() if is_saved(part))
@@ -1053,7 +1046,7 @@ def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:
 
 
 def saved_log(found: Any, options: ReadOptions) -> Any:
-    """Take a saved log, or several, or compute the losses of saved predictions."""
+    """Return one or several saved logs, or compute the losses of saved predictions."""
     if isinstance(found, dict):
         return join_logs({k: saved_log(part, options) for k, part in found.items()})
     if options.loss is None:
@@ -1074,7 +1067,7 @@ def saved_log(found: Any, options: ReadOptions) -> Any:
 
 
 def choose_models(found: Any, options: ReadOptions) -> Any:
-    """Choose models of a saved log by ``prediction=``."""
+    """Select models of a saved log by ``prediction=``."""
     if options.truth is None and options.prediction is None:
         return found
     frame = isinstance(found, (pd.DataFrame, xr.Dataset))
@@ -1088,13 +1081,13 @@ def choose_models(found: Any, options: ReadOptions) -> Any:
         name = (lost or names)[0]
         raise LogError(
             f"this file contains losses of {models}, but prediction= names "
-            f"{name!r}.{nearest(name, known)} {'Name one of them' if frame else 'Leave it out'}."
+            f"{name!r}.{nearest(name, known)} {'Name one of them' if frame else 'Omit it'}."
         )
     return found[names[0]] if isinstance(options.prediction, str) else found[names]
 
 
 def join_logs(logs: Mapping[str, Any]) -> pd.DataFrame | xr.Dataset:
-    """Put logs of several files side by side: the same evaluations, matched by their labels."""
+    """Combine logs of several files, matching the same evaluations by label."""
     models: dict[str, Any] = {}
     for file, log in logs.items():
         parts = {"": log} if isinstance(log, (pd.Series, xr.DataArray)) else dict(log.items())
@@ -1118,5 +1111,5 @@ def join_logs(logs: Mapping[str, Any]) -> pd.DataFrame | xr.Dataset:
 
 
 def is_same(one: Any, two: Any) -> bool:
-    """Whether an entry of attrs is the same in two files."""
+    """Whether an entry of attrs is equal in two files."""
     return type(one) is type(two) and bool(np.all(one == two))

@@ -1,4 +1,4 @@
-"""Write a log to a file, from which `cvstats.read_log` gets it back."""
+"""Write a log to a file that `cvstats.read_log` can read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ TABLES = {
 """The functions that write and open a table, as ``file:function``, imported when needed."""
 DATASETS = ("netcdf", "zarr")
 OTHERS = {".nc": ".parquet or .csv", ".zarr": ".nc", ".parquet": ".csv"}
-"""What to try where one kind of file cannot hold something."""
+"""The other file type to suggest if one cannot store a value."""
 
 
 def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: Any) -> None:
-    """Write a log to a file, from which `read_log` gets the same object back.
+    """Write a log to a file, from which `read_log` restores the same object.
 
     Parameters
     ----------
@@ -40,22 +40,22 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
         Losses or predictions. Index, models, types of columns and labels, and ``attrs`` are
         kept.
     path : path
-        The suffix names the kind of file: ``.parquet``, ``.csv`` and ``.jsonl`` for pandas,
+        The suffix determines the file type: ``.parquet``, ``.csv`` and ``.jsonl`` for pandas,
         ``.nc`` and ``.zarr`` for pandas and xarray. An existing file is replaced.
 
     Raises
     ------
     LogError
-        If a file cannot hold a label or an attribute: it can hold text, numbers, dates, and
-        lists, tuples and mappings of these. An existing file then stays as it was.
+        If a label or an attribute cannot be written. Text, numbers, dates, and lists, tuples and
+        mappings of these are supported. An existing file is then unchanged.
     ImportError
         If a package of the extra ``io`` is needed and not installed.
 
     Notes
     -----
-    Index, types and ``attrs`` are in a header: the first line of CSV and JSONL, which other
-    programs skip as a comment or as a first row, the metadata of Parquet, a variable of NetCDF
-    and Zarr.
+    Index, types and ``attrs`` are stored in a header: the first line of CSV and JSONL, which other
+    programs can skip as a comment or as a first row, the metadata of Parquet, or a variable of
+    NetCDF and Zarr.
 
     References
     ----------
@@ -89,7 +89,7 @@ def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: An
 
 
 def write(log: object, path: Path) -> None:
-    """Write a log; the suffix of the path names the kind of file."""
+    """Write a log; the suffix of the path determines the file type."""
     kind = kind_to_write(path)
     log = as_container(log)
     dataset: xr.Dataset | None = None
@@ -111,7 +111,7 @@ def write(log: object, path: Path) -> None:
     with replacing(path) as beside:
         try:
             if kind in DATASETS:
-                with warnings.catch_warnings():  # older xarray stores nanoseconds, and says so
+                with warnings.catch_warnings():  # older xarray warns of nanoseconds
                     warnings.filterwarnings("ignore", "Converting non-nanosecond precision")
                     from cvstats.io import netcdf
 
@@ -132,7 +132,7 @@ def write(log: object, path: Path) -> None:
 
 
 def kind_to_write(path: Path) -> str:
-    """Look up the kind of a file by its suffix; refuse a directory that is something else."""
+    """Look up the file type by suffix; refuse other directories."""
     kind = SUFFIXES.get(path.suffix.lower(), "")
     if kind not in (*TABLES, *DATASETS):
         which = f"save_log does not write {path.suffix}" if kind else (
@@ -149,7 +149,7 @@ def kind_to_write(path: Path) -> str:
 
 
 def unwritable_text(columns: Columns, other: str) -> str:
-    """Word which text no file, or not this kind of file, can hold; empty if there is none."""
+    """Describe text that cannot be written to this file type; empty if there is none."""
     for name, values in columns.items():
         for value in np.ravel(values) if values.dtype == object else ():
             text = str(value)
@@ -158,14 +158,14 @@ def unwritable_text(columns: Columns, other: str) -> str:
                 text.encode()
             except UnicodeEncodeError:
                 return (
-                    f"{name!r} holds {shown}, which contains a lone surrogate and cannot be "
+                    f"{name!r} contains {shown}, which has a lone surrogate and cannot be "
                     "written. Expected valid UTF-8 text. Replace it: text.encode('utf-8', "
                     "'replace').decode()."
                 )
             if "\0" in text:
                 return (
-                    f"{name!r} holds {shown}, and a null byte cannot be written to this type of "
-                    f"file. Expected text without null bytes. Remove it, or save to {other}."
+                    f"{name!r} contains {shown}, but a null byte cannot be written to this type "
+                    f"of file. Expected text without null bytes. Remove it, or save to {other}."
                 )
     return ""
 
@@ -174,7 +174,7 @@ def unwritable_text(columns: Columns, other: str) -> str:
 
 
 def load_saved(path: Path, kind: str) -> Any:
-    """Read a log that `save_log` wrote; None for any other file, and for a dataset."""
+    """Read a log written by `save_log`; None for any other file, and for a dataset."""
     if kind not in TABLES:
         return None
     opened: SavedColumns | None = resolve_name(f"cvstats.io.{TABLES[kind][1]}")(path)
@@ -189,7 +189,7 @@ ARRAY = "losses"
 
 
 def flatten_frame(log: pd.Series | pd.DataFrame) -> tuple[Columns, Header]:
-    """Take a pandas object apart: plain columns, and the header that puts them together."""
+    """Split a pandas object into plain columns and the header that restores it."""
     frame = log.to_frame("loss") if isinstance(log, pd.Series) else log
     if not len(frame) or not frame.shape[1]:
         raise LogError("the log is empty. Expected at least one loss.")
@@ -222,7 +222,7 @@ def flatten_frame(log: pd.Series | pd.DataFrame) -> tuple[Columns, Header]:
 
 
 def is_field(name: Hashable) -> bool:
-    """Whether a label may name a column in every kind of file."""
+    """Whether a label can name a column in every file type."""
     return (
         isinstance(name, str) and name.isprintable() and 0 < len(name) < 100
         and not name.startswith(("column_", "_", ".")) and "/" not in name
@@ -231,7 +231,7 @@ def is_field(name: Hashable) -> bool:
 
 
 def text_call(log: pd.Series | pd.DataFrame, at: int) -> str:
-    """Word the call that turns a level, or a column after the levels, into text."""
+    """Return the call that converts a level, or a column after the levels, to text."""
     levels = log.index.nlevels
     if at >= levels:
         what = "log" if isinstance(log, pd.Series) else f"log[{log.columns[at - levels]!r}]"
@@ -245,7 +245,7 @@ def text_call(log: pd.Series | pd.DataFrame, at: int) -> str:
 
 
 def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.DataFrame:
-    """Undo `flatten_frame`; ``read`` returns one column, of which each may be large."""
+    """Undo `flatten_frame`; ``read`` returns one column at a time, as they may be large."""
     names = [from_plain(note["name"]) for note in header["index"]]
     index: pd.Index
     if header["multi"]:
@@ -274,7 +274,7 @@ def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.
 
 
 def flatten_array(log: xr.DataArray | xr.Dataset) -> tuple[xr.Dataset, Header]:
-    """Take an xarray object apart: plain variables, and the header that puts them together."""
+    """Split an xarray object into plain variables and the header that restores it."""
     whole = log.to_dataset(name=ARRAY) if isinstance(log, xr.DataArray) else log
     multi = {
         str(name): [str(level) for level in index.names]
@@ -311,7 +311,7 @@ def flatten_array(log: xr.DataArray | xr.Dataset) -> tuple[xr.Dataset, Header]:
 
 
 def readable_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the attributes that other programs can read in the file, too."""
+    """Keep the attributes that other programs can read from the file."""
     own = ("_FillValue", "scale_factor", "add_offset", "dtype", "coordinates", "calendar")
     return {
         name: value

@@ -1,4 +1,4 @@
-"""Logs that are too long for memory: a batch of rows at a time."""
+"""Logs that do not fit into memory, read in batches of rows."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from cvstats.options import Missing
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 BATCH = 1 << 20
-"""Rows that are read together."""
+"""Number of rows per batch."""
 
 PLAIN = {"float", "double", *(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64))}
-"""Arrow's names of the types that numpy has too."""
+"""Arrow's names of types that numpy also has."""
 
 
 def scan_parquet(
@@ -69,48 +69,48 @@ def scan_parquet(
     batch_size: int = BATCH,
     progress: Callable[[int], object] | None = None,
 ) -> Moments:
-    """Compute the moments of a Parquet log of any length, a batch of rows at a time.
+    """Compute the moments of a Parquet log of any length, in batches of rows.
 
     Parameters
     ----------
     path : str, path, or several of them
-        A Parquet file, or a folder of them: a row for each evaluation. Or a list of these, or a
-        pattern such as ``"logs/2024-*.parquet"`` (``**`` stands for any folders).
+        A Parquet file with one row per evaluation, a folder of them, a list of these, or a pattern
+        such as ``"logs/2024-*.parquet"`` (``**`` matches any folders).
     loss : str, sequence of str or callable, optional
         The column of losses; a list if each model has its own column. With ``truth`` and
-        ``prediction``, the loss of points to be computed of them, such as ``squared_error``, or a
-        function of two arrays, as in `cvstats.losses`.
+        ``prediction``, the pointwise loss to compute, such as ``squared_error``, or a function of
+        two arrays, as in `cvstats.losses`.
     truth, prediction : str or sequence of str, optional
         The columns of the truth and of the predictions; a list for several models.
     model : str, optional
-        The column that names the model, where the models are stacked; a column
-        called ``model`` is found by itself. Their points are compared by sums of hashes, and
-        there are no ``pairs``.
+        The column that names the model, if models are stacked in rows; by default ``model``, if it
+        exists. Points of different models are then compared by sums of hashes, and ``pairs`` is not
+        available.
     sample, outer, repetition, fold, source, point : str, optional
-        The column of each level. A column with the level's own name is found by itself.
+        The column of each level; by default the column with the level's name.
     by, pairs, missing : optional
-        As of `Moments.of_log`; ``by`` may name any column.
+        As in `Moments.of_log`; ``by`` may name any column.
     batch_size : int, optional
-        Rows that are read together. Memory grows with it, and with the row groups of the file,
-        and not with the log.
+        Number of rows per batch. Memory use depends on it and on the row groups of the file, but
+        not on the length of the log.
     progress : callable, optional
-        Called with the number of rows after each batch, as ``tqdm(total=rows).update`` is.
+        Called with the number of rows of each batch, for example ``tqdm(total=rows).update``.
 
     Returns
     -------
     Moments
-        To be asked for intervals, added to others, or saved.
+        Moments from which intervals can be computed, which can be added to others, or saved.
 
     Raises
     ------
     LogError
-        If a column is missing, some batch is not a loss log, or the loss is not one of points.
+        If a column is missing, a batch is not a loss log, or the loss is not a pointwise one.
     ImportError
         If pyarrow is not installed (extra ``io``).
 
     Notes
     -----
-    Each batch is checked by itself; see `Moments` for what is checked across them.
+    Each batch is checked separately; see `Moments` for what is checked across them.
 
     References
     ----------
@@ -147,7 +147,7 @@ def scan_moments(
     pairs: bool,
     missing: Missing,
 ) -> Moments:
-    """Add up the moments of the batches that ``scan`` reads of the columns that are found."""
+    """Add up the moments of the batches that ``scan`` reads."""
     predicted = truth is not None or prediction is not None
     if predicted:
         check_predicted(loss, truth, prediction)
@@ -193,30 +193,30 @@ def scan_predictions(
     batch_size: int = BATCH,
     progress: Callable[[int], object] | None = None,
 ) -> LabelCounts:
-    """Count the labels in Parquet files of any length, a batch of rows at a time.
+    """Count the labels in Parquet files of any length, in batches of rows.
 
     Parameters
     ----------
     path : str, path, or several of them
-        Files with a row for each evaluation, as for `cvstats.scan_parquet`.
+        Files with one row per evaluation, as in `cvstats.scan_parquet`.
     truth, prediction, labels, threshold, positive, weight : optional
-        As of `LabelCounts.of_predictions`.
+        As in `LabelCounts.of_predictions`.
     sample, outer, repetition, fold, source, point : str, optional
-        The column of each level. A column with the level's own name is found by itself.
+        The column of each level; by default the column with the level's name.
     by, pairs, missing : optional
-        As of `LabelCounts.of_predictions`.
+        As in `LabelCounts.of_predictions`.
     batch_size, progress : optional
-        As of `cvstats.scan_parquet`.
+        As in `cvstats.scan_parquet`.
 
     Returns
     -------
     LabelCounts
-        To be asked for the moments of any metric of labels.
+        Counts from which the moments of any metric of labels can be computed.
 
     Raises
     ------
     LogError
-        If a column is missing, or some batch is not a log.
+        If a column is missing, or a batch is not a log.
     ImportError
         If pyarrow is not installed (extra ``io``).
 
@@ -259,7 +259,7 @@ def scan_predictions(
             found = LabelCounts(count_batch(codes, counted, by, missing), counted)
             total = found if total is None else total + found
     if total is None:
-        raise LogError("the files hold no rows. Expected at least one evaluation.")
+        raise LogError("the files have no rows. Expected at least one evaluation.")
     return total
 
 
@@ -278,33 +278,33 @@ def scan_dask(
     pairs: bool = False,
     missing: Missing = "raise",
 ) -> Any:
-    """Make delayed moments of a dask DataFrame: of each partition, and a tree of sums.
+    """Compute the moments of a dask DataFrame lazily.
 
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
-        A row for each evaluation, as of ``dask.dataframe.read_parquet``. Folds and points may
-        be in any partition, and labels need not be known.
+        One row per evaluation, as from ``dask.dataframe.read_parquet``. Folds and points may be in
+        any partition, and labels need not be known.
     loss, model, sample, outer, repetition, fold, source, point, by, pairs, missing : optional
-        As of `scan_parquet` of a file of losses.
+        As in `scan_parquet` for a file of losses.
 
     Returns
     -------
     dask.delayed.Delayed
-        Of `Moments`: ``scan_dask(frame).compute()`` gives them, and methods may be called
-        before, as in ``scan_dask(frame).wald().compute()``. Methods of one object that are
-        computed together read the frame once.
+        Delayed `Moments`: ``scan_dask(frame).compute()`` computes them, and methods can be called
+        before, as in ``scan_dask(frame).wald().compute()``. Methods of one object that are computed
+        together read the frame once.
 
     Raises
     ------
     LogError
-        If a column is missing; when computed, if some partition is not a loss log.
+        If a column is missing; on computation, if a partition is not a loss log.
     ImportError
         If dask is not installed (extra ``dask``).
 
     Notes
     -----
-    Each partition is checked by itself; see `Moments` for what is checked across them.
+    Each partition is checked separately; see `Moments` for what is checked across them.
 
     References
     ----------
@@ -329,7 +329,7 @@ def scan_dask(
 
 
 def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str] | None) -> None:
-    """Refuse predictions of which no loss can be computed a batch at a time."""
+    """Refuse losses of predictions that cannot be computed in batches."""
     if truth is None or prediction is None:
         raise LogError(
             "losses are computed from truth and predictions, but only one of them was passed. "
@@ -337,9 +337,7 @@ def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str
         )
     loss = find_loss(loss)[0]
     if not callable(loss) and loss not in LOSSES:
-        way = (
-            " Metrics of labels are counted by cvstats.scan_predictions." if loss in METRICS else ""
-        )
+        way = " For metrics of labels use cvstats.scan_predictions." if loss in METRICS else ""
         raise LogError(
             f"loss={loss!r} cannot be computed from a batch of predictions. Expected a function, "
             f"or one of {', '.join(map(repr, LOSSES))}.{way}"
@@ -352,12 +350,10 @@ def scan_tables(
     batch_size: int,
     progress: Callable[[int], object] | None,
 ) -> Iterator[tuple[dict[str, Any], TableColumns]]:
-    """Read some columns of files, a batch of rows at a time; ``find`` chooses the columns."""
+    """Read some columns of files in batches of rows; ``find`` selects the columns."""
     files = list_files(path)
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise LogError(
-            f"batch_size={batch_size!r} is out of range. Expected a whole number of rows from 1 on."
-        )
+        raise LogError(f"batch_size={batch_size!r} is out of range. Expected 1 or more rows.")
     with open_file(files[0].path) as first:
         known = [*first.schema_arrow.names, *files[0].keys]
     columns = find(list(dict.fromkeys(known)))
@@ -370,7 +366,7 @@ def scan_tables(
 def scan_csv(
     path: Path, find: Callable[[list[str]], TableColumns], text: TextOptions
 ) -> Iterator[tuple[dict[str, Any], TableColumns]]:
-    """Read some columns of a CSV file, a batch of rows at a time; labels are text."""
+    """Read some columns of a CSV file in batches of rows; labels are text."""
     options, known = csv_options(path, text)
     columns = find(known)
     labels = {*columns.levels.values(), columns.model} - {None}
@@ -404,7 +400,7 @@ def open_file(path: Path) -> Any:
 def batches_of(
     files: Sequence[ParquetFile], columns: TableColumns, batch_size: int
 ) -> Iterator[dict[str, Any]]:
-    """Read the files one by one, some rows at a time: a scan of all would read far ahead."""
+    """Read the files one by one in batches: Arrow's scan of all would read far ahead."""
     arrow = import_extra("pyarrow.lib", "Parquet")
     for file in files:
         with open_file(file.path) as table:
@@ -426,7 +422,7 @@ def batches_of(
 
 
 def repeated(label: Any, times: int) -> pd.Categorical:
-    """Give each row the same label, or none."""
+    """Repeat one label, or a missing one, for all rows."""
     known: pd.Index = pd.Index([] if label is None else [label])
     codes = np.full(times, len(known) - 1, dtype=np.int8)
     column: pd.Categorical = pd.Categorical.from_codes(codes, categories=known)
@@ -434,24 +430,24 @@ def repeated(label: Any, times: int) -> pd.Categorical:
 
 
 def unreadable(file: Path) -> LogError:
-    """Word the error for a file that is not a Parquet file, or only the beginning of one."""
+    """Make the error for a file that is not a Parquet file, or is truncated."""
     size = file.stat().st_size if file.exists() else 0
-    found = "it is empty" if size == 0 else f"its {size:,} bytes are none, or cut short"
+    found = "it is empty" if size == 0 else f"its {size:,} bytes are something else or truncated"
     return LogError(
-        f"{os.fspath(file)!r} cannot be read as a Parquet file: {found}. Expected a whole Parquet "
-        f"file; cvstats.read_log reads other files."
+        f"{os.fspath(file)!r} cannot be read as a Parquet file: {found}. Expected a complete "
+        "Parquet file; cvstats.read_log reads other files."
     )
 
 
 def column_of(column: Any) -> Any:
-    """View plain numbers without a copy; make any other column one of pandas."""
+    """View plain numbers without a copy; convert any other column to pandas."""
     if column.null_count == 0 and str(column.type) in PLAIN:
         return column.to_numpy()
     return column.to_pandas()
 
 
 def read_ahead(parts: Iterator[Any]) -> Iterator[Any]:
-    """Read the next part while the last one is computed."""
+    """Read the next part while the current one is processed."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         waiting = pool.submit(next, parts, None)
         while (part := waiting.result()) is not None:

@@ -24,24 +24,24 @@ from cvstats.io.paths import check_file
 Columns = dict[str, np.ndarray[Any, Any]]
 """Plain values by the names of their columns."""
 Header = dict[str, Any]
-"""What a log is besides its plain columns; it can be written as JSON."""
+"""The description of a log besides its plain columns, as JSON."""
 SavedColumns = tuple[Callable[[str], np.ndarray[Any, Any]], Header]
 """A function that reads one column of a saved log, and the header."""
 VERSION = 1
 MARK = "# cvstats: "
-"""How the header line of a saved log in CSV begins."""
+"""The start of the header line of a saved log in CSV."""
 
 NESTED = "nested"
-"""The entry of a table's attrs about columns that hold lists or objects: the last of each."""
+"""The entry of a table's attrs for columns of lists or objects: the last value of each."""
 SPELLINGS = "spellings"
-"""The entry of a table's attrs about numbers that are written in several ways: the text."""
+"""The entry of a table's attrs for numbers with several spellings: their text."""
 
 PADDED = (rb'0(?<=[\n,;\t" ]0)\d', rb'\+(?<=[\n,;\t" ]\+)\d')
-"""Numbers with a leading zero or plus; the patterns begin with it, which is quickly found."""
+"""Numbers with a leading zero or plus."""
 
 OLD = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
 EXACT: dict[str, Any] = {"float_precision": "round_trip"} if OLD else {}
-"""Read numbers to the last digit: pandas 3.1 and newer always do, and have no option for it."""
+"""Read numbers exactly; pandas 3.1 and newer always do, without an option."""
 
 
 # --- CSV ------------------------------------------------------------------------------------------
@@ -49,20 +49,20 @@ EXACT: dict[str, Any] = {"float_precision": "round_trip"} if OLD else {}
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How numbers and letters are written in a CSV file.
+    """The format of numbers and text in a CSV file.
 
     Parameters
     ----------
     decimal : str or mapping of column to str, optional
-        The decimal mark; a full stop by default.
+        The decimal mark; a period by default.
     thousands : str or mapping of column to str, optional
-        What separates thousands; nothing by default.
+        The thousands separator; none by default.
     encoding : str, optional
         The encoding; UTF-8 by default.
     na_values : str or sequence of str, optional
-        What stands for a missing value, besides nothing, ``NA`` and ``NaN``.
+        Markers of missing values, besides the empty string, ``NA`` and ``NaN``.
     dayfirst : bool, optional
-        Whether dates such as 01/02/2024 begin with the day; text by default.
+        Whether dates such as 01/02/2024 start with the day; text by default.
     """
 
     decimal: str | Mapping[str, str] | None = None
@@ -72,7 +72,7 @@ class TextOptions:
     dayfirst: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse marks of several letters, the same mark for both, and unknown encodings."""
+        """Refuse marks of several characters, equal marks, and unknown encodings."""
         for name in ("decimal", "thousands"):
             given = getattr(self, name)
             for mark in given.values() if isinstance(given, Mapping) else [given]:
@@ -110,7 +110,7 @@ class TextOptions:
                 ) from None
 
     def marks(self, column: str | None) -> tuple[str, str | None]:
-        """Find the decimal mark and the separator of thousands of a column."""
+        """Find the decimal mark and the thousands separator of a column."""
         decimal, thousands = (
             given.get(str(column)) if isinstance(given, Mapping) else given
             for given in (self.decimal, self.thousands)
@@ -119,7 +119,7 @@ class TextOptions:
 
     @property
     def missing(self) -> list[str]:
-        """What stands for a missing value."""
+        """The markers of missing values."""
         more = [self.na_values] if isinstance(self.na_values, str) else self.na_values
         return ["", "NA", "NaN", "nan", *(more or ())]
 
@@ -131,7 +131,7 @@ class TextOptions:
 def csv_options(
     path: Path, text: TextOptions, usual: str = ","
 ) -> tuple[dict[str, Any], list[str]]:
-    """Find how pandas has to read a CSV file, and the names of its columns."""
+    """Find the pandas options for a CSV file, and the names of its columns."""
     check_file(path)
     encoding = text.encoding or "utf-8-sig"
     with path.open("rb") as file:
@@ -151,11 +151,11 @@ def csv_options(
 
 
 def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> pd.DataFrame:
-    """Read a CSV file: numbers to the last digit, labels such as 'None' as they are."""
+    """Read a CSV file: numbers exactly, and labels such as 'None' as text."""
     text = text or TextOptions()
     options, _ = csv_options(path, text, usual)
     decimal, thousands = text.marks(None)
-    # pandas reads thousands with its default parser only.
+    # pandas supports thousands= only in its default parser.
     numbers = {"thousands": thousands} if thousands else EXACT
     table: pd.DataFrame = pd.read_csv(path, low_memory=False, decimal=decimal, **options, **numbers)
     if not len(table):
@@ -177,12 +177,12 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     convert_text(table, text)
     row_names = [name for name in table.columns if str(name).startswith("Unnamed: ")]
     if len(row_names) == 1 and table.columns[0] == row_names[0]:
-        table = table.set_index(row_names[0]).rename_axis(None)  # as R and pandas write it
+        table = table.set_index(row_names[0]).rename_axis(None)  # as written by R and pandas
     return table
 
 
 def names_of_header(path: Path, options: Mapping[str, Any]) -> list[str]:
-    """Read the names of columns; refuse two of one name: pandas would call the second ``a.1``."""
+    """Read the names of columns; refuse duplicates, which pandas would rename to ``a.1``."""
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
     names = [name.strip() for name in header if isinstance(name, str)]
     times = Counter(names)
@@ -195,25 +195,25 @@ def names_of_header(path: Path, options: Mapping[str, Any]) -> list[str]:
 
 
 def separator_of(head: bytes, usual: str) -> str:
-    """Find the separator of columns: the usual one, or another that the header line has."""
-    plain = re.sub(rb'"[^"]*"', b"", head)  # a quoted name may hold any of them
+    """Find the separator of columns: the usual one, or another one in the header line."""
+    plain = re.sub(rb'"[^"]*"', b"", head)  # a quoted name may contain any of them
     return next((mark for mark in (usual, ";", "\t", ",") if mark.encode() in plain), usual)
 
 
 def has_padded_numbers(path: Path) -> bool:
-    """Whether some number begins with a zero or a plus: as an integer it would lose them."""
+    """Whether a number starts with a zero or a plus, which an integer would lose."""
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         return any(re.search(pattern, data) for pattern in PADDED)
 
 
 def is_whole(column: pd.Series, kinds: str) -> bool:
-    """Whether a column of some kinds of numbers holds whole ones only, which may be labels."""
+    """Whether a numeric column has only whole numbers, which may be labels."""
     kind = getattr(column.dtype, "kind", "O")
     return kind in kinds and (kind != "f" or bool((column.dropna() % 1 == 0).all()))
 
 
 def convert_text(table: pd.DataFrame, text: TextOptions) -> None:
-    """Convert columns of text: percentages, numbers with marks of their own, dates with the day."""
+    """Convert columns of text: percentages, numbers with custom marks, and dates."""
     given = [each for each in (text.decimal, text.thousands) if isinstance(each, Mapping)]
     unknown = [name for each in given for name in each if name not in table]
     if unknown:
@@ -238,7 +238,7 @@ DATE = r"\d{1,2}([./-])\d{1,2}\1\d{4}([ T]\d.*)?"
 
 
 def as_numbers(column: pd.Series, text: TextOptions) -> pd.Series | None:
-    """Convert text to numbers, NaN where it is none; None unless half of it are numbers."""
+    """Convert text to numbers or NaN; None unless at least half are numbers."""
     decimal, thousands = text.marks(str(column.name))
     words = column.dropna().astype(str).str.strip()
     plain = words.str.removesuffix("%").str.rstrip()
@@ -260,9 +260,9 @@ def as_numbers(column: pd.Series, text: TextOptions) -> pd.Series | None:
 
 
 def find_spellings(column: pd.Series, decimal: str, thousands: str | None) -> pd.Series | None:
-    """Keep labels as text that as numbers would merge (``1``, ``1e0``) or lose zeros (``01``).
+    """Return labels as text if numbers would merge (``1``, ``1e0``) or lose zeros (``01``).
 
-    Separators of thousands have three digits behind them: ``01.02.2024`` and ``1.0`` have none.
+    Thousands separators are followed by three digits, unlike in ``01.02.2024`` and ``1.0``.
     """
     labels = pd.Series(column.dropna().unique(), dtype=str)
     if thousands:
@@ -320,7 +320,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_jsonl(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Make a table of the objects of a JSONL file; lists and objects in them are left out."""
+    """Make a table of the objects of a JSONL file, without nested lists and objects."""
     plain = []
     names: dict[str, None] = {}
     nested: dict[str, Any] = {}
@@ -378,7 +378,7 @@ def as_text(columns: Columns) -> Columns:
 
 
 def checksum(blocks: Iterable[bytes]) -> int:
-    """Compute the CRC-32 of text, however its lines end: version control may rewrite that."""
+    """Compute the CRC-32 of text, ignoring line endings, which version control may change."""
     found = 0
     for block in blocks:
         found = zlib.crc32(block.replace(b"\r", b""), found)
@@ -386,19 +386,19 @@ def checksum(blocks: Iterable[bytes]) -> int:
 
 
 def checked(columns: Columns, header: Header, rows: str) -> Header:
-    """Note in the header how many rows there are, and their checksum."""
+    """Add the number of rows and their checksum to the header."""
     n_rows = len(next(iter(columns.values())))
     return {**header, "rows": n_rows, "checksum": checksum([rows.encode()])}
 
 
 def check_whole(path: Path, header: Header) -> None:
-    """Refuse a log whose rows are not those that were saved; older files have no checksum."""
+    """Refuse a log whose rows were changed; older files have no checksum."""
     with path.open("rb") as file:
         file.readline()
         found = checksum(iter(partial(file.read, 1 << 20), b""))
     if found != header.get("checksum", found):
         raise LogError(
-            f"{path.name} was cut off or changed since save_log wrote its {header['rows']:,} "
+            f"{path.name} was truncated or changed after save_log wrote its {header['rows']:,} "
             "rows: they do not match the checksum in its first line. Expected the whole file. "
             "Copy or save it again; if the change is intended, delete the first line and name "
             "the columns."
@@ -406,8 +406,8 @@ def check_whole(path: Path, header: Header) -> None:
 
 
 def write_csv(columns: Columns, header: Header, path: Path) -> None:
-    """Write the header as a line of comment, and a CSV file below it."""
-    # A bare carriage return would be read as the end of a row: quote any text.
+    """Write the header as a comment line, followed by CSV."""
+    # Quote all text: a bare carriage return would end a row.
     text = any(values.dtype == object for values in columns.values())
     rows = pd.DataFrame(as_text(columns)).to_csv(
         index=False, lineterminator="\n",
@@ -419,7 +419,7 @@ def write_csv(columns: Columns, header: Header, path: Path) -> None:
 
 
 def open_csv(path: Path) -> SavedColumns | None:
-    """Open a log that `write_csv` wrote; None for any other file."""
+    """Open a log written by `write_csv`; None for any other file."""
     check_file(path)
     with path.open("rb") as file:
         first = file.readline()
@@ -448,7 +448,7 @@ def stored_type(note: Mapping[str, Any]) -> str:
 
 
 def write_jsonl(columns: Columns, header: Header, path: Path) -> None:
-    """Write the header, and an object for each row."""
+    """Write the header, and one object per row."""
     lists = [list(map(finite, values.tolist())) for values in as_text(columns).values()]
     objects = (dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
     rows = "".join(json.dumps(row) + "\n" for row in objects)
@@ -458,14 +458,14 @@ def write_jsonl(columns: Columns, header: Header, path: Path) -> None:
 
 
 def finite(value: Any) -> Any:
-    """Replace the numbers that JSON lacks: NaN by null, infinities by their names."""
+    """Replace numbers that JSON lacks: NaN by null, infinities by their names."""
     if isinstance(value, float) and not np.isfinite(value):
         return None if value != value else str(value)
     return value
 
 
 def open_jsonl(path: Path) -> SavedColumns | None:
-    """Open a log that `write_jsonl` wrote; None for any other file."""
+    """Open a log written by `write_jsonl`; None for any other file."""
     rows = records(path)
     first = next(rows, {})
     if "cvstats" not in first:

@@ -1,4 +1,4 @@
-"""Tidy tables of losses or predictions, a row for each evaluation of each model, to loss logs."""
+"""Conversion of tidy tables (one row per evaluation of each model) to loss logs."""
 
 from __future__ import annotations
 
@@ -76,23 +76,22 @@ def as_log(
     Parameters
     ----------
     frame : DataFrame
-        A row for each evaluation (of each model). One of dask stays lazy.
+        One row per evaluation (of each model). A dask DataFrame stays lazy.
     loss : str or sequence of str, optional
         The column of losses; a list if each model has its own column. Name the columns of truth
         and predictions here to keep them for `cvstats.losses`.
     model : str, optional
-        The column that names the model, where the models are stacked in rows; a column called
-        ``model`` is found by itself.
+        The column that names the model, if models are stacked in rows; by default ``model``, if it
+        exists.
     sample, outer, repetition, fold, source, point, count : str, optional
-        The column (or index level) of each level. A column with the level's own name is found by
-        itself.
+        The column (or index level) of each level; by default the one with the level's name.
 
     Returns
     -------
     Series or DataFrame
-        The losses with the levels as index; a column for each model where there are several.
-        A dask frame, which has one index level at most, keeps its levels as columns, under the
-        names that all functions know; models stacked in rows stay stacked.
+        The losses with the levels as index; one column per model if there are several. A dask
+        DataFrame keeps its levels as columns, renamed to the standard names, because it cannot have
+        several index levels; models stacked in rows stay stacked.
 
     Raises
     ------
@@ -101,12 +100,11 @@ def as_log(
 
     Notes
     -----
-    A column that is named much like a level that the log lacks, such as ``subject`` or
-    ``cv_fold``, stays as an index level of that name, which results then have a caution about.
+    A column whose name resembles a missing level, such as ``subject`` or ``cv_fold``, is kept as an
+    index level, and results have a caution about it.
 
-    The row order is kept where the models have columns of their own; the table that comes in
-    is not changed. A model that misses an evaluation has NaN there, which every method then
-    names.
+    The order of the rows is kept if each model has a column. The input is not modified. A model
+    without some evaluation gets NaN there, which methods refuse by default.
 
     References
     ----------
@@ -170,7 +168,7 @@ def as_log(
 
 
 def metric_column(table: pd.DataFrame, taken: Collection[Hashable]) -> str | None:
-    """Find the column that names the metric of each row, where there are several."""
+    """Find the column that names the metric of each row, if there are several metrics."""
     return next(
         (
             name
@@ -184,7 +182,7 @@ def metric_column(table: pd.DataFrame, taken: Collection[Hashable]) -> str | Non
 
 
 def not_a_table(given: object) -> LogError:
-    """Word how something other than a table becomes a log."""
+    """Make the error for an object that is not a table, with a call that converts it."""
     name, once = type(given).__name__, "is a log once they have the names of levels:"
     if isinstance(given, (xr.DataArray, xr.Dataset)):
         dim = next((dim for dim in given.dims if dim not in LEVELS), "cv_split")
@@ -201,7 +199,7 @@ def not_a_table(given: object) -> LogError:
 
 
 def refuse_predictions(frame: pd.DataFrame) -> None:
-    """Refuse a table of predictions, and name the call that computes their losses."""
+    """Refuse a table of predictions, with the call that computes their losses."""
     if "y_true" in frame.columns:
         raise LogError(
             f"no column 'loss' among {listed(map(repr, frame.columns))}. Expected losses. "
@@ -211,7 +209,7 @@ def refuse_predictions(frame: pd.DataFrame) -> None:
 
 
 def is_shared(frame: pd.DataFrame, name: str, columns: TableColumns) -> bool:
-    """Whether a label is the same for all models of an evaluation."""
+    """Whether a column has the same label for all models of an evaluation."""
     if columns.model is None:
         return True
     each = frame.groupby(list(columns.levels.values()), dropna=False, observed=True)[name]
@@ -219,7 +217,7 @@ def is_shared(frame: pd.DataFrame, name: str, columns: TableColumns) -> bool:
 
 
 def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd.DataFrame:
-    """Give each model a column, in the order of their appearance."""
+    """Make one column per model, in order of appearance."""
     row = first_missing(indexed[model])
     if row is not None:
         raise LogError(
@@ -234,8 +232,8 @@ def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd
         raise LogError(
             f"a model has the same evaluation twice: {listed(shown, len(twice))}. Expected each "
             f"({', '.join(names)}) once. Name the column in which they differ: repetition= for "
-            f"another split of the same points; or, if point= names a group of several points, "
-            f"source= for the group and point= for the points in it."
+            "another split of the same points; or, if point= names a group of several points, "
+            "source= for the group and point= for the points in it."
         )
     return wide.unstack(model)[list(order)].set_axis(order, axis=1)
 
@@ -244,22 +242,22 @@ TRUTH, PREDICTION, LOSS, MODEL = "y_true", "y_pred", "loss", "model"
 METRIC = "metric"
 """The column of a table that names the metric of each row."""
 TASK = "task"
-"""Where attrs name the one task of a log, which is a source next to logs of other tasks."""
+"""The attr for the task of a log, which becomes its source next to logs of other tasks."""
 OF_NUMBERS = ("squared_error", "absolute_error", "percentage_error", "pinball", "huber")
-"""Losses of points that read numbers."""
+"""Pointwise losses of numbers."""
 OF_PROBABILITIES = ("log_loss", "brier")
-"""The losses of probabilities."""
+"""Losses of probabilities."""
 NOT_NUMBERS = {
     "complex": "complex numbers", "period": "periods", "interval": "intervals",
     **dict.fromkeys(("date", "datetime", "datetime64", "time"), "dates"),
     **dict.fromkeys(("timedelta", "timedelta64"), "durations"),
 }  # fmt: skip
-"""Kinds of values that pandas turns into numbers of another meaning, or cannot turn into any."""
+"""Kinds of values that pandas cannot convert to numbers, or not with the same meaning."""
 
 
 @dataclass(frozen=True)
 class PredictionTable:
-    """The table that a reader makes of a file or an object.
+    """The table that a reader returns.
 
     Parameters
     ----------
@@ -268,27 +266,27 @@ class PredictionTable:
         columns of ``probabilities``. Or, instead of ``model`` and ``loss`` or ``y_pred``, the
         columns of ``models``.
     probabilities : mapping
-        For each class the column of its probability.
+        The column of the probability of each class.
     attrs : dict
         Facts to keep with the log.
     lost : str
-        What the tool did not write down, in a sentence; empty if nothing.
+        A sentence on what the tool did not store; empty if nothing is missing.
     note : str
-        What was chosen without being asked for, in a sentence.
+        A sentence on what was chosen automatically.
     called : str, optional
-        The name of the one model of a table that names no model.
+        The name of the only model of a table without model names.
     kept : sequence of str
-        Columns named much like a level that was not named, to stay as levels of their own names.
+        Columns whose name resembles a missing level, to be kept as levels.
     takes : sequence of str, optional
-        The options of the format, as far as advice may name them; otherwise any.
+        The options of the format that advice may mention; otherwise any.
     twice : str, optional
-        What to do where several files hold the same evaluations.
+        Advice if several files have the same evaluations.
     separate : bool
-        Whether the models were read from different objects, and so perhaps of different splits.
+        Whether the models were read from different objects, so that splits may differ.
     models : mapping
-        For each model the column of its losses or predictions, where each has its own.
+        The column of losses or predictions of each model, if each has its own.
     further : sequence of str
-        Columns that a loss needs besides truth and predictions, such as that of events.
+        Columns that a loss needs besides truth and predictions, such as events.
     """
 
     table: pd.DataFrame
@@ -306,11 +304,11 @@ class PredictionTable:
 
     @property
     def warnings(self) -> list[str]:
-        """The sentences that a reader of the log is warned with."""
+        """The texts of warnings."""
         return [said for said in (self.lost, self.note) if said]
 
     def by_metric(self) -> dict[str | None, PredictionTable]:
-        """Cut the table into those of single metrics; None where its rows name none."""
+        """Split the table by metric; under None if rows name no metric."""
         if METRIC not in self.table:
             return {None: self}
         rest = self.table.drop(columns=METRIC)
@@ -318,7 +316,7 @@ class PredictionTable:
         return {str(name): replace(self, table=rest[labels == name]) for name in labels.unique()}
 
     def stacked(self) -> PredictionTable:
-        """Put the models below each other, as rows that ``model`` names."""
+        """Stack the models in rows, named by the column ``model``."""
         if not self.models:
             return self
         held = PREDICTION if TRUTH in self.table else LOSS
@@ -332,7 +330,7 @@ class PredictionTable:
 
 @dataclass(frozen=True)
 class AlignedPredictions:
-    """Evaluations as rows, models as columns; which columns hold what.
+    """Evaluations as rows, models as columns, and the roles of columns.
 
     The frame may share its memory with the table that was read.
     """
@@ -345,7 +343,7 @@ class AlignedPredictions:
 
 
 def align(tidy: PredictionTable) -> AlignedPredictions:
-    """Check a table and put its models side by side, aligned by their labels."""
+    """Check a table and align its models as columns, by label."""
     table = tidy.table.reset_index(drop=True)
     if not len(table):
         raise LogError("the table is empty. Expected at least one evaluation.")
@@ -391,12 +389,12 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
 
 
 def refuse_same_names(names: list[str]) -> None:
-    """Refuse models that have the same name, as text, or that of the truth."""
+    """Refuse models whose names, as text, are equal, or equal to the truth's."""
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise LogError(
-            f"two of the columns of models and truth are called {twice!r}. Expected different "
-            f"names, also as text. Rename one of them."
+            f"two of the columns of models and truth are called {twice!r}. Expected names that "
+            "differ as text. Rename one of them."
         )
 
 
@@ -419,7 +417,7 @@ def rows_by_model(table: pd.DataFrame) -> dict[Hashable, Any]:
 def refuse_other_splits(
     table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any], rows: IntArray
 ) -> None:
-    """Refuse models of different splits of the same points: they share evaluations by chance."""
+    """Refuse models evaluated on different splits of the same points."""
     if "point" not in parts or not {"fold", "repetition"} & set(parts):
         return
     split = "fold" if "fold" in parts else "repetition"
@@ -451,7 +449,7 @@ def refuse_twice(
     tidy: PredictionTable, table: pd.DataFrame, parts: Mapping[str, Coded],
     models: Mapping[Hashable, Any], rows: IntArray,
 ) -> None:  # fmt: skip
-    """Refuse an evaluation that a model has twice."""
+    """Refuse duplicate evaluations of a model."""
     again = np.zeros(len(rows), dtype=bool)
     for mine in models.values():
         again[mine] = pd.Index(rows[mine]).duplicated()
@@ -461,14 +459,14 @@ def refuse_twice(
         shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
         others = [name for name in ("point", "repetition", MODEL) if name not in names]
         options = [f"{name}=" for name in others if tidy.takes is None or name in tidy.takes]
-        advice = "Leave copies of rows out with drop_duplicates=True"
+        advice = "Drop duplicate rows with drop_duplicates=True"
         if options:
             advice += f", or name the column in which they differ: {' or '.join(options)}"
         if "point" in names and (tidy.takes is None or "point" in tidy.takes):
             advice += (
-                ". If they are lead times or other conditions, make the log of a frame with a "
-                "level of their name, cvstats.losses(frame.set_index(['point', 'lead_time'])), "
-                "and ask for each label: by='lead_time'"
+                ". If they are lead times or other conditions, create the log from a frame with "
+                "such a level, cvstats.losses(frame.set_index(['point', 'lead_time'])), and pass "
+                "by='lead_time'"
             )
         raise LogError(
             f"an evaluation occurs twice: {listed(shown, int(again.sum()))}. Expected each "
@@ -477,7 +475,7 @@ def refuse_twice(
 
 
 def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: int) -> Any:
-    """Look up the label of a row: of a level, or the name of its model."""
+    """Look up the label of a row in a level, or the name of its model."""
     if name not in parts:
         return table[name].iloc[row]
     codes, names = parts[name]
@@ -487,7 +485,7 @@ def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: in
 def refuse_other_truths(
     table: pd.DataFrame, parts: Mapping[str, Coded], further: Sequence[str]
 ) -> None:
-    """Refuse a point whose truth is not the same everywhere: its rows are mislabelled."""
+    """Refuse a point whose truth differs between rows: its rows are mislabeled."""
     if TRUTH not in table or "point" not in parts:
         return
     codes, labels = parts["point"]
@@ -503,14 +501,14 @@ def refuse_other_values(
     table: pd.DataFrame, parts: Mapping[str, Coded], who: Sequence[str], group: IntArray,
     column: str,
 ) -> None:  # fmt: skip
-    """Refuse a point whose truth, or another column, is not the same in all of its rows."""
+    """Refuse a point whose truth, or another column, differs between its rows."""
     truth, what = table[column], "truth" if column == TRUTH else repr(column)
     plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
     values = truth.to_numpy() if plain else pd.factorize(truth)[0]
     known = np.flatnonzero(truth.notna())
     group = group[known]
     first = np.zeros(len(table), dtype=np.int64)
-    first[group[::-1]] = known[::-1]  # what is assigned last stays
+    first[group[::-1]] = known[::-1]  # the last assignment wins
     other = np.flatnonzero(values[known] != values[first[group]])
     if len(other):
         bad = np.unique(group[other])
@@ -520,26 +518,26 @@ def refuse_other_values(
         raise LogError(
             f"the {what} of {where} is {spelled(truth.iloc[row])} in one row but "
             f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
-            f"Expected one {what} for each point. The labels of the points do not mean the same "
-            "everywhere."
+            f"Expected one {what} for each point. The labels of points must have the same "
+            "meaning in all rows."
         )
 
 
 def spread(values: pd.Series, rows: IntArray, size: int) -> Any:
-    """Put the values of rows where they belong; where there is no row they are missing."""
+    """Scatter the values of rows to their positions; positions without a row are missing."""
     plain = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
     if len(plain) == size and (rows[1:] > rows[:-1]).all():
         return plain
     there = np.flatnonzero(values.notna())[::-1]
     at = np.full(size, -1, dtype=np.int64)
-    at[rows[there]] = there  # in reverse, so that the first one stays
+    at[rows[there]] = there  # in reverse, so that the first one wins
     if (at >= 0).all():
         return plain[at]
     return values.reset_index(drop=True).reindex(at).array  # no row has the number -1
 
 
 def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
-    """Give classes that were read off column names the type that they have in the truth."""
+    """Convert classes from column names to the type of the truth."""
     if not classes or TRUTH not in table:
         return classes
     known: dict[str, Hashable] = {}
@@ -550,14 +548,14 @@ def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
     strange = [label for name, label in known.items() if name not in {str(c) for c in classes}]
     if strange:
         raise LogError(
-            f"the truth holds {listed(map(repr, strange))}, without a column of "
+            f"the truth contains {listed(map(repr, strange))}, but there is no such column of "
             f"probabilities. Expected one of {listed(map(repr, classes))}."
         )
     return [known.get(str(name), name) for name in classes]
 
 
 def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> PredictionTable:
-    """Turn scores into losses: shares s into 1 - s, as for other tools, and any other into -s."""
+    """Convert scores to losses: s between 0 and 1 to 1 - s, any other s to -s."""
     if higher_is_better is None:
         return tidy
     if TRUTH in tidy.table:
@@ -588,7 +586,7 @@ def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> Predi
 def compute_log(
     parts: AlignedPredictions, loss: Any, options: Mapping[str, Any], called: str | None
 ) -> pd.Series | pd.DataFrame:
-    """Take losses as they are, or compute those of predictions."""
+    """Return losses unchanged, or compute them from predictions."""
     if TRUTH in parts.frame:
         return losses_of(parts, loss, options, called)
     if options:
@@ -663,7 +661,7 @@ def losses_of(
 def several_losses_of(
     parts: AlignedPredictions, wanted: Any, options: Mapping[str, Any], called: str | None
 ) -> pd.Series | pd.DataFrame:
-    """Compute several losses, by the level ``metric``; each takes the options it looks at."""
+    """Compute several losses, in the level ``metric``; each gets the options that it uses."""
     logs, unused = {}, dict(options)
     for name, loss in zip(check_different(wanted), wanted, strict=True):
         known, implied = find_loss(loss)
@@ -679,7 +677,7 @@ def several_losses_of(
 
 
 def class_at(positive: Hashable, classes: list[Hashable]) -> int:
-    """Find the class of which a loss takes the probability."""
+    """Find the class whose probability a loss uses."""
     names = [str(label) for label in classes]
     if positive is None:
         raise LogError(
@@ -694,7 +692,7 @@ def class_at(positive: Hashable, classes: list[Hashable]) -> int:
 
 
 def refuse_not_numbers(values: pd.Series, name: object) -> None:
-    """Refuse losses that pandas would turn into numbers of another meaning, such as dates."""
+    """Refuse losses that pandas would convert to numbers with another meaning, such as dates."""
     if getattr(values.dtype, "kind", "O") in "iuf":
         return
     kind = NOT_NUMBERS.get(pd.api.types.infer_dtype(values, skipna=True))
@@ -702,7 +700,7 @@ def refuse_not_numbers(values: pd.Series, name: object) -> None:
         kind = "complex numbers"
     if kind is not None:
         raise LogError(
-            f"the losses of {spelled(str(name))} are {kind}, the first is "
+            f"the losses of {spelled(str(name))} are {kind}; the first is "
             f"{str(values.dropna().iloc[0])[:40]}. Expected numbers. Name another column: "
             f"metric='…'."
         )
@@ -716,7 +714,7 @@ def refuse_not_numbers(values: pd.Series, name: object) -> None:
 
 
 def refuse_strays(read: PredictionTable, options: ReadOptions) -> None:
-    """Refuse columns of numbers in which some are none: all columns, with what they hold."""
+    """Refuse numeric columns with other values; the error lists all of these."""
     names = [LOSS, *read.models.values()]
     if any(map(reads_numbers, options.losses)):
         names += [TRUTH, PREDICTION]
@@ -738,7 +736,7 @@ def refuse_strays(read: PredictionTable, options: ReadOptions) -> None:
         strays |= dict.fromkeys(wrong.index)
         values = listed([f"{str(value)[:30]!r} ({n:,})" for value, n in wrong.items()])
         called = name.partition(":")[2] or (read.called if name != TRUTH else None) or name
-        found.append(f"{called!r} holds {values or repr(column.dropna().iloc[0])}")
+        found.append(f"{called!r} has {values or repr(column.dropna().iloc[0])}")
     if not found:
         return
     if strays:
@@ -750,14 +748,14 @@ def refuse_strays(read: PredictionTable, options: ReadOptions) -> None:
 
 
 def reads_numbers(loss: object) -> bool:
-    """Whether a loss is one of numbers, and not of labels or whatever a function takes."""
+    """Whether a loss is computed from numbers, not from labels or by a function."""
     found = find_loss(loss)[0]
     metric = METRICS.get(found) if isinstance(found, str) else None
     return found in OF_NUMBERS or (metric is not None and metric.reads == "numbers")
 
 
 def numbers_in(column: pd.Series, text: TextOptions) -> tuple[pd.Series | None, bool]:
-    """Convert text of which half are numbers, and say whether more are with a decimal comma."""
+    """Convert text if half are numbers; also return whether more are with a decimal comma."""
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return None, False
     plain = as_numbers(column, text)
@@ -768,13 +766,13 @@ def numbers_in(column: pd.Series, text: TextOptions) -> tuple[pd.Series | None, 
 
 
 Coded = tuple[IntArray, pd.Index]
-"""A number for each row, and the label of each number."""
+"""A code for each row, and the label of each code."""
 
 MOST_KEYS = FAR = 1 << 62
 
 
 def coded(labels: pd.Series, level: str) -> Coded:
-    """Give the labels of a level numbers, and check them; 1.0, 2.0, … become 1, 2, …."""
+    """Factorize and check the labels of a level; 1.0, 2.0, … become 1, 2, …."""
     try:
         codes, names = numbered(labels)
     except TypeError:
@@ -802,7 +800,7 @@ def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
 
 
 def numbered(values: Any) -> Coded:
-    """Give labels numbers in the order of the labels, -1 where there is none."""
+    """Factorize labels in sorted order, with -1 for missing ones."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         every = pd.Categorical.from_codes(range(len(dtype.categories)), dtype=dtype)
@@ -817,7 +815,7 @@ def numbered(values: Any) -> Coded:
 
 
 def close(values: IntArray, least: int, most: int) -> Coded:
-    """Give numbers to integers that lie close together, without a table to look them up."""
+    """Factorize integers in a narrow range, without a lookup table."""
     small = np.dtype(np.int32 if most - least < 1 << 31 else np.int64)
     at = np.subtract(
         values, least, dtype=np.int64, casting="unsafe", out=np.empty(len(values), small)
@@ -830,12 +828,12 @@ def close(values: IntArray, least: int, most: int) -> Coded:
         at = place[at]
         return at, pd.Index((np.flatnonzero(seen) + least).astype(values.dtype))
     if values.dtype == np.int64:
-        return at, pd.RangeIndex(least, most + 1)  # takes no memory
+        return at, pd.RangeIndex(least, most + 1)  # uses no memory
     return at, pd.Index(np.arange(least, most + 1).astype(values.dtype))
 
 
 def whole(names: pd.Index, level: str) -> pd.Index:
-    """Turn whole numbers into integers, and refuse infinite ones."""
+    """Convert whole numbers to integers, and refuse infinite ones."""
     if names.dtype.kind != "f":
         return names
     values = names.to_numpy()
@@ -846,7 +844,7 @@ def whole(names: pd.Index, level: str) -> pd.Index:
 
 
 def combined(parts: Sequence[Coded]) -> IntArray:
-    """Give rows numbers in order of appearance; those with the same labels have the same one."""
+    """Assign numbers to combinations of labels, in order of appearance."""
     if any(all_different(codes, len(names)) for codes, names in parts):
         return np.arange(len(parts[0][0]))
     key, size = parts[0][0].astype(np.int64), len(parts[0][1])
@@ -857,7 +855,7 @@ def combined(parts: Sequence[Coded]) -> IntArray:
         key *= len(names)
         key += codes
         size *= len(names)
-    ordered = np.sort(key)  # much faster than a table of the keys
+    ordered = np.sort(key)  # much faster than hashing
     if (ordered[1:] != ordered[:-1]).all():
         return np.arange(len(key))
     rows: IntArray = pd.factorize(key)[0]
@@ -874,11 +872,11 @@ def all_different(codes: IntArray, size: int) -> bool:
 
 
 def first_rows(group: IntArray) -> IntArray:
-    """Find where each of the groups 0, 1, 2, …, numbered as they appear, is met first."""
+    """Find the first row of each group, numbered in order of appearance."""
     if group[-1] == len(group) - 1:
-        return group  # each is met once
+        return group  # each occurs once
     first = np.empty(int(group.max()) + 1, dtype=np.int64)
-    first[group[::-1]] = np.arange(len(group) - 1, -1, -1)  # what is assigned last stays
+    first[group[::-1]] = np.arange(len(group) - 1, -1, -1)  # the last assignment wins
     return first
 
 
@@ -901,7 +899,7 @@ FOLD = re.compile(r"(?:fold|slice)_?\s?(\d{1,9})", re.IGNORECASE)
 REPEAT = re.compile(r"(?:rep|repeat)_?\s?(\d{1,9})", re.IGNORECASE)
 SPLIT = re.compile(r"(?:resample|bootstrap|training|split|iter)_?\s?(\d{1,9})", re.IGNORECASE)
 ALONE = ("validation", "train/test split")
-"""What rsample calls the only split."""
+"""rsample's name of a single split."""
 
 
 def parse_split(label: Hashable) -> tuple[int | None, int | None, int | None]:
@@ -935,7 +933,7 @@ def add_split_levels(
 ) -> pd.DataFrame:
     """Add the columns ``repetition`` and ``fold`` to a table, from the names of splits.
 
-    ``per`` names the columns, such as ``model``, within which a point is in a fold once.
+    ``per`` names columns, such as ``model``, within which a point is in a fold only once.
     """
     if labels.isna().any():
         raise LogError(
@@ -967,9 +965,9 @@ def add_split_numbers(
 ) -> pd.DataFrame:
     """Add numbered splits to a table as folds, as repeated folds or as random splits.
 
-    Folds hold each point once. If every point is in r splits, and in one of each run of m / r of
-    the m splits, they are r repetitions of folds in this order. Otherwise they are random
-    splits: a repetition each.
+    Folds contain each point once. If every point is in r of the m splits, and once in each run of m
+    / r splits, they are r repetitions of folds in this order. Otherwise they are random splits,
+    each a repetition.
     """
     numbers, at = np.unique(split, return_inverse=True)
     if len(numbers) == 1:
@@ -988,25 +986,25 @@ def add_split_numbers(
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of a call that readers look at.
+    """The options of a call that readers use.
 
     Parameters
     ----------
     loss : str or callable, optional
-        The loss to be computed of predictions, or the name of a column that holds one.
+        The loss to compute from predictions, or the name of a column of losses.
     truth, prediction, model : optional
         The columns of the truth, of the predictions, and of the models' names.
     levels : dict
-        For each level of a loss log the column that holds it.
+        The column of each level of a loss log.
     data : dict
         ``X``, ``y``, ``groups`` and ``cv``, for tools that do not store them.
     filter, metric, higher_is_better, missing : optional
-        Which of several answers and scores (or which of them for each task), which way is better,
-        and what failed samples do.
+        Which of several filters and scores to use (for all tasks or for each), whether higher is
+        better, and how to treat failed samples.
     text : TextOptions
-        How numbers and letters are written in a CSV file.
+        The format of numbers and text in a CSV file.
     drop_duplicates : bool
-        Whether copies of rows are left out.
+        Whether to drop duplicate rows.
     loss_options : dict
         The options of `cvstats.losses` that were given.
     """
@@ -1027,7 +1025,7 @@ class ReadOptions:
 
     @classmethod
     def of_call(cls, call: Mapping[str, Any]) -> ReadOptions:
-        """Gather the options of a call, from its arguments by name."""
+        """Collect the options of a call from its keyword arguments."""
         same = {each.name: call[each.name] for each in fields(cls) if each.name in call}
         given = {name: value for name, value in call.items() if value is not None}
         if call.get("missing", "raise") not in ("raise", "drop"):
@@ -1059,7 +1057,7 @@ class ReadOptions:
             if isinstance(value, (np.ndarray, pd.Series, pd.Index)):
                 array = {"truth": "y", "source": "groups"}.get(name)
                 way = (
-                    f" Predictions that are arrays are read with {array}= and cv=: "
+                    f" To read arrays of predictions, pass {array}= and cv=: "
                     f"read_log(predictions, y=y, cv=cv, loss=…)." if array else ""
                 )  # fmt: skip
                 raise LogError(
@@ -1077,7 +1075,7 @@ class ReadOptions:
 
     @property
     def further(self) -> list[str]:
-        """The further columns that were named by options of the loss."""
+        """The columns that are named by options of the loss."""
         return [str(self.loss_options[name]) for name in OF_COLUMNS if name in self.loss_options]
 
     @property
@@ -1120,7 +1118,7 @@ class ReadOptions:
 
 
 def require_columns(table: pd.DataFrame, columns: Iterable[str], tool: str) -> None:
-    """Refuse a table that lacks columns which the tool always writes, or the caller named."""
+    """Refuse a table without columns that the tool always writes, or that the caller named."""
     lost = [column for column in columns if column not in table.columns]
     if lost:
         raise LogError(
@@ -1140,7 +1138,7 @@ def add_named(out: pd.DataFrame, table: pd.DataFrame, options: ReadOptions) -> N
 def add_probabilities(
     out: pd.DataFrame, table: pd.DataFrame, columns: Mapping[Hashable, Any]
 ) -> dict[Hashable, str]:
-    """Add the probability of each class, by the column of it; return the names of the new ones."""
+    """Add the columns of the probabilities of classes; return their new names."""
     found = {label: f"prob_{label}" for label in columns}
     for label, column in columns.items():
         out[found[label]] = table[column]

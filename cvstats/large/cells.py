@@ -1,7 +1,7 @@
-"""Cells in place of losses, with a sample of these: logs that are streamed or still lazy.
+"""Logs that are streamed or lazy: cells instead of losses, with a sample of the losses.
 
-The design of such a log has a row for each cell and a weight for each row. What a method asks of
-it is answered as for any design; what single losses alone can answer is refused in words.
+The design of such a log has one row, with a weight, per cell. Methods use it like any design;
+requests that need single losses raise an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cvstats.log.log import HiddenTable, Log, Sample
 from cvstats.log.sketches import Prints, as_index, hash_array, hashes_of
 
 CountPoints = Callable[[str], "tuple[IntArray, str | None]"]
-"""Counts the distinct points under each label of a level, as `Design.count_points`."""
+"""Counts the distinct points under each label of a level, like `Design.count_points`."""
 
 RANDOM_SPLITS = (
     "its repetitions do not test the same points, so these are random splits, or part of the "
@@ -36,35 +36,34 @@ RANDOM_SPLITS = (
 
 
 def cell_levels(design: Design) -> tuple[str, ...]:
-    """Name the levels that distinguish cells: all but the points and how often they were drawn."""
+    """Name the levels that identify cells: all except the points and their counts."""
     found = [name for name in LEVELS if name in design.levels]
     if "count" in found:
         raise LogError(
             "this is a bootstrap log (level 'count'), and its methods need the losses of each "
-            "point. Expected a log of folds, splits or sources; or this log in memory, and all "
-            "of it."
+            "point. Expected a log of folds, splits or sources, or the whole log in memory."
         )
     return tuple([name for name in found if name != "point"])
 
 
 @dataclass(frozen=True, eq=False)
 class CellSource:
-    """The moments of the cells of a log, in place of its losses.
+    """The moments of the cells of a log, instead of its losses.
 
     Parameters
     ----------
     found : Cells
         The cells.
     words : str
-        The message for a request that needs more than cells.
+        The error for a request that needs more than cells.
     count_points : callable
         Counts the distinct points under each label of a level.
     models : array of int, shape (models, carried cells)
         The columns of the models.
     gaps : Cells, optional
-        The same cells of the differences of pairs of models, pairs before carried cells.
+        The same cells for the differences of pairs of models, pairs before carried cells.
     pairs : tuple of array of int, optional
-        The numbers of the two models of each pair; without it all pairs, as of ``triu_indices``.
+        The numbers of the two models of each pair; by default all pairs, as in ``triu_indices``.
     sample : Sample, optional
         The losses of some evaluations.
     """
@@ -87,7 +86,7 @@ class CellSource:
         return self.found.over(by)
 
     def _pick_differences(self, losses: Differences) -> Cells:
-        """Pick differences out of those that are kept, with the other sign where need be."""
+        """Select differences from those that are kept, with reversed signs if necessary."""
         if self.gaps is None:
             raise LogError(
                 "these moments have no cross-moments of models. Expected moments with "
@@ -107,7 +106,7 @@ def find_pairs(
     right: IntArray,
     pairs: tuple[IntArray, IntArray] | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Find the differences of some columns among those that are kept, and their signs.
+    """Find differences of columns among those that are kept, and their signs.
 
     ``models`` are the columns of the models by carried cells; see `CellSource` for ``pairs``.
     """
@@ -123,14 +122,14 @@ def find_pairs(
 
 
 def turn_signs(found: Cells, signs: IntArray) -> Cells:
-    """Take differences with the other sign where need be."""
+    """Reverse the signs of differences."""
     return replace(
         found, mean=found.mean * signs, m2=found.m2 * np.abs(signs), origin=found.origin * signs
     )
 
 
 def beside(*parts: Cells) -> Cells:
-    """Put the columns of the same cells side by side."""
+    """Concatenate the columns of the same cells."""
     return replace(
         parts[0],
         mean=np.concatenate([found.mean for found in parts], axis=1),
@@ -140,7 +139,7 @@ def beside(*parts: Cells) -> Cells:
 
 
 def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
-    """Say which cells are needed and which there are."""
+    """Make the error for moments by other levels than needed."""
     if level == "point":
         return words
     have = listed(map(repr, levels)) or "none"
@@ -154,7 +153,7 @@ def design_of_cells(
     words: str,
     taking: str = Design.taking,
 ) -> Design:
-    """Make a design with a row for each cell; a level of points has a name and no labels."""
+    """Make a design with one row per cell; a level of points has a name but no labels."""
     levels = {
         level: Level(labels, cells.codes[:, i])
         for i, (level, labels) in enumerate(zip(cells.levels, cells.labels, strict=True))
@@ -168,11 +167,11 @@ def design_of_cells(
     return Design(levels, len(weights), facts=facts, taking=taking, weights=weights)
 
 
-# --- what the sums of hashes of points show of a streamed log -------------------------------------
+# --- points of a streamed log, from the sums of their hashes --------------------------------------
 
 
 def split_sizes(cells: Cells, prints: Prints | None) -> SplitSizes:
-    """Count rows and points of each split; that all test the same points, the prints show."""
+    """Count rows and points of each split; hashes show whether all test the same points."""
     by = tuple(level for level in SPLIT if level in cells.levels)
     rows = cells.over(by).count.astype(np.int64)
     if len(rows) == 1:
@@ -185,7 +184,7 @@ def split_sizes(cells: Cells, prints: Prints | None) -> SplitSizes:
 
 
 def same_points(cells: Cells, prints: Prints | None, by: tuple[str, ...], rows: MaskArray) -> bool:
-    """Whether all labels of some levels hold the same points, among some cells."""
+    """Whether all labels of some levels have the same points, among some cells."""
     if prints is None:
         return False
     at = [cells.levels.index(name) for name in by]
@@ -197,7 +196,7 @@ def same_points(cells: Cells, prints: Prints | None, by: tuple[str, ...], rows: 
 
 
 def sources_share_points(cells: Cells, prints: Prints | None) -> bool:
-    """Whether two sources hold the same points, of which the sums of hashes then agree."""
+    """Whether two sources have the same points, judging by their sums of hashes."""
     if prints is None or "source" not in cells.levels:
         return False
     source = cells.codes[:, cells.levels.index("source")]
@@ -221,16 +220,16 @@ def point_counts(cells: Cells, prints: Prints | None, level: str) -> tuple[IntAr
         if not same_points(cells, prints, by, rows):
             raise LogError(
                 f"the repetitions do not test the same points of {level}="
-                f"{spelled(labels[code])}, and moments do not say how many distinct ones there "
-                f"are. Expected all points in each repetition. Ask the log itself, or take one "
-                f"repetition of it."
+                f"{spelled(labels[code])}, and moments do not contain the number of distinct "
+                "points. Expected all points in each repetition. Use the log itself, or one "
+                "repetition of it."
             )
         counts[code] = round(float(cells.count[rows].sum()) / number)
     return counts, None
 
 
 def canonical(labels: Sequence[Hashable]) -> IntArray:
-    """Order labels by size where they have one, so that the order of batches does not show."""
+    """Sort labels if possible, so that the order of batches does not matter."""
     names: list[Any] = list(labels)
     try:
         order = sorted(range(len(names)), key=lambda at: names[at])
@@ -240,7 +239,7 @@ def canonical(labels: Sequence[Hashable]) -> IntArray:
 
 
 def in_order(found: Cells) -> tuple[Cells, IntArray]:
-    """Sort the labels of each level and then the cells; also the cells' former places."""
+    """Sort the labels of each level and then the cells; also return their former positions."""
     codes = np.empty_like(found.codes)
     labels = []
     for i, names in enumerate(found.labels):
@@ -266,7 +265,7 @@ def in_order(found: Cells) -> tuple[Cells, IntArray]:
 
 
 BITS = np.uint64(11)
-"""A float64 holds a hash without so many of its bits."""
+"""Bits of a hash that a float64 cannot represent."""
 
 Rows = tuple[IntArray, FloatArray]
 """Rows of a log, and their losses."""
@@ -274,14 +273,14 @@ Rows = tuple[IntArray, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class KeptLosses:
-    """The losses of some evaluations of a log that comes in batches.
+    """The losses of some evaluations of a log that is read in batches.
 
     Parameters
     ----------
     cells : Cells
-        A row for each evaluation. The columns are the models, each in every so many carried
-        cells, then the hash or the date of the point, and the number by which evaluations are
-        chosen: those with the smallest ones stay.
+        One row per evaluation. The columns are the models, each in evenly spaced carried cells,
+        then the hash or the date of the point, and the number by which evaluations are chosen:
+        those with the smallest are kept.
     whole : bool
         Whether these are all evaluations.
     dated, pointed : bool
@@ -298,7 +297,7 @@ class KeptLosses:
         cls, log: Log, models: IntArray, cells: Cells, hashes: tuple[IntArray, Prints] | None,
         some: Rows | None = None,
     ) -> KeptLosses:  # fmt: skip
-        """Choose evaluations of a batch.
+        """Select evaluations of a batch.
 
         Parameters
         ----------
@@ -309,16 +308,16 @@ class KeptLosses:
         cells : Cells
             Its cells.
         hashes : tuple of arrays, optional
-            The rows with the smallest hashes, and these hashes, where points have names.
+            The rows with the smallest hashes, and these hashes, if points have names.
         some : tuple of arrays, optional
-            The rows whose losses are at hand, and their losses; None where all are in memory.
+            The rows whose losses are available, and their losses; None if all are in memory.
         """
         design = log.design
         rows = np.arange(design.size) if some is None else some[0]
         rows = rows if design.valid is None else rows[design.valid[rows]]
         size = design.size if design.valid is None else int(design.valid.sum())
         dated = is_dated(design) and not is_resampled(design)
-        # Places in an array, and points without names, are in no other batch.
+        # Positions in an array, and points without names, do not recur in another batch.
         salt = np.uint64(zlib.crc32(cells.mean.tobytes()))
         if dated:
             number = number_dates(design.levels["point"], rows)
@@ -360,7 +359,7 @@ class KeptLosses:
         ).cut()  # fmt: skip
 
     def cut(self) -> KeptLosses:
-        """Keep the evaluations that come first, as many as of a batch."""
+        """Keep the first evaluations, as many as for a batch."""
         first = find_first(self.cells.mean[:, -1], rows_to_keep(self.cells.mean.shape[1] - 2))
         if len(first) == len(self.cells.count):
             return self
@@ -370,7 +369,7 @@ class KeptLosses:
 
     @classmethod
     def beside(cls, parts: Sequence[KeptLosses]) -> KeptLosses | None:
-        """Put models side by side that were evaluated on the same points; None if names miss."""
+        """Combine models that were evaluated on the same points; None if points have no names."""
         joined = reduce(Cells.concat, [part.cells for part in parts])
         number = [len(part.cells.count) for part in parts]
         if min(number) < max(number) or not all(part.pointed for part in parts):
@@ -389,7 +388,7 @@ class KeptLosses:
         return replace(parts[0], cells=cells, whole=whole).cut()
 
     def by(self, levels: tuple[str, ...]) -> KeptLosses:
-        """Name the same levels in another order."""
+        """Reorder the levels."""
         at = [self.cells.levels.index(level) for level in levels]
         labels = tuple(self.cells.labels[i] for i in at)
         return replace(
@@ -398,7 +397,7 @@ class KeptLosses:
         )  # fmt: skip
 
     def reorder(self, models: IntArray) -> KeptLosses:
-        """Put the models in another order."""
+        """Reorder the models."""
         losses = self.cells.mean[:, :-2].reshape(len(self.cells.count), len(models), -1)
         mean = losses[:, models].reshape(len(losses), -1)
         return replace(
@@ -406,7 +405,7 @@ class KeptLosses:
         )  # fmt: skip
 
     def sample(self, log: Log, models: IntArray) -> Sample:
-        """Make a small log of them, whose columns are in the order of the log."""
+        """Make a small log of these losses, with columns in the order of the log."""
         found, step = self.cells, choose_step(models.size)
         order = np.argsort(models[:, ::step].reshape(-1))
         levels = {
@@ -426,7 +425,7 @@ class KeptLosses:
         )
 
     def crossed(self) -> bool:
-        """Whether a point occurs under two sources of one repetition."""
+        """Whether a point occurs in two sources of one repetition."""
         if "source" not in self.cells.levels or not self.pointed:
             return False
         apart = ("source", "fold")
@@ -436,22 +435,22 @@ class KeptLosses:
 
 
 def rows_to_keep(width: int) -> int:
-    """Choose how many evaluations are kept of a log with so many columns."""
+    """Choose how many evaluations are kept, by the number of columns."""
     return max(LIMIT // max(1, width), FEWEST_ROWS)
 
 
 def find_first(number: FloatArray, most: int) -> IntArray:
-    """Find the evaluations with the smallest numbers, so many at most."""
+    """Find the evaluations with the smallest numbers, at most ``most``."""
     return np.arange(len(number)) if len(number) <= most else np.argpartition(number, most)[:most]
 
 
 def shorten(hashes: Prints) -> FloatArray:
-    """Take as much of hashes as float64 holds."""
+    """Truncate hashes to the precision of float64."""
     return (hashes >> BITS).astype(np.float64)
 
 
 def number_dates(level: Level, rows: IntArray) -> FloatArray:
-    """Give the dates of some rows in microseconds, or numbers in the same order."""
+    """Convert the dates of some rows to microseconds, or numbers in the same order."""
     index = as_index(level.labels).infer_objects()
     if isinstance(index, pd.PeriodIndex):
         index = index.to_timestamp()
@@ -471,7 +470,7 @@ def number_dates(level: Level, rows: IntArray) -> FloatArray:
 
 
 def drop_unused_labels(found: Cells) -> Cells:
-    """Keep the labels that occur, and nothing of the log's own index."""
+    """Keep only the labels that occur, without a reference to the index of the log."""
     labels, codes = [], np.empty_like(found.codes)
     for i, names in enumerate(found.labels):
         used, codes[:, i] = np.unique(found.codes[:, i], return_inverse=True)

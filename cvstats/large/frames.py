@@ -1,4 +1,4 @@
-"""Tables that are too long for memory: the moments of some rows, and dask DataFrames."""
+"""Tables that do not fit into memory: moments of batches of rows, and dask DataFrames."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NUMBERS = (
 )
 
 Parts = dict[Hashable, Moments]
-"""Moments of some rows: of each model that occurs in them, or under None of all columns."""
+"""Moments of some rows, by model if models are stacked, otherwise under None."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a table as a log: levels by code, losses by column, facts about them."""
+    """Some rows of a table as a log: levels as codes, losses by column, and attrs."""
 
     levels: Mapping[str, Level]
     losses: Mapping[Any, Any]
@@ -44,7 +44,7 @@ class Batch:
 
 @read_container.register
 def _(losses: Batch, also: object = None) -> Log:
-    """Read a batch: nothing is sorted, and no index is made."""
+    """Read a batch, without sorting or making an index."""
     names = list(losses.losses)
     size = len(losses.losses[names[0]])
     axis = None if losses.single else pd.Index(names, tupleize_cols=False)
@@ -60,19 +60,19 @@ def columns_of(
     model: str | None = None,
     truth: str | None = None,
 ) -> TableColumns:
-    """Find losses and levels among the columns of a table, and the columns that ``by`` adds.
+    """Find losses and levels among the columns of a table, including those of ``by``.
 
-    With ``truth``, its column comes first, and ``loss`` are columns of predictions.
+    With ``truth``, its column comes first, and ``loss`` lists columns of predictions.
 
     Raises
     ------
     LogError
-        If a column is missing or is two things, or no level is found.
+        If a column is missing or used twice, or no level is found.
     """
     single = isinstance(loss, str)
     losses = [loss] if isinstance(loss, str) else list(loss)
     if not losses:
-        raise LogError("loss= names no column. Expected a column of losses.")
+        raise LogError("loss= is empty. Expected a column of losses.")
     more = () if by is None else (by,) if isinstance(by, str) else by
     named = {**named, **{name: name for name in more if named.get(name) is None}}
     values = losses if truth is None else [truth, *losses]
@@ -90,7 +90,7 @@ def columns_of(
 
 
 def level_of(column: Any) -> Level:
-    """Give the labels of a column numbers; whole numbers close together are their own."""
+    """Factorize a column; integers in a narrow range are used as codes."""
     values = getattr(column, "array", column)
     if isinstance(values, pd.Categorical):
         return Level(values.categories, np.asarray(values.codes))
@@ -101,21 +101,21 @@ def level_of(column: Any) -> Level:
         most = max(4 * len(whole), 1 << 10)
         if low >= 0 and high < most and dtype.kind == "i":
             return Level(range(high + 1), whole)
-        if high - low < most and high < np.iinfo(np.int64).max:  # no range of pandas goes on
+        if high - low < most and high < np.iinfo(np.int64).max:  # the limit of a pandas range
             return Level(range(low, high + 1), (whole.astype(np.int64) - low).astype(np.int32))
     codes, names = pd.factorize(column)
     return Level(as_labels(names), codes)
 
 
 def as_labels(names: Any) -> Labels:
-    """Make an index of labels, whatever array pandas gives."""
+    """Make an index of labels from any array of pandas."""
     return names if isinstance(names, pd.Index) else pd.Index(names, tupleize_cols=False)
 
 
 def batch_of(
     table: Mapping[str, Any], columns: TableColumns, attrs: Mapping[Hashable, Any]
 ) -> Batch:
-    """Take some rows of a table as a log."""
+    """Make a batch of some rows of a table."""
     losses = {
         name: numbers(pd.Series(table[name], name=name, copy=False)) for name in columns.values
     }
@@ -123,21 +123,21 @@ def batch_of(
 
 
 def levels_of(table: Mapping[str, Any], columns: TableColumns) -> dict[str, Level]:
-    """Take the levels of some rows of a table."""
+    """Read the levels of some rows of a table."""
     return {level: level_of(table[name]) for level, name in columns.levels.items()}
 
 
 def check_stacked(columns: TableColumns, pairs: bool, missing: str) -> None:
-    """Refuse options for several models at once, where models are stacked in rows."""
+    """Refuse options that need all models at once, if models are stacked in rows."""
     if columns.model is None or not (pairs or missing == "drop"):
         return
     asked = (
-        "what models share is asked for" if pairs
-        else "missing='drop' leaves an evaluation out for all models"
+        "pairs=True compares models" if pairs
+        else "missing='drop' drops an evaluation for all models"
     )  # fmt: skip
     raise LogError(
-        f"{asked}, and the models of this table are stacked in rows (column {columns.model!r}), "
-        f"perhaps in different batches. Expected a column of losses for each "
+        f"{asked}, but the models of this table are stacked in rows (column {columns.model!r}), "
+        "possibly in different batches. Expected a column of losses for each "
         f"model, as in loss=['ridge', 'forest']."
     )
 
@@ -150,9 +150,9 @@ def part_of(
     missing: Any,
     attrs: Mapping[Hashable, Any],
 ) -> Parts:
-    """Compute the moments of some rows; nothing where there are none.
+    """Compute the moments of some rows; nothing without rows.
 
-    ``attrs`` are facts about the losses, such as their name.
+    ``attrs`` describe the losses, such as their name.
     """
     if len(table[columns.names[0]]) == 0:
         return {}
@@ -175,7 +175,7 @@ def part_of(
 
 
 def added(parts: Iterable[Parts]) -> Parts:
-    """Add up what is there, model by model."""
+    """Add up moments by model."""
     known: dict[Hashable, list[Moments]] = {}
     for part in parts:
         for name, kept in part.items():
@@ -184,7 +184,7 @@ def added(parts: Iterable[Parts]) -> Parts:
 
 
 def whole_of(parts: Parts) -> Moments:
-    """Take all that was added up: of a table without rows there is nothing."""
+    """Combine all parts; a table without rows has none."""
     if not parts:
         raise LogError("the log is empty. Expected at least one loss.")
     return parts[None] if None in parts else concat_models(parts)
@@ -194,7 +194,7 @@ def whole_of(parts: Parts) -> Moments:
 
 
 def tabular(losses: Any) -> tuple[Any, bool]:
-    """Make a frame whose levels are all columns; also report whether it was a Series."""
+    """Convert all levels to columns; also return whether it was a Series."""
     single = losses.ndim == 1
     frame = losses.to_frame(name=losses.name or "loss") if single else losses
     index = frame.index.name
@@ -204,7 +204,7 @@ def tabular(losses: Any) -> tuple[Any, bool]:
 
 
 def models_of(frame: Any, levels: Sequence[str]) -> list[str]:
-    """Name the columns of losses: those of numbers that are not levels."""
+    """Name the columns of losses: numeric columns that are not levels."""
     return [
         str(name)
         for name, dtype in frame.dtypes.items()
@@ -222,12 +222,12 @@ def scan_dask(
     pairs: bool,
     missing: Any,
 ) -> Any:
-    """Make delayed moments of a dask frame: of each partition, and a tree of sums."""
+    """Make delayed moments of a dask frame: one per partition, and a tree of sums."""
     delayed = import_dask().delayed
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise LogError(
-            f"a {type(frame).__name__} is not a dask DataFrame. Expected one, as of "
-            f"dask.dataframe.read_parquet; cvstats.Moments.of_log takes pandas and xarray."
+            f"a {type(frame).__name__} is not a dask DataFrame. Expected one, as from "
+            "dask.dataframe.read_parquet; cvstats.Moments.of_log accepts pandas and xarray."
         )
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)
     check_stacked(columns, pairs, missing)
@@ -249,10 +249,10 @@ def later(
     pairs: bool = False,
     missing: str = "raise",
 ) -> Any:
-    """Ask the moments of a dask frame, once they are there.
+    """Evaluate a function of the moments of a dask frame lazily.
 
-    ``levels`` are columns that the question needs besides the levels of a log. Questions that
-    need the same cells share the tasks that look at losses.
+    ``levels`` are columns that it needs besides the levels of a log. Functions that need the same
+    cells share the tasks that read losses.
     """
     if other is not None:
         raise LogError(
@@ -286,8 +286,8 @@ def later(
     if not found or (stacked and len(found) > 1):
         which = listed(map(repr, found)) or "none"
         raise LogError(
-            f"of the columns {listed(map(repr, frame.columns))} these hold numbers: {which}. "
-            + ("With a column 'model', expected one of losses. " if stacked else "") + NUMBERS
+            f"of the columns {listed(map(repr, frame.columns))} these are numeric: {which}. "
+            + ("Next to 'model', expected one column of losses. " if stacked else "") + NUMBERS
         )  # fmt: skip
     kept = scan_dask(
         frame, found[0] if single or stacked else found, dict.fromkeys(LEVELS),
@@ -303,7 +303,7 @@ def relabelled(
     model: str | None,
     asked: Mapping[str, str | None],
 ) -> Any:
-    """Name the columns of a frame as the levels are, and leave out what is not part of the log."""
+    """Rename columns to the names of the levels, and drop columns that are not part of the log."""
     frame, _ = tabular(frame)
     columns = columns_of([*map(str, frame.columns)], loss, asked, None, model)
     names = {column: level for level, column in columns.levels.items()}
@@ -318,7 +318,7 @@ def mapped(
     needed: Sequence[Hashable],
     models: Sequence[str],
 ) -> Any:
-    """Turn the predictions in each partition into a column of losses for each model."""
+    """Compute the losses of each model from the predictions, partition by partition."""
     frame, _ = tabular(predictions)
     kept = [name for name in frame.columns if name in LEVELS and name not in needed]
     types = frame.dtypes[kept].to_dict() | dict.fromkeys(models, np.dtype(np.float64))
@@ -329,17 +329,17 @@ def mapped(
 def with_levels(
     part: pd.DataFrame, ask: Callable[[pd.DataFrame], Any], kept: list[str], models: list[str]
 ) -> pd.DataFrame:
-    """Combine the losses of some rows with the levels of these rows."""
+    """Combine losses with the levels of their rows."""
     found = ask(part)
     table = found.to_frame() if isinstance(found, pd.Series) else found
-    levels = part[kept].copy()  # row by row: labels of an index may stand there twice
+    levels = part[kept].copy()  # by position: labels of the index may be duplicates
     for name, column in zip(models, table.columns, strict=True):
         levels[name] = table[column].to_numpy(dtype=np.float64)
     return levels
 
 
 def describe(losses: Any) -> str:
-    """Say in one line what was understood of a frame, of which nothing was looked at."""
+    """Describe in one line how a lazy frame is read."""
     frame, _ = tabular(losses)
     levels = [name for name in LEVELS if name in frame.columns]
     models = models_of(frame, levels)

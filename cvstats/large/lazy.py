@@ -1,9 +1,9 @@
-"""dask arrays: the same methods on losses that are still to be computed.
+"""dask arrays: the same methods on losses that are not yet computed.
 
-Each chunk of losses becomes cells, the cells of all chunks are pooled, and the method is run on
-the cells of each chunk of the carried dimensions. A method that needs single losses is given all
-losses of a carried cell. The method is run once beforehand, on cells of the right shape that hold
-no losses: this gives the names of its numbers, and what it refuses of the levels alone.
+Each chunk of losses is reduced to cells, the cells of all chunks are pooled, and the method runs on
+the cells of each chunk of the carried dimensions. A method that needs single losses gets all losses
+of a carried cell. The method runs once beforehand, on cells of the right shape without losses, to
+find the names of its columns and to check the levels.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 NO_PAIRS: Pairs = ((), ())
 
 SPLIT_EVERY = 8
-"""So many parts are pooled in one task."""
+"""Number of parts pooled in one task."""
 
 WORDS = (
     "This method needs single losses, but a lazy array provides only counts, means and squared "
@@ -73,7 +73,7 @@ WORDS = (
 
 
 def import_dask() -> Any:
-    """Import dask, or say which extra brings it."""
+    """Import dask, or name the extra that installs it."""
     try:
         import dask.array
         import dask.delayed
@@ -83,12 +83,12 @@ def import_dask() -> Any:
 
 
 def is_lazy(log: Log) -> bool:
-    """Whether the losses of a log are still to be computed."""
+    """Whether the losses of a log are lazy."""
     return log.lazy is not None
 
 
 def has_lazy_losses(*logs: object) -> bool:
-    """Whether the losses of one of these objects are still to be computed."""
+    """Whether the losses of any of these objects are lazy."""
     for log in logs:
         if isinstance(log, xr.Dataset) and has_lazy_losses(*log.data_vars.values()):
             return True
@@ -99,13 +99,13 @@ def has_lazy_losses(*logs: object) -> bool:
     return False
 
 
-# --- chunks become cells --------------------------------------------------------------------------
+# --- from chunks to cells -------------------------------------------------------------------------
 
 FAULT = np.dtype(
     [("missing", np.int64), ("first", np.int64), ("beside", np.int64), ("infinite", np.bool_)]
 )
-"""How many losses of a column are missing or infinite; the row of the first of these, a column
-that has a loss there (-1: none), and whether it is infinite."""
+"""The number of missing or infinite losses of a column; the row of the first, a column that has a
+loss there (-1: none), and whether it is infinite."""
 
 NO_FAULT = np.array((0, np.iinfo(np.int64).max, -1, False), dtype=FAULT)
 
@@ -117,14 +117,14 @@ class ChunkCells:
     Parameters
     ----------
     cells : Cells
-        The moments of all columns by the number of the cell, and then those of the differences of
-        pairs of models; of no cell where nothing is.
+        The moments of all columns by the number of the cell, then those of the differences of pairs
+        of models; empty cells are omitted.
     faults : array of FAULT, shape (columns,)
         The losses that are missing or infinite.
     carried : tuple of int
         The shape of the columns.
     rows : array of int
-        The places of the evaluations that are examined, in ascending order.
+        The positions of the evaluations that are examined, in ascending order.
     losses : array, shape (rows, columns of some carried cells)
         Their losses.
     """
@@ -145,7 +145,7 @@ def sum_chunk(
     nan_tells: bool, axis: int | None, pairs: Pairs, examined: Examined,
     block_id: tuple[int, ...] = (),
 ) -> ChunkCells:  # fmt: skip
-    """Compute the cells of one chunk, whose first dimensions hold evaluations.
+    """Compute the cells of one chunk, whose first dimensions are evaluations.
 
     Parameters
     ----------
@@ -154,21 +154,21 @@ def sum_chunk(
     cell : array of int
         The number of the cell, along the dimensions of evaluations on which it depends.
     size : int
-        How many numbers of cells there are.
+        Number of cells.
     shape : tuple of int
         The sizes of all dimensions of evaluations.
     starts : tuple of tuple of int
-        Where the chunks begin along each of them.
+        The starts of the chunks along each of them.
     nan_tells : bool
-        Whether a place where every loss is NaN holds no evaluation.
+        Whether NaN in all columns means that nothing was evaluated.
     axis : int, optional
-        Which of the carried dimensions holds the models.
+        The axis of the models among the carried dimensions.
     pairs : tuple of tuple of int
-        The pairs of models that are asked for.
+        The requested pairs of models.
     examined : Examined
         The evaluations and carried cells whose losses are kept.
     block_id : tuple of int
-        Which of all chunks this is.
+        The position of this chunk.
     """
     tested, carried = values.shape[: len(shape)], values.shape[len(shape) :]
     width = math.prod(carried)
@@ -187,7 +187,7 @@ def sum_chunk(
         cells = beside(cells, sum_cells(chunk, table, (left, right)))
     faults, begin = np.full(width, NO_FAULT), [*map(getitem, starts, block_id)]
     taken, inside = examined.find(begin, tested, shape)
-    if not np.isfinite(cells.m2).all():  # so it is where a loss is not
+    if not np.isfinite(cells.m2).all():  # not finite if a loss is not
         rows = np.flatnonzero(number >= 0)
         places = np.unravel_index(rows, tested) + np.array(begin)[:, None]
         faults = find_faults(table[rows], np.ravel_multi_index(tuple(places), shape))
@@ -214,7 +214,7 @@ def sum_cells(
     number = np.asarray(codes, dtype=np.int32)
     count = np.bincount(number[number >= 0], minlength=len(labels))
     used, lines = np.flatnonzero(count), table.T.astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore"):  # infinite losses: named later
+    with np.errstate(invalid="ignore"):  # reported later
         lines = lines if pairs is None else lines[pairs[0]] - lines[pairs[1]]
     numbers = reduce_lines(lines, number, count[used])
     return Cells(("cell",), (labels,), used[:, None], *numbers)
@@ -222,14 +222,14 @@ def sum_cells(
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """Which losses are kept to be examined one by one.
+    """The losses that are kept to be examined one by one.
 
     Parameters
     ----------
     rows : array of int
-        The places of the evaluations, in ascending order.
+        The positions of the evaluations, in ascending order.
     step : int
-        Every so many of the carried cells of a chunk.
+        Distance between the carried cells that are kept in a chunk.
     whole : bool
         Whether these are all evaluations.
     """
@@ -240,14 +240,14 @@ class Examined:
 
     @classmethod
     def of(cls, design: Design, width: int) -> Examined:
-        """Choose them as in memory."""
+        """Choose the losses as for a log in memory."""
         rows, whole = choose_rows(design, width)
         return cls(rows, 1 if whole else choose_step(width), whole)
 
     def find(
         self, begin: Sequence[int], sizes: Sequence[int], shape: tuple[int, ...]
     ) -> tuple[IntArray, IntArray]:
-        """Find those that lie in a chunk, in the whole array and in the chunk."""
+        """Find the positions of those in a chunk, in the whole array and in the chunk."""
         places = np.array(np.unravel_index(self.rows, shape))
         own = places - np.array(begin)[:, None]
         here = ((own >= 0) & (own < np.array(sizes)[:, None])).all(axis=0)
@@ -290,7 +290,7 @@ def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
 
 
 def pool_cells(parts: Sequence[Cells]) -> Cells:
-    """Pool cells of the same numbers, one part after the other."""
+    """Pool cells with the same numbers, one part after the other."""
     parts = [*filter(attrgetter("count.size"), parts)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
@@ -305,7 +305,7 @@ def pool_cells(parts: Sequence[Cells]) -> Cells:
         at = np.searchsorted(number, part.codes[:, 0])
         whole = total[at] + part.count
         share = (part.count / whole)[:, None]
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite losses: named later
+        with np.errstate(invalid="ignore", over="ignore"):  # reported later
             apart = part.mean + (part.origin - origin) - mean[at]
             m2[at] += part.m2 + (total[at] * (part.count / whole))[:, None] * apart * apart
             mean[at] += share * apart
@@ -314,29 +314,29 @@ def pool_cells(parts: Sequence[Cells]) -> Cells:
 
 
 def keep_chunk(chunk: Any, axis: object, keepdims: object) -> Any:
-    """Give the cells of a chunk as they are to the first task that pools them."""
+    """Pass the cells of a chunk unchanged to the first pooling task."""
     return chunk
 
 
-# --- what was evaluated ---------------------------------------------------------------------------
+# --- evaluations ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class KnownCells:
-    """Facts of a log besides its losses.
+    """What is known of a log besides its losses.
 
     Parameters
     ----------
     design : Design
         The evaluations.
     cells : Cells
-        The cells that occur, of no column.
+        The cells that occur, without columns.
     table : Design
-        A row for each cell.
+        The design of the cells, one row per cell.
     dropped : int
-        How many evaluations were left out.
+        How many evaluations were dropped.
     complete : KnownCells, optional
-        The same of all evaluations, where some were left out.
+        The same before evaluations were dropped, if any were.
     """
 
     design: Design
@@ -364,7 +364,7 @@ class KnownCells:
 def find_evaluated(
     kept: MaskArray, every: MaskArray, *, design: Design, levels: tuple[str, ...]
 ) -> KnownCells:
-    """Find the cells of what was evaluated, once the losses show it; all checks are done here."""
+    """Find the cells of the evaluations that the losses show, with all checks."""
     kept, every = kept.reshape(-1), every.reshape(-1)
     if not kept.any():
         raise LogError(
@@ -378,23 +378,23 @@ def find_evaluated(
     try:
         complete = KnownCells.of(taken(design, every), levels)
     except LogError:
-        return replace(known, dropped=dropped)  # only what is left is a log
+        return replace(known, dropped=dropped)  # only the rest is a log
     return replace(known, dropped=dropped, complete=complete)
 
 
 def taken(design: Design, here: MaskArray) -> Design:
-    """Take some evaluations of a design that has a row for each place of an array."""
+    """Select evaluations from a design with one row per position of an array."""
     return replace(design, valid=None if here.all() else here, facts={})
 
 
 def keep_points(kept: MaskArray, every: MaskArray, *, design: Design) -> MaskArray:
-    """Leave points out of all repetitions if one of them lost them; see `keep_design`."""
+    """Drop points from all repetitions if one lacks them; see `keep_design`."""
     whole = taken(design, every.reshape(-1))
     return keep_design(whole, kept.reshape(-1)).reshape(kept.shape)
 
 
 def mark_losses(values: NDArray[Any], axis: tuple[int, ...]) -> MaskArray:
-    """Mark the places that hold any loss, of some columns."""
+    """Mark the positions with any loss, for some columns."""
     marks: MaskArray = ~np.isnan(values).all(axis=axis, keepdims=True)
     return marks
 
@@ -402,7 +402,7 @@ def mark_losses(values: NDArray[Any], axis: tuple[int, ...]) -> MaskArray:
 def number_cells(
     design: Design, levels: tuple[str, ...], shape: tuple[int, ...]
 ) -> tuple[Codes, int]:
-    """Find the numbers of the cells, along the dimensions that they depend on, and count them."""
+    """Assign numbers to the cells along the dimensions that they depend on, and count them."""
     small, parts = [1] * len(shape), []
     for name in levels:
         codes = design.levels[name].codes
@@ -429,9 +429,9 @@ class LazyCells:
     sums : dask array of ChunkCells
         The pooled cells.
     known : KnownCells, or a dask array of it
-        Facts besides the losses: known now, or once the losses are computed.
+        What is known besides the losses: now, or once the losses are computed.
     seen : dask array of bool, optional
-        The places that hold a loss, where this shows what was evaluated.
+        The positions with a loss, if this determines what was evaluated.
     """
 
     sums: Any
@@ -443,7 +443,7 @@ class LazyCells:
         cls, log: Log, lazy: LazyArray, now: KnownCells, examined: Examined,
         pairs: Pairs = NO_PAIRS, masked: MaskArray | None = None,
     ) -> LazyCells:  # fmt: skip
-        """Aggregate chunks, and pool them; ``masked`` are columns without any loss, if known."""
+        """Aggregate and pool chunks; ``masked`` are columns without any loss, if known."""
         da = import_dask().array
         x, k = lazy.array.data, len(lazy.dims)
         wide = x.ndim - k
@@ -483,23 +483,23 @@ class LazyCells:
 
 
 def axes_of(kind: str, number: int) -> tuple[str, ...]:
-    """Name some axes of arrays, to say in which of them these agree."""
+    """Name axes of arrays, so that shared axes can be aligned."""
     return tuple(map(f"{kind} {{}}".format, range(number)))
 
 
 def unique_name(kind: str) -> str:
-    """Name tasks whose answer depends on more than dask's own names would tell apart."""
+    """Make a unique name for tasks that dask's own names would not distinguish."""
     return f"{kind}-{uuid4().hex}"
 
 
 def model_axis(lazy: LazyArray) -> int | None:
-    """Find which of the carried dimensions holds the models."""
+    """Find the axis of the models among the carried dimensions."""
     carried = lazy.array.dims[len(lazy.dims) :]
     return carried.index("model") if "model" in carried else None
 
 
 def whole_design(log: Log) -> Design:
-    """Make the design that has an evaluation at every place of the array."""
+    """Make the design with an evaluation at every position of the array."""
     return log.design if log.design.valid is None else replace(log.design, valid=None, facts={})
 
 
@@ -530,35 +530,35 @@ def find_losses(
     return kept, every, None
 
 
-# --- the method on the cells of a chunk -----------------------------------------------------------
+# --- running a method on the cells of a chunk -----------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class MappedMethod:
-    """A method that is mapped over the carried dimensions.
+    """A method mapped over the carried dimensions.
 
     Parameters
     ----------
     run : callable
-        The method, of a log, or of a log and pairs of its columns.
+        The method, a function of a log, or of a log and pairs of its columns.
     log : Log
-        The log without losses; its design has an evaluation at every place of the array.
+        The log without losses; its design has an evaluation at every position of the array.
     labels : ArrayLabels
         The carried dimensions, their sizes and labels.
     cautions : Caution
         Cautions about the levels of the log.
     leading : tuple of int
-        The dimensions of the result before those that are carried.
+        The dimensions of the result before the carried ones.
     pairs, asked : tuple of tuple of int
-        The numbers of the models of the pairs whose cells there are, and that are compared.
+        The model numbers of the pairs whose cells exist, and of those that are compared.
     nan_tells, drop : bool
-        Whether NaN says that nothing was evaluated, or is left out.
+        Whether NaN means not evaluated, or is dropped.
     dtype : dtype
-        A field for each number of the result.
+        A field for each column of the result.
     examined : Examined
-        Which losses come with the cells.
+        Which losses are kept with the cells.
     chosen : str, optional
-        The method by which models are compared, as far as the levels show it.
+        The comparison method chosen from the levels alone.
     """
 
     run: Callable[..., Result]
@@ -606,7 +606,7 @@ class MappedMethod:
         return out
 
     def empty_numbers(self, carried: tuple[int, ...]) -> NDArray[Any]:
-        """Make room for the numbers of a chunk, in which pairs take the place of the models."""
+        """Allocate the numbers of a chunk, in which pairs replace the models."""
         shape = (len(self.asked[0]), *carried[1:]) if self.asked[0] else carried
         return np.empty((*self.leading, *shape), dtype=self.dtype)
 
@@ -618,10 +618,9 @@ class MappedMethod:
         other = self.chosen is not None and name != self.chosen
         if other or not columns.keys() >= set(out.dtype.names or ()):
             raise LogError(
-                f"the evaluations of this lazy array, once computed, call for {name!r}, and its "
-                f"levels alone called for another method. Expected the log in memory, "
-                f"log.compute(), or method= by name; where the same points occur under several "
-                f"sources, points='crossed'."
+                f"the computed evaluations of this lazy array require {name!r}, but its levels "
+                "alone suggested another method. Load the log, log.compute(), or pass method=; "
+                "if the same points occur in several sources, pass points='crossed'."
             )
         for name in out.dtype.names or ():
             out[name] = np.asarray(columns[name]).reshape(out.shape)
@@ -656,7 +655,7 @@ class MappedMethod:
 def sample_of(
     log: Log, known: KnownCells, rows: IntArray, losses: FloatArray, examined: Examined | None
 ) -> Sample | None:
-    """Make a small log of the losses that came with the cells."""
+    """Make a small log of the losses that were kept with the cells."""
     if examined is None or not len(rows):
         return None
     design = known.design
@@ -672,7 +671,7 @@ def sample_of(
 
 
 def refuse_small(log: Log) -> None:
-    """Refuse losses whose squares are no longer numbers, as in memory."""
+    """Refuse losses whose squares underflow, as in memory."""
     source = log.cells
     if not isinstance(source, CellSource) or source.sample is None or source.sample.step > 1:
         return
@@ -684,7 +683,7 @@ def refuse_small(log: Log) -> None:
 
 
 def onto_cells(known: Cells, found: Cells) -> Cells:
-    """Give cells their labels; where every column is masked there are none."""
+    """Label the cells; there are none if every column is masked."""
     if len(found.count) == len(known.count):
         return replace(found, levels=known.levels, labels=known.labels, codes=known.codes)
     width = found.mean.shape[1]
@@ -693,7 +692,7 @@ def onto_cells(known: Cells, found: Cells) -> Cells:
 
 
 def labels_at(whole: ArrayLabels, along: Sequence[IntArray]) -> ArrayLabels:
-    """Take the labels of one chunk of the carried dimensions."""
+    """Select the labels of one chunk of the carried dimensions."""
     here = dict(zip(whole.dims, along, strict=True))
     models = whole.models
     if "model" in here:
@@ -707,7 +706,7 @@ def refuse_faults(
     found: ChunkCells, known: KnownCells, seen: MaskArray | None, design: Design,
     name: Callable[[int], str],
 ) -> None:  # fmt: skip
-    """Refuse losses that are missing or infinite, but for columns that have none at all."""
+    """Refuse missing or infinite losses, except in columns without any loss."""
     number = int(known.cells.count.sum())
     faults = found.faults
     missing, first, beside = faults["missing"], faults["first"], faults["beside"]
@@ -715,7 +714,7 @@ def refuse_faults(
     if seen is not None and 0 < found.cells.count.sum() < number:
         here = known.design.valid
         lost = np.flatnonzero(~seen.reshape(-1) if here is None else here & ~seen.reshape(-1))
-        # other columns, in other chunks, hold losses there
+        # columns in other chunks have losses there
         apart = lost[0] < first
         missing, first = missing + len(lost), np.where(apart, lost[0], first)
     bad = np.flatnonzero((missing > 0) & (missing < number))
@@ -749,13 +748,13 @@ def map_method(
     example: Callable[..., Result] | None = None,
     reads_losses: ReadsLosses | None = None,
 ) -> xr.Dataset:
-    """Compute the numbers of a method later, in chunks as those of the carried dimensions.
+    """Compute a method lazily, chunked like the carried dimensions.
 
-    ``label`` makes a Dataset of lazy numbers. A method that reads losses gets all of a carried
-    cell at once.
+    ``label`` makes a Dataset of the lazy numbers. A method that reads losses gets all losses of a
+    carried cell at once.
     """
     lazy = lazy_array(log)
-    if asked[0]:  # pairs take the place of the models
+    if asked[0]:  # pairs replace the models
         lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
     now = KnownCells.of(log.design, levels_needed(log, by))
     examined = Examined.of(log.design, log.losses.width)
@@ -785,7 +784,7 @@ def map_method(
 
 
 def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:
-    """List the levels that distinguish cells: those of every log, and those requested by name."""
+    """List the levels that identify cells: the standard ones, and those requested by name."""
     names: dict[Any, None] = dict.fromkeys((*cell_levels(log.design), by, *log.used))
     known = {*log.design.levels} - {"point"}
     return tuple(filter(known.__contains__, names))
@@ -809,9 +808,9 @@ def map_sums(method: MappedMethod, cells: LazyCells) -> Any:
 
 
 def map_losses(method: MappedMethod, lazy: LazyArray) -> Any:
-    """Map a method over losses, all of a carried cell at once.
+    """Map a method over the losses of carried cells.
 
-    Where these would be large, the chunks hold fewer cells.
+    Large chunks are split into fewer cells.
     """
     x, tested = lazy.array.data, axes_of("tested", len(lazy.dims))
     carried = axes_of("carried", x.ndim - len(tested))
@@ -830,7 +829,7 @@ def map_losses(method: MappedMethod, lazy: LazyArray) -> Any:
 def map_carried(
     task: Callable[..., Any], method: MappedMethod, args: Sequence[Any], chunks: Any
 ) -> Any:
-    """Run a task for each chunk of the carried dimensions, and name the places that it holds."""
+    """Run a task for each chunk of the carried dimensions, with its positions."""
     da = import_dask().array
     carried, ahead = axes_of("carried", len(chunks)), axes_of("leading", len(method.leading))
     along: list[Any] = []
@@ -847,7 +846,7 @@ def map_carried(
 
 def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> Result:
     """Run a method on cells without losses."""
-    half = np.floor(known.cells.count / 2) / known.cells.count  # 0/1 losses: all take them
+    half = np.floor(known.cells.count / 2) / known.cells.count  # 0/1 losses suit all methods
     squares = known.cells.count * half * (1 - half)
 
     number = len(method.pairs[0])
@@ -870,14 +869,14 @@ def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> R
         if not lazy.nan_tells:
             raise
         raise LogError(
-            f"{error} (This array is lazy, and NaN shows what was evaluated in it. Until that is "
-            f"known, each point is taken to be tested once in each repetition. If it is not so, "
-            f"load the array first: log.compute().)"
+            f"{error} (In this lazy array, NaN marks what was not evaluated. Until it is "
+            "computed, each point is assumed to be tested once in each repetition. If that is "
+            "wrong, load the array first: log.compute().)"
         ) from None
 
 
 def run_on_blank(log: Log, method: MappedMethod) -> Result:
-    """Run a method that reads losses on masked cells, for the names of its numbers."""
+    """Run a method that reads losses on masked cells, to find the names of its columns."""
     models = method.labels.models if method.asked[0] else [None]
     labels = ArrayLabels(models, ("model",), {}, (len(models),), 0, None)
     blank = LossColumns((np.full((log.design.size, len(models)), np.nan),))
@@ -886,20 +885,20 @@ def run_on_blank(log: Log, method: MappedMethod) -> Result:
 
 
 def count_carried(lazy: LazyArray) -> int:
-    """Count the carried cells, of which each holds all models."""
+    """Count the carried cells, not counting models."""
     carried = lazy.array.dims[len(lazy.dims) :]
     return math.prod(lazy.array.sizes[dim] for dim in carried if dim != "model")
 
 
 def lazy_array(log: Log) -> LazyArray:
-    """Take the losses that are still to be computed."""
+    """Return the lazy losses."""
     if log.lazy is None:
         raise TypeError("the losses are in memory")
     return log.lazy
 
 
 def labels_along(log: Log, lazy: LazyArray) -> ArrayLabels:
-    """Take names and labels of the carried dimensions, to name columns by."""
+    """Return the names and labels of the carried dimensions."""
     array = lazy.array
     dims = array.dims[len(lazy.dims) :]
     sizes = array.shape[len(lazy.dims) :]
@@ -909,7 +908,7 @@ def labels_along(log: Log, lazy: LazyArray) -> ArrayLabels:
 
 
 def count_dropped(known: Any) -> NDArray[np.int64]:
-    """Count the evaluations that were left out."""
+    """Count the evaluations that were dropped."""
     return np.array(known.dropped, dtype=np.int64)
 
 
@@ -917,7 +916,7 @@ def lazily(
     log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None,
     reads_losses: ReadsLosses | None = None,
 ) -> xr.Dataset:  # fmt: skip
-    """Run a method later; what it needs of the levels is checked now."""
+    """Run a method lazily; its requirements on the levels are checked now."""
     axes = [] if axis is None else [axis]
     if by is not None:
         labels = Groups(log, by).labels
@@ -930,13 +929,13 @@ def lazily(
 
 
 def run_on_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Result:
-    """Run a method on the part of a log for each label of a level, of which all must be there."""
+    """Run a method on the part of a log for each label of a level; each must have losses."""
     found = Groups(log, by).labels
     if len(found) < len(labels):
         raise LogError(
-            f"only {len(found):,} of {len(labels):,} labels of {by!r} have any loss, which is "
-            f"known too late for the shape of a lazy result: "
-            f"{listed([spelled(name) for name in found])}. Take these alone, as in "
+            f"only {len(found):,} of {len(labels):,} labels of {by!r} have any loss, but the "
+            "shape of a lazy result must be known in advance: "
+            f"{listed([spelled(name) for name in found])}. Select only these, as in "
             f"log.sel({by}=[…]), or load the log: log.compute()."
         )
     return answer_groups(by, found, run, log)
@@ -955,28 +954,28 @@ def compare_lazily(
     reads_losses: ReadsLosses | None = None,
     prepare: Callable[[Log], Log] | None = None,
 ) -> xr.Dataset:
-    """Compare models later; what it needs of the levels is checked now.
+    """Compare models lazily; requirements on the levels are checked now.
 
     Parameters
     ----------
     losses, other : DataArray or Dataset
-        The models of one log, or each of them and its partner in another log (or None).
+        The models of one log, and optionally those of another log to pair them with.
     choose : callable
-        Chooses the pairs in one log: their names, and the numbers of the left and right models.
+        Chooses the pairs in one log: names, and the numbers of the left and right models.
     run : callable
-        Makes a result with a number for each pair and carried cell from a log and these pairs.
+        Computes a result for each pair and carried cell from a log and these pairs.
     missing : {"raise", "drop"}
         What to do where a loss is NaN.
     levels : sequence of str
         The levels requested by name in the comparison.
     every : bool
-        Whether all pairs are needed besides those that are chosen.
+        Whether all pairs are needed in addition to the chosen ones.
     example : callable, optional
-        A quicker way to a result of the same form.
+        A faster function that returns a result of the same form.
     reads_losses : callable, optional
-        Takes the log and says whether all losses of a carried cell are needed at once.
+        Returns, for the log, whether all losses of a carried cell are needed at once.
     prepare : callable, optional
-        Takes the log and notes in it what the caller says of it.
+        Adds what the caller knows to the log.
     """
     if other is None:
         log = read(losses, missing=missing, levels=levels)
@@ -1003,12 +1002,12 @@ def as_pairs(left: IntArray, right: IntArray) -> Pairs:
 def adjust_lazily(
     table: xr.Dataset, adjust_p_values: Callable[..., FloatArray], adjust: str
 ) -> xr.Dataset:
-    """Add adjusted p-values, for which those of all pairs and cells come together."""
+    """Add adjusted p-values, which depend on those of all pairs and cells."""
     p = table["p_value"]
     if p.size < 2:
         return table
     dask = import_dask()
-    # The keys stay what they are, so that no chunk of losses is read twice.
+    # Keys are unchanged, so that no chunk of losses is read twice.
     (whole,) = p.data.rechunk(-1).to_delayed(optimize_graph=False).ravel()
     adjusted = dask.delayed(adjust_p_values, pure=True)(whole, adjust)
     together = dask.array.from_delayed(adjusted, p.shape, dtype=np.float64)
@@ -1023,9 +1022,9 @@ def adjust_lazily(
 def beside_other(
     one: Any, two: Any
 ) -> tuple[Callable[..., Any], list[tuple[Hashable, Hashable]], xr.DataArray]:
-    """Put the models of two logs side by side, those of the second in the first's order.
+    """Put the models of two logs side by side, the second in the order of the first.
 
-    Also say how pairs of them are labeled and what they are called.
+    Also return how pairs are labeled and named.
     """
     facts = same_facts(one, two)
     two = aligned(one, two)
@@ -1054,7 +1053,7 @@ def beside_other(
 
 
 def as_array(losses: Any) -> xr.DataArray:
-    """Make one array of the models of a dataset."""
+    """Combine the models of a dataset into one array."""
     if not isinstance(losses, xr.Dataset):
         array: xr.DataArray = losses
         return array
@@ -1066,7 +1065,7 @@ def as_array(losses: Any) -> xr.DataArray:
 
 
 def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
-    """Lay count, mean and variance of cells out; the count is known now, if levels give it."""
+    """Tabulate count, mean and variance of cells; the count is eager if the levels determine it."""
     lazy = lazy_array(log)
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
@@ -1089,7 +1088,7 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
 
 
 def count_cells(known: KnownCells, by: tuple[str, ...], shape: tuple[int, ...]) -> IntArray:
-    """Spread the counts of cells over a table of all labels."""
+    """Expand the counts of cells to a table of all labels."""
     found = known.cells.over(by)
     count = np.zeros(shape, dtype=np.int64)
     count[tuple(found.codes.T)] = found.count
@@ -1098,7 +1097,7 @@ def count_cells(known: KnownCells, by: tuple[str, ...], shape: tuple[int, ...]) 
 
 @dataclass(frozen=True)
 class SpreadCells:
-    """Spread means and variances over a table of all labels; what does not occur is NaN."""
+    """Expands means and variances to a table of all labels; cells that do not occur are NaN."""
 
     by: tuple[str, ...]
     shape: tuple[int, ...]
@@ -1122,9 +1121,9 @@ class SpreadCells:
 def compute_cells(
     log: Log, levels: tuple[str, ...], pairs: bool
 ) -> tuple[Log, Cells, Cells | None, tuple[IntArray, FloatArray]]:
-    """Compute the cells of a lazy log chunk by chunk, and those of the differences of models.
+    """Compute the cells of a lazy log, and of the differences of models, chunk by chunk.
 
-    Also give the rows whose losses are examined, and these losses.
+    Also return the rows whose losses are examined, and these losses.
     """
     lazy = lazy_array(log)
     chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1)) if pairs else NO_PAIRS
@@ -1174,12 +1173,12 @@ def compute_cells(
 
 
 def number_places(along: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
-    """Find the numbers of the places of a block, in the whole of an array."""
+    """Find the positions of a block in the whole array."""
     return np.ravel_multi_index(np.ix_(*along), tuple(sizes)).reshape(-1) if along else np.arange(1)
 
 
 def find_masked(lazy: LazyArray) -> MaskArray | None:
-    """Find the columns without any loss, where several carried cells may leave evaluations out."""
+    """Find the columns without any loss, if several carried cells may drop evaluations."""
     if count_carried(lazy) == 1 or lazy.array.dtype.kind != "f":
         return None
     da, tested = import_dask().array, tuple(range(len(lazy.dims)))
@@ -1188,7 +1187,7 @@ def find_masked(lazy: LazyArray) -> MaskArray | None:
 
 
 def gaps_differ(lazy: LazyArray, masked: MaskArray) -> Any:
-    """Say lazily whether carried cells miss different evaluations."""
+    """Return lazily whether carried cells lack different evaluations."""
     x, axis = lazy.array.data, model_axis(lazy)
     there = ~import_dask().array.isnan(x) | masked
     gone: Any = masked

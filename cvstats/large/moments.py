@@ -1,4 +1,4 @@
-"""Moments of a log that comes in batches: computed of each, and added up."""
+"""Moments of a log that is read in batches: computed for each batch, and added."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from cvstats.options import Missing
 from cvstats.registry import LOGS, add_methods
 
 MOST_GAPS = 1 << 26
-"""Numbers that the differences of all pairs may take, at the most."""
+"""Maximum number of differences of all pairs."""
 
 WORDS = (
     "This method needs single losses, but moments contain only counts, means and squared "
@@ -64,13 +64,13 @@ ACROSS = f"{WITHIN} and across them: no evaluation appears twice"
 UNNAMED = f"{WITHIN}, not across them: an evaluation that appears in two batches is counted twice"
 SAMPLED = (
     f"{WITHIN}, and across them a sample of {{:,}} evaluations: a batch that was added twice is "
-    f"found, and a few evaluations that appear in two batches may not be"
+    "detected, but a few evaluations that appear in two batches may not be"
 )
 
 FORMAT = "cvstats moments 1"
 
 FACTS = ("pairs", "pointed", "batches", "dropped", "within", "cautions")
-"""Fields that are plain values."""
+"""Fields with plain values."""
 
 NUMBERS = ("codes", "count", "mean", "m2", "origin")
 
@@ -80,7 +80,7 @@ NUMBERS = ("codes", "count", "mean", "m2", "origin")
 
 @dataclass(frozen=True)
 class SharedAttrs:
-    """The attrs in which all batches agree, as JSON, and the names of the others.
+    """The attrs that are equal in all batches, as JSON, and the names of the others.
 
     ``n_train`` is one of them: `cvstats.corrected_t` reads the training sizes there.
     """
@@ -90,7 +90,7 @@ class SharedAttrs:
 
     @classmethod
     def of(cls, attrs: Mapping[Any, Any]) -> SharedAttrs:
-        """Keep what a file can hold: text, numbers, dates, and lists or mappings of these."""
+        """Keep what can be written: text, numbers, dates, and lists or mappings of these."""
         plain = {}
         for name, value in attrs.items():
             with suppress(LogError):
@@ -100,7 +100,7 @@ class SharedAttrs:
         return cls(plain)
 
     def __and__(self, other: SharedAttrs) -> SharedAttrs:
-        """Keep what is equal in both, and note the names of the rest."""
+        """Keep attrs that are equal in both, and the names of the others."""
         equal = {
             name: value
             for name, value in self.shared.items()
@@ -115,13 +115,13 @@ class SharedAttrs:
 
 @dataclass(frozen=True, eq=False)
 class LabeledCells:
-    """The cells of some batches, matched by label when they are added.
+    """The cells of batches, matched by label when they are added.
 
     Parameters
     ----------
     cells : Cells
-        A cell for each combination of labels; a column for each model (and carried cell), then one
-        for each pair of models.
+        One cell per combination of labels; one column per model (and carried cell), then one per
+        pair of models.
     prints : array of uint64, shape (cells,), optional
         Sums of the hashes of the points of each cell.
     """
@@ -140,7 +140,7 @@ class LabeledCells:
         return LabeledCells(cells, prints)
 
     def take_columns(self, columns: IntArray, signs: IntArray | None = None) -> LabeledCells:
-        """Take some columns, some of them with the other sign."""
+        """Select columns, some with reversed signs."""
         cells = self.cells.take_columns(columns)
         return replace(self, cells=cells if signs is None else turn_signs(cells, signs))
 
@@ -150,11 +150,11 @@ class LabeledCells:
         return LabeledCells(drop_unused_labels(self.cells.take(rows)), prints)
 
     def counts(self) -> LabeledCells:
-        """Keep the counts and no column."""
+        """Keep only the counts, without columns."""
         return self.take_columns(np.arange(0))
 
     def by(self, levels: tuple[str, ...]) -> LabeledCells:
-        """Name the same levels in another order."""
+        """Reorder the levels."""
         at = [self.cells.levels.index(level) for level in levels]
         labels = tuple(self.cells.labels[i] for i in at)
         cells = replace(self.cells, levels=levels, labels=labels, codes=self.cells.codes[:, at])
@@ -186,7 +186,7 @@ Part = TypeVar("Part", LabeledCells, KeptLosses)
 def append(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
     """Append parts of a sum, and add up those of similar size.
 
-    So n batches that each bring new cells take time n log n, and not n^2.
+    Therefore n batches with new cells take O(n log n) time, not O(n^2).
     """
     kept = list(parts)
     for part in more:
@@ -202,7 +202,7 @@ def merge(parts: tuple[Part, ...]) -> Part:
 
 
 def find_cells(whole: Cells, part: Cells) -> IntArray:
-    """Find the cells of a part among those of a sum that holds it."""
+    """Find the cells of a part among those of a sum that contains it."""
     codes = np.empty_like(part.codes)
     for i, labels in enumerate(whole.labels):
         place_of = {label: code for code, label in enumerate(labels)}
@@ -216,28 +216,27 @@ def find_cells(whole: Cells, part: Cells) -> IntArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments:
-    """Counts, means and squared deviations of the cells of a log, in place of the log.
+    """Counts, means and squared deviations of the cells of a log, instead of the log itself.
 
-    Make them of a batch by `of_log`, add batches by ``+``, keep them in a file, and ask them
-    what you would ask the log: for monitoring, for logs spread over machines, and for logs that
-    fit into no memory. All functions of `cvstats` that need no more than cells take them, as in
-    ``cvstats.wald(moments)``; those that need losses one by one refuse in words.
+    Create them from a batch with `of_log`, add batches with ``+``, save them to a file, and use
+    them like a log: for monitoring, for logs on several machines, and for logs that do not fit into
+    memory. All functions of `cvstats` that need only cells accept them, as in
+    ``cvstats.wald(moments)``; functions that need single losses raise an error.
 
     Notes
     -----
-    Labels and their number need not be known before, and the order of batches does not matter but
-    for rounding: standard errors agree to about 14 digits, however far from zero the losses are.
-    Models are matched by name.
-    Each batch is checked as any log is. Across batches it is checked that all repetitions test
-    the same points, by sums of hashes of their labels, and that no evaluation appears in two
-    batches, by the hashes of the evaluations: of all up to 65,536, and of so many in a longer log.
-    There a batch that was added twice is found, and a few evaluations may not be. Nothing is
-    known again where points have no names. ``attrs["checked"]`` of a result says what was done.
-    The losses of a log of up to 50,000 (rows by models and carried cells) are kept too, and those
-    of a sample of a longer one: results carry the cautions about tails, order in time, copies and
-    chosen models that they carry in memory. A file of moments contains these losses.
-    What the ``attrs`` of all batches say is kept, such as ``n_train`` and ``units``; where they
-    differ, ``attrs["mixed"]`` of a result names them. Losses in different units are refused.
+    Labels need not be known in advance, and the order of batches matters only for rounding:
+    standard errors agree to about 14 digits, however far from zero the losses are. Models are
+    matched by name. Each batch is checked like any log. Two checks use hashes of labels across
+    batches: whether all repetitions test the same points, and whether an evaluation occurs in two
+    batches. The latter compares all evaluations of a log of up to 65,536, and a sample of that size
+    of longer logs, which detects a batch that was added twice but may miss a few evaluations.
+    Points without names cannot be checked. ``attrs["checked"]`` of a result describes what was
+    checked. Up to 50,000 losses (rows times models and carried cells) are kept too, or a sample of
+    a longer log, so that results have the same cautions about tails, order in time, duplicates and
+    selected models as in memory. A file of moments contains these losses. ``attrs`` that are equal
+    in all batches are kept, such as ``n_train`` and ``units``; ``attrs["mixed"]`` of a result names
+    the others. Losses in different units are refused.
 
     References
     ----------
@@ -261,19 +260,19 @@ class Moments:
     """
 
     parts: Parts  # of decreasing size
-    labels: ResultLabels = FrameLabels((), None)  # for a call that should have been Moments.of_log
+    labels: ResultLabels = FrameLabels((), None)  # for a mistaken call instead of Moments.of_log
     pairs: bool = False  # whether differences of all pairs of models are among the columns
     pointed: bool = False  # whether the log names its points
     batches: int = 1
-    dropped: int | None = None  # evaluations that were left out because some model missed them
+    dropped: int | None = None  # evaluations dropped because some model lacks them
     notes: SharedAttrs = field(default_factory=SharedAttrs)
     within: str = ""  # a level without which an evaluation would appear several times
     cautions: Caution = Caution(0)  # about levels that are not kept
     sketch: PointSketch | None = None
-    planned: Parts = ()  # counts before evaluations were left out, if any were: what was trained on
+    planned: Parts = ()  # counts before evaluations were dropped, if any were
     kept: tuple[KeptLosses, ...] = ()  # losses of some evaluations, to be examined one by one
 
-    if TYPE_CHECKING:  # what `add_methods` gives the class
+    if TYPE_CHECKING:  # added to the class by `add_methods`
 
         def _method(*args: Any, **options: Any) -> Any: ...
 
@@ -286,11 +285,11 @@ class Moments:
          winner) = repeat(_method)  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Refuse what was to go to `of_log`."""
+        """Refuse arguments meant for `of_log`."""
         if not isinstance(self.parts, tuple):
             raise LogError(
-                f"Moments of a {type(self.parts).__name__} are not made so. Expected a loss log, "
-                f"for cvstats.Moments.of_log(log), or a file, for cvstats.Moments.load(path)."
+                f"Moments cannot be created from a {type(self.parts).__name__}. For a loss log "
+                "use cvstats.Moments.of_log(log), for a file cvstats.Moments.load(path)."
             )
 
     @classmethod
@@ -309,19 +308,19 @@ class Moments:
         losses : Series, DataFrame, DataArray or Dataset
             A loss log, or some rows of one. A lazy array (dask) is computed chunk by chunk.
         by : str or sequence of str, optional
-            The levels whose labels tell cells apart; without it ``sample``, ``outer``,
-            ``repetition``, ``fold`` and ``source`` as the log has them. Fewer cells answer
-            fewer questions; other levels of the index may be among them.
+            The levels whose labels define cells; by default those of ``sample``, ``outer``,
+            ``repetition``, ``fold`` and ``source`` that the log has. Other levels of the index are
+            allowed. With fewer levels, fewer methods apply.
         pairs : bool, optional
             Whether to keep the moments of the differences of all pairs of models too, which
-            `compare` needs. They take models^2 / 2 numbers for each cell.
+            `compare` needs. They take models^2 / 2 numbers per cell.
         missing : {"raise", "drop"}, optional
             Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
         Returns
         -------
         Moments
-            A cell for each combination of labels that occurs.
+            The moments, with one cell per combination of labels that occurs.
 
         Raises
         ------
@@ -362,7 +361,7 @@ class Moments:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the moments to one small file.
 
-        Arrays and text in numpy's ``.npz``, nothing pickled. `load` returns the same numbers, to
+        The file is a numpy ``.npz`` without pickled objects. `load` returns the same numbers, to
         the last bit. Labels can be text, numbers, dates, or tuples of these.
 
         Parameters
@@ -407,13 +406,13 @@ class Moments:
                 np.savez(file, **arrays)
         except OSError as error:
             raise LogError(
-                f"{target.name!r} could not be written: {error.strerror or error}. Expected a path "
-                f"where one may write."
+                f"{target.name!r} could not be written: {error.strerror or error}. Expected a "
+                "writable path."
             ) from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
-        """Read what `save` wrote.
+        """Read moments from a file written by `save`.
 
         Parameters
         ----------
@@ -428,7 +427,7 @@ class Moments:
         Raises
         ------
         LogError
-            If there is no such file, or it is damaged, or holds something else.
+            If the file does not exist, is damaged, or is not a file of moments.
         """
         source = checked_path(path)
         if not source.is_file():
@@ -457,7 +456,7 @@ class Moments:
                 (cells,), unpack_columns(head["labels"]), planned=tuple(planned), sketch=sketch,
                 notes=SharedAttrs(shared, tuple(mixed)), kept=kept, **facts,
             )  # fmt: skip
-        except Exception as error:  # a file of anything else fails in any way
+        except Exception as error:  # other files may fail in any way
             raise LogError(
                 f"{os.fspath(path)!r} does not contain moments, or is damaged. Expected a file "
                 "written by Moments.save of this version of cvstats."
@@ -485,26 +484,26 @@ class Moments:
 
     @property
     def name(self) -> Hashable:
-        """The name of the one model; None where there are several."""
+        """The name of the only model; None if there are several."""
         return self.models[0] if len(self.models) == 1 else None
 
     @property
     def attrs(self) -> dict[Hashable, Any]:
-        """The attrs in which all batches agree, such as ``n_train``."""
+        """The attrs that are equal in all batches, such as ``n_train``."""
         return {name: from_plain(value) for name, value in self.notes.shared.items()}
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The levels whose labels make up the key of a cell."""
+        """The levels whose labels identify a cell."""
         return self.parts[0].cells.levels
 
     @property
     def n_losses(self) -> int:
-        """Number of evaluations that were added up, of each model."""
+        """Number of evaluations, of each model."""
         return int(sum(part.cells.count.sum() for part in self.parts))
 
     def __repr__(self) -> str:
-        """Describe what was added up."""
+        """Describe the moments."""
         pairs = ", with pairs" if self.pairs else ""
         return (
             f"<Moments of {self.n_losses:,} evaluations in {len(self.table.cells.count):,} cells "
@@ -541,7 +540,7 @@ class Moments:
         )  # fmt: skip
 
     def all_cells(self) -> Parts:
-        """Count the cells with what was left out."""
+        """Count the cells before evaluations were dropped."""
         return self.planned or tuple(part.counts() for part in self.parts)
 
     def keep_repetitions(self, number: int) -> Moments:
@@ -552,11 +551,11 @@ class Moments:
         return replace(self, parts=(first.take(rows),), planned=(), kept=())
 
     def __radd__(self, other: object) -> Moments:
-        """Let ``sum`` start from its 0."""
+        """Support ``sum``, which starts from 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def log(self) -> Log:
-        """Give the moments the interface of a log."""
+        """Return a log whose cells are these moments."""
         table, models = self.table.in_order(), model_columns(self.labels)
         attrs: dict[str, Any] = {}
         if self.batches > 1:
@@ -600,7 +599,7 @@ def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
     if losses.within and losses.within not in also:
         raise LogError(
             f"the same evaluation appears in several logs, which the level {losses.within!r} "
-            f"tells apart. Analyze each of them separately, as in by={losses.within!r} or "
+            f"distinguishes. Analyze each of them separately, as in by={losses.within!r} or "
             f"independent={losses.within!r}."
         )
     return losses.log()
@@ -617,9 +616,9 @@ def _(one: Moments, two: Any) -> Any:
 def assemble(
     log: Log, cells: Cells, gaps: Cells | None, within: str, some: Rows | None = None
 ) -> Moments:
-    """Put the moments of one batch together with what is known of its log.
+    """Combine the moments of one batch with what is known of its log.
 
-    ``some`` are rows and their losses, where the others are not at hand.
+    ``some`` are rows and their losses, if the others are not available.
     """
     levels = cells.levels
     prints, sketch, hashes = hash_evaluations(log.design, levels)
@@ -645,7 +644,7 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> LabeledCells:
 
 
 def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
-    """Read a batch; where an evaluation appears twice, see if a level of ``by`` differs."""
+    """Read a batch; if an evaluation appears twice, find the level of ``by`` that differs."""
     more = [name for name in ((by,) if isinstance(by, str) else by or ()) if name not in LEVELS]
     try:
         return read(losses, missing=missing, part=True), ""
@@ -656,7 +655,7 @@ def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> 
 
 
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Choose the levels of the cells: those in ``by``, or all but the points."""
+    """Choose the levels of the cells: those in ``by``, or all except the points."""
     if by is None:
         return cell_levels(log.design)
     names = (by,) if isinstance(by, str) else tuple(by)
@@ -670,7 +669,7 @@ def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
-    """Refuse pairs of one model, and of too many."""
+    """Refuse pairs of a single model, or of too many."""
     models, carried = model_columns(log.labels).shape
     if models < 2:
         raise LogError(
@@ -681,7 +680,7 @@ def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
     if number > MOST_GAPS:
         raise LogError(
             f"pairs=True would keep {number:,} differences. Expected at most {MOST_GAPS:,}. "
-            f"Compare fewer models, or fewer levels: by='fold'."
+            "Compare fewer models, or use fewer levels: by='fold'."
         )
 
 
@@ -692,11 +691,11 @@ def every_pair(log: Log) -> Differences:
     return Differences(log.losses, columns[left].reshape(-1), columns[right].reshape(-1))
 
 
-# --- what two batches have in common --------------------------------------------------------------
+# --- matching two batches -------------------------------------------------------------------------
 
 
 def check_same_kind(one: Moments, two: Moments) -> None:
-    """Refuse batches of other levels, with and without pairs, or in other units."""
+    """Refuse batches that differ in levels, pairs or units."""
     if set(one.levels) != set(two.levels) or one.pointed != two.pointed:
         mine, yours = (
             ", ".join(map(repr, [*part.levels, *(["point"] if part.pointed else [])])) or "none"
@@ -704,11 +703,11 @@ def check_same_kind(one: Moments, two: Moments) -> None:
         )
         raise LogError(
             f"the batches have different levels: {mine} and {yours}. Expected the same in each "
-            f"batch. Pass by= the levels that all batches have."
+            "batch. Pass the levels that all batches have as by=."
         )
     if one.pairs != two.pairs:
         raise LogError(
-            "one batch has cross-moments of models and the other does not. Expected pairs=True "
+            "one batch has cross-moments of models, but the other does not. Expected pairs=True "
             "for both, or for neither."
         )
     units, others = (
@@ -724,13 +723,13 @@ def check_same_kind(one: Moments, two: Moments) -> None:
 
 
 def check_same_masks(labels: Labels, one: Cells, two: Cells) -> None:
-    """Refuse a carried cell that has losses in one batch and none in the other."""
+    """Refuse a carried cell with losses in only one of the batches."""
     mine, yours = (np.isnan(found.mean).any(axis=0) for found in (one, two))
     apart = np.flatnonzero(mine != yours)
     if len(apart):
         raise LogError(
-            f"the losses of {labels.name(int(apart[0]))} are all missing (NaN) in one batch and "
-            f"not in another. Expected a number for every evaluation, or none at all. Fill the "
+            f"the losses of {labels.name(int(apart[0]))} are all missing (NaN) in one batch but "
+            "not in another. Expected a number for every evaluation, or none at all. Fill the "
             f"gap, or mask it everywhere."
         )
 
@@ -744,8 +743,8 @@ def match_models(one: Labels, two: Labels) -> IntArray:
         and (one.columns_axis is None) != (two.columns_axis is None)
     ):
         raise LogError(
-            "the batches come from containers of different kinds. Expected all from Series, from "
-            "DataFrames, from DataArrays or from Datasets."
+            "the batches are containers of different kinds. Expected only Series, only "
+            "DataFrames, only DataArrays or only Datasets."
         )
     if len(mine) != len(yours) or set(mine) != set(yours):
         raise LogError(
@@ -772,7 +771,7 @@ def match_columns(one: Moments, two: Moments) -> tuple[IntArray, IntArray]:
 
 
 def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
-    """Make a column of each model, if all were evaluated on the same points.
+    """Combine models into columns, if all were evaluated on the same points.
 
     Raises
     ------
@@ -788,7 +787,7 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
             (mine, _), (yours, _) = both = first.get(cell, (0, 0)), found.get(cell, (0, 0))
             if both[0] != both[1]:
                 where = place(dict(zip(parts[name].levels, cell, strict=True))) or "the log"
-                how = "other points" if mine == yours else f"{mine:,} and {yours:,} points"
+                how = "different points" if mine == yours else f"{mine:,} and {yours:,} points"
                 raise unpaired(
                     f"{names[0]!r} and {name!r} have {how} at {where}. Expected every model on "
                     f"every evaluation."
@@ -831,7 +830,7 @@ def checked_path(path: object) -> Path:
 
 
 def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]) -> LabeledCells:
-    """Put cells together again, if their arrays fit together."""
+    """Restore cells, if their arrays match."""
     names = tuple(tuple(unpack_labels(written)) for written in labels.values())
     found = Cells(tuple(labels), names, *(arrays[f"{name}_{number}"] for number in NUMBERS))
     cells, columns = found.mean.shape
@@ -847,7 +846,7 @@ def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]
 
 
 def unpack_losses(arrays: Mapping[str, Any], head: Mapping[str, Any]) -> KeptLosses:
-    """Put the losses of some evaluations together again."""
+    """Restore the losses of some evaluations."""
     labels, losses = head["kept"], arrays["kept_losses"]
     rows, width = losses.shape
     plain = {"count": np.ones(rows), "mean": losses, "m2": np.zeros((rows, width)),
@@ -870,13 +869,13 @@ def pack_columns(labels: Labels) -> dict[str, Any]:
         axis = labels.columns_axis
         return {"models": models, "names": None if axis is None else to_plain(list(axis.names))}
     if not isinstance(labels, ArrayLabels):
-        raise TypeError(f"no way to write labels of {type(labels).__name__}")
+        raise TypeError(f"labels of type {type(labels).__name__} cannot be written")
     coords = []
     for name, coord in xr.Dataset(coords=labels.coords).coords.items():
         if isinstance(coord.indexes.get(name), pd.MultiIndex):
             raise LogError(
                 f"the coordinate {name!r} has several levels, which a file of moments does not "
-                f"hold. Expected plain coordinates. Type log.reset_index({name!r}) first."
+                f"support. Expected plain coordinates. Use log.reset_index({name!r}) first."
             )
         attrs = SharedAttrs.of(coord.attrs).shared
         coords.append([name, coord.dims, to_plain(coord.values, repr(name)), attrs])

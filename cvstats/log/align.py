@@ -1,4 +1,4 @@
-"""Put two logs side by side: the same evaluations, matched by label and never by order."""
+"""Align two logs: evaluations are matched by label, never by position."""
 
 from __future__ import annotations
 
@@ -28,44 +28,44 @@ EXPECTED = "Expected the same evaluations in both: the same points in the same f
 
 @singledispatch
 def aligned(one: Any, two: Any) -> Any:
-    """Put the second log in the order of the first one's evaluations.
+    """Reorder the second log to match the evaluations of the first.
 
     Raises
     ------
     LogError
-        If the two are of different kinds, or were not evaluated on the same points and folds.
+        If the logs are of different kinds or were not evaluated on the same points and folds.
     """
     raise LogError(
-        f"a {type(one).__name__} is not a loss log. Expected two pandas or xarray objects of one "
-        f"kind, a log for each model."
+        f"a {type(one).__name__} is not a loss log. Expected two pandas or two xarray objects, "
+        "one log per model."
     )
 
 
 def same_kind(one: object, two: object) -> None:
-    """Refuse logs in containers of two kinds."""
+    """Refuse logs in different kinds of containers."""
     if isinstance(two, type(one)):
         return
     hint = ""
     if isinstance(two, str):
-        hint = f" A model is named by reference={two!r}."
+        hint = f" To name a model, pass reference={two!r}."
     elif isinstance(two, np.ndarray | list | tuple):
         hint = (
             " Plain numbers have no labels for pairing. If they are in the order of the first "
             "log, add its index: pandas.Series(numbers, log.index), or array.copy(data=numbers)."
         )
     raise LogError(
-        f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two "
-        f"logs of one kind.{hint}"
+        f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two logs "
+        f"of the same kind.{hint}"
     )
 
 
 SAME = ("holds", "metric", "metrics", "loss", "units")
-"""Facts in which two logs have to agree, where both state them."""
+"""Attrs that must agree if both logs have them."""
 
 NOT_OF_DIFFERENCES = (
     "range", "no_information", "scale", "limits", TARGET, ONE_PREDICTION, OF_OTHER,
 )  # fmt: skip
-"""Facts about losses that their differences do not share."""
+"""Attrs of losses that do not apply to their differences."""
 
 
 def same_facts(one: Any, two: Any) -> dict[Any, Any]:
@@ -74,8 +74,8 @@ def same_facts(one: Any, two: Any) -> dict[Any, Any]:
     Raises
     ------
     LogError
-        If one log holds scores of splits and the other losses of points, or their metrics, losses
-        or units differ.
+        If one log holds scores of splits and the other losses of points, or if their metrics,
+        losses or units differ.
     """
     mine, yours = (dict(getattr(log, "attrs", {})) for log in (one, two))
     for name in SAME:
@@ -111,7 +111,7 @@ def facts_of_differences(facts: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[int]:
-    """For each model of one log the place of its partner in the other, by name."""
+    """For each model of one log, find the position of the model with its name in the other."""
     if len(mine) == len(yours) == 1:
         return [0]
     if len(mine) != len(yours) or set(mine) != set(yours):
@@ -173,7 +173,7 @@ def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
 
 
 def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
-    """Words for labels that do not tell evaluations apart."""
+    """Make the error for labels that do not identify evaluations."""
     again = np.flatnonzero(index.duplicated())
     shown = listed([words(index, int(i)) for i in again[:MOST]], len(again))
     if named:
@@ -190,9 +190,9 @@ def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
 
 
 def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError:
-    """Put into words how the evaluations differ; other folds are not other points.
+    """Make the error for evaluations that differ; different folds are not different points.
 
-    ``common`` keeps in both logs what both have, where that is anything.
+    ``common`` is the code that keeps the evaluations that both logs share, if they share any.
     """
     if (
         isinstance(one, pd.MultiIndex)
@@ -229,7 +229,7 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError
 
 
 def words(index: pd.Index, row: int) -> str:
-    """Put one label of an index in words."""
+    """Format one label of an index."""
     label = index[row]
     labels = label if isinstance(index, pd.MultiIndex) else (label,)
     return place(dict(zip(map(str, index.names), labels, strict=True)))
@@ -275,7 +275,7 @@ def _(one: Any, two: Any) -> Any:
 
 
 def load_levels(log: Any, tested: tuple[Hashable, ...]) -> Any:
-    """Load levels that are lazy, which are compared before any loss is computed."""
+    """Load lazy levels, which are compared before any loss is computed."""
     if isinstance(log, xr.DataArray):
         return arrays.in_memory(log, tested)
     loaded = arrays.in_memory(first_of(log), tested)
@@ -288,7 +288,7 @@ def first_of(log: xr.Dataset) -> xr.DataArray:
 
 
 def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
-    """Find the labels of a dimension: its index, else the levels that lie along it."""
+    """Find the labels of a dimension: its index, otherwise the levels along it."""
     if dim in log.indexes:
         index = log.indexes[dim]
         return index if isinstance(index, pd.MultiIndex) else index.rename(str(dim))
@@ -303,7 +303,7 @@ def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
             if several
             else pd.Index(values[0], name=along[0])
         )
-        if "point" in log.coords or labels.is_unique:  # as scores are, one for each split
+        if "point" in log.coords or labels.is_unique:  # such as scores, one per split
             return labels
     if "point" in log.coords and dim in log.coords["point"].dims:
         return None  # its coordinate is compared as a whole
@@ -329,9 +329,9 @@ def places(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
 
 
 def same_coordinate(one: Any, two: Any, name: str) -> bool:
-    """Whether a level that is a coordinate of both logs says the same."""
+    """Whether a level that is a coordinate of both logs is equal in both."""
     if name not in one.coords or name in one.indexes or name in two.indexes:
-        return True  # by their indexes the logs have been matched
+        return True  # the logs were matched by their indexes
     mine, yours = (log.coords[name].variable.to_base_variable() for log in (one, two))
     if set(mine.dims) != set(yours.dims):
         return False
@@ -339,7 +339,7 @@ def same_coordinate(one: Any, two: Any, name: str) -> bool:
 
 
 def subtracted(one: Any, two: Any) -> Any:
-    """Subtract the second log from the first, which keeps its labels and levels."""
+    """Subtract the second log from the first; labels and levels are those of the first."""
     facts = same_facts(one, two)
     two = aligned(one, two)
     gaps: Any
@@ -357,7 +357,7 @@ def subtracted(one: Any, two: Any) -> Any:
 
 
 def as_floats(log: Any) -> Any:
-    """Turn losses into float64, so that no unsigned or boolean one wraps around."""
+    """Convert losses to float64, so that unsigned and boolean ones do not wrap around."""
     if isinstance(log, pd.DataFrame):
         plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in log.dtypes)
         return log.astype(np.float64) if plain else log.apply(as_floats)
@@ -376,7 +376,7 @@ def minus(one: xr.DataArray, two: xr.DataArray) -> xr.DataArray:
 
 
 def zeros_like(losses: Any) -> Any:
-    """Make the log that differences are compared with: 0 at each evaluation."""
+    """Make a log of zeros, which differences are compared with."""
     zeros = losses * 0
     if isinstance(zeros, (pd.Series, xr.DataArray)):
         zeros.name = 0
@@ -385,7 +385,7 @@ def zeros_like(losses: Any) -> Any:
 
 
 CONSTANT = "constant"
-"""Where a log that holds one number says which."""
+"""Where a log of a single metric names it."""
 
 
 @singledispatch
@@ -415,13 +415,13 @@ def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
 
 
 def names_of(log: xr.DataArray) -> list[Hashable]:
-    """List the models of an array, by number where they have no labels."""
+    """List the models of an array, by number if they have no labels."""
     return list(log.indexes["model"]) if "model" in log.indexes else list(range(log.sizes["model"]))
 
 
 @singledispatch
 def every_pair(log: Any) -> Any:
-    """Subtract the second of each two models from the first."""
+    """Subtract the second model of each pair from the first."""
     raise LogError(f"a {type(log).__name__} has no models to pair.")
 
 
@@ -466,7 +466,7 @@ def check_same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
             raise LogError(
                 f"the batches lie on different grids along {dim!r}: {one.dims} of sizes "
                 f"{one.sizes} and {two.dims} of sizes {two.sizes}. Expected the same carried "
-                f"dimensions and labels in each batch, in one order."
+                "dimensions and labels, in the same order, in each batch."
             )
 
 
@@ -475,13 +475,13 @@ IDENTITY = ("source", "point")
 
 
 def take_other_points(log: Log, known: Log) -> Log:
-    """Leave out the points of one log that another one has, and order its models as in that.
+    """Drop the points of one log that another log has, and reorder its models to match that log.
 
     Raises
     ------
     LogError
-        If the two name their points in different ways, have other models or lie on other grids, or
-        if no point is left.
+        If the logs name their points differently, have different models or grids, or if no point is
+        left.
     """
     named = [[name for name in IDENTITY if name in one.design.levels] for one in (log, known)]
     if named[0] != named[1]:
@@ -494,7 +494,7 @@ def take_other_points(log: Log, known: Log) -> Log:
         keep &= log.design.valid
     if not keep.any():
         raise LogError(
-            "the judge labeled no points besides those of people, so it adds no information. "
+            "the judge labeled only the points that people labeled, so it adds no information. "
             "Expected its losses on many more points. For human labels alone use holdout."
         )
     mine, yours = log.labels, known.labels

@@ -1,4 +1,4 @@
-"""From a log to bootstrap samples as arrays: a row for each fit, a column for each point."""
+"""Bootstrap samples of a log as arrays: one row per fit, one column per point."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from cvstats.log.xarray import ArrayLabels, evaluated
 T = TypeVar("T")
 
 SLAB = 1 << 17
-"""Numbers that are worked on at once: they stay in the processor's cache."""
+"""Numbers processed at once, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class BootstrapCounts:
-    """Which points are in the samples of the fits of one data set.
+    """How often each point is in the sample of each fit of one data set.
 
     Parameters
     ----------
     counts : array of int, shape (fits, points)
         How often each point is in the sample that a fit was trained on.
     here : array of bool, shape (fits, points), optional
-        Which evaluations there are; None where all are.
+        Which evaluations exist; None if all do.
     """
 
     counts: IntArray
@@ -48,7 +48,7 @@ class BootstrapCounts:
 
     @property
     def slabs(self) -> Iterator[slice]:
-        """Cut the fits into runs of a few."""
+        """Split the fits into slices that fit in the cache."""
         fits, points = self.counts.shape
         step = max(1, SLAB // max(points, 1))
         return (slice(start, start + step) for start in range(0, fits, step))
@@ -60,7 +60,7 @@ class BootstrapCounts:
 
     @cached_property
     def times_out(self) -> FloatArray:
-        """How many fits have each point out of bag."""
+        """Number of fits for which each point is out of bag."""
         total = np.zeros(self.counts.shape[1])
         for slab in self.slabs:
             total += self.out_of_bag(slab).sum(axis=0)
@@ -68,7 +68,7 @@ class BootstrapCounts:
 
     @cached_property
     def share(self) -> FloatArray:
-        """Share of the points that each fit has out of bag."""
+        """Fraction of the points that are out of bag for each fit."""
         return np.concatenate([self.out_of_bag(slab).mean(axis=1) for slab in self.slabs])
 
     @cached_property
@@ -88,10 +88,10 @@ class BootstrapCounts:
         raise LogError("no point is out of bag. Expected evaluations of count 0.")
 
     def covary(self, fits: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sum, over the fits, the products of each point's counts with numbers of each fit.
+        """Sum, over the fits, the products of each point's counts and a number of each fit.
 
-        ``fits`` has a row for each column of losses. Both factors are taken about their means.
-        The second array sums the squares of the products.
+        ``fits`` has a row for each column of losses. Both factors are centered.
+        The second array is the sum of the squared products.
         """
         apart = fits - fits.mean(axis=1, keepdims=True)
         products = np.zeros((len(fits), self.counts.shape[1]))
@@ -104,15 +104,15 @@ class BootstrapCounts:
 
 
 def counts_of(design: Design) -> IntArray | None:
-    """Read the labels of ``count`` as numbers, by code; None where one that occurs is none."""
+    """Read the labels of ``count`` as numbers, by code; None if one that occurs is not a count."""
     numbers, odd = counts_and_odd(design)
     return None if odd else numbers
 
 
 def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
-    """Read the labels of ``count`` by code (-1: no count), and list those that occur and are none.
+    """Read the labels of ``count`` by code (-1: not a count), and list those that are not counts.
 
-    Labels of losses that were dropped are read too: they still show who was drawn.
+    Labels of dropped losses are read too: they still show which points were drawn.
     """
     labels = design.levels["count"].labels
     numbers = np.full(len(labels), -1, dtype=np.int64)
@@ -135,9 +135,9 @@ def code_of(design: Design, level: str, label: Hashable) -> int | None:
 
 
 def cached(design: Design, what: Hashable, make: Callable[[], T]) -> T:
-    """Look up what was found out about this index, if its labels are still the same.
+    """Look up a cached value for this index, if its labels are unchanged.
 
-    What a design remembers goes by the codes of an index, which may get other labels.
+    A design caches by the codes of an index, whose labels may be replaced.
     """
     labels = [np.asarray(level.labels) for level in design.levels.values()]
     before, found = design.facts.get(what, ((), None))
@@ -148,7 +148,7 @@ def cached(design: Design, what: Hashable, make: Callable[[], T]) -> T:
 
 
 def count_draws(design: Design) -> tuple[IntArray, IntArray]:
-    """Count, for each (sample, repetition), the rows of count 0, 1 and above; with its codes."""
+    """Count the rows of count 0, 1 and above per (sample, repetition); also return its codes."""
 
     def make() -> tuple[IntArray, IntArray]:
         numbers = counts_of(design)
@@ -164,10 +164,10 @@ def count_draws(design: Design) -> tuple[IntArray, IntArray]:
 
 
 def apparent_fit(design: Design) -> int | None:
-    """Find repetition 0, the fit on the sample itself; None where there is none.
+    """Find repetition 0, the fit on the sample itself; None if it is a bootstrap sample.
 
-    Counts of 0 beside others show that it is a bootstrap sample like the rest; and so do
-    counts above 1, if no repetition has a point out of bag.
+    Counts of 0 next to others show that it is a bootstrap sample like the rest, and so do counts
+    above 1 if no repetition has a point out of bag.
     """
     code = code_of(design, "repetition", 0)
     if code is None:
@@ -181,20 +181,20 @@ def apparent_fit(design: Design) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Resample:
-    """The fits of one data set, and where in the log their losses stand.
+    """The fits of one data set, and the rows of their losses in the log.
 
     Parameters
     ----------
     label : hashable
-        The label of the data set on the level ``sample``.
+        The label of the data set in the level ``sample``.
     fits : sequence
-        The labels of the bootstrap fits on the level ``repetition``.
+        The labels of the bootstrap fits in the level ``repetition``.
     bags : BootstrapCounts
         The counts of the bootstrap fits.
     rows : array of int, shape (fits, points), or slice
-        The row of each loss; a slice where they lie in this order.
+        The row of each loss; a slice if the rows are in this order.
     apparent : BootstrapCounts, optional
-        The one fit on the data set itself; its counts are the weights of the points.
+        The fit on the data set itself; its counts are the weights of the points.
     apparent_rows : the same, shape (1, points), optional
         The rows of its losses.
     """
@@ -211,7 +211,7 @@ class Resample:
         return values[self.rows].reshape(self.bags.counts.shape)
 
     def check_draws(self) -> None:
-        """Refuse samples that are not n draws from n points: their counts show who is missing."""
+        """Refuse samples that are not n draws from n points."""
         n = self.bags.counts.shape[1]
         draws = self.bags.counts.sum(axis=1)
         wrong = np.flatnonzero(draws != n)
@@ -227,7 +227,7 @@ class Resample:
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """The labels of a level that occur, in their own order where they have one."""
+    """The labels of a level that occur, sorted if they can be."""
 
     codes: IntArray
     labels: Any
@@ -235,12 +235,12 @@ class Codes:
 
     @classmethod
     def of(cls, design: Design, level: str) -> Codes:
-        """Give each a number from 0 on, and -1 to all others."""
+        """Assign numbers from 0 to the labels that occur, and -1 to all others."""
         if level not in design.levels:
             return cls(np.zeros(1, dtype=np.int64), [0], np.zeros(design.size, dtype=np.int8))
         stored = design.levels[level]
         used = design.cell_table((level,)).codes[:, 0]
-        with suppress(TypeError):  # labels without an order keep that of their codes
+        with suppress(TypeError):  # labels that cannot be sorted keep the order of their codes
             used = used[np.argsort(np.asarray(stored.labels)[used], kind="stable")]
         codes = stored.block(0, design.size)
         if np.array_equal(used, np.arange(len(stored.labels))):
@@ -250,7 +250,7 @@ class Codes:
         return cls(used, stored.labels, number[codes])
 
     def label(self, number: int) -> Hashable:
-        """Give the label of a number."""
+        """Return the label of a number."""
         found: Hashable = self.labels[int(self.codes[number])]
         return found
 
@@ -260,7 +260,7 @@ class Codes:
 
 
 def without_undrawn(log: Log) -> Log:
-    """Leave out what was not drawn and has no loss: a place of a dense table, and no test."""
+    """Drop rows that were not drawn and have no loss: cells of a dense table, not evaluations."""
     design = log.design
     if "count" not in design.levels or code_of(design, "count", 0) is None:
         return log
@@ -272,9 +272,9 @@ def without_undrawn(log: Log) -> Log:
 
 
 def resamples(design: Design) -> list[Resample]:
-    """Lay out the fits of each data set (remembered).
+    """Lay out the fits of each data set (cached).
 
-    Rows without a loss that was dropped still have their counts.
+    Rows whose loss was dropped keep their counts.
 
     Raises
     ------
@@ -291,18 +291,18 @@ def resamples(design: Design) -> list[Resample]:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The points that were drawn, fit after fit, and where in the log their losses stand.
+    """The points that were drawn, fit after fit, and the rows of their losses in the log.
 
     Parameters
     ----------
     fit, count : array of int, shape (draws,)
-        The number of the fit, and how often the point is in its sample.
+        The number of the fit, and how often its sample contains the point.
     rows : array of int, shape (draws,), or slice
         The row of each loss.
     fits, points : int
-        How many fits and different points there are.
+        Number of fits and of distinct points.
     whole : bool
-        Whether each sample holds equally many draws, and no fewer than there are points.
+        Whether all samples have the same number of draws, at least one per point.
     """
 
     fit: IntArray
@@ -314,7 +314,7 @@ class Draws:
 
 
 def draws(design: Design) -> Draws:
-    """List the points that were drawn, without the fit on the data themselves (remembered)."""
+    """List the points that were drawn, without the fit on the data themselves (cached)."""
 
     def make() -> Draws:
         rows = Rows.of(design)
@@ -328,7 +328,7 @@ def draws(design: Design) -> Draws:
         occurring = np.bincount(fit, minlength=len(rows.fit)) > 0
         points = np.bincount(rows.point.number[order], minlength=len(rows.point))
         number = (np.cumsum(occurring) - 1)[fit]
-        # What missing="drop" left out was drawn all the same, and its counts still say so.
+        # Points that missing="drop" omitted were drawn all the same, and their counts are kept.
         logged = rows.fit.number[rows.order]
         total = np.bincount(logged, rows.count[rows.order], minlength=len(rows.fit))[occurring]
         n = int((points > 0).sum())
@@ -340,7 +340,7 @@ def draws(design: Design) -> Draws:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a log by sample, fit and point, in the order of these."""
+    """The rows of a log, sorted by sample, fit and point."""
 
     sample: Codes
     fit: Codes
@@ -352,7 +352,7 @@ class Rows:
 
     @classmethod
     def of(cls, design: Design) -> Rows:
-        """Sort the rows, unless they are; number points within sources if need be."""
+        """Sort the rows unless they are sorted; number points within sources if necessary."""
         numbers = counts_of(design)
         if numbers is None:
             raise LogError("the labels of level 'count' are not whole numbers.")
@@ -379,7 +379,7 @@ class Rows:
         return cls(sample, fit, point, table[codes], here, rows, own)
 
     def by_sample(self) -> list[IntArray | slice]:
-        """Cut the rows where the sample changes."""
+        """Split the rows where the sample changes."""
         if len(self.sample) == 1:
             return [self.order]
         labels = self.sample.number[self.order]
@@ -391,7 +391,7 @@ class Rows:
 
 
 def ravel_codes(sample: Codes, fit: Codes, point: Codes) -> IntArray:
-    """Make one number of the three."""
+    """Combine sample, fit and point into one number."""
     key = sample.number.astype(np.int64)
     for level in (fit, point):
         key *= len(level)
@@ -406,7 +406,7 @@ def argsort_by(rows: IntArray | slice, key: IntArray) -> IntArray:
 
 
 def apparent_number(design: Design, fit: Codes, several: bool) -> int:
-    """Find the number of repetition 0, if it is the fit on the data themselves; else -1."""
+    """Find the number of repetition 0 if it is the fit on the data themselves; otherwise -1."""
     if several:
         return next((b for b in range(len(fit)) if fit.label(b) == 0), -1)
     code = apparent_fit(design)
@@ -414,7 +414,7 @@ def apparent_number(design: Design, fit: Codes, several: bool) -> int:
 
 
 def nest_points_in_sources(design: Design, point: Codes, here: MaskArray | None) -> Codes:
-    """Tell apart points of one name in different sources."""
+    """Assign numbers to points within sources, so that points with the same name differ."""
     source = Codes.of(design, "source")
     pair = source.number.astype(np.int64) * len(point) + point.number
     known = (source.number >= 0) & (point.number >= 0)
@@ -436,7 +436,7 @@ def to_resample(rows: Rows, s: int, part: IntArray | slice) -> Resample:
         table = where.reshape(len(fits), len(points))
     else:
         table = np.full((len(fits), len(points)), -1)
-        for some in (slice(None),) if here is None else (~here, here):  # losses go before gaps
+        for some in (slice(None),) if here is None else (~here, here):  # losses before gaps
             b, i = (
                 get_indexer(fits, fit[some], rows.fit),
                 get_indexer(points, point[some], rows.point),
@@ -461,7 +461,7 @@ def to_resample(rows: Rows, s: int, part: IntArray | slice) -> Resample:
 
 
 def unique_codes(number: NDArray[Any], here: MaskArray | None, size: int) -> IntArray:
-    """Find the numbers that occur among the evaluations."""
+    """Find the numbers of the labels that occur."""
     return np.flatnonzero(np.bincount(number if here is None else number[here], minlength=size))
 
 
@@ -482,13 +482,13 @@ def missing_rows_error(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskA
     ]
     return LogError(
         f"the log has no row for {listed(where, len(b))}. Expected every point of a data set in "
-        f"each of its bootstrap samples: without the count of a point it is not known whether it "
-        f"was drawn. Log the evaluations that are missing, with their counts."
+        "each of its bootstrap samples, because its count shows whether it was drawn. Log the "
+        "missing evaluations, with their counts."
     )
 
 
 def in_order(table: IntArray) -> IntArray | slice:
-    """Give a slice for rows that follow one another, so that no loss is copied."""
+    """Return a slice for consecutive rows, so that no loss is copied."""
     first, last = int(table[0, 0]), int(table[-1, -1])
     if first >= 0 and last - first + 1 == table.size and np.all(np.diff(table.ravel()) == 1):
         return slice(first, last + 1)
@@ -503,25 +503,25 @@ NAME = "no_information"
 def no_information_of(
     log: Log, given: Rates | None, *, method: str, without: str, samples: Sequence[Hashable] = ()
 ) -> FloatArray:
-    """Find the no-information rate of each column, as passed in or as noted in the log.
+    """Find the no-information rate of each column, as passed in or as stored in the attrs.
 
-    With ``samples`` there is a row for each of them.
+    With ``samples``, one row for each of them.
 
     Raises
     ------
     LogError
-        If it is neither passed in nor in the log (``without`` is how to do without), or if it
-        does not fit the models and samples.
+        If it is neither passed in nor in the attrs (``without`` is the option that avoids it), or
+        if it does not match the models and samples.
     """
     rates = log.metadata.get(NAME) if given is None else given
     if rates is None:
         many = " of each sample" if samples else ""
         raise LogError(
-            f"{method} needs the no-information rate{many}, the mean loss if every prediction met "
-            f"every truth, and neither no_information= nor losses.attrs['no_information'] has "
-            f"it. cvstats.evaluate notes it there. By hand it is loss(y[:, None], f[None, :])."
-            f"mean(), with the truths y and the predictions f of the model fitted to the "
-            f"whole sample. To do without it, pass {without}."
+            f"{method} needs the no-information rate{many}, the mean loss over all pairs of a "
+            "prediction and a truth, but neither no_information= nor "
+            "losses.attrs['no_information'] is given. cvstats.evaluate stores it there. By hand "
+            "it is loss(y[:, None], f[None, :]).mean(), with the truths y and the predictions f "
+            f"of the model fitted to the whole sample. To avoid it, pass {without}."
         )
     found = by_sample(log, rates, list(samples)) if samples else by_model(log, rates)
     if not np.isfinite(found).all():
@@ -530,7 +530,7 @@ def no_information_of(
 
 
 def by_model(log: Log, rates: Any) -> FloatArray:
-    """Give each column its number."""
+    """Return the number of each column."""
     width = log.losses.width
     models = list(log.labels.models)
     if isinstance(rates, xr.DataArray):
@@ -543,12 +543,12 @@ def by_model(log: Log, rates: Any) -> FloatArray:
 
 
 def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
-    """Give each column a number for each sample, a row a sample."""
+    """Return the number of each column for each sample, one row per sample."""
     models = list(log.labels.models)
     if isinstance(rates, Real) or (np.ndim(rates) == 0 and not is_mapping(rates)):
         raise LogError(
-            f"no_information={rates!r} is one number and the log has {len(samples):,} samples. "
-            f"Expected a number for each, in the order of their labels or by label."
+            f"no_information={rates!r} is one number, but the log has {len(samples):,} samples. "
+            "Expected a number for each, in the order of their labels or by label."
         )
     if is_mapping(rates) and any(np.ndim(v) or is_mapping(v) for _, v in rates.items()):
         missing = [model for model in models if model not in rates]
@@ -566,8 +566,8 @@ def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
         return np.stack([repeat_by_model(log, row) for row in table])
     if len(models) > 1:
         raise LogError(
-            f"no_information has one number for each sample and the log has {len(models):,} "
-            f"models. Expected as much for each model: no_information={{{models[0]!r}: […], …}}."
+            f"no_information has one number for each sample, but the log has {len(models):,} "
+            f"models. Expected numbers for each model: no_information={{{models[0]!r}: […], …}}."
         )
     return np.stack(
         [repeat_by_model(log, [value]) for value in rates_by_label(rates, samples, "sample")]
@@ -575,12 +575,12 @@ def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
 
 
 def is_mapping(rates: Any) -> bool:
-    """Tell whether numbers come with labels."""
+    """Whether the numbers have labels."""
     return isinstance(rates, (Mapping, pd.Series, pd.DataFrame))
 
 
 def rates_by_label(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
-    """Put numbers in the order of labels: by label, or as they stand."""
+    """Sort numbers by the labels if they have any; otherwise keep their order."""
     if is_mapping(rates):
         missing = [label for label in labels if label not in rates]
         if missing:
@@ -589,14 +589,14 @@ def rates_by_label(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
     values = [to_float(value) for value in np.asarray(rates).tolist()]
     if len(values) != len(labels):
         raise LogError(
-            f"no_information holds {len(values):,} numbers and the log has {len(labels):,} "
+            f"no_information has {len(values):,} numbers, but the log has {len(labels):,} "
             f"{what}s. Expected one for each."
         )
     return np.array(values)
 
 
 def missing_labels_error(what: str, missing: list[Hashable], known: list[Hashable]) -> LogError:
-    """Name the labels that have no number."""
+    """Make the error for labels without a number."""
     return LogError(
         f"no_information has no number for {what} {listed(map(spelled, missing))}; it has them for "
         f"{listed(map(spelled, known)) or 'none'}. Expected one for each {what} of the log."
@@ -611,7 +611,7 @@ def to_float(value: Any) -> float:
 
 
 def repeat_by_model(log: Log, values: Sequence[float] | FloatArray) -> FloatArray:
-    """Give every column (carried cell) of a model the model's number."""
+    """Repeat the number of each model for all its columns (carried cells)."""
     found = np.empty(log.losses.width)
     for model, value in enumerate(values):
         found[log.labels.columns(model)] = value
@@ -619,12 +619,12 @@ def repeat_by_model(log: Log, values: Sequence[float] | FloatArray) -> FloatArra
 
 
 def of_array(log: Log, rates: xr.DataArray) -> FloatArray:
-    """Lay a DataArray over the carried dimensions, by label."""
+    """Broadcast a DataArray over the carried dimensions, by label."""
     labels = log.labels
     if not isinstance(labels, ArrayLabels) or not set(rates.dims) <= set(labels.dims):
         raise LogError(
             f"no_information is an array over {tuple(map(str, rates.dims))}. Expected a number "
-            f"for each model, or an array over the dimensions that the log carries."
+            "for each model, or an array over the carried dimensions of the log."
         )
     coords = {dim: labels.coords[dim] for dim in labels.dims if dim in labels.coords}
     template = xr.DataArray(np.zeros(labels.sizes), dims=labels.dims, coords=coords)
@@ -640,18 +640,19 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
             values = np.asarray(given, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError, OverflowError):
             raise LogError(
-                f"leave_one_out={given!r} holds what is not a number. Expected a log of "
+                f"leave_one_out={given!r} is not numeric. Expected a log of "
                 f"leave-one-out cross-validation, or a loss for each point."
             ) from None
         if log.losses.width > 1:
             raise LogError(
-                f"leave_one_out has one loss for each point and the log has "
-                f"{log.losses.width:,} models or cells. Expected a log with the same ones."
+                f"leave_one_out has one loss for each point, but the log has "
+                f"{log.losses.width:,} models or cells. Expected a log with the same models and "
+                "cells."
             )
         points = log.design.number("point")
         if len(values) < points or not np.isfinite(values).all():
             raise LogError(
-                f"leave_one_out holds {np.isfinite(values).sum():,} finite losses and the log has "
+                f"leave_one_out has {np.isfinite(values).sum():,} finite losses, but the log has "
                 f"{points:,} points. Expected one for each."
             )
         return np.array([values[0] + (values - values[0]).mean()])
@@ -661,8 +662,8 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
     mine, yours = carried_sizes(log), carried_sizes(other)
     if mine != yours:
         raise LogError(
-            f"leave_one_out carries {yours or 'no other dimension'} and the log carries "
-            f"{mine or 'no other dimension'}. Expected the same cells."
+            f"leave_one_out has {yours or 'no carried dimension'} and the log has "
+            f"{mine or 'no carried dimension'}. Expected the same cells."
         )
     means = other.moments(()).location[0]
     columns, own = columns_by_name(log), columns_by_name(other)
@@ -673,7 +674,7 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
 
 
 def carried_sizes(log: Log) -> dict[Hashable, int]:
-    """Give the carried dimensions of a log and their sizes; models are none of them."""
+    """Return the sizes of the carried dimensions of a log, without models."""
     if not isinstance(log.labels, ArrayLabels):
         return {}
     sizes = dict(zip(log.labels.dims, log.labels.sizes, strict=True))
@@ -681,7 +682,7 @@ def carried_sizes(log: Log) -> dict[Hashable, int]:
 
 
 def in_cells_of(log: Log, given: Any) -> Any:
-    """Put the carried cells of a log of arrays in the order of another one, by their labels."""
+    """Reorder the carried cells of a log of arrays to match another log, by label."""
     if not isinstance(given, xr.DataArray | xr.Dataset):
         return given
     coords = getattr(log.labels, "coords", {})
@@ -693,15 +694,15 @@ def in_cells_of(log: Log, given: Any) -> Any:
         places = own.get_indexer(labels) if own.is_unique else np.array([-1])
         if (places < 0).any() or len(own) != len(labels):
             raise LogError(
-                f"leave_one_out has other labels along {dim!r} than the log. Expected the same "
-                f"carried cells. Take those of the log: leave_one_out.sel({dim}=log[{dim!r}])."
+                f"leave_one_out and the log have different labels along {dim!r}. Expected the same "
+                f"carried cells. Select those of the log: leave_one_out.sel({dim}=log[{dim!r}])."
             )
         given = given.isel({dim: places})
     return given
 
 
 def columns_by_name(log: Log) -> IntArray:
-    """List the columns, models by carried cells, the carried dimensions in order of their names."""
+    """List the columns, models by carried cells, with the carried dimensions sorted by name."""
     columns, sizes = log.columns_by_cell(), carried_sizes(log)
     grid = columns.reshape(len(columns), *sizes.values())
     order = [list(sizes).index(dim) + 1 for dim in sorted(sizes, key=str)]
@@ -714,7 +715,7 @@ def check_points(sample: Design, other: Design) -> None:
     number = other.splits().points or other.size
     if number < points:
         raise LogError(
-            f"leave_one_out has {number:,} points and the log has {points:,}. Expected "
+            f"leave_one_out has {number:,} points, but the log has {points:,}. Expected "
             f"leave-one-out cross-validation of the whole sample."
         )
     if "point" not in other.levels:
@@ -723,9 +724,9 @@ def check_points(sample: Design, other: Design) -> None:
     lost = [label for label in occurring_labels(sample, "point") if label not in known]
     if lost:
         raise LogError(
-            f"leave_one_out has no loss of {listed([spelled(label) for label in lost])}. Expected "
-            f"leave-one-out cross-validation of the sample itself, whose points bear the same "
-            f"names."
+            f"leave_one_out has no loss of {listed([spelled(label) for label in lost])}. "
+            "Expected leave-one-out cross-validation of the sample itself, with the same names "
+            "of points."
         )
 
 
@@ -737,7 +738,7 @@ def occurring_labels(design: Design, level: str) -> list[Hashable]:
 
 
 def is_log(given: object) -> bool:
-    """Tell a log from plain numbers: a Series without any known level is an array."""
+    """Whether this is a log; a Series without any known level is an array."""
     if isinstance(given, pd.Series):
         return any(name in LEVELS for name in given.index.names)
     return isinstance(given, (pd.DataFrame, xr.DataArray, xr.Dataset))

@@ -1,8 +1,8 @@
-"""Cautions of an interval due to the losses: tails, dates, duplicates, selection.
+"""Cautions that depend on the losses: tails, dates, duplicates, selection.
 
-`diagnose` reads every log for all of it. Results of intervals read logs in memory: all of up to
-`LIMIT` losses, which takes a millisecond or two, and a sample of larger ones, which keep the speed
-of one pass. Copies are searched in whole logs only.
+`diagnose` examines the whole log. Interval methods examine logs in memory: up to `LIMIT` losses in
+full, which takes a millisecond or two, and a sample of larger logs, so that these keep the speed of
+one pass. Duplicates are searched for in whole logs only.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from cvstats.log.metadata import is_examined
 from cvstats.log.sketches import as_index
 
 LIMIT = 50_000
-"""So many losses, rows by columns, are read with every result of an interval; of more, a sample."""
+"""Maximum number of losses (rows times columns) examined in full; of larger logs, a sample."""
 
 FEWEST_ROWS = 300
-"""A sample has so many evaluations of each of its columns, or all that there are."""
+"""Number of evaluations per column of a sample."""
 
 MOST_COLUMNS = 3_000
-"""A sample has so many columns at most; the columns between two of them have the labels of one."""
+"""Maximum number of columns of a sample; those in between get the cautions of a neighbor."""
 
 EVERY_LOOK = "every_look"
 """In the metadata of a log whose limits hold at every look, which are further out."""
@@ -51,22 +51,22 @@ FOR_EVERY_LOOK = 3
 """Such limits need so many times the points that skewness asks of one look."""
 
 FEW_GROUPS = 100
-"""Of more groups of ``by=``, so many are read; those between two of them have the labels of one."""
+"""Maximum number of groups of ``by=`` examined; those in between get the cautions of a neighbor."""
 
 SHARE, TAIL = 1 / 2, 2.0
-"""Outliers: more of the sum of squares in the top 1%. Heavy tails: a smaller index."""
+"""Outliers: a larger share of the sum of squares in the top 1%. Heavy tails: a smaller index."""
 
 SERIAL = 0.1, 2.326
-"""Serial dependence: a larger correlation of neighbors, in itself and in standard errors."""
+"""Serial dependence: a larger correlation of neighbors, absolute and in standard errors."""
 
 PAIRS = 20
-"""Fewer neighboring dates do not show a correlation."""
+"""Minimum number of pairs of neighboring dates to estimate a correlation."""
 
 LEAST = 10
 """Number of duplicated evaluations below which they may be coincidence."""
 
 NEAR = 5
-"""So many models near the smallest error make that error too small."""
+"""Number of models near the smallest error from which that error is biased by selection."""
 
 Group = tuple[int, int, IntArray]
 """The number of a group of ``by=``, a count of it, and evaluations that are examined."""
@@ -80,13 +80,13 @@ def find_cautions(
     of_groups: bool,
     of_differences: bool,
 ) -> IntArray:
-    """Find the cautions of the interval of each column, as bits of `Caution`.
+    """Find the cautions for the interval of each column, as bits of `Caution`.
 
     ``losses`` are differences between the columns of the log, or None for its own losses, and
-    ``estimate`` is the number that the interval is about, one group of ``by=`` after the other.
-    Where groups of points are the sample (``of_groups``), what these have in common is accounted
-    for. Differences of models (``of_differences``) have no best one. Of pseudo-losses of a metric
-    of numbers tails and skewness are looked at, those of both models of a difference too.
+    ``estimate`` is the center of each interval, one group of ``by=`` after the other. If sources
+    are the sampling unit (``of_groups``), dependence within them is accounted for. Differences of
+    models (``of_differences``) have no best model. Pseudo-losses of a metric of numbers are checked
+    for tails and skewness, and so are those of both models of a difference.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
@@ -125,7 +125,7 @@ def find_cautions(
         part = tabulate(seen, losses, every, columns) if table is None else table[every]
         parts = part.reshape(shape)
         found = np.zeros((len(batch), parts.shape[2]), dtype=np.int64)
-        if not design.scores:  # of a score for each split the shape says nothing about points
+        if not design.scores:  # scores of splits do not show the distribution of points
             found |= mark_shapes(parts, sizes)
         if design.metric and isinstance(losses, Differences):
             for side in (losses.left, losses.right):
@@ -152,10 +152,10 @@ def find_cautions(
 
 
 def sample_groups(log: Log, seen: Log, most: int, *, dated: bool) -> list[Group]:
-    """Take about so many evaluations of each group of ``by=``, or of some if there are many.
+    """Sample about ``most`` evaluations of each group of ``by=``; if many, of some groups.
 
-    The number of the group, how many evaluations it has, and those taken. They are kept with the
-    design, since finding those of a group reads all codes.
+    Returns the number of the group, its number of evaluations, and the sampled ones. They are
+    cached in the design, since finding those of a group reads all codes.
     """
     design, by = seen.design, log.design.by
     size = design.size if design.valid is None else int(design.valid.sum())
@@ -182,7 +182,7 @@ def sample_groups(log: Log, seen: Log, most: int, *, dated: bool) -> list[Group]
 def sample_known_groups(
     log: Log, design: Design, by: str, most: int, *, dated: bool
 ) -> list[Group]:
-    """Do so where some evaluations are at hand, of a design of their own."""
+    """Sample the groups from evaluations in memory, which have a design of their own."""
     names, counts = Groups(log, by).labels, tally(log.design).count
     examined = range(0, len(names), -(-len(names) // FEW_GROUPS))
     each = most if most >= design.size else most // len(examined)
@@ -196,14 +196,14 @@ def sample_known_groups(
 
 
 def take_sample(log: Log) -> Sample | None:
-    """Take what there is to examine loss by loss: all of a log in memory; None if nothing is."""
+    """Return the losses that can be examined one by one: all of a log in memory."""
     if log.in_memory:
         return Sample(log)
     return None if log.cells is None else log.cells.sample
 
 
 def find_whole(log: Log) -> Log | None:
-    """Find the log loss by loss: in memory, or among its cells if all losses came with them."""
+    """Return the log in memory, or from its cells if they hold all losses; otherwise None."""
     sample = take_sample(log)
     if sample is None or not sample.whole or sample.step > 1 or sample.log is log:
         return log if log.in_memory else None
@@ -214,7 +214,7 @@ def find_whole(log: Log) -> Log | None:
 
 
 def find_step(sample: Sample, width: int) -> int:
-    """Find how many carried cells one stands for, of so many columns in all."""
+    """Find how many carried cells one cell of the sample represents."""
     if sample.whole and sample.log.design.size * width <= LIMIT:
         return sample.step
     return sample.step * -(-width // (MOST_COLUMNS * sample.step))
@@ -223,9 +223,9 @@ def find_step(sample: Sample, width: int) -> int:
 def pick_columns(
     log: Log, sample: Sample, losses: Columns | None, step: int
 ) -> tuple[IntArray | None, Columns | None, Any]:
-    """Pick the columns of every so many carried cells in a sample, or the differences there.
+    """Pick the columns (or differences) of evenly spaced carried cells in a sample.
 
-    Also say for each column of the log which of these stands for it.
+    Also return, for each column of the log, which of these represents it.
     """
     own = sample.log.losses
     if step == 1 and (losses is None or own is log.losses):
@@ -249,9 +249,9 @@ def pick_columns(
 
 
 def choose_rows(design: Design, width: int) -> tuple[IntArray, bool]:
-    """Choose the evaluations to examine of a log with so many columns; also say if these are all.
+    """Choose the evaluations to examine; also return whether these are all.
 
-    Of places that may hold no evaluation, as many more.
+    If rows may hold no evaluation, more of them are chosen.
     """
     valid = design.valid
     places = np.arange(design.size)
@@ -265,7 +265,7 @@ def choose_rows(design: Design, width: int) -> tuple[IntArray, bool]:
 
 
 def choose_step(width: int) -> int:
-    """Choose how many carried cells one stands for, in a log of so many columns."""
+    """Choose how many carried cells one cell represents, by the number of columns."""
     return -(-width // MOST_COLUMNS)
 
 
@@ -291,7 +291,7 @@ def tabulate(
     rows: IntArray | None = None,
     columns: IntArray | None = None,
 ) -> FloatArray:
-    """Put evaluations into a table, rows by columns; NaN in the columns of masked cells."""
+    """Tabulate evaluations, rows by columns; NaN in the columns of masked cells."""
     own, valid = log.losses, log.design.valid
     if valid is not None:
         at = np.flatnonzero(valid) if rows is None else np.flatnonzero(valid)[rows]
@@ -308,7 +308,7 @@ def tabulate(
 
 
 def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
-    """Mark columns whose losses are heavy-tailed, or skewed beyond their number of points.
+    """Mark columns with heavy tails, outliers, or too much skewness for their number of points.
 
     ``values`` has shape (groups, evaluations, columns), and ``n_points`` a number for each group;
     the marks are a row for each.
@@ -322,9 +322,9 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
 
 
 def skewness_within(log: Log, by: str) -> FloatArray:
-    """Square the skewness of the losses of each column about the means of their groups.
+    """Squared skewness of the losses of each column about the means of their groups.
 
-    NaN where the losses cannot be read one by one.
+    NaN if the losses cannot be read one by one.
     """
     width, sample = log.losses.width, take_sample(log)
     if sample is None:
@@ -353,12 +353,12 @@ def is_dated(design: Design) -> bool:
 def measure_serial(
     design: Design, values: FloatArray, rows: Any = slice(None)
 ) -> tuple[FloatArray, int] | None:
-    """Measure how alike the losses of neighboring dates are; None where points are not dated.
+    """Measure the autocorrelation of neighboring dates; None if points are not dated.
 
     ``values`` are the losses of the evaluations ``rows``.
 
-    Returns the correlation of neighbors for each column, and the number of neighbors. Each point
-    is averaged over its repetitions first. With sources, each source is a series.
+    Returns the correlation of neighbors for each column, and the number of pairs. Each point is
+    averaged over its repetitions first. With sources, each source is a series.
     """
     if not is_dated(design):
         return None
@@ -391,25 +391,25 @@ def group_means(values: FloatArray, at: IntArray, count: IntArray) -> FloatArray
 
 
 def is_serial(correlation: FloatArray, pairs: int) -> MaskArray:
-    """Mark the columns in which neighbors are alike beyond chance, and by enough to matter."""
+    """Mark columns with an autocorrelation that is significant and large enough to matter."""
     least, errors = SERIAL
     alike: MaskArray = (correlation > least) & (correlation * np.sqrt(pairs) > errors)
     return alike
 
 
-# --- points that are stored twice -----------------------------------------------------------------
+# --- duplicated points ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class DuplicatedPoints:
-    """How many evaluations have the very same losses as another one.
+    """How many evaluations have exactly the same losses as another.
 
     Parameters
     ----------
     paired : int
-        Evaluations with one twin, which is in their own fold.
+        Evaluations with exactly one duplicate, in the same fold.
     total : int
-        Evaluations that were looked at.
+        Evaluations that were examined.
     """
 
     paired: int
@@ -417,20 +417,20 @@ class DuplicatedPoints:
 
     @property
     def share(self) -> float:
-        """Share of the evaluations that have one twin, which is in their own fold."""
+        """Fraction of the evaluations with exactly one duplicate, in the same fold."""
         return self.paired / max(1, self.total)
 
 
 def find_duplicates(
     log: Log, values: FloatArray, rows: Any = slice(None)
 ) -> DuplicatedPoints | None:
-    """Look for points that seem to be stored twice, among evaluations with these losses.
+    """Look for points that seem to be stored twice.
 
-    None if not: losses with few distinct values also coincide in other folds.
+    None if there are none: losses with few distinct values also coincide across folds.
 
-    Two copies of a point have the same loss wherever one model tested both, that is in their
-    common folds, and differ elsewhere. One column of one repetition is not enough evidence, and
-    0/1 losses are none.
+    Two copies of a point have the same loss whenever one model tested both, that is, in their
+    common folds, and differ otherwise. One column of one repetition is not enough evidence, and 0/1
+    losses are not evidence.
     """
     design = log.design
     values = values[:, ~np.isnan(values).any(axis=0)]
@@ -476,8 +476,8 @@ def count_near_best(
 ) -> tuple[IntArray, IntArray]:
     """Count the models within two standard errors of the smallest error, itself included.
 
-    Returns a number for each carried cell, and the column of its best model. The standard error
-    is that of the paired difference of ``n`` points.
+    Returns the count and the column of the best model for each carried cell. The standard error is
+    for the paired difference of ``n`` points.
     """
     models = len(log.labels.models)
     columns = np.stack([log.labels.columns(model) for model in range(models)])
@@ -492,10 +492,10 @@ def count_near_best(
 
 
 DATE = re.compile(r"\d{4}-\d\d(-\d\d)?\b")
-"""How a text begins that is a date: ``2013-05``, ``2013-05-31``, ``2013-05-31T12:00``."""
+"""Start of a date as text: ``2013-05``, ``2013-05-31``, ``2013-05-31T12:00``."""
 
 EVEN = 1e-6
-"""Steps of numbers that differ by less than this share of the first one are equal."""
+"""Steps between numbers are equal if they differ by less than this fraction of the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -505,13 +505,13 @@ class Times:
     Parameters
     ----------
     place : array of int
-        For each evaluation, in the order of the log, the place of its time among all.
+        For each evaluation, in the order of the log, the rank of its time.
     order : array of int
-        The codes that occur, as places among these, in the order of time.
+        The positions of the codes that occur, in the order of time.
     number : int
-        How many times there are.
+        Number of distinct times.
     regular : bool
-        Whether each time follows the one before after the same step.
+        Whether the times are equally spaced.
     """
 
     place: IntArray
@@ -530,12 +530,12 @@ def is_date(label: object) -> bool:
 
 
 def rank_labels(labels: Labels) -> IntArray:
-    """Give the place of each label among all in ascending order."""
+    """Return the rank of each label in ascending order."""
     return pd.factorize(as_index(labels).infer_objects(), sort=True)[0].astype(np.int64)
 
 
 def find_odd_time(labels: Labels) -> str | None:
-    """Name the first label that is neither a date nor a number, as all others are; or None."""
+    """Name the first label that is neither a date nor a number, unlike all others; or None."""
     index = as_index(labels).infer_objects()
     kind = index.dtype.kind
     if kind in "iufmM" or isinstance(index.dtype, (pd.DatetimeTZDtype, pd.PeriodDtype)):
@@ -547,9 +547,9 @@ def find_odd_time(labels: Labels) -> str | None:
 
 
 def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None:
-    """Order some labels in time, and say whether they are evenly spaced.
+    """Sort some labels by time; also return whether they are evenly spaced.
 
-    None for other labels: numbers may count anything.
+    None if they are not dates: numbers may count anything.
     """
     index = as_index(labels).infer_objects()[codes]
     if index.dtype.kind in "biuf" or find_odd_time(index) is not None:
@@ -559,7 +559,7 @@ def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None
 
 
 def order_times(design: Design) -> Times:
-    """Order the evaluations of a log by the labels of its points, which are times."""
+    """Sort the evaluations of a log by the labels of its points, which are times."""
     level = design.levels["point"]
     codes = level.block(0, design.size)
     codes = codes if design.valid is None else codes[design.valid]
@@ -571,9 +571,9 @@ def order_times(design: Design) -> Times:
 
 
 def is_regular(index: pd.Index) -> bool:
-    """Whether times in ascending order follow each other after one step.
+    """Whether ascending times are equally spaced.
 
-    A step may be any length of time, so many months, or so many days of the week without its end.
+    A step may be any length of time, a number of months, or a number of weekdays.
     """
     if len(index) < 3:
         return True
@@ -598,30 +598,30 @@ def is_regular(index: pd.Index) -> bool:
 
 
 def has_one_step(values: Any) -> bool:
-    """Whether numbers in ascending order are equally far apart."""
+    """Whether ascending numbers are equally spaced."""
     steps = np.diff(values).astype(np.float64)
     return bool(steps[0] > 0 and np.ptp(steps) <= EVEN * steps[0])
 
 
 FEW = 100
-"""The top 1% of fewer losses is less than one of them."""
+"""Minimum number of losses for a top 1%."""
 
 ENOUGH_FOR_TAIL = 1000
-"""Fewer losses say nothing about a tail."""
+"""Minimum number of losses to estimate a tail."""
 
 TOP = 50
-"""A tail is the top 2% of the losses, and so many at the least."""
+"""A tail is the top 2% of the losses, but at least this many."""
 
 
 TILE = 1 << 16
-"""Losses measured in one go: what is made on the way stays in the processor's cache."""
+"""Losses processed at once, so that intermediate arrays stay in the processor's cache."""
 
 
 class Shapes(NamedTuple):
-    """The distribution of the losses in each column; NaN where something does not apply.
+    """The shape of the distribution of the losses in each column; NaN if a measure does not apply.
 
-    Constant losses have only the first two numbers. Losses of 0 and 1 have a ``rate``, and these
-    and their differences nothing below it.
+    Constant losses have only the first two numbers. 0/1 losses have a ``rate``, and they and their
+    differences have none of the fields below it.
     """
 
     lowest: FloatArray
@@ -660,13 +660,13 @@ def measure_shapes(values: FloatArray) -> Shapes:
 
 
 def measure_tails(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Find the share of the top 1% in the sum of squares, and Hill's estimate; reorders.
+    """Find the share of the top 1% in the sum of squares, and Hill's estimate; reorders in place.
 
-    Hill (1975), Annals of Statistics 3(5), 1163-1174, estimates the index of the tail of
-    ``|loss - mean|``: moments of an order above it do not exist. It is infinite for thin tails.
+    Hill (1975), Annals of Statistics 3(5), 1163-1174, estimates the tail index of ``|loss -
+    mean|``: moments of higher order do not exist. It is infinite for thin tails.
     """
     size, total = len(squares), squares.sum(axis=0)
-    keep = min(size, max(TOP, size // 50) + 1)  # the top 1% or the tail, and one more
+    keep = min(size, max(TOP, size // 50) + 1)  # the top 1% or the tail, plus one
     squares.partition(size - keep, axis=0)
     largest = np.sort(squares[size - keep :], axis=0)
     top, share = max(1, -(-size // 100)), np.zeros_like(total)
@@ -680,7 +680,7 @@ def measure_tails(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def points_for_skewness(deviations: FloatArray, squares: FloatArray) -> FloatArray:
-    """Cochran's rule: with so many points the normal approximation suits a 95% interval.
+    """Cochran's rule: the number of points needed for a normal approximation at 95%.
 
     Cochran (1977), Sampling Techniques, 3rd edition, section 2.15.
     """

@@ -1,7 +1,7 @@
-"""Which column of a table, or of a frame of another library, is which level.
+"""Which column of a table or frame is which level.
 
-`cvstats.as_log`, `cvstats.losses`, `cvstats.read_log`, `cvstats.scan_parquet`, `cvstats.scan_dask`
-and dask frames all ask here, so that a table means the same in every code path.
+Used by `cvstats.as_log`, `cvstats.losses`, `cvstats.read_log`, `cvstats.scan_parquet`,
+`cvstats.scan_dask` and dask frames, so that a table means the same in every code path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cvstats.core.folds import folds_are_guessed
 from cvstats.errors import LogError, install_command, listed, nearest, plainly
 
 MODEL = "model"
-"""The column that names the model where the caller names none."""
+"""The default name of the column that names the model."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class TableColumns:
     values : tuple of column names
         Losses, or truth and predictions.
     levels : mapping of str to column name
-        For each level of the loss log its column.
+        The column of each level of the loss log.
     model : column name, optional
-        The column that names the model, where models are stacked in rows.
+        The column that names the model, if models are stacked in rows.
     single : bool
-        Whether the values are one column, and not a list of them.
+        Whether the values are one column rather than a list of columns.
     """
 
     values: tuple[Any, ...]
@@ -47,7 +47,7 @@ class TableColumns:
 
     @property
     def names(self) -> list[Any]:
-        """Every column that is read, each once."""
+        """All columns that are read, without duplicates."""
         model = [] if self.model is None else [self.model]
         return list(dict.fromkeys([*self.levels.values(), *self.values, *model]))
 
@@ -62,8 +62,8 @@ def find_columns(
 ) -> TableColumns:
     """Find the levels and the model among the columns of a table.
 
-    A level that the caller does not name is the column of its own name, unless that column is
-    something else already; so is ``model`` where there is a ``single`` column of values.
+    A level that the caller does not name is the column of the same name, unless that column is used
+    otherwise; so is ``model`` if there is a ``single`` column of values.
 
     Raises
     ------
@@ -91,8 +91,8 @@ def find_columns(
     both = [column for column in roles if column in levels.values() or roles.count(column) > 1]
     if both:
         raise LogError(
-            f"{both[0]!r} is named as a level and as the loss or the model. Expected a column "
-            f"for each."
+            f"{both[0]!r} is named both as a level and as the loss or the model. Expected "
+            "different columns."
         )
     if model is not None and not single:
         raise LogError("model= and several columns in loss= both name models. Expected one.")
@@ -100,7 +100,7 @@ def find_columns(
 
 
 def own_column(level: str, free: Sequence[Hashable]) -> Hashable | None:
-    """Find the column of a level's own name, or the only one that is so called in capitals."""
+    """Find the column with the name of a level, or the only one that differs in case alone."""
     alike = [name for name in free if isinstance(name, str) and name.strip().lower() == level]
     if level in alike:
         return level
@@ -108,7 +108,7 @@ def own_column(level: str, free: Sequence[Hashable]) -> Hashable | None:
 
 
 def no_levels(known: Sequence[Hashable], call: str) -> LogError:
-    """Word the error for a table of which no column is a level, with the ``call`` to type."""
+    """Make the error for a table without a level, with the ``call`` to type."""
     return LogError(
         f"no level of a loss log was found among the columns {listed(map(repr, known))}. Expected "
         f"some of {', '.join(LEVELS)}: name the columns, as in {call}."
@@ -136,10 +136,10 @@ def index_to_columns(frame: pd.DataFrame, names: Collection[Hashable]) -> pd.Dat
 
 
 def unnamed_labels(table: pd.DataFrame, columns: TableColumns) -> list[str]:
-    """Find labels that vary in a column named much like a level that the table lacks.
+    """Find columns of varying labels whose name resembles a level that the table lacks.
 
-    They stay in the log as index levels of their own names, and results have a caution about
-    them: without them the log would be another one, without a word.
+    They stay in the log as index levels, and results have a caution about them: without them the
+    log would silently mean something else.
     """
     taken = {*columns.values, *columns.levels.values(), columns.model}
     return [
@@ -150,7 +150,7 @@ def unnamed_labels(table: pd.DataFrame, columns: TableColumns) -> list[str]:
 
 
 def set_level_index(frame: pd.DataFrame, values: Sequence[Hashable]) -> pd.DataFrame:
-    """Put the columns named as levels into an index that has no level of a log.
+    """Set the columns named as levels as the index, if the index has no level of a log.
 
     ``values`` are the columns of truth and predictions.
     """
@@ -222,7 +222,7 @@ def is_arrow(frame: object) -> bool:
 
 
 def as_container(losses: Any) -> Any:
-    """Make a log of a frame of another library, whose columns named as levels are its levels."""
+    """Convert a frame of another library to a log; columns named as levels become the index."""
     if isinstance(losses, (pd.Series, pd.DataFrame)) or not is_arrow(losses):
         return losses
     return set_level_index(from_arrow(losses), [])
@@ -234,7 +234,7 @@ def from_arrow(frame: Any) -> pd.DataFrame:
     Raises
     ------
     LogError
-        If the stream is not one of named columns.
+        If the stream does not have named columns.
     ImportError
         If pyarrow is not installed (extra ``io``).
     """
@@ -271,14 +271,14 @@ SYNONYMS = {
     "repetition": ("epoch", "iter", "iteration", "rep", "repeat", "run", "seed"),
     "point": ("observation", "obs", "row"),
 }  # fmt: skip
-"""What others call the levels, in the singular."""
+"""Other common names of the levels, in the singular."""
 
 MEANT = {word: level for level, words in SYNONYMS.items() for word in (level, *words)}
 ALONE = dict.fromkeys(("id", "idx", "index", "sample-id", "obs-id"), "point")
 """Names that match only as a whole; next to other words they are ambiguous."""
 
 LABELS = ("boolean", "categorical", "integer", "string")
-"""Kinds of values that can name something, as pandas calls them."""
+"""Kinds of values that can be labels, as pandas calls them."""
 
 BESIDES = {
     "code", "cv", "data", "id", "idx", "index", "key", "label", "name", "no", "nr", "num", "number",
@@ -289,7 +289,7 @@ NEAR = 0.86
 
 
 def suggest_level(name: str) -> str | None:
-    """Guess which level a name stands for; None where it sounds like none of ours."""
+    """Guess which level a name stands for; None if it resembles none."""
     whole = plainly(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name))
     if whole in ALONE:
         return ALONE[whole]
@@ -304,9 +304,9 @@ def suggest_level(name: str) -> str | None:
 def sounding_like(
     columns: Iterable[Hashable], taken: Collection[Hashable], levels: Collection[str]
 ) -> list[str]:
-    """Find columns that are called much like a level that was not named.
+    """Find columns whose name resembles a level that was not named.
 
-    ``taken`` are columns that are something already, ``levels`` those that the table has.
+    ``taken`` are columns that are already used, ``levels`` the levels that the table has.
     """
     every = list(columns)
     return [
@@ -320,15 +320,15 @@ def sounding_like(
 
 
 def can_name(kind: str, different: int) -> bool:
-    """Whether values of a kind, of which so many are different, may be the labels of a level."""
+    """Whether values of a kind, with this many distinct ones, may be the labels of a level."""
     return kind in LABELS and different > 1
 
 
 def unrecognized_levels(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:
-    """Find the levels that no method uses, and which level that the log lacks each may name.
+    """Find the levels that no method uses, and the missing level that each may stand for.
 
-    ``used`` are levels that were requested by name. Sources are not a guess where each has one
-    evaluation only: then they are the points.
+    ``used`` are levels that were requested by name. Labels with one evaluation each are not guessed
+    to be sources: then they are points.
     """
     found: dict[str, str] = {}
     for name in design.levels:
@@ -351,7 +351,7 @@ def rows(design: Design) -> int:
 
 
 def suggest_renaming(design: Design, name: str, level: str) -> str:
-    """Say what to type to call a level by another name."""
+    """Return the code that renames a level."""
     if design.taking.startswith("log.sel"):
         return f"log.rename({{{name!r}: {level!r}}})"
     return f"log.rename_axis(index={{{name!r}: {level!r}}})"

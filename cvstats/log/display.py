@@ -1,4 +1,4 @@
-"""Results as they are displayed: rounded for reading, complete in a narrow window."""
+"""Display of results: rounded numbers, and all columns in a narrow window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 
 Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9
-"""With more decimals a number is written with its power of ten."""
+"""Numbers with more decimals are written in scientific notation."""
 
 UNIT = (
     "estimate",
@@ -28,14 +28,14 @@ UNIT = (
     "tau_upper",
     "scale",
 )
-"""Columns in the units of the loss: they share their decimals."""
+"""Columns in units of the loss, which are displayed with the same number of decimals."""
 
 
 class ResultFrame(pd.DataFrame):
     """A DataFrame that is displayed rounded to its standard errors, with all of its columns.
 
-    The values keep all digits. Parts without a standard error or limits, and all frames if
-    ``display.precision`` or ``display.float_format`` is set, are displayed as pandas does.
+    The values keep all digits. Selections without a standard error or limits, and all frames if
+    ``display.precision`` or ``display.float_format`` is set, are displayed as in pandas.
     """
 
     @property
@@ -43,14 +43,14 @@ class ResultFrame(pd.DataFrame):
         return ResultFrame
 
     def __repr__(self) -> str:
-        """Write the numbers that the standard errors support, in lines that fit the display."""
+        """Format numbers to the precision of their standard errors, in lines that fit."""
         if not is_rounded(self):
             with pd.option_context("display.max_columns", None):
                 return super().__repr__()
         return write_frame(self, pd.get_option("display.width") or 80)
 
     def _repr_html_(self) -> str:
-        """Write the same table as HTML: what it is about above it, cautions explained on hover."""
+        """Return the same table as HTML, with a caption and cautions explained on hover."""
         if not is_rounded(self):
             rows = pd.get_option("display.max_rows")
             return str(self.to_html(max_rows=rows, show_dimensions=True, notebook=True))
@@ -58,7 +58,7 @@ class ResultFrame(pd.DataFrame):
 
 
 def is_rounded(frame: pd.DataFrame) -> bool:
-    """Whether a frame is a whole result or has errors, and no other digits are asked for."""
+    """Whether a frame has standard errors or is a whole result, and no display option is set."""
     columns = set(frame.columns)
     asked = pd.get_option("display.precision") != 6 or pd.get_option("display.float_format")
     known = columns & {"caution", "se"} or {"lower", "upper"} <= columns
@@ -67,10 +67,11 @@ def is_rounded(frame: pd.DataFrame) -> bool:
 
 
 def write_frame(frame: pd.DataFrame, width: int) -> str:
-    """Write a result in lines of so many letters.
+    """Format a result in lines of at most ``width`` characters.
 
-    If the columns do not fit, cautions become letters that are explained below, and then the
-    models of a pair go below each other. If that is not enough, rows become columns if they fit.
+    If the columns do not fit, cautions are replaced by letters explained below; if they still do
+    not fit, the models of a pair are stacked. If that is not enough, rows become columns if they
+    fit.
     """
     text, notes = format_rows(frame), ""
     if measure(text) > width and "caution" in text:
@@ -88,12 +89,12 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
 
 
 def measure(text: pd.DataFrame) -> int:
-    """Count the letters of the lines of a table."""
+    """Width of the lines of a table, in characters."""
     return max(map(len, text.to_string().splitlines()))
 
 
 def format_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Write each number as text; of a long table those of the first rows and the last ones."""
+    """Format each number; of a long table, only those of the first and last rows."""
     most, few = pd.get_option("display.max_rows"), pd.get_option("display.min_rows") or 10
     if not most or len(frame) <= most:
         return format_cells(frame, flags=str)
@@ -108,7 +109,7 @@ def format_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def letter_cautions(text: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Put letters after the names of rows in place of cautions, and explain them."""
+    """Replace cautions by letters after the row names, and explain them."""
     cells, numbers = text["caution"], text.drop(columns="caution")
     found = dict.fromkeys(label for cell in cells for label in split_labels(cell))
     if not found:
@@ -144,7 +145,7 @@ def stack_pairs(text: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_html(frame: pd.DataFrame) -> str:
-    """Write a result as a table of HTML, with its target and numbers of points as caption."""
+    """Format a result as an HTML table, with its target and numbers of points as caption."""
     text, explained = format_rows(frame), frame.attrs.get("cautions")
     known = explained if isinstance(explained, Mapping) else {}
     names = [escape(str(name or "")) for name in text.index.names]
@@ -169,7 +170,7 @@ def write_html(frame: pd.DataFrame) -> str:
 
 
 def explain(cell: str, known: Mapping[str, str]) -> str:
-    """Write the cautions of a row, each with its sentence on hover."""
+    """Format the cautions of a row, each explained on hover."""
     return ", ".join(
         f'<abbr title="{escape(str(known.get(label, "")))}">{escape(label)}</abbr>'
         for label in cell.split(", ") if label
@@ -177,7 +178,7 @@ def explain(cell: str, known: Mapping[str, str]) -> str:
 
 
 def describe(attrs: Mapping[Any, Any]) -> str:
-    """Describe a result in a line: what is estimated, from how much, at which level."""
+    """Describe a result in one line: target, sample size and confidence level."""
     counts = [
         f"{attrs[name]:,.0f} {words}"
         for name, words in (
@@ -208,21 +209,21 @@ def count_decimals(table: pd.DataFrame) -> int:
 
 
 def fewest_decimals(table: pd.DataFrame, most: int) -> int:
-    """Count the decimals of numbers in units of the loss, if they were rounded before."""
+    """Count the decimals of numbers in units of the loss, if they were already rounded."""
     numbers = table[[name for name in UNIT if name in table]].to_numpy(dtype=float)
     exact = (d for d in range(most) if (np.round(numbers, d) == numbers).all())
     return next(exact, most)
 
 
 def answer(flag: object) -> str:
-    """Write a flag as a word."""
+    """Format a boolean as yes or no."""
     return "yes" if flag else "no"
 
 
 def format_cells(
     table: pd.DataFrame, digits: Digits = "auto", flags: Callable[[object], str] = answer
 ) -> pd.DataFrame:
-    """Write every number of a table as text; results themselves are never rounded."""
+    """Format every number of a table; results themselves are never rounded."""
     decimals = fewest_decimals(table, count_decimals(table)) if digits == "auto" else digits
     cells = {
         name: [
@@ -236,12 +237,12 @@ def format_cells(
 
 
 def print_cells(table: pd.DataFrame, digits: Digits = "auto") -> pd.DataFrame:
-    """Write the cells as they are printed, with minus signs in place of hyphens."""
+    """Format cells for printing, with minus signs instead of hyphens."""
     return format_cells(table, digits).replace("^-(?=[0-9])", "−", regex=True)
 
 
 def format_value(value: Any, column: str, decimals: int | None, digits: Digits) -> str:
-    """Write one value for a reader: p-values and counts in their own ways."""
+    """Format one value; p-values and counts have formats of their own."""
     if isinstance(value, (int, np.integer)):
         return f"{value:,}"
     if not isinstance(value, (float, np.floating)):

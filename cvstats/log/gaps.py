@@ -1,8 +1,8 @@
-"""``missing="drop"``: the evaluations that some model misses are left out, in each carried cell.
+"""``missing="drop"``: evaluations that any model lacks are dropped, in each carried cell.
 
-What is left has the design of the whole: a point that is missing in one repetition is left out of
-all of them, if all test the same points. Carried cells, such as those of a grid, that miss
-different evaluations are patterns of gaps; a method answers for the cells of each pattern.
+The design is preserved: if all repetitions test the same points, a point that is missing in one of
+them is dropped from all. Carried cells are grouped by the evaluations that they lack (patterns of
+gaps), and a method runs once for each pattern.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from cvstats.errors import LogError, listed
 from cvstats.log.log import Gaps, Log, Pattern, ResultLabels, SomeLabels
 
 TILE = 1 << 24
-"""Losses of a grid looked at together in search of gaps."""
+"""Losses of a grid searched for gaps at once."""
 
 NOTHING_LEFT = (
-    "missing='drop' leaves nothing: every point is missing for some model or in some "
-    "repetition. Expected points that all models have; drop models without losses. If nothing "
-    "was tested where losses are missing, as in random splits, drop these evaluations first: "
+    "missing='drop' leaves nothing: every point is missing for some model or in some repetition. "
+    "Expected points that all models have. Drop models without losses. If missing losses mean "
+    "that nothing was tested, as in random splits, drop these evaluations first: "
     "log.dropna(how='all') of a frame, log.stack(evaluation=('repetition', "
     "'point')).dropna('evaluation', how='all') of an array."
 )
@@ -39,7 +39,7 @@ NOTHING_LEFT = (
 
 
 def dropped(log: Log) -> Log:
-    """Leave out, in each carried cell, every evaluation that is missing for any model."""
+    """Drop, in each carried cell, every evaluation that is missing for any model."""
     if log.lazy is not None:
         return replace(log, lazy=replace(log.lazy, drop=True))
     if log.cells is not None:
@@ -69,9 +69,9 @@ def count_rows(design: Design) -> int:
 
 
 def kept_rows(log: Log) -> MaskArray:
-    """Mark the evaluations that no model misses; a masked column misses none."""
+    """Mark the evaluations that all models have; masked columns are ignored."""
     keep = np.ones(log.design.size, dtype=bool)
-    masked = log.masked()  # what misses everything does not miss what others have
+    masked = log.masked()  # masked columns have no gaps
     for j in np.setdiff1d(np.arange(log.losses.width), masked).tolist():
         for start, stop in block_bounds(log.design.size, BLOCK):
             keep[start:stop] &= ~np.isnan(log.losses.column(j, start, stop))
@@ -130,10 +130,10 @@ def take_columns(losses: LossColumns, columns: IntArray) -> list[NDArray[Any]]:
 
 
 def keep_design(design: Design, keep: MaskArray) -> MaskArray:
-    """Leave a point out of all repetitions if one of them lost it, so that all test the same ones.
+    """Drop a point from all repetitions if one of them lacks it, so that all test the same points.
 
-    Repetitions of which nothing is left do not count, and neither does any of this where
-    repetitions test different points anyway.
+    Repetitions with nothing left are ignored. Nothing is dropped if repetitions test different
+    points anyway.
     """
     keep = keep if design.valid is None else keep & design.valid
     has_both = "point" in design.levels and design.has("repetition")
@@ -154,7 +154,7 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     return keep & ~gone[point]
 
 
-# --- one answer for each pattern of gaps ----------------------------------------------------------
+# --- one result for each pattern of gaps ----------------------------------------------------------
 
 
 def answer_cells(
@@ -167,20 +167,20 @@ def answer_cells(
     log : Log
         The log.
     run : callable
-        Takes a log, and differences between its columns where these are given.
+        Accepts a log, and differences between its columns if these are given.
     differences : Differences, optional
         Pairs of columns of the log.
 
     Returns
     -------
     Result
-        An entry for each column, or for each difference; several lines of them where the method
-        stacks its answers. Cells in which nothing is left have no losses.
+        An entry for each column or difference; several rows of them if the method stacks its
+        results. Cells with nothing left have no losses.
 
     Raises
     ------
     LogError
-        If some cells cannot be answered for; the first of them are named.
+        If some cells cannot be computed; the first of them are named.
     """
     gaps: Gaps | None = log.gaps
     if gaps is None:
@@ -216,10 +216,10 @@ def answer_cells(
 
 
 def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
-    """Make the error for carried cells whose gaps leave no log for the method."""
+    """Make the error for carried cells that cannot be computed because of their gaps."""
     total = gaps.columns.shape[1]
     if len(set(failed.values())) == 1 and len(failed) == sum(len(p.cells) for p in gaps.patterns):
-        return LogError(next(iter(failed.values())))  # not about the cells, but the question
+        return LogError(next(iter(failed.values())))  # the error is not about the cells
     cell, words = next(iter(failed.items()))
     names = listed([log.name(int(gaps.columns[0, at])) for at in failed])
     return LogError(
@@ -232,7 +232,7 @@ def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
 def take_cells(
     log: Log, columns: IntArray, cells: IntArray, keep: MaskArray, bare: IntArray
 ) -> Log:
-    """Take some carried cells and evaluations of a log; ``bare`` are cells to be blanked."""
+    """Select some carried cells and evaluations of a log; ``bare`` are cells to be blanked."""
     chosen = np.sort(columns[:, cells].reshape(-1))
     tables = take_columns(log.losses, chosen)
     blank = np.searchsorted(chosen, columns[:, np.intersect1d(cells, bare)].reshape(-1))
@@ -251,7 +251,7 @@ def take_cells(
 
 
 def gather_entries(results: list[tuple[IntArray, Result]], dropped: IntArray) -> Result:
-    """Put the results of all patterns together; facts that differ between them are left out."""
+    """Combine the results of all patterns; facts that differ between them are omitted."""
     width, first = len(dropped), results[0][1]
     columns: dict[str, NDArray[Any]] = {}
     for name in ("caution", *first.columns):

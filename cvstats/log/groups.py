@@ -1,8 +1,8 @@
 """The groups of a log, one for each label of a level (``by=``).
 
-Moments and counts are keyed by the level first, so that a method computes all groups at once. A
-group is taken out, row by row, for methods that read single losses, and for the message of one
-that has no answer.
+The level is the first key of moments and counts, so that a method computes all groups at once. The
+rows of one group are selected for methods that read single losses, and for the error of a group
+that cannot be computed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
 
 
 def take_rows(design: Design, rows: IntArray) -> Design:
-    """Take some rows of a design."""
+    """Select some rows of a design."""
     levels = {
         name: level if isinstance(level.codes, HiddenTable) else level.take(rows)
         for name, level in design.levels.items()
@@ -76,21 +76,21 @@ def take_rows(design: Design, rows: IntArray) -> Design:
 
 @dataclass(frozen=True, eq=False)
 class GroupOfCells:
-    """What answers for one group of a log whose losses are not at hand."""
+    """One group of a log whose losses are not in memory."""
 
     log: Log
     by: str
     code: int
 
     def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
-        """Take the cells of the group."""
+        """Select the cells of the group."""
         found = self.log.moments(tuple(dict.fromkeys((self.by, *by))), losses)
         rows = np.flatnonzero(found.codes[:, 0] == self.code)
         return found.take(rows).over(by)
 
     @property
     def sample(self) -> Sample | None:
-        """Take what there is of the group among the losses that are examined."""
+        """Select the losses of the group from the sample that is examined."""
         known = None if self.log.cells is None else self.log.cells.sample
         if known is None:
             return None
@@ -116,7 +116,7 @@ class Groups:
     Parameters
     ----------
     log : Log
-        The whole, whose design was read with this level in mind.
+        The whole log, whose design was read with this level.
     name : str
         The level.
     """
@@ -136,7 +136,7 @@ class Groups:
         return [labels[code] for code in self.codes.tolist()]
 
     def together(self) -> Log:
-        """Give the log whose moments and counts are those of each group."""
+        """Return the log whose moments and counts are per group."""
         return replace(self.log, design=replace(self.design, by=self.name))
 
     def parts(self) -> Iterator[Log]:
@@ -145,7 +145,7 @@ class Groups:
         return map(self.part, range(len(self.codes)))
 
     def part(self, at: int) -> Log:
-        """Take the rows of a group, in their order in the log."""
+        """Select the rows of a group, in the order of the log."""
         design, metadata = take_rows(self.design, self._rows(at)), self.log.metadata
         if self.name == "metric" and has_several(metadata):
             metadata = select_metric(dict(metadata), self.labels[at])
@@ -168,9 +168,9 @@ class Groups:
         return replace(log, losses=losses, differences=apart)
 
     def kind(self, at: int) -> Design:
-        """Give the design of a group; its codes, and what is found out about them, are remembered.
+        """Return the design of a group; its codes, and what was computed from them, are cached.
 
-        Not its labels: an index may get others.
+        Labels are not cached, because those of an index may be replaced.
         """
         known, key = self.design, ("kind", self.name, at)
         if key not in known.facts:
@@ -200,7 +200,7 @@ class Groups:
             found.append(rows + start)
             groups.append(here[rows])
         group = np.concatenate(groups)
-        order = np.argsort(group, kind="stable")  # by radix, as there are usually few labels
+        order = np.argsort(group, kind="stable")  # radix sort: there are usually few labels
         ends = np.cumsum(np.bincount(group, minlength=len(chosen)))
         return np.split(np.concatenate(found)[order], ends[:-1])
 
@@ -223,9 +223,9 @@ class Groups:
         return SplitSizes(rows, None if points is None else int(points[at, 0]))
 
     def kinds(self) -> list[int]:
-        """Find representative groups: the requirements of methods are the same in the others.
+        """Find representative groups: methods accept or reject the others for the same reasons.
 
-        Remembered. Groups of bootstrap and other samples are taken for different ones.
+        Cached. Groups of samples (such as bootstrap samples) are all treated as different.
         """
         key = ("kinds", self.name, tuple(self.log.used))
         if key not in self.design.facts:
@@ -235,7 +235,7 @@ class Groups:
         return kinds
 
     def _features(self) -> IntArray:
-        """Gather what methods ask of a log: a row for each group."""
+        """Compute the features that methods require of a log, one row per group."""
         design = self.together().design
         if any(level in design.levels for level in ("sample", "outer", "count")):
             return np.arange(len(self.codes))[:, None]
@@ -265,12 +265,12 @@ class Groups:
         return np.stack(table, axis=1).astype(np.int64)
 
     def answers(self, run: Run) -> Result:
-        """Run a method on one group after the other, and concatenate the answers.
+        """Run a method on one group after the other, and concatenate the results.
 
         Raises
         ------
         LogError
-            If some group has no answer; the first of them are named.
+            If some group cannot be computed; the first of them are named.
         """
         results: list[Result] = []
         failed: dict[Hashable, str] = {}
@@ -281,7 +281,7 @@ class Groups:
             except LogError as error:
                 failed[label] = str(error)
         if not results and len(set(failed.values())) == 1:
-            raise LogError(next(iter(failed.values())))  # not about the groups, but the question
+            raise LogError(next(iter(failed.values())))  # the error is not about the groups
         if failed:
             label, words = next(iter(failed.items()))
             names = listed([spelled(name) for name in failed])
@@ -299,7 +299,7 @@ class Groups:
 
 
 def list_kinds(log: Log) -> list[Design]:
-    """Give the design of a log, or those of groups that stand for all: see `Groups.kinds`."""
+    """Return the design of a log, or of its representative groups: see `Groups.kinds`."""
     if log.design.by is None:
         return [log.design]
     groups = Groups(log, log.design.by)
@@ -307,12 +307,12 @@ def list_kinds(log: Log) -> list[Design]:
 
 
 def ask_groups(log: Log, question: Callable[[Design], Any]) -> Any:
-    """Ask about the design of a log; about the groups of one, which all give one answer.
+    """Evaluate a function of the design of a log, or of its groups if they all agree.
 
     Raises
     ------
     DifferentGroups
-        If they do not: each of them can be asked alone.
+        If they do not; each of them can still be computed alone.
     """
     design = log.design
     if design.by is None:
@@ -327,14 +327,14 @@ def ask_groups(log: Log, question: Callable[[Design], Any]) -> Any:
 
 
 class DifferentGroups(LogError):
-    """The groups of a log cannot be computed together, but one after the other."""
+    """The groups of a log can only be computed one after the other."""
 
 
 def answer_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Result:
-    """Run a method on the group of each label of a level, of which all must be there.
+    """Run a method on the group of each label of a level; each must have evaluations.
 
-    On all groups at once; one after the other if it takes single ones. Where there is no answer,
-    each is asked alone too, so that the message names it.
+    All groups are computed at once, or one after the other if the method requires it. If that
+    fails, each is computed alone too, so that the error names the group.
     """
     groups = Groups(log, by)
     there = groups.labels

@@ -1,4 +1,4 @@
-"""A log as the maths sees it: a design, tables of losses, and the way back to labels."""
+"""A log without its container: a design, tables of losses, and labels for the results."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ from cvstats.log.metadata import (
 Attrs = Mapping[Any, Any]
 
 WINDOW = 1 << 20
-"""Losses looked at together in search of masked cells."""
+"""Losses searched for masked cells at once."""
 Table: TypeAlias = pd.Series | pd.DataFrame | xr.Dataset
 
 
 class Batches(Protocol):
-    """The moments of a log that was read in batches, in place of its losses."""
+    """The moments of a log that was read in batches, instead of its losses."""
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The levels whose labels make up the key of a cell."""
+        """The levels whose labels identify a cell."""
 
     @property
     def name(self) -> Hashable:
-        """The name of the one model; None where there are several."""
+        """The name of the only model; None if there are several."""
 
     @property
     def attrs(self) -> dict[Hashable, Any]:
-        """The attrs in which all batches agree."""
+        """The attrs that are equal in all batches."""
 
 
 Axis: TypeAlias = tuple[str, Sequence[Hashable]]
-"""A name, and a label for each of the results that are stacked along it."""
+"""The name of an axis, and the labels of the results that are stacked along it."""
 
 Losses: TypeAlias = pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset | Batches
-"""What a public function takes as a loss log."""
+"""What public functions accept as a loss log."""
 
 P = ParamSpec("P")
 
@@ -91,30 +91,30 @@ def of_its_kind(function: Callable[Concatenate[Losses, P], Any]) -> TableFunctio
 
 
 class Labels(Protocol):
-    """How the columns of a log are called."""
+    """The names of the columns of a log."""
 
     @property
     def models(self) -> Sequence[Hashable]:
-        """The names of the models; None for one that has no name."""
+        """The names of the models; None for an unnamed one."""
 
     def columns(self, model: int) -> IntArray:
         """List the columns of one model: one, or one for each cell of the carried dimensions."""
 
     def name(self, column: int) -> str:
-        """Put one column in words, for messages."""
+        """Describe one column, for messages."""
 
     def may_be_empty(self) -> bool:
-        """Tell whether a column without any loss is a masked cell and not a mistake."""
+        """Whether a column without any loss is a masked cell and not a mistake."""
 
 
 class ResultLabels(Labels, Protocol):
-    """How results get their labels back."""
+    """Labels of results."""
 
     def table(self, result: Result, attrs: Attrs) -> Table:
         """Label a result that has a number for each column."""
 
     def stack(self, axes: Sequence[Axis]) -> ResultLabels:
-        """Make the labels of results that are stacked along some axes, before the columns."""
+        """Return the labels of results that are stacked along some axes, before the columns."""
 
     def pairs(
         self,
@@ -125,7 +125,7 @@ class ResultLabels(Labels, Protocol):
     ) -> Any:
         """Label a result that has a number for each pair of models (and carried cell).
 
-        With an axis it has them for each label of that.
+        With an axis, the result has numbers for each label of the axis.
         """
 
     def cells(self, found: Cells, attrs: Attrs) -> Any:
@@ -133,33 +133,33 @@ class ResultLabels(Labels, Protocol):
 
 
 class MomentSource(Protocol):
-    """What answers for a log whose losses are not at hand: cells of it, or a part of another."""
+    """Moments of a log whose losses are not in memory."""
 
     @property
     def sample(self) -> Sample | None:
-        """Losses of some evaluations, to examine them one by one; None without any."""
+        """Losses of some evaluations to be examined one by one; None without any."""
 
     def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
-        """Give the moments of all columns, or of differences between them, by some levels."""
+        """Return the moments of all columns, or of differences between them, by some levels."""
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""
 
     def rows(self) -> Log:
-        """Give the log row by row, or raise."""
+        """Return the log row by row, or raise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Losses that are examined one by one: those of a whole log, or of a part of it.
+    """Losses that are examined one by one: all or some of a log.
 
     Parameters
     ----------
     log : Log
-        The evaluations, in memory. Its columns are those of every so many carried cells, of all
+        The evaluations, in memory. Its columns are those of every ``step``-th carried cell, for all
         models, in the order of the whole log.
     step : int
-        Every so many.
+        Distance between the carried cells in the sample.
     whole : bool
         Whether no evaluation is missing.
     """
@@ -170,7 +170,7 @@ class Sample:
 
 
 class HiddenTable:
-    """A table of known shape whose entries cannot be read; ``words`` say why, and what to do."""
+    """A table of known shape whose entries cannot be read; ``words`` is the error."""
 
     def __init__(self, shape: tuple[int, ...], words: str) -> None:
         self.shape, self.words = shape, words
@@ -195,22 +195,23 @@ class HiddenTable:
 
 
 def hide_losses(width: int, words: str) -> LossColumns:
-    """Make as many columns as a log has, of which no loss can be read."""
+    """Make columns whose losses cannot be read."""
     table: Any = HiddenTable((0, width), words)
     return LossColumns((table,))
 
 
 DIFFERENT_GAPS = (
     "the carried cells of this log lack different evaluations, but this method needs the same "
-    "ones in all cells. Expected every loss, or the same gaps everywhere. Select one cell at a "
+    "evaluations in all cells. Expected every loss, or the same gaps everywhere. Select one cell "
+    "at a "
     "time, or fill the gaps: log.fillna(…)."
 )
 
 TYPE, WHOLE = "type", "whole numbers"
-"""Where a log notes that its losses are integers or booleans, which its moments no longer show."""
+"""The attr that stores the integer or boolean dtype of losses, which moments no longer show."""
 
 POINTS_ARE = "points_are"
-"""Where the attrs of a log may say whether points of one name in several sources are the same."""
+"""The attr for whether points with the same name in several sources are the same point."""
 
 DIFFERENCES = {"kind": "differences"}
 """The attrs of a log of paired differences."""
@@ -219,7 +220,7 @@ CONTRASTS = {"kind": "contrasts"}
 """The attrs of a log of differences between its groups."""
 
 LEAST = 1e-146
-"""The squares of smaller deviations are no longer normal floating-point numbers."""
+"""The squares of smaller deviations are subnormal floating-point numbers."""
 
 
 @cache
@@ -229,7 +230,7 @@ def own_version() -> str:
 
 
 def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]:
-    """Gather the attrs of a labeled result: what was done, what it covers, and by whom.
+    """Collect the attrs of a labeled result: method, target, guarantee and reference.
 
     ``metadata`` are the attrs of the log, which may name its loss.
     """
@@ -244,7 +245,7 @@ def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]
 
 
 def missing_loss(whose: str, where: str, hint: str = "") -> LogError:
-    """Words for a loss that is missing for all models."""
+    """Make the error for a loss that is missing for all models."""
     return LogError(
         f"the loss of {whose} is missing (NaN) at {where}. Expected a number for every "
         f"evaluation. Fill the gap, or pass missing='drop' to drop these evaluations.{hint}"
@@ -252,7 +253,7 @@ def missing_loss(whose: str, where: str, hint: str = "") -> LogError:
 
 
 def infinite_loss(whose: str, where: str) -> LogError:
-    """Words for an infinite loss."""
+    """Make the error for an infinite loss."""
     return LogError(
         f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
         f"usually comes from log(0). Bound it: cvstats.losses(…, loss='log_loss', clip=1e-6)."
@@ -260,7 +261,7 @@ def infinite_loss(whose: str, where: str) -> LogError:
 
 
 def unequal_points(whose: str, where: str, other: str) -> LogError:
-    """Words for a loss that is missing for one model and not for another."""
+    """Make the error for a loss that is missing for one model but not for another."""
     return unpaired(
         f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected every model on "
         "every evaluation. Fill the gap, or pass missing='drop' to drop each evaluation that "
@@ -269,7 +270,7 @@ def unequal_points(whose: str, where: str, other: str) -> LogError:
 
 
 def too_many_digits(whose: str) -> LogError:
-    """Words for whole numbers that a float64 rounds."""
+    """Make the error for integers that float64 rounds."""
     return LogError(
         f"the losses of {whose} are whole numbers above 2^53, which lose their last digits here. "
         f"Expected smaller ones. Subtract a constant first."
@@ -277,7 +278,7 @@ def too_many_digits(whose: str) -> LogError:
 
 
 def too_large(whose: str) -> LogError:
-    """Words for losses whose squares are infinite."""
+    """Make the error for losses whose squares are infinite."""
     return LogError(
         f"the losses of {whose} are too large to be squared. Expected numbers below 1e150. "
         f"Divide them by a constant."
@@ -285,12 +286,12 @@ def too_large(whose: str) -> LogError:
 
 
 def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> None:
-    """Refuse a dimension or coordinate that has the name of a number of the result."""
+    """Refuse a dimension or coordinate with the name of a variable of the result."""
     both = sorted(set(numbers).intersection(carried), key=str)
     if both:
         raise LogError(
-            f"the log carries a dimension or coordinate {both[0]!r}, and so is a number of the "
-            f"result called. Expected another name. Rename yours: "
+            f"the log has a dimension or coordinate {both[0]!r}, which is also the name of a "
+            "variable of the result. Expected another name. Rename yours: "
             f"log.rename({{{both[0]!r}: 'my_{both[0]}'}})."
         )
 
@@ -312,10 +313,10 @@ def add_cautions(result: Result, cautions: Caution) -> Result:
 
 @dataclass(frozen=True, eq=False)
 class LazyArray:
-    """Losses that are still to be computed, evaluations before carried cells.
+    """Losses that are not yet computed, evaluations before carried cells.
 
-    ``nan_tells`` says that NaN marks what was not evaluated, and ``drop`` that an evaluation is
-    left out if it is missing for any model. In both cases the losses decide what there is.
+    ``nan_tells``: NaN marks what was not evaluated. ``drop``: an evaluation is dropped if it is
+    missing for any model. In both cases the losses determine which evaluations exist.
     """
 
     array: xr.DataArray
@@ -325,22 +326,22 @@ class LazyArray:
 
     @property
     def known_later(self) -> bool:
-        """Whether what was evaluated is known when the losses are, and not before."""
+        """Whether the evaluations are known only once the losses are computed."""
         return self.nan_tells or self.drop
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """The carried cells in which the same evaluations are left out.
+    """The carried cells in which the same evaluations are dropped.
 
     Parameters
     ----------
     cells : array of int
         The numbers of these carried cells.
     keep : array of bool, shape (rows,)
-        The evaluations that are left.
+        The evaluations that are kept.
     dropped : int
-        How many were left out.
+        How many were dropped.
     """
 
     cells: IntArray
@@ -350,18 +351,18 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """The patterns of gaps in a grid of carried cells, and the cells in which nothing is left.
+    """The patterns of gaps in a grid of carried cells, and the cells with nothing left.
 
     Parameters
     ----------
     columns : array of int, shape (models, carried cells)
         The columns of each carried cell.
     patterns : list of Pattern
-        What is left, and where; one at least, if need be of no cell.
+        The evaluations that are kept in each cell; at least one pattern, possibly of no cell.
     empty : array of int
-        The carried cells where evaluations are missing for one model or another everywhere.
+        The carried cells in which every evaluation is missing for some model.
     masked : array of int
-        The carried cells that hold no loss.
+        The carried cells without any loss.
     """
 
     columns: IntArray
@@ -372,7 +373,7 @@ class Gaps:
 
 @dataclass(frozen=True, eq=False)
 class SomeLabels:
-    """The names of some columns of a log: those of some carried cells, of all models."""
+    """The names of the columns of some carried cells, for all models."""
 
     whole: Labels
     chosen: IntArray
@@ -383,7 +384,7 @@ class SomeLabels:
         return self.whole.models
 
     def columns(self, model: int) -> IntArray:
-        """List the columns of one model among the chosen ones."""
+        """List the columns of one model among the selected ones."""
         own = self.whole.columns(model)
         return np.searchsorted(self.chosen, own[np.isin(own, self.chosen)]).astype(np.int64)
 
@@ -392,13 +393,13 @@ class SomeLabels:
         return self.whole.name(int(self.chosen[column]))
 
     def may_be_empty(self) -> bool:
-        """Say yes: these are carried cells."""
+        """Return True: these are carried cells."""
         return True
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A loss log, read.
+    """A loss log that was read and checked.
 
     Parameters
     ----------
@@ -409,27 +410,28 @@ class Log:
     labels : Labels
         The names of the columns and the shape of results.
     attrs : mapping
-        Facts to add to every result, such as how many evaluations were left out.
+        Facts to add to every result, such as how many evaluations were dropped.
     other : Labels, optional
-        Where the losses are of two logs side by side, the names of the second one's columns.
+        The names of the columns of the second log, if the losses are those of two logs side by
+        side.
     metadata : mapping, optional
-        The attrs of the container; some methods look there for what they need besides losses.
+        The attrs of the container, in which some methods look for more than losses.
     used : sequence of str or None, optional
-        Levels beyond those that all methods know requested by name.
+        Additional levels that were requested by name.
     complete : Design, optional
-        Which evaluation each row is, before evaluations were left out: what was trained on.
+        Which evaluation each row is, before evaluations were dropped.
     cells : MomentSource, optional
-        What gives the moments, where the losses are not at hand; each row of the design is then
-        a cell.
+        The source of moments if the losses are not in memory; each row of the design is then a
+        cell.
     cautions : Caution
         Cautions about levels that are not kept.
     lazy : LazyArray, optional
-        The losses, where they are still to be computed.
+        The losses, if they are not yet computed.
     gaps : Gaps, optional
-        Where carried cells miss different evaluations, which are left out in each of them; the
-        design is then that of the whole log, and `answer_cells` asks the cells of each pattern.
+        If carried cells lack different evaluations: which are dropped in each cell. The design is
+        then that of the whole log, and `answer_cells` computes the cells of each pattern.
     differences : Columns, optional
-        Differences between the columns, which methods are then applied to in their place.
+        Differences between the columns, to which methods are applied instead.
     """
 
     design: Design
@@ -453,16 +455,16 @@ class Log:
 
     @cached_property
     def planned(self) -> Design:
-        """The design before evaluations were left out, which says what kind of log this is."""
+        """The design before evaluations were dropped, which determines the kind of log."""
         return self.design if self.complete is None else replace(self.complete, by=self.design.by)
 
     @property
     def some_cells(self) -> bool:
-        """Whether it holds some of the carried cells of a log, in all of which a model may lack."""
+        """Whether these are only some carried cells, so that a model may have no losses."""
         return isinstance(self.labels, SomeLabels)
 
     def columns_by_cell(self) -> IntArray:
-        """List the columns, models by carried cells; where there are two logs, those of both."""
+        """List the columns, models by carried cells; of both logs, if there are two."""
         own = np.stack(list(map(self.labels.columns, range(len(self.labels.models)))))
         return own if self.other is None else np.concatenate([own, own + self.losses.width // 2])
 
@@ -484,7 +486,7 @@ class Log:
         return found if self.design.by is None else replace(found, grouped=1)
 
     def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
-        """Give the columns whole, one at a time, their losses finite; None for a masked cell."""
+        """Iterate over whole columns of finite losses; None for a masked cell."""
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
         losses = self.differences if losses is None else losses
@@ -506,7 +508,7 @@ class Log:
             yield values
 
     def rows(self) -> Log:
-        """Give the log row by row, where its cells lead to rows."""
+        """Return the log row by row, if its rows can be read."""
         return (
             self if self.cells is None else replace(self.cells.rows(), differences=self.differences)
         )
@@ -528,12 +530,12 @@ class Log:
 
     @cached_property
     def fixed_sources(self) -> bool:
-        """Whether the sources were chosen, as the tasks of a benchmark are, and not drawn."""
+        """Whether the sources were chosen, such as the tasks of a benchmark, and not sampled."""
         return self.metadata.get("sources_are") == "fixed"
 
     @cached_property
     def crossed(self) -> bool:
-        """Whether the same points occur under several sources, and are taken for the same ones."""
+        """Whether the same points occur in several sources, and are treated as the same points."""
         said = self.metadata.get(POINTS_ARE)
         nested = said == "nested" or (self.fixed_sources and said != "crossed")
         return not nested and has_crossed_sources(self.planned)
@@ -541,7 +543,7 @@ class Log:
     def zero_one(self) -> MaskArray:
         """Find the columns whose losses are all 0 or 1, one group after the other.
 
-        Of groups, and where the losses are not at hand, the sums of cells decide; see
+        For groups, and if the losses are not in memory, the sums of cells decide; see
         `Cells.zero_one`.
         """
         if self.design.by is not None:
@@ -556,7 +558,7 @@ class Log:
         return (self.design if self.cells is None else self.cells).count_points(level)
 
     def points_by_group(self) -> IntArray | None:
-        """Count the points of each group: a row for each; None where that is unknown."""
+        """Count the points of each group, one row per group; None if unknown."""
         design = self.design
         if design.by is None:
             points = design.splits().points
@@ -576,7 +578,7 @@ class Log:
         )
 
     def name(self, column: int) -> str:
-        """Name one column; where two logs stand side by side, say of which."""
+        """Name one column, and its log if there are two."""
         half = self.losses.width // 2
         if self.other is None or column < half:
             return self.labels.name(column)
@@ -601,7 +603,7 @@ class Log:
                 raise too_large(" or ".join(map(self.name, pair)))
 
     def _refuse_digits_lost(self, found: Cells, losses: Columns) -> None:
-        """Refuse losses whose squares are no longer numbers, and integers that no float holds."""
+        """Refuse losses whose squares overflow or underflow, and integers beyond float64."""
         every = np.arange(losses.width)
         sides: tuple[IntArray, ...] = (every,)
         size = np.abs(found.location).max(axis=0, initial=0.0)
@@ -617,7 +619,7 @@ class Log:
                     raise too_many_digits(self.name(int(side[j])))
 
     def refuse_small(self, found: Cells, losses: Columns) -> None:
-        """Refuse losses whose squares are no longer numbers, unless they are all the same."""
+        """Refuse losses whose squares underflow, unless they are constant."""
         largest = np.abs(found.location).max(axis=0, initial=0.0)
         tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         for j in np.flatnonzero(tiny).tolist():
@@ -634,7 +636,7 @@ class Log:
                 )
 
     def _refuse_empty(self, masked: MaskArray) -> None:
-        """Reject a model without losses if others have some: it is not a masked cell."""
+        """Refuse a model without losses if others have some: it is not a masked cell."""
         if self.some_cells:
             return
         models = self.labels.models
@@ -642,8 +644,8 @@ class Log:
         if any(gone) and not all(gone):
             empty, full = spelled(models[gone.index(True)]), spelled(models[gone.index(False)])
             raise unpaired(
-                f"model {empty} has no loss at all (NaN everywhere), and {full} has some. "
-                f"Expected every model on every evaluation. Leave that one out: "
+                f"model {empty} has no losses (NaN everywhere), but {full} has some. Expected "
+                "every model on every evaluation. Drop that model: "
                 f"losses.drop_sel(model={empty}), or losses.drop_vars({empty}) of a Dataset."
             )
 
@@ -695,7 +697,7 @@ class Log:
         return missing_loss(name, where, self._untested())
 
     def _untested(self) -> str:
-        """Say how a table of random splits shows who was not tested in which of them."""
+        """Hint at how an array of random splits shows which points were not tested in a split."""
         levels = [self.design.levels.get(name) for name in ("repetition", "point")]
         if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
             return ""
@@ -705,9 +707,9 @@ class Log:
         )
 
     def label(self, result: Result, axes: Sequence[Axis] = ()) -> Table:
-        """Label a result of the maths, in the shape of the container that came in.
+        """Label a result, in the kind of container of the input.
 
-        It holds a number for each column, or for each combination of labels of some axes.
+        It has a number for each column, or for each combination of labels of some axes.
         """
         if axes:
             return self.labels.stack(axes).table(*self.completed(result))
@@ -721,7 +723,7 @@ class Log:
         result: Result,
         axis: Axis | None = None,
     ) -> Any:
-        """Label a result for pairs of models, in the shape of the container that came in."""
+        """Label a result for pairs of models, in the kind of container of the input."""
         return self.labels.pairs(pairs, *self.completed(result), axis)
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
@@ -738,7 +740,7 @@ class Log:
         cautions = self.cautions
         if not self.design.levels.keys() <= set(LEVELS):
             guesses = unrecognized_levels(self.design, self.used).values()
-            if any(level != "point" for level in guesses):  # the names of points change no number
+            if any(level != "point" for level in guesses):  # names of points change nothing
                 cautions |= Caution.UNUSED_LEVEL
         if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
             cautions |= cautions_of_metric(self.metadata)
@@ -746,7 +748,7 @@ class Log:
 
 
 def take_flagged(table: Table, flag: str) -> Table:
-    """Keep the one model that a column marks; of a Dataset the one of each carried cell."""
+    """Keep the model that a column marks; in a Dataset, the model of each carried cell."""
     if isinstance(table, xr.Dataset):
         return table.isel(model=table[flag].argmax("model")).drop_vars(flag)
     frame: Any = table

@@ -1,4 +1,4 @@
-"""What the attrs of a log of a metric say, and what follows for its results."""
+"""The attrs of a log of a metric, and what they imply for its results."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from cvstats.errors import LogError, listed, place
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
          "average", "metrics", TARGET)  # fmt: skip
-"""Facts about a metric that every result of its log carries."""
+"""Attrs of a metric that are copied to every result."""
 
 
 def facts_of_metric(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    """Take the facts that results have to carry; none where a log is not of a metric."""
+    """Return the attrs that are copied to results; none if the log is not of a metric."""
     return {
         str(name): metadata[name] for name in FACTS if name in metadata and "metric" in metadata
     }
 
 
 def attrs_of_log(losses: object) -> dict[Hashable, Any]:
-    """Copy the attrs of a log; of several metrics take the facts of the one that it holds."""
+    """Copy the attrs of a log; if they describe several metrics, those of the one it contains."""
     attrs = dict(getattr(losses, "attrs", {}))
     names = names_of_metrics(losses) or []
     return select_metric(attrs, names[0]) if len(names) == 1 else attrs
 
 
 def select_metric(metadata: dict[Hashable, Any], metric: Hashable) -> dict[Hashable, Any]:
-    """Take the facts of one of several metrics, as if the log had been made of it alone."""
+    """Return the attrs of one of several metrics, as if the log had been made for it alone."""
     several = metadata.get("metrics")
     if not isinstance(several, Mapping) or metric not in several:
         return metadata
@@ -43,12 +43,12 @@ def select_metric(metadata: dict[Hashable, Any], metric: Hashable) -> dict[Hasha
 
 
 def has_several(metadata: Mapping[Any, Any]) -> bool:
-    """Whether a log holds several metrics, each with facts of its own."""
+    """Whether a log has several metrics, each with attrs of its own."""
     return isinstance(metadata.get("metrics"), Mapping)
 
 
 def lost_metrics(losses: object) -> list[Hashable]:
-    """List the metrics of which a log holds one, where no label says which; empty otherwise."""
+    """List the metrics that a log may contain if no label names the one; empty otherwise."""
     several = getattr(losses, "attrs", {}).get("metrics")
     if not isinstance(several, Mapping) or names_of_metrics(losses) is not None:
         return []
@@ -65,52 +65,52 @@ def names_of_metrics(losses: object) -> list[Hashable] | None:
 
 
 FEW = 10
-"""With fewer points of a class in a cell the influence is a rough approximation."""
+"""With fewer points of a class per cell, the influence is a rough approximation."""
 
 
 RATIOS = ("r2", "skill", "relative_error", "wmape")
-"""Metrics that are ratios of two means: an outlier in both leaves no trace in the influences."""
+"""Metrics that are ratios of two means: an outlier in both does not show in the influences."""
 
 
 def is_root(metadata: Mapping[Any, Any]) -> bool:
-    """Whether a metric is the root of a mean, one for all folds."""
+    """Whether a metric is the root of one mean over all folds."""
     return metadata.get("metric") == "rmse" and metadata.get("folds") == "pool"
 
 
 def is_ratio(metadata: Mapping[Any, Any]) -> bool:
-    """Whether a metric is a ratio of two means over all folds, the one below of no model."""
+    """Whether a metric is a ratio of means over all folds whose denominator involves no model."""
     return metadata.get("metric") in RATIOS and metadata.get("folds") == "pool"
 
 
 def is_examined(metadata: Mapping[Any, Any]) -> bool:
-    """Whether pseudo-losses can have tails: those of numbers, and not those of classes."""
+    """Whether pseudo-losses can have heavy tails: those of numbers, but not those of classes."""
     limits = tuple(metadata.get("range", ()))
-    if metadata.get("kind") == "contrasts":  # a small group has large weights
+    if metadata.get("kind") == "contrasts":  # small groups have large weights
         return False
     return "labels" not in metadata and "positive" not in metadata and limits != (0.0, 1.0)
 
 
 def each_metric(metadata: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
-    """Go through the facts of each metric of a log of pseudo-losses."""
+    """Iterate over the attrs of each metric of a log of pseudo-losses."""
     several = metadata.get("metrics")
     parts = several.values() if isinstance(several, Mapping) else [metadata]
     yield from (part for part in parts if isinstance(part, Mapping) and part.get("pseudo"))
 
 
 def assumptions_of(metadata: Mapping[Any, Any]) -> str:
-    """Say what the intervals of a metric rest on, besides their method: empty for most."""
+    """Describe additional assumptions of intervals for a metric: empty for most."""
     found = [str(part["assumes"]) for part in each_metric(metadata) if part.get("assumes")]
     return f"if {found[0]}" if found else ""
 
 
 def folds_of_metric(metadata: Mapping[Any, Any]) -> str:
-    """Say how folds were combined: "average" or "pool"; empty for losses of points."""
+    """How folds were combined: "average" or "pool"; empty for losses of points."""
     found = {str(part.get("folds")) for part in each_metric(metadata)}
     return next((word for word in ("pool", "average") if word in found), "")
 
 
 def cuts_cells(metadata: Mapping[Any, Any], by: object) -> bool:
-    """Whether the labels of a level cut the cells of which a metric was computed."""
+    """Whether the labels of a level split the cells on which a metric was computed."""
     return any(by not in (*part.get("cells", ()), "metric") for part in each_metric(metadata))
 
 
@@ -121,27 +121,27 @@ def refuse_parts_of_cells(metadata: Mapping[Any, Any], by: object) -> None:
         if by not in (*cells, "metric"):
             way = "folds='average'" if by == "fold" else f"by={by!r}"
             raise LogError(
-                f"by={by!r} cuts the cells ({listed(cells) or 'the whole log'}) of which "
-                f"{part.get('metric')} was computed, and its mean over a part of a cell is not the "
-                f"metric of that part. Expected cells within the groups. Make the log with "
+                f"by={by!r} splits the cells ({listed(cells) or 'the whole log'}) on which "
+                f"{part.get('metric')} was computed, and its mean over a part of a cell is not "
+                "the metric of that part. Expected cells within the groups. Create the log with "
                 f"cvstats.losses(…, loss={part.get('metric')!r}, {way})."
             )
 
 
 STRENGTHS = {"strength": "", "Elo": ", elo=True"}
-"""What `cvstats.strengths` makes, with the option that makes it."""
+"""The metrics of `cvstats.strengths`, with the option that computes each."""
 
 ONE_PREDICTION = "one_prediction"
-"""Where a log of a metric says what one prediction can change, for each model."""
+"""The attr for how much one prediction can change a metric, for each model."""
 
 OF_OTHER = "one_prediction_of_other"
-"""The same of the second of two logs that are compared."""
+"""The same for the second of two logs that are compared."""
 
 OF_PROBLEMS = "korn-graubard of problems"
-"""The limits of a log of pass@k, in which one problem changes a share by 1 / n."""
+"""The bounds of a log of pass@k, in which one problem changes the rate by 1 / n."""
 
 MADE_OF = "made_of"
-"""Where a log of a metric says how many points each of its cells was computed of."""
+"""The attr for the number of points on which each cell of a metric was computed."""
 
 
 def cell_key(design: Design, names: Sequence[str], row: int) -> str:
@@ -156,7 +156,7 @@ def refuse_parts_of_logs(
 ) -> None:  # fmt: skip
     """Refuse a log of pseudo-losses that lacks points of a cell: its mean is not the metric.
 
-    ``gaps`` says that carried cells miss different evaluations.
+    ``gaps``: whether carried cells lack different evaluations.
     """
     several = metadata.get("metrics")
     parts = several if isinstance(several, Mapping) else {None: metadata}
@@ -182,10 +182,10 @@ def refuse_missing_points(
     *,
     gaps: bool,
 ) -> None:
-    """Refuse a cell that has other points than the metric was computed of.
+    """Refuse a cell whose number of points differs from that on which the metric was computed.
 
-    Where a level of the cells is gone, as after `xs`, what is left may be one cell, or all. Several
-    logs of the same points, one after the other, have each cell several times.
+    If a level of the cells was dropped, as by `xs`, the rest may be one cell or all. Concatenated
+    logs of the same points have each cell several times.
     """
     cells = list(part.get("cells", ()))
     names = tuple(name for name in cells if name in design.levels)
@@ -211,13 +211,13 @@ def refuse_missing_points(
 def refuse_part(
     part: Mapping[Any, Any], labels: Mapping[str, Any], found: int, known: int
 ) -> NoReturn:
-    """Word the error for a part of a log of a metric."""
+    """Make the error for a part of a log of a metric."""
     where = f" at {place(labels)}" if labels else ""
     if found > known > 0:
         raise LogError(
-            f"{found - known:,} of {found:,} points{where} miss a prediction, the truth or the "
-            f"event, and {part.get('metric')} was computed of the others. Expected all of them. "
-            f"Leave these points out first: cvstats.losses(predictions.dropna(), …, "
+            f"{found - known:,} of {found:,} points{where} lack a prediction, the truth or the "
+            f"event, and {part.get('metric')} was computed on the others. Expected all of them. "
+            "Drop these points first: cvstats.losses(predictions.dropna(), …, "
             f"loss={part.get('metric')!r})."
         )
     how_many = f" ({found:,} of {known:,} points{where})" if known > found else ""
@@ -227,8 +227,8 @@ def refuse_part(
         call = f"strengths(battles_of_the_part, …{STRENGTHS[str(name)]})"
     raise LogError(
         f"this is a part of a log of {name}{how_many}, and the mean over a part of the points is "
-        f"not the {name} of that part. Expected all points of which {name} was computed, without "
-        f"missing='drop'. Make the log of the part: cvstats.{call}."
+        f"not the {name} of that part. Expected all points on which {name} was computed, without "
+        f"missing='drop'. Create a log of the part: cvstats.{call}."
     )
 
 

@@ -1,4 +1,4 @@
-"""pandas: Series and DataFrame, whose index levels are the levels of the log."""
+"""pandas Series and DataFrame, whose index levels are the levels of the log."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from cvstats.log.display import ResultFrame
 from cvstats.log.log import Attrs, Axis, too_many_digits
 
 MOST_REMEMBERED = 64
-"""So many indexes, or windows on them, are remembered; those asked for longest ago go first."""
+"""Maximum number of cached indexes, or slices of them; the least recently used goes first."""
 
 MOST_BYTES = 1 << 25
-"""What is remembered of all but the last one takes so much memory, at the most."""
+"""Maximum memory of the cache, without its last entry."""
 
 WHOLE = 1 << 16
-"""Codes up to this number are all read to see whether they are what they were."""
+"""Up to this number, all codes are compared to detect changes."""
 
 SAMPLE = 1024
-"""Of so many codes, evenly spread, it is seen in a longer index."""
+"""Number of evenly spaced codes that are compared in a longer index."""
 
 
 @dataclass(eq=False)
 class Remembered:
-    """Checks and counts already done for an index, and how its codes looked."""
+    """Cached checks and counts of an index, and the codes they are valid for."""
 
     marks: list[int]
     facts: dict[Any, Any]
@@ -56,23 +56,23 @@ class Remembered:
 
 
 _remembered: OrderedDict[tuple[Any, ...], Remembered] = OrderedDict()
-"""What is remembered, by the memory of the index codes; dropped with it."""
+"""The cache, keyed by the memory of the index codes and dropped with it."""
 
 
 def owner(codes: NDArray[Any]) -> NDArray[Any]:
-    """Find the array that owns the memory that another one looks at."""
+    """Find the array that owns the memory of a view."""
     while isinstance(codes.base, np.ndarray):
         codes = codes.base
     return codes
 
 
 def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
-    """Look up what is known of this index; its views share their memory, and so the knowledge.
+    """Look up the cache of this index; views share its memory, and so its cache.
 
-    pandas never changes the codes of an index, but the code that made them may hold the array
-    that pandas looks at, and write to it. So they are compared to what they were: all of them up
-    to `WHOLE`, and of longer ones a sample, which finds what was filled anew or moved and may miss
-    a few codes.
+    pandas never changes the codes of an index, but other code may hold the array behind them and
+    write to it. Therefore codes are compared to their earlier values: all of them up to `WHOLE`,
+    and a sample of longer ones, which detects an array that was refilled or moved but may miss
+    single codes.
     """
     codes = list(map(np.asarray, index.codes))
     key: tuple[Any, ...] = tuple(index.names), tuple(map(len, index.levels))
@@ -95,8 +95,8 @@ def facts_about(index: pd.MultiIndex) -> dict[Any, Any]:
 
 
 def make_room() -> None:
-    """Forget what was asked for longest ago, where it is too much."""
-    kept = list(_remembered.values())  # an index may be collected, and forgotten, while we count
+    """Drop the least recently used entries of a cache that is too large."""
+    kept = list(_remembered.values())  # an index may be garbage-collected, and dropped, meanwhile
     sizes = [known.count_bytes() for known in kept]
     total = sum(sizes)
     for size in sizes:
@@ -107,7 +107,7 @@ def make_room() -> None:
 
 
 def count_bytes(thing: Any) -> int:
-    """Count the bytes of the arrays that something holds."""
+    """Count the bytes of the arrays in an object."""
     if isinstance(thing, np.ndarray):
         return thing.nbytes
     if isinstance(thing, dict):
@@ -118,9 +118,9 @@ def count_bytes(thing: Any) -> int:
 
 
 def design_of(index: pd.Index, also: Sequence[object] = ()) -> Design:
-    """Find the levels of an index by name, of which one is known or two were asked for (``also``).
+    """Find the levels of an index by name: a known one, or two that were requested (``also``).
 
-    Codes of a MultiIndex are used as they are: no copy, no sorting, no hashing.
+    Codes of a MultiIndex are used directly, without copying, sorting or hashing.
     """
     names = list(index.names)
     if isinstance(index, pd.MultiIndex):
@@ -141,7 +141,7 @@ def design_of(index: pd.Index, also: Sequence[object] = ()) -> Design:
 
 
 def flat_level(index: pd.Index) -> Level:
-    """Read the one level of an index that is not a MultiIndex."""
+    """Read the level of an index that is not a MultiIndex."""
     if isinstance(index, pd.CategoricalIndex):
         return Level(index.categories, np.asarray(index.codes))
     if index.is_unique and not index.hasnans:
@@ -151,7 +151,7 @@ def flat_level(index: pd.Index) -> Level:
 
 
 def unknown_levels(names: list[Hashable]) -> LogError:
-    """None of the levels is one of ours."""
+    """Make the error for an index without a known level."""
     have = ", ".join(map(str, names))
     first = next((name for name in names if name is not None), None)
     if first is None:
@@ -173,11 +173,11 @@ OTHERS = {
     "m": "log.dt.total_seconds()",
     "M": "(log - log.min()).dt.total_seconds()",
 }
-"""How values of other kinds become numbers."""
+"""How to convert values of other types to numbers."""
 
 
 def numbers(column: pd.Series) -> NDArray[Any]:
-    """Take the numbers of a column, without a copy where pandas keeps plain numbers."""
+    """Return the numbers of a column, without a copy if pandas stores plain numbers."""
     dtype = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         values = column.to_numpy()
@@ -203,12 +203,12 @@ def numbers(column: pd.Series) -> NDArray[Any]:
 
 
 def read_columns(log: pd.Series | pd.DataFrame) -> LossColumns:
-    """Take the losses as they lie in memory: one block where pandas keeps one, else columns."""
+    """Return the losses as stored by pandas: one block if possible, otherwise columns."""
     if isinstance(log, pd.Series):
         return LossColumns((numbers(log)[:, None],))
     first, *others = set(log.dtypes)
     if not others and isinstance(first, np.dtype) and first.kind in "fiu" and log.shape[1] > 1:
-        # A single block shows in one row: pandas then hands out views, and need not copy.
+        # One row shows whether there is a single block: pandas then returns views without copying.
         head = log.iloc[:1]
         if np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
             return LossColumns((log.to_numpy(),))
@@ -216,22 +216,22 @@ def read_columns(log: pd.Series | pd.DataFrame) -> LossColumns:
 
 
 NAMELESS = "loss"
-"""What the row of a Series without a name is called."""
+"""The row label of a Series without a name."""
 
 AS_SERIES = ("decompose",)
-"""Methods that answer for a Series with a Series of numbers, and not with a table of one row."""
+"""Methods that return a Series of numbers for a Series, not a table with one row."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrameLabels:
-    """A row per model, also for a Series."""
+    """One row per model, also for a Series."""
 
     models: Sequence[Hashable]
     columns_axis: pd.Index | None
 
     @classmethod
     def of(cls, log: pd.Series | pd.DataFrame) -> FrameLabels:
-        """Name the models of a log, each of them once."""
+        """Name the models of a log, without duplicates."""
         if isinstance(log, pd.Series):
             return cls([log.name], None)
         if log.shape[1] == 0:
@@ -245,7 +245,7 @@ class FrameLabels:
         return cls(list(log.columns), log.columns)
 
     def columns(self, model: int) -> IntArray:
-        """Give the one column of a model."""
+        """Return the only column of a model."""
         return np.array([model])
 
     def name(self, column: int) -> str:
@@ -254,11 +254,11 @@ class FrameLabels:
         return "the log" if name is None else repr(name)
 
     def may_be_empty(self) -> bool:
-        """Say no: a column without losses is a mistake."""
+        """Return False: a column without losses is a mistake."""
         return False
 
     def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
-        """Show the columns of the method, and cautions."""
+        """Make a table of the columns of the method, and cautions."""
         if self.columns_axis is not None:
             return body(result, named_rows(self.columns_axis), attrs)
         if result.method in AS_SERIES:
@@ -267,7 +267,7 @@ class FrameLabels:
             row.attrs = dict(attrs)
             return row
         name = NAMELESS if self.models[0] is None else self.models[0]
-        if isinstance(name, str):  # texts are kept, as pandas takes long to make an index of them
+        if isinstance(name, str):  # cached, as pandas is slow at making an index of strings
             return body(result, text_index((name,), "model").view(), attrs)
         return body(result, index_of("model", [name]), attrs)
 
@@ -320,7 +320,7 @@ class FrameLabels:
 
 
 def under_models(models: pd.Index, cells: pd.Index) -> pd.MultiIndex:
-    """Put the names of models in place of their numbers, the first level of an index."""
+    """Replace the numbers of models, the first level of an index, by their names."""
     levels: list[Any] = [models]
     codes: list[Any] = [np.arange(len(models))]
     names: list[Any] = ["model"]
@@ -334,7 +334,7 @@ def under_models(models: pd.Index, cells: pd.Index) -> pd.MultiIndex:
 
 
 def cell_index(found: Cells) -> pd.Index | None:
-    """Make an index of the labels of cells; None for the one cell of no level."""
+    """Make an index of the labels of cells; None if there are no levels."""
     if not found.levels:
         return None
     parts = [
@@ -352,27 +352,27 @@ def index_of(name: Hashable, labels: Sequence[Hashable]) -> pd.Index:
 
 
 def named_rows(models: pd.Index) -> pd.Index:
-    """Name the index of rows: ``model``, unless the models have a name of their own."""
+    """Name the index of rows ``model``, unless it has a name."""
     nameless = models.nlevels == 1 and models.name is None
     return models.rename("model") if nameless else models.view()
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def text_index(texts: tuple[str, ...], name: str | None = None) -> pd.Index:
-    """Make an index of texts, to be taken views of."""
+    """Make an index of strings; callers take views of it."""
     return pd.Index(list(texts), name=name)
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def caution_labels(flags: tuple[int, ...]) -> Any:
-    """Make an array of the labels of some flags, to be copied."""
+    """Make an array of the labels of some flags; callers copy it."""
     return pd.Series([label_cautions(row) for row in flags]).array
 
 
 def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
     """Add the cautions as the last column.
 
-    The columns are named when the table is there: names that pandas knows cost no look at them.
+    The columns are named at the end, because a cached index of names costs nothing.
     """
     if len(result.caution) < MOST_REMEMBERED:
         labels = caution_labels(tuple(result.caution.tolist()))

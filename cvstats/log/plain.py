@@ -1,4 +1,4 @@
-"""Values, columns and labels as JSON and plain arrays, and files that replace others as a whole."""
+"""Values, columns and labels as JSON and plain arrays, and atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ import pandas as pd
 from cvstats.errors import LogError
 
 Note = dict[str, Any]
-"""What a column was before it became plain: its ``kind`` and ``dtype``."""
+"""The original ``kind`` and ``dtype`` of a packed column."""
 
 ISO: dict[str, Any] = {"s": pd.Timestamp, "a": datetime.date, "e": datetime.datetime}
 
 
 def to_plain(value: Any, what: str = "a label", way: str = "") -> Any:
-    """Turn a value into what JSON can hold; a dict with one key ``~…`` marks the others.
+    """Convert a value for JSON; types that JSON lacks become a dict with one key ``~…``.
 
     ``way`` is the last sentence of an error.
     """
@@ -94,9 +94,9 @@ def from_plain(value: Any) -> Any:
 
 
 def pack(values: Any, what: str, text: str = "") -> tuple[np.ndarray[Any, Any], Note]:
-    """Turn a column into numbers, times without a zone, or text; and note what it was.
+    """Convert a column to numbers, times without a zone, or text, with a note of its type.
 
-    ``text`` is what to type to turn labels into text, if they cannot be written.
+    ``text`` is the code that converts labels to text, if they cannot be written.
     """
     dtype = values.dtype
     way = f" As text: {text}" if text else ""
@@ -139,7 +139,7 @@ def pack(values: Any, what: str, text: str = "") -> tuple[np.ndarray[Any, Any], 
 
 
 def zone_name(times: pd.DatetimeIndex, what: str) -> str:
-    """Name a time zone, if it can be found again by its name."""
+    """Name a time zone, if it can be looked up by its name."""
     name = str(times.tz)
     try:
         found = times.tz_convert(name)
@@ -148,7 +148,7 @@ def zone_name(times: pd.DatetimeIndex, what: str) -> str:
     except (LookupError, ValueError, TypeError, OSError):
         pass
     raise LogError(
-        f"{what} has the time zone {times.tz!r}, which cannot be found again by its name. Expected "
+        f"{what} has the time zone {times.tz!r}, which cannot be looked up by its name. Expected "
         f"a named zone: times.tz_convert('Europe/Paris')."
     )
 
@@ -161,7 +161,9 @@ def unpack(values: Any, note: Note) -> Any:
         if note.get("written") == "text":
             values = categories.astype(object).get_indexer(pd.Index(values, dtype=object))
             if (values < 0).any():
-                raise LogError("a column holds a label that is not a category of it.")
+                raise LogError(
+                    "a categorical column has a label that is not one of its categories."
+                )
         codes = np.asarray(values).astype(np.int64)
         return pd.Categorical.from_codes(codes, categories, ordered=bool(note["ordered"]))
     if kind == "plain":
@@ -200,15 +202,15 @@ def unpack_labels(written: Note) -> pd.Index:
     return labels
 
 
-# --- files that are complete or not there ---------------------------------------------------------
+# --- files that are complete or absent ------------------------------------------------------------
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write to a temporary path next to the target, which replaces the target once complete."""
-    target = Path(os.path.realpath(path))  # a link goes on pointing where it does
+    target = Path(os.path.realpath(path))  # a link keeps its target
     if target.exists() and not target.is_file() and not target.is_dir():
-        yield target  # a device, such as /dev/stdout, has nothing to lose
+        yield target  # a device, such as /dev/stdout, cannot be replaced
         return
     with tempfile.TemporaryDirectory(
         prefix=".cvstats-", dir=target.parent, ignore_cleanup_errors=True
@@ -224,7 +226,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def swap(new: Path, target: Path, old: Path) -> None:
-    """Put a directory in place of another one, which cannot be done in a single step."""
+    """Replace a directory by another one, which cannot be done atomically."""
     os.rename(target, old)
     try:
         os.rename(new, target)

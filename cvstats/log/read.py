@@ -1,4 +1,4 @@
-"""Read a log from whatever container it is in."""
+"""Read a log from any container."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ def read(
     losses: object, *, missing: str = "raise", by: object = None, levels: Sequence[str] = (),
     part: bool = False,
 ) -> Log:  # fmt: skip
-    """Read a loss log and check that each evaluation occurs in it once.
+    """Read a loss log and check that each evaluation occurs once.
 
     Parameters
     ----------
     losses : pandas.Series, pandas.DataFrame, xarray.DataArray or xarray.Dataset
-        The log; or one that was read before, as `LogFacts` holds it.
+        The log, or one that was already read, as in `LogFacts`.
     missing : {"raise", "drop"}
-        What to do where a loss is NaN.
+        What to do if a loss is NaN.
     by : str, optional
-        A level whose labels are to be answered for one by one, and so may be logs of their own.
+        A level whose labels are computed separately, so that each may be a log of its own.
     levels : sequence of str
-        Additional levels that were requested by name. Of two, one that is not among those of
-        every log may distinguish evaluations, as seeds do: every point may occur under each.
+        Additional levels that were requested by name. With two of them, one that is not a standard
+        level, such as seeds, may distinguish evaluations: every point may occur under each label.
     part : bool
         Whether it is a batch of a longer log, so that a cell may lack points.
 
     Returns
     -------
     Log
-        The design, the losses and the way back to labels.
+        The design, the losses and the labels of results.
 
     Raises
     ------
     LogError
-        If the log is empty, holds anything but numbers, lacks labels, or holds an evaluation
+        If the log is empty, has other values than numbers, lacks labels, or has an evaluation
         twice.
     """
     if not (isinstance(missing, str) and missing in MISSING):
@@ -101,21 +101,21 @@ def read(
 
 
 KIND, INTEGERS = attrgetter("dtype.kind"), frozenset("biu")
-"""The kind of a table's dtype, and those of integers and booleans."""
+"""The kinds of dtypes of integers and booleans."""
 
 
 def is_dask_frame(losses: object) -> bool:
-    """Whether this is a DataFrame or Series of dask; if dask is not loaded, nothing is."""
+    """Whether this is a DataFrame or Series of dask, without importing dask."""
     frames = sys.modules.get("dask.dataframe")
     return frames is not None and isinstance(losses, (frames.DataFrame, frames.Series))
 
 
 @singledispatch
 def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
-    """Find levels and losses; one implementation for each container.
+    """Find levels and losses; one implementation per container.
 
-    ``also`` are the names of dimensions that are to be levels, where the container has any; two of
-    them distinguish evaluations without any level that all methods know.
+    ``also`` are dimensions to be used as levels, if the container has them; two of them identify
+    evaluations even without a standard level.
     """
     if is_dask_frame(losses):
         raise LogError(
@@ -201,7 +201,7 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
     dims = arrays.level_dims(first, also)
     first = arrays.in_memory(first, dims)
     models = [variable.transpose(*first.dims) for variable in variables]
-    if len(models) == 1 and models[0].chunks is not None:  # a lazy array has its models inside
+    if len(models) == 1 and models[0].chunks is not None:  # a lazy array has a dimension of models
         models = [models[0].expand_dims("model")]
     design, columns, lazy = arrays.to_design(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)

@@ -1,4 +1,4 @@
-"""Hashes of labels, the same in every process and dtype; and of the evaluations of a batch."""
+"""Hashes of labels, the same in every process and for every dtype, and of evaluations."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from cvstats.errors import LogError
 Prints = NDArray[np.uint64]
 
 AWARE = np.uint64(0x9E3779B97F4A7C15)
-"""Sets times with a time zone apart from times without one, which never equal them."""
+"""Distinguishes times with a time zone from times without one, which are never equal."""
 
 ODD = np.uint64(0xD6E8FEB86659FD93)
-"""Sets one part of a key apart from another: seconds from nanoseconds, level from level."""
+"""Distinguishes the parts of a key: seconds from nanoseconds, level from level."""
 
 MOST_HASHES = 1 << 16
-"""So many evaluations of a log are known again, in half a megabyte."""
+"""Number of evaluations of a log that are recognized (half a megabyte)."""
 
 ALL = (1 << 64) - 1
 
@@ -36,7 +36,7 @@ NUMBERS = (bool, np.bool_, int, np.integer, float, np.floating, Decimal, Fractio
 
 
 def as_index(labels: Labels) -> pd.Index:
-    """Make an index of labels, one entry for each, tuples too."""
+    """Make an index of labels, with one entry per label even for tuples."""
     if isinstance(labels, pd.Index):
         return labels
     if isinstance(labels, range):
@@ -45,12 +45,12 @@ def as_index(labels: Labels) -> pd.Index:
 
 
 def hash_array(values: NDArray[Any]) -> Prints:
-    """Hash an array of numbers, or of texts."""
+    """Hash an array of numbers or strings."""
     return np.asarray(pd.util.hash_array(values, categorize=False), dtype=np.uint64)
 
 
 def hashes_of(labels: Labels) -> Prints:
-    """Hash labels; equal labels have equal hashes, whatever the dtype that holds them."""
+    """Hash labels; equal labels have equal hashes, whatever their dtype."""
     index = as_index(labels)
     if isinstance(index, pd.CategoricalIndex):
         return hashes_of(index.categories)[index.codes]
@@ -68,7 +68,7 @@ def hashes_of(labels: Labels) -> Prints:
 
 
 def hash_numbers(values: NDArray[Any]) -> Prints:
-    """Hash whole numbers as such, those beyond 64 bits as text, and all others as floats."""
+    """Hash whole numbers as integers, those beyond 64 bits as text, and all others as floats."""
     if np.can_cast(values.dtype, np.int64):
         return hash_array(values.astype(np.int64))
     far = (values >= 2.0**63) | (values < -(2.0**63))
@@ -82,7 +82,7 @@ def hash_numbers(values: NDArray[Any]) -> Prints:
 
 
 def hash_times(values: NDArray[Any]) -> Prints:
-    """Hash times by their seconds and what is left in nanoseconds, whatever their unit."""
+    """Hash times by seconds and remaining nanoseconds, whatever their unit."""
     kind = values.dtype.kind
     seconds = values.astype(f"{kind}8[s]")
     rest = (values - seconds).astype("m8[ns]")
@@ -90,7 +90,7 @@ def hash_times(values: NDArray[Any]) -> Prints:
 
 
 def hash_objects(things: NDArray[Any]) -> Prints:
-    """Hash labels that no dtype holds: of several types, long numbers, tuples and others."""
+    """Hash labels of dtype object: mixed types, long numbers, tuples and others."""
     found = np.empty(len(things), dtype=np.uint64)
     simple = [simplify(thing) for thing in things]
     types = [type(thing) for thing in simple]
@@ -107,13 +107,13 @@ def hash_objects(things: NDArray[Any]) -> Prints:
 
 
 def index_of_time(time: Any) -> pd.DatetimeIndex:
-    """Make an index of one time in its own unit, which holds dates beyond those of nanoseconds."""
+    """Make an index of one time in its own unit, as nanoseconds cannot represent all dates."""
     index = pd.DatetimeIndex(np.array([time.to_datetime64()]))
     return index if time.tz is None else index.tz_localize("UTC").tz_convert(time.tz)
 
 
 def simplify(label: Any) -> int | float | str | pd.Timestamp | pd.Timedelta:
-    """Write a label in the simplest type that holds it."""
+    """Convert a label to the simplest type that represents it."""
     if isinstance(label, NUMBERS):
         return simplify_number(label)
     if isinstance(label, datetime.datetime | np.datetime64):
@@ -124,7 +124,7 @@ def simplify(label: Any) -> int | float | str | pd.Timestamp | pd.Timedelta:
 
 
 def simplify_number(number: Any) -> int | float | str:
-    """Take whole numbers of 64 bits as such, others as floats, and as text what neither holds."""
+    """Convert a number to a 64-bit integer, a float, or text if neither represents it."""
     try:
         whole = int(number)
     except (OverflowError, ValueError):  # infinite, or NaN
@@ -135,7 +135,7 @@ def simplify_number(number: Any) -> int | float | str:
 
 
 def spell(label: Any) -> str:
-    """Write a label as text that tells types apart; a set in one order, which Python changes."""
+    """Write a label as text that distinguishes types; sets are sorted, as their order varies."""
     if isinstance(label, tuple):
         return f"({', '.join(map(spell, label))})"
     if isinstance(label, frozenset):
@@ -148,22 +148,22 @@ def spell(label: Any) -> str:
     return str(pd.Timestamp(label)) if isinstance(label, datetime.datetime) else str(simple)
 
 
-# --- evaluations that are known again -------------------------------------------------------------
+# --- recognizing evaluations ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class PointSketch:
-    """The hashes of some evaluations: all of a short log, the smallest of a long one.
+    """The hashes of evaluations: all of a short log, the smallest of a long one.
 
-    An evaluation has one hash, wherever it appears: it is found in two batches if its hash is
-    among those of both, and of a batch that is added twice many are.
+    An evaluation has the same hash in every batch, so it is detected in two batches if both contain
+    its hash. If a batch is added twice, many are.
 
     Parameters
     ----------
     hashes : array of uint64
         One for each evaluation, in ascending order.
     limit : int
-        No evaluation with a smaller hash was left out; 2^64 - 1 if none was at all.
+        No evaluation with a smaller hash was omitted; 2^64 - 1 if none was omitted.
     """
 
     hashes: Prints
@@ -171,28 +171,28 @@ class PointSketch:
 
     @classmethod
     def smallest(cls, hashes: Prints, limit: int = ALL) -> PointSketch:
-        """Keep the smallest of some hashes, which are in order."""
+        """Keep the smallest of some sorted hashes."""
         if len(hashes) <= MOST_HASHES:
             return cls(hashes, limit)
         return cls(hashes[:MOST_HASHES].copy(), int(hashes[MOST_HASHES]))
 
     @property
     def complete(self) -> bool:
-        """Whether every evaluation is known again."""
+        """Whether the hashes of all evaluations were kept."""
         return self.limit == ALL
 
     def __add__(self, other: PointSketch) -> PointSketch:
-        """Merge the sketches of two batches, which share no evaluation."""
+        """Merge the sketches of two batches that share no evaluation."""
         limit = min(self.limit, other.limit)
         looked = [part.hashes[: np.searchsorted(part.hashes, limit)] for part in (self, other)]
         both = np.sort(np.concatenate(looked), kind="stable")  # two runs, merged in one pass
         again = int(np.count_nonzero(both[1:] == both[:-1]))
         if again:
-            of = "" if limit == ALL else f" of {min(map(len, looked)):,} that were looked at"
+            of = "" if limit == ALL else f" of {min(map(len, looked)):,} that were examined"
             raise LogError(
                 f"an evaluation appears in two batches: {again:,}{of}. Expected each evaluation "
-                f"once. Was a batch added twice, or a fold written by two jobs? Where each batch "
-                f"numbers its points anew, give them names of their own, or none: "
+                "once. Was a batch added twice, or a fold written by two jobs? If each batch "
+                "numbers its points from 0, give them unique names, or none: "
                 f"batch.droplevel('point')."
             )
         return PointSketch.smallest(both, limit)
@@ -201,18 +201,18 @@ class PointSketch:
 def hash_evaluations(
     design: Design, by: tuple[str, ...]
 ) -> tuple[Prints | None, PointSketch | None, tuple[IntArray, Prints] | None]:
-    """Hash the points of a batch in one pass; nothing where they have no names.
+    """Hash the points of a batch in one pass; nothing if they have no names.
 
     Returns
     -------
     array of uint64, shape (cells,)
-        The sum of the hashes of the points in each cell, modulo 2^64. Sums add up over batches,
-        and two sets of points that differ have different sums but for one chance in 2^64. So
-        they show whether repetitions test the same points.
+        The sum of the hashes of the points in each cell, modulo 2^64. The sums are additive over
+        batches, and different sets of points have the same sum with probability 2^-64 only. They
+        show whether repetitions test the same points.
     PointSketch
-        Which point was evaluated in which split of which source, and of which label of other
-        levels in ``by``, as these may set several logs apart. Folds do not count: a point in two
-        of them is there twice. None where points are places along a dimension without labels.
+        The evaluations: the point, split, source and labels of other levels in ``by``, which may
+        distinguish several logs. Folds are ignored: a point in two of them occurs twice. None if
+        points are positions along a dimension without labels.
     array of int and array of uint64
         The rows of the evaluations with the smallest hashes, and these hashes.
     """
@@ -239,7 +239,7 @@ def hash_evaluations(
             limit = int(found[order[MOST_HASHES]])
             found, rows = found[order[:MOST_HASHES]], rows[order[:MOST_HASHES]]
     if isinstance(point.labels, range) and isinstance(point.codes, GridCodes):
-        return sums[table.used], None, None  # places in an array, which each batch numbers anew
+        return sums[table.used], None, None  # positions in an array, which start at 0 in each batch
     return sums[table.used], PointSketch.smallest(np.sort(found), limit), (rows, found)
 
 
@@ -247,12 +247,12 @@ def point_hasher(design: Design) -> Callable[[Codes], Prints]:
     """Make the function that hashes the points of some rows, by their codes."""
     level = design.levels["point"]
     labels = level.labels
-    if isinstance(labels, range):  # whole numbers need no table as long as the log
+    if isinstance(labels, range):  # avoids a table as long as the log
         start, step = labels.start, labels.step
         return lambda codes: hash_array(start + step * codes.astype(np.int64))
     if len(labels) <= design.size:
         hashes = hashes_of(labels)
         return lambda codes: hashes[codes]
-    used = np.unique(level.block(0, design.size))  # after a filter there may be many more
+    used = np.unique(level.block(0, design.size))  # after a filter, labels may be many more
     few = hashes_of(as_index(labels).take(np.maximum(used, 0)))
     return lambda codes: few[np.searchsorted(used, codes)]

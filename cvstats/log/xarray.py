@@ -1,4 +1,4 @@
-"""xarray: levels are dimensions or coordinates, every other dimension is carried through."""
+"""xarray: levels are dimensions or coordinates, and every other dimension is carried."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from cvstats.log.pandas import facts_about, index_of
 
 TAKING = "log.sel({level}={label})"
 SPARSE = ("sample", "outer", "fold", "source", "count")
-"""Levels that do not hold every point under each of their labels."""
+"""Levels whose labels do not each contain every point."""
 
 EVERY_FLAG = flag_attrs(tuple(Caution))
-"""What the bits of the cautions mean, whichever of them occur."""
+"""The meaning of all bits of cautions, whether or not they occur."""
 
 IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 
@@ -36,8 +36,8 @@ IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
 def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable, ...]:
     """Find the dimensions along which evaluations lie, in the order of the array.
 
-    ``also`` are dimensions that were requested by name, if there are any: that of logs side by
-    side, or two whose labels are crossed.
+    ``also`` are dimensions that were requested by name: a dimension of logs side by side, or two
+    crossed dimensions.
     """
     check_sizes(log)
     found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
@@ -69,7 +69,7 @@ def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable
 
 
 def no_numbers(log: xr.DataArray) -> LogError:
-    """Words for an array that cannot hold losses."""
+    """Make the error for an array that is not numeric."""
     name = "the log" if log.name is None else repr(log.name)
     return LogError(
         f"the losses of {name} are not numbers: their type is {log.dtype}. Expected one loss for "
@@ -79,7 +79,7 @@ def no_numbers(log: xr.DataArray) -> LogError:
 
 
 def to_matrix(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
-    """Lay the losses out, evaluations by carried cells; a view where memory allows."""
+    """Reshape the losses to evaluations by carried cells; a view if possible."""
     carried = tuple(dim for dim in log.dims if dim not in dims)
     ordered = log.dims == (*dims, *carried)
     values = (log if ordered else log.transpose(*dims, *carried)).values
@@ -89,10 +89,10 @@ def to_matrix(log: xr.DataArray, dims: tuple[Hashable, ...]) -> NDArray[Any]:
 
 
 def in_memory(log: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
-    """Load levels that are lazy; they are checked before any loss is computed.
+    """Load lazy levels, which are checked before any loss is computed.
 
-    ``log.chunk()`` makes coordinates lazy that lie in memory, so this costs nothing, and it is done
-    right here and on no cluster.
+    ``log.chunk()`` makes coordinates lazy although they are in memory, so loading them costs
+    nothing; it is done in this process, not on a cluster.
     """
     known = log.indexes
     lazy = {
@@ -113,7 +113,7 @@ def to_design(
     dims: tuple[Hashable, ...],
     also: Sequence[object] = (),
 ) -> tuple[Design, LossColumns, LazyArray | None]:
-    """Lay out one array, or several of one model each; losses that are lazy stay so."""
+    """Lay out one array, or several of one model each; lazy losses stay lazy."""
     for each in logs:
         if each.dtype.kind not in "fiub":
             raise no_numbers(each)
@@ -175,8 +175,8 @@ def design_of(
 ) -> Design:
     """Make the design of an array in memory.
 
-    Where a level such as ``fold`` or ``source``, in which a point is not everywhere, is a
-    dimension among others, the array is a dense table and NaN means that nothing was evaluated.
+    If a level whose labels do not each contain every point, such as ``fold`` or ``source``, is a
+    dimension among others, the array is a dense table in which NaN means not evaluated.
     """
     size = math.prod(log.sizes[dim] for dim in dims)
     valid = evaluated(losses) if dense else None
@@ -185,7 +185,7 @@ def design_of(
         return Design(levels, size, valid, taking=TAKING)
     stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
     if isinstance(stacked, pd.MultiIndex) and all(name in stacked.names for name in levels):
-        # The index holds all there is to know.
+        # The index has all levels.
         return Design(levels, size, facts=facts_about(stacked), taking=TAKING)
     return Design(levels, size, taking=TAKING)
 
@@ -193,7 +193,7 @@ def design_of(
 def labelled(
     levels: Mapping[str, Level], losses: LossColumns, valid: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
-    """Leave out what has neither a label nor a loss: nothing was tested there.
+    """Drop rows with neither a label nor a loss: nothing was tested there.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def level_of(
     shape: tuple[int, ...],
     index: pd.Index | None,
 ) -> Level | None:
-    """Read one coordinate as a level; None where it does not vary over the evaluations."""
+    """Read one coordinate as a level; None if it does not vary over the evaluations."""
     if name in dims and name not in log.coords:
         return Level(range(log.sizes[name]), GridCodes((dims.index(name),), shape))
     if isinstance(index, pd.MultiIndex):
@@ -235,7 +235,7 @@ def level_of(
     if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
         return Level(index, GridCodes((dims.index(along[0]),), shape))
     values = (coord if coord.dims == along else coord.transpose(*along)).values
-    if not values.dtype.isnative:  # pandas takes no other order of bytes
+    if not values.dtype.isnative:  # pandas requires native byte order
         values = values.astype(values.dtype.newbyteorder("="))
     codes, labels = pd.factorize(values.reshape(-1))
     base = codes.astype(np.int32).reshape(values.shape)
@@ -254,7 +254,7 @@ def evaluated(losses: LossColumns) -> NDArray[np.bool_]:
     return here
 
 
-# --- arrays that are still to be computed ---------------------------------------------------------
+# --- lazy arrays ----------------------------------------------------------------------------------
 
 LAZY = (
     "this array is lazy (dask), but this method needs single losses. Load them into memory: "
@@ -263,7 +263,7 @@ LAZY = (
 )
 
 ONE_OF = ("fold", "source")
-"""Levels of which a point has one label in each repetition."""
+"""Levels in which a point has one label per repetition."""
 
 
 def assume_evaluated(
@@ -271,7 +271,7 @@ def assume_evaluated(
 ) -> NDArray[np.bool_]:
     """Guess what was evaluated: every point once in each repetition, in a fold and a source.
 
-    Only shapes and names of results come of it, and what a method asks of the levels alone.
+    It determines only the shapes and names of results, and requirements on the levels.
     """
     size = math.prod(shape)
     free = [at for at, dim in enumerate(dims) if dim not in (*ONE_OF, *SPLIT)]
@@ -284,10 +284,10 @@ def assume_evaluated(
         number = np.expand_dims(number, [at for at in range(len(dims)) if at not in free])
         spread = [at for at, dim in enumerate(dims) if dim in ONE_OF]
         again = where[dims.index("repetition")] if "repetition" in dims else 0
-        for i, at in enumerate(spread):  # one label goes round, the other one after the other
+        for i, at in enumerate(spread):  # one label cycles, the other repeats
             size = shape[at]
             label = number % size if i == 0 else number * size // max(1, points)
-            if dims[at] == "fold":  # other folds in each repetition
+            if dims[at] == "fold":  # each repetition has its own folds
                 label = (label + again * (number if i else number // size)) % size
             here &= where[at] == label
     here = here.reshape(-1)
@@ -314,7 +314,7 @@ def refuse_unlabelled(design: Design, valid: NDArray[np.bool_]) -> None:
 
 
 def unlabelled(name: str, where: str) -> LogError:
-    """Words for a loss without a label."""
+    """Make the error for a loss without a label."""
     return LogError(
         f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label for every "
         f"evaluation. Give it a label, or blank the loss: log.where(log[{name!r}].notnull())."
@@ -322,7 +322,7 @@ def unlabelled(name: str, where: str) -> LogError:
 
 
 def check_sizes(log: xr.DataArray) -> None:
-    """Refuse chunks of dask that have no known size, as those of ``losses[losses > 0]``."""
+    """Refuse dask chunks of unknown size, such as those of ``losses[losses > 0]``."""
     dims = [dim for dim, size in log.sizes.items() if math.isnan(size)]
     if dims:
         raise LogError(
@@ -336,7 +336,7 @@ def check_sizes(log: xr.DataArray) -> None:
 
 
 def file_attrs(attrs: Attrs) -> dict[str, Any]:
-    """Keep what a file can hold: no None, and a mapping as JSON."""
+    """Convert attrs for files: None is omitted, mappings become JSON."""
     return {
         name: json.dumps(fact, ensure_ascii=False) if isinstance(fact, Mapping) else fact
         for name, fact in attrs.items()
@@ -345,7 +345,7 @@ def file_attrs(attrs: Attrs) -> dict[str, Any]:
 
 
 def units_of(attrs: Mapping[Any, Any]) -> str | None:
-    """Take the units from attrs: a text, as of the CF conventions, or none."""
+    """Return the units from attrs if they are a string, as in the CF conventions."""
     units = attrs.get("units")
     return units if isinstance(units, str) else None
 
@@ -363,7 +363,7 @@ class ArrayLabels:
 
     @classmethod
     def of(cls, log: xr.DataArray, dims: tuple[Hashable, ...]) -> ArrayLabels:
-        """Note names and shape of what a DataArray carries besides its evaluations."""
+        """Read the names and shape of the carried dimensions of a DataArray."""
         carried = tuple(dim for dim in log.dims if dim not in dims)
         coords = {
             name: log.coords[name]
@@ -387,7 +387,7 @@ class ArrayLabels:
         return cls(models, carried, coords, sizes, at, units_of(log.attrs))
 
     def with_models(self, models: Sequence[Hashable], units: str | None) -> ArrayLabels:
-        """Make the same for a Dataset: its variables are the models, the first dimension."""
+        """Make the labels for a Dataset: its variables are the models, the first dimension."""
         coords = {**self.coords, "model": ("model", np.array([*map(str, models)]))}
         sizes = (len(models), *self.sizes)
         return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, units)
@@ -417,7 +417,7 @@ class ArrayLabels:
         return ", ".join(words)
 
     def may_be_empty(self) -> bool:
-        """Allow a carried cell without any loss: it is masked (land, or out of view)."""
+        """Return True: a carried cell without any loss is masked (land, or out of view)."""
         return bool(self.dims)
 
     def table(self, result: Result, attrs: Attrs) -> xr.Dataset:
@@ -425,7 +425,7 @@ class ArrayLabels:
         return self._dataset(result, self.dims, self.sizes, self.coords, attrs)
 
     def stack(self, axes: Sequence[Axis]) -> ArrayLabels:
-        """Make a dimension of each axis, before those that are carried through."""
+        """Make a dimension of each axis, before the carried ones."""
         coords: dict[Hashable, Any] = {name: index_of(name, labels) for name, labels in axes}
         sizes = tuple(len(labels) for _, labels in axes)
         at = None if self.model_dim is None else self.model_dim + len(axes)
@@ -443,7 +443,7 @@ class ArrayLabels:
     ) -> xr.Dataset:
         """Make the same over a dimension ``pair`` with coordinates ``model`` and ``other``.
 
-        Two logs of one model each have one pair, which then is not a dimension.
+        Two logs of one model each have a single pair, which is not a dimension.
         """
         if axis is not None:  # the pairs come before the labels
             shape = len(axis[1]), len(pairs), -1
@@ -478,7 +478,7 @@ class ArrayLabels:
     ) -> xr.Dataset:
         """Shape each number like the dimensions, with its units, and add cautions.
 
-        Arrays of dask have their shape already, and any caution may occur in them.
+        Dask arrays already have their shape, and any caution may occur in them.
         """
         lazy = not isinstance(result.caution, np.ndarray)
         variables: dict[str, Any] = {}
@@ -491,7 +491,7 @@ class ArrayLabels:
         return xr.Dataset(variables, coords=dict(coords), attrs=file_attrs(attrs))
 
     def cells(self, found: Cells, attrs: Attrs) -> xr.Dataset:
-        """Lay count, mean and variance over the levels asked for and the carried dimensions."""
+        """Lay out count, mean and variance over the requested levels and the carried dimensions."""
         shape = tuple(len(labels) for labels in found.labels)
         at = tuple(found.codes.T)
         count = np.zeros(shape, dtype=np.int64)

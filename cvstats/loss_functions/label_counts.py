@@ -197,7 +197,7 @@ class LabelCounts:
             The metric: ``accuracy``, ``precision``, ``recall``, ``specificity``, ``npv``, ``f1``,
             ``fbeta``, ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews`` or ``kappa``.
         folds, by, average, positive, beta, weights, zero_division : optional
-            As for `cvstats.losses`; ``by`` names levels of the counts.
+            As in `cvstats.losses`; ``by`` names levels of the counts.
 
         Returns
         -------
@@ -231,7 +231,7 @@ class LabelCounts:
         return LabelCounts(self.part + other.part, self.counted)
 
     def __radd__(self, other: object) -> LabelCounts:
-        """Let ``sum`` start from its 0."""
+        """Support ``sum``, which starts from 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __repr__(self) -> str:
@@ -255,7 +255,7 @@ class CountedColumns:
     truth : hashable
         The column with the true values.
     models : mapping
-        For each model the column of its predictions.
+        The column of predictions of each model.
     single : bool
         Whether a single column was passed, not a list.
     labels : tuple

@@ -120,7 +120,7 @@ class MetricRequest:
 
     @property
     def by(self) -> Sequence[Hashable]:
-        """The levels for each of whose labels the metric is computed."""
+        """The levels whose labels each get a value of the metric."""
         return self["by"] or ()
 
     @property
@@ -419,7 +419,7 @@ def undefined(
     )
 
 
-# --- what the metric reads ------------------------------------------------------------------------
+# --- inputs of the metric -------------------------------------------------------------------------
 
 
 def encode(

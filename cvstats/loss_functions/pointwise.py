@@ -496,7 +496,7 @@ def which_label(labels: Sequence[Any]) -> str:
         either = " or ".join(f"positive={label!r}" for label in labels)
         return f"Specify the predicted label: {either}{' or positive=…' * (len(labels) == 1)}."
     return (
-        "Pass a probability for each class with classes=; for numbers take a loss such as "
+        "Pass a probability for each class with classes=; for numbers use a loss such as "
         "squared_error."
     )
 

@@ -213,8 +213,7 @@ def losses(
         folds of a repetition. By default averaged for scores, ranks and custom functions, and
         pooled for metrics of labels and numbers.
     by : hashable or sequence, optional
-        For metrics, levels (columns, coordinates) for each of whose labels the metric is
-        computed.
+        For metrics, levels (columns, coordinates) whose labels each get a value of the metric.
     weight : hashable, optional
         The column with the weights of the points, of which only ratios matter.
     **options
@@ -341,7 +340,7 @@ def losses(
         raise LogError(
             f"a {type(predictions).__name__} has no named predictions. Expected a DataFrame or a "
             "Dataset, and the names of its columns: losses(frame, truth='y_true', "
-            "prediction='y_pred'). Arrays are read by cvstats.read_log(predictions, y=y, cv=cv, "
+            "prediction='y_pred'). For arrays use cvstats.read_log(predictions, y=y, cv=cv, "
             "loss=…)."
         )
     if classes is not None and single(classes):
@@ -464,19 +463,19 @@ def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None
         if function is losses and name in (*LEVELS, "model"):
             hint = (
                 f" Levels are the index of the frame: predictions.set_index(['fold', 'point']). "
-                f"Columns of other names are read by cvstats.read_log(predictions, {name}=…)."
+                f"For columns of other names use cvstats.read_log(predictions, {name}=…)."
             )
         raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}")
 
 
 def refuse_options(function: Callable[..., Any], options: Iterable[str]) -> None:
-    """Refuse an option that no loss has, or that needs further columns of the predictions."""
+    """Refuse an option that no loss has, or that requires additional columns of the predictions."""
     refuse_unknown(function, options)
     for name in options:
         if name in (*OF_COLUMNS, "shares", "member"):
             raise LogError(
-                f"{name}= needs a further column of the predictions. Expected it with "
-                f"cvstats.losses(frame, {name}=…), of a frame with levels as its index."
+                f"{name}= requires an additional column of the predictions. Use "
+                f"cvstats.losses(frame, {name}=…), for a frame with levels as its index."
             )
 
 
@@ -583,7 +582,7 @@ def metric_request(
 
 
 OF_TIMES = {"brier": "brier_at", "auc": "auc_at", "concordance": "uno"}
-"""What a loss or metric is called where times are censored."""
+"""The losses and metrics for censored times, by the name of their uncensored versions."""
 
 
 def refuse_times(loss: Any, uses: Callable[[str], bool], asked: Mapping[str, Any]) -> None:
@@ -592,7 +591,7 @@ def refuse_times(loss: Any, uses: Callable[[str], bool], asked: Mapping[str, Any
         if option in asked and not uses(option):
             known = OF_TIMES.get(loss) if isinstance(loss, str) else None
             names = " or ".join(map(repr, OF_TIMES.values()))
-            expected = f"Expected loss={known!r}" if known else f"Expected it with loss={names}"
+            expected = f"Expected loss={known!r}" if known else f"It applies to loss={names}"
             raise LogError(
                 f"loss={loss_name(loss)!r} does not use {option}=, which is for censored times. "
                 f"{expected}, with event= and at=."
@@ -766,7 +765,7 @@ def split_members(
         raise LogError(
             f"member= requires a Dataset, but this is a {type(predictions).__name__}. Expected a "
             f"column for each member: prediction={{'model': ['member_1', 'member_2', …]}}. "
-            "Members in rows become columns by predictions['y_pred'].unstack(level)."
+            "Convert members in rows to columns: predictions['y_pred'].unstack(level)."
         )
     require_columns(predictions, [name for names in chosen.values() for name in names])
     found: dict[Hashable, Any] = {}
@@ -796,7 +795,7 @@ def of_points_alone(loss: Any, options: LossOptions, truths: int, *columns: Valu
     return pointwise(truth, guess, loss, options)
 
 
-# --- names of other programs ----------------------------------------------------------------------
+# --- names in other software ----------------------------------------------------------------------
 
 
 IMPLIED: dict[str, tuple[str, str]] = {

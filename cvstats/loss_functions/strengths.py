@@ -74,9 +74,9 @@ def strengths(
     Raises
     ------
     LogError
-        If models never met, even through others; if some models only won or only lost against all
-        others, so that no finite strengths exist; if results are missing or invalid; or if there
-        are fewer than two prompts.
+        If models are not connected by any results; if some models won or lost all results against
+        the others, so that no finite strengths exist; if results are missing or invalid; or if
+        there are fewer than two prompts.
 
     See Also
     --------

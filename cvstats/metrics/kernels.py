@@ -35,7 +35,7 @@ def mean_square(one: FloatArray, other: FloatArray, out: FloatArray) -> float:
 def class_placements(
     score: FloatArray, truth: Any, weight: FloatArray, order: Codes, out: FloatArray
 ) -> tuple[float, float, float]:
-    """For each point the share of the other class on the correct side, with ties counted by half.
+    """Share of the other class on the correct side of each point, with ties counted by half.
 
     Returns the sum of these over the positives, and the weight of both classes.
     """
@@ -116,7 +116,7 @@ def average_precision_terms(
 
 @compiled()
 def split_sums(key: FloatArray, values: FloatArray, order: Codes, out: FloatArray) -> None:
-    """For each point the sum of ``values`` over points of a smaller key, ties by half."""
+    """Sum of ``values`` over points with a smaller key, for each point; ties count by half."""
     n = len(order)
     below, start = 0.0, 0
     while start < n:
@@ -161,14 +161,14 @@ def pair_sums(
     as_first: FloatArray,
     as_second: FloatArray,
 ) -> None:
-    """For each point the weight of concordant and of comparable points.
+    """Weights of the concordant and of the comparable points of each point.
 
-    Two points are comparable if the earlier time is that of an event; at tied times
-    if one of them is an event. The first rows of ``as_first`` and ``as_second`` get the weight of
-    those that are in the same order, the second ones of all that are comparable: with the point
-    as the earlier one, and as the later one, of points that have the weight ``earlier``. ``order``
-    sorts by time; ties of ``rank`` count by half. Fenwick trees over the ranks hold the weight on
-    one side of the current time: O(n log n).
+    Two points are comparable if the earlier time is an event time, or, at tied times, if one of
+    them is an event. The first rows of ``as_first`` and ``as_second`` get the weight of points in
+    the same order, the second rows that of all comparable points, with the point as the earlier one
+    and as the later one (of points with the weight ``earlier``). ``order`` sorts by time; ties of
+    ``rank`` count by half. Fenwick trees over the ranks contain the weight on one side of the
+    current time: O(n log n).
     """
     n = len(order)
     tree = np.zeros(ranks + 1)

@@ -237,7 +237,7 @@ class CellNotes:
     span : float, optional
         The range of the influences in the current cell, including combinations without points.
     reaches : list of list
-        For each cell the largest change by one prediction and one over the effective number of
+        For each cell, the largest change by one prediction and one over the effective number of
         points of the rarest class; then the same with whole sources instead of points.
     censored : bool
         Whether times are censored and the metric does not account for it.

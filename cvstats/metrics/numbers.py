@@ -188,7 +188,7 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
     """Create the record of a function of truth, prediction and, optionally, weights.
 
     With weights the influence is the central difference in each of them, otherwise the jackknife,
-    recentred so that the mean of the pseudo-values is the metric. Either calls the metric about
+    recentered so that the mean of the pseudo-values is the metric. Either calls the metric about
     once per point.
     """
     weighted, own_event, needs_event = arguments_of(function)

@@ -1,6 +1,6 @@
 """Metrics of ranks: AUC, average precision, Spearman, Kendall and concordance, by sorting.
 
-A metric of pairs is a U-statistic; the influence of a point is twice what its own pairs deviate
+A metric of pairs is a U-statistic; the influence of a point is twice the deviation of its own pairs
 (Hoeffding 1948, doi:10.1214/aoms/1177730196). For the AUC this is DeLong's method (DeLong, DeLong
 and Clarke-Pearson 1988, doi:10.2307/2531595; LeDell, Petersen and van der Laan 2015,
 doi:10.1214/15-EJS1035).
@@ -35,7 +35,7 @@ def area(
 ) -> Influence:
     """Probability that a positive scores higher than a negative, with ties counted by half.
 
-    ``share`` is that of the positives; by default that among these points.
+    ``share`` is the share of positives; by default, their share of these points.
     """
     both = weight[positive], weight[~positive]
     if not (both[0].sum() > 0 and both[1].sum() > 0):
@@ -156,7 +156,7 @@ def middle_ranks(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, ND
 def change_of_ranks(
     key: FloatArray, own: FloatArray, other: FloatArray, weight: FloatArray, order: NDArray[Any]
 ) -> FloatArray:
-    """E_j[(k(x_i, x_j) - F_j) b_j]: effect of point i on the mean of b through ranks of x."""
+    """E_j[(k(x_i, x_j) - F_j) b_j]: effect of point i on the mean of b through the ranks of x."""
     below = np.empty(len(key))
     kernels.split_sums(key, weight * other, order, below)
     total = weight.sum()
@@ -191,7 +191,7 @@ def refuse_constants(of_truth: float, of_prediction: float) -> None:
 def pairs(
     truth: FloatArray, prediction: FloatArray, weight: FloatArray, event: NDArray[Any] | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """For each point the share of all points that are concordant with it, and comparable."""
+    """Shares of all points that are concordant and comparable with each point."""
     happened = np.ones(len(truth), dtype=bool) if event is None else np.asarray(event, dtype=bool)
     levels, rank = np.unique(prediction, return_inverse=True)
     as_first, as_second = np.zeros((2, 2, len(truth)))
@@ -226,7 +226,7 @@ def somers_d(
 
 
 def share_untied(values: FloatArray, weight: FloatArray) -> FloatArray:
-    """For each point the share of all points with a different value."""
+    """Share of all points with a different value, for each point."""
     _, at = np.unique(values, return_inverse=True)
     share: FloatArray = 1 - np.bincount(at, weight)[at] / weight.sum()
     return share

@@ -1,8 +1,8 @@
 """Metrics of censored times, with inverse probability of censoring weights.
 
-That probability is estimated in the cell, by the product limit, and the influence of each point
-goes two ways: directly, and through the weights of the points that it helps to estimate.
-Censoring must be independent of the time of the event and of the features.
+That probability is estimated in the cell, by the product limit, and each point influences the
+metric in two ways: directly, and through the estimated weights of other points. Censoring must be
+independent of the time of the event and of the features.
 
 Graf et al. (1999), doi:10.1002/(SICI)1097-0258(19990915/30)18:17/18<2529::AID-SIM274>3.0.CO;2-5;
 Uno et al. (2007), doi:10.1198/016214507000000149; Uno et al. (2011), doi:10.1002/sim.4154; Blanche,
@@ -107,7 +107,7 @@ def through_censoring(
     return np.where(event, -before, (own - drift)[found.place])
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- inputs ---------------------------------------------------------------------------------------
 
 
 def read_events(metric: str, time: FloatArray, event: NDArray[Any] | None) -> NDArray[np.bool_]:
@@ -190,7 +190,7 @@ def weigh_observed(
 def weigh_events(
     time: FloatArray, event: NDArray[np.bool_], found: Censoring, last: float
 ) -> FloatArray:
-    """Weight of each event up to a time among the pairs that it is the first of; 0 of others."""
+    """Weight of each event up to a time in the pairs in which it comes first; 0 for others."""
     before = found.before()
     inside = event & (time <= last) & (before > 0)
     return np.divide(1.0, before**2, out=np.zeros(len(time)), where=inside)

@@ -1,8 +1,8 @@
-"""Resampling plans: what to train on, what to test on, and the log levels that say so.
+"""Resampling plans: what to train on, what to test on, and the levels of the log.
 
-A plan is made without data and is bound to them later, by `cvstats.evaluate`, by
-scikit-learn where the plan serves as ``cv=``, or by hand with ``plan.bind(n)``. The same plan
-bound to the same data is the same design every time: its seed is drawn when it is made.
+A plan is created without data and bound to data later, by `cvstats.evaluate`, by scikit-learn if
+the plan is passed as ``cv=``, or explicitly by ``plan.bind(n)``. Its seed is drawn when it is
+created, so binding it to the same data always gives the same splits.
 """
 
 from __future__ import annotations

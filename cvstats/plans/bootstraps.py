@@ -33,7 +33,7 @@ class Bootstrap:
         check_two(points)
 
     def n_fits(self, points: Points | None) -> int:
-        """Count a fit for each sample, and one for each of its bootstrap samples."""
+        """Count one fit per sample, and one per bootstrap sample of it."""
         return ((self.n_samples or 0) + 1) * (self.n_repetitions + 1)
 
     def fits(self, points: Points) -> Iterator[Fit]:
@@ -53,7 +53,7 @@ class Bootstrap:
 
 @dataclass(frozen=True)
 class CaseBootstrap:
-    """Leave each point out of each bootstrap sample that has it, all copies at once."""
+    """Leave each point out of each bootstrap sample that contains it, with all copies."""
 
     n_repetitions: int
     seed: int
@@ -71,7 +71,7 @@ class CaseBootstrap:
         return sum(int(np.count_nonzero(self.counts(points.n, b))) for b in every)
 
     def counts(self, n: int, repetition: int) -> IntArray:
-        """Draw how often each point is in a sample; a sample of one point is drawn again."""
+        """Draw how often each point is in a sample; a sample of a single point is redrawn."""
         rng = generator(self.seed, repetition)
         while True:
             counts = np.bincount(rng.integers(n, size=n), minlength=n)
@@ -91,10 +91,10 @@ class CaseBootstrap:
 
 
 def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
-    """Plan bootstrap samples, each tested on all points, and the fit to the data themselves.
+    """Plan bootstrap samples, each tested on all points, and the fit to the data.
 
-    For `cvstats.bootstrap_oob`, `cvstats.bootstrap_632` and `cvstats.location_shifted`, whose
-    target is the expected error.
+    Used by `cvstats.bootstrap_oob`, `cvstats.bootstrap_632` and `cvstats.location_shifted`, which
+    target the expected error.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
     Returns
     -------
     Plan
-        Leads to the levels ``repetition, point, count`` with B + 1 fits. The count says how
-        often the point was in the training sample, 0 being out of bag; repetition 0 is the fit
-        to the data, whose error on them is the apparent one.
+        The log has the levels ``repetition, point, count``, from B + 1 fits. The count is how often
+        the point was in the training sample (0: out of bag); repetition 0 is the fit to the data,
+        whose error on them is the apparent error.
 
     Raises
     ------
@@ -117,10 +117,11 @@ def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
 
     Notes
     -----
-    The printed standard error is much too large unless B is several times the number of points;
-    the methods can take that part out (``monte_carlo="removed"``). A point in every sample is
-    never out of bag: that has the probability ``0.632^B``, so a few dozen samples prevent it.
-    Groups and classes are not kept: the standard errors rest on samples of single points.
+    The reported standard error is much too large unless B is several times the number of points;
+    the methods can remove the Monte Carlo part (``monte_carlo="removed"``). A point is in every
+    sample, and so never out of bag, with probability ``0.632^B``, which a few dozen samples make
+    negligible. Groups and classes are ignored: the standard errors require samples of single
+    points.
 
     References
     ----------
@@ -142,9 +143,9 @@ def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
 
 
 def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
-    """Plan leave-one-out cross-validation of bootstrap samples, a point leaving with its copies.
+    """Plan leave-one-out cross-validation of bootstrap samples, leaving out all copies of a point.
 
-    For `cvstats.case_bootstrap`, whose target is the expected error.
+    Used by `cvstats.case_bootstrap`, which targets the expected error.
 
     Parameters
     ----------
@@ -156,9 +157,9 @@ def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
     Returns
     -------
     Plan
-        Leads to the levels ``repetition, point, count``, the repetitions counted from 1, with a
-        fit for each different point of each sample, some 0.632 n B in all; the bound plan knows
-        the number.
+        The log has the levels ``repetition, point, count``, with repetitions numbered from 1, from
+        one fit for each distinct point of each sample: about 0.632 n B in all. The bound plan gives
+        the exact number.
 
     Raises
     ------
@@ -167,8 +168,8 @@ def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
 
     Notes
     -----
-    The correction of its bias needs the log of `leave_one_out` too, n fits more. A sample that
-    holds a single point many times over, which happens with a handful of points, is drawn again.
+    The bias correction also needs the log of `leave_one_out`, with n more fits. A sample that
+    contains only one distinct point, which happens with a handful of points, is redrawn.
 
     References
     ----------
@@ -193,8 +194,8 @@ def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
 def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None) -> Plan:
     """Plan bootstrap samples of bootstrap samples.
 
-    For `cvstats.two_stage`, whose target is the expected error: the whole estimate is made
-    again in each outer sample.
+    Used by `cvstats.two_stage`, which targets the expected error: the estimate is recomputed in
+    each outer sample.
 
     Parameters
     ----------
@@ -208,10 +209,10 @@ def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None
     Returns
     -------
     Plan
-        Leads to the levels ``sample, repetition, point, count`` with
-        ``(n_samples + 1) * (n_repetitions + 1)`` fits. Sample 0 is the data, and repetition 0
-        of each sample the fit to it. Each different point of an outer sample is tested once;
-        the count adds up all its copies in the training sample, so 0 means that none was seen.
+        The log has the levels ``sample, repetition, point, count``, from ``(n_samples + 1) *
+        (n_repetitions + 1)`` fits. Sample 0 is the data, and repetition 0 of each sample is the fit
+        to it. Each distinct point of an outer sample is tested once; its count is the number of
+        copies in the training sample.
 
     Raises
     ------
@@ -220,8 +221,8 @@ def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None
 
     Notes
     -----
-    The most expensive plan of all. In the apparent error of an outer sample a point weighs as
-    much as its count at repetition 0.
+    This is the most expensive plan. In the apparent error of an outer sample, points are weighted
+    by their count at repetition 0.
 
     References
     ----------

@@ -28,7 +28,7 @@ def check_folds(points: Points, n_folds: int, by: Mixing, per_fold: int = 1) -> 
     units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
     if units < per_fold * n_folds:
         raise LogError(
-            f"{n_folds:,} folds need at least {per_fold * n_folds:,} {what}, and there are "
+            f"{n_folds:,} folds need at least {per_fold * n_folds:,} {what}, but there are "
             f"{units:,}. Expected n_folds={units // per_fold:,} or fewer."
         )
     if by == "classes" and points.classes is not None:
@@ -44,7 +44,7 @@ def check_folds(points: Points, n_folds: int, by: Mixing, per_fold: int = 1) -> 
 
 @dataclass(frozen=True)
 class Partition:
-    """Random partitions into folds; without ``n_repetitions`` one, and no level for it."""
+    """Random partitions into folds; without ``n_repetitions``, one without that level."""
 
     n_folds: int
     n_repetitions: int | None
@@ -93,7 +93,7 @@ class LeaveOneOut:
 
 @dataclass(frozen=True)
 class LeaveOneGroupOut:
-    """Every group is a fold, and called as it is called."""
+    """Every group is a fold of the same name."""
 
     mixing: Mixing = "groups"
 
@@ -119,7 +119,7 @@ class LeaveOneGroupOut:
 
 
 def intervals_of(design: Partition, *names: str) -> tuple[str, ...]:
-    """Name the methods for a partition; where groups were kept, they are what was sampled."""
+    """Name the methods for a partition; groups that are kept together are the sampling unit."""
     return ("clustered", *names) if design.mixing == "groups" else names
 
 
@@ -128,25 +128,24 @@ def k_fold(
 ) -> Plan:
     """Plan a K-fold cross-validation: each point is tested once, by a model of the other folds.
 
-    The log it leads to is what `cvstats.wald` asks for, whose target is the average test
-    error of the K models trained here.
+    Used by `cvstats.wald`, which targets the average test error of the K trained models.
 
     Parameters
     ----------
     n_folds : int, optional
-        K, 2 or more. Sizes differ by one point at most (with groups, by as little as falls out).
+        K, 2 or more. Fold sizes differ by at most one point (more with groups).
     stratified : bool, optional
-        Give every fold its share of each class of ``y``, up to one point.
+        Preserve the proportions of the classes of ``y`` in each fold, up to one point.
     grouped : bool, optional
-        Keep the points of a group in one fold. Without it groups are only written into the
-        log, as its level ``source``.
+        Keep the points of a group in one fold. Otherwise groups are only stored in the log, as its
+        level ``source``.
     rng : int or numpy.random.Generator, optional
         Seed. Without it one is drawn now, and printed with the plan.
 
     Returns
     -------
     Plan
-        Leads to the levels ``fold, point`` with K fits.
+        The log has the levels ``fold, point``, from K fits.
 
     Raises
     ------
@@ -155,9 +154,9 @@ def k_fold(
 
     Notes
     -----
-    Points must be exchangeable: neither series in time nor points of one patient in several
-    folds (that is what ``grouped`` is for). Intervals of stratified folds are those of plain
-    ones, which is a little wide at most.
+    Points must be exchangeable: not a time series, and no patient with points in several folds (use
+    ``grouped``). Intervals for stratified folds are computed as for random ones, which makes them
+    slightly too wide at worst.
 
     References
     ----------
@@ -187,18 +186,18 @@ def k_fold(
 def leave_one_out() -> Plan:
     """Plan a leave-one-out cross-validation: each point is tested by a model of all others.
 
-    The training size is as close to the whole as can be. `cvstats.wald` is exact for it under
-    conditions on the stability of the learner, and targets the error of the models trained.
+    The training sets are as large as possible. `cvstats.wald` is exact for it under conditions on
+    the stability of the learner, and targets the error of the trained models.
 
     Returns
     -------
     Plan
-        Leads to the levels ``fold, point`` with n fits; a fold is a point, by its row number.
+        The log has the levels ``fold, point``, from n fits; folds are numbered like the rows.
 
     Notes
     -----
-    Nothing is random here, so there is no seed. `cvstats.case_bootstrap` takes the log of this
-    plan for its correction.
+    Nothing is random, so there is no seed. `cvstats.case_bootstrap` uses the log of this plan for
+    its bias correction.
 
     References
     ----------
@@ -224,18 +223,18 @@ def repeated_k_fold(
 ) -> Plan:
     """Plan several K-fold cross-validations of the same data, with different random folds.
 
-    Repetitions take away the noise of the random division and nothing else: no new points
-    are seen. `cvstats.wald` targets the average error of all the models trained here,
-    `cvstats.corrected_t` the expected error at their training size.
+    Repetitions only reduce the noise of the random division; they add no new points. `cvstats.wald`
+    targets the average error of all trained models, `cvstats.corrected_t` the expected error at
+    their training size.
 
     Parameters
     ----------
     n_folds : int, optional
         K, 2 or more.
     n_repetitions : int, optional
-        How many partitions. The first of them are those of a plan with fewer and the same seed.
+        Number of partitions. A plan with fewer and the same seed has the first of them.
     stratified : bool, optional
-        Give every fold its share of each class of ``y``, up to one point.
+        Preserve the proportions of the classes of ``y`` in each fold, up to one point.
     grouped : bool, optional
         Keep the points of a group in one fold.
     rng : int or numpy.random.Generator, optional
@@ -244,7 +243,7 @@ def repeated_k_fold(
     Returns
     -------
     Plan
-        Leads to the levels ``repetition, fold, point`` with ``n_repetitions * K`` fits.
+        The log has the levels ``repetition, fold, point``, from ``n_repetitions * K`` fits.
 
     Raises
     ------
@@ -279,13 +278,13 @@ def repeated_k_fold(
 def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = None) -> Plan:
     """Plan five repetitions of twofold cross-validation.
 
-    For `cvstats.five_by_two`, whose target is the expected error at half the sample size, and
-    above all the difference of two algorithms there.
+    Used by `cvstats.five_by_two`, which targets the expected error at half the sample size, usually
+    for the difference of two algorithms.
 
     Parameters
     ----------
     stratified : bool, optional
-        Give both halves their share of each class of ``y``, up to one point.
+        Preserve the proportions of the classes of ``y`` in both halves, up to one point.
     grouped : bool, optional
         Keep the points of a group in one half.
     rng : int or numpy.random.Generator, optional
@@ -294,17 +293,17 @@ def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = N
     Returns
     -------
     Plan
-        Leads to the levels ``repetition, fold, point`` with 10 fits.
+        The log has the levels ``repetition, fold, point``, from 10 fits.
 
     Raises
     ------
     LogError
-        If stratified and grouped are both asked for.
+        If both stratified and grouped are given.
 
     Notes
     -----
-    The t interval singles out the first fold of the first repetition. Folds are random, so
-    which one bears the label 0 is random too.
+    The t interval treats the first fold of the first repetition differently. Folds are random, so
+    which one has the label 0 is random too.
 
     References
     ----------
@@ -326,19 +325,19 @@ def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = N
 def leave_one_source_out() -> Plan:
     """Plan to leave out one source after the other: a patient, a site, a month.
 
-    The log answers for the error on sources that no model has seen, and an interval for a
-    *new* source (`cvstats.out_of_source`) counts sources, not points.
+    The log estimates the error on unseen sources. An interval for a *new* source
+    (`cvstats.out_of_source`) treats sources, not points, as the sampling unit.
 
     Returns
     -------
     Plan
-        Leads to the levels ``source, point``, a fit for each source: the sources are the folds.
-        ``groups=`` names them.
+        The log has the levels ``source, point``, from one fit per source: the sources are the
+        folds. ``groups=`` names them.
 
     Notes
     -----
-    Nothing is random here, so there is no seed. Sources must be exchangeable and independent
-    of each other; months in a row are neither for certain.
+    Nothing is random, so there is no seed. Sources must be exchangeable and independent of each
+    other; consecutive months may be neither.
 
     References
     ----------
@@ -375,7 +374,7 @@ class Nested:
         check_folds(points, self.n_folds, self.mixing, per_fold=1 if self.mixing == "groups" else 2)
 
     def n_fits(self, points: Points | None) -> int:
-        """Count single folds and pairs of folds."""
+        """Count the folds and the pairs of folds."""
         return self.n_repetitions * self.n_folds * (self.n_folds + 1) // 2
 
     def fits(self, points: Points) -> Iterator[Fit]:
@@ -426,7 +425,7 @@ class ReplaceOne:
         return self.n_repetitions * (2 * self.n_folds + changed)
 
     def fits(self, points: Points) -> Iterator[Fit]:
-        """Go through the repetitions; the halves are the same in all of them."""
+        """Iterate over the repetitions; the halves are the same in all of them."""
         order = generator(self.seed, 0).permutation(points.n)
         half = points.n // 2
         left, right = np.sort(order[:half]), order[half : 2 * half]
@@ -470,7 +469,7 @@ class ReplaceOne:
 
 
 def replaced(left: IntArray, right: IntArray, at: int) -> IntArray:
-    """Put one point of the other half in place of a point."""
+    """Replace a point by one of the other half."""
     rows = left.copy()
     rows[at] = right[at]
     return rows
@@ -486,19 +485,19 @@ def nested_cv(
 ) -> Plan:
     """Plan the nested cross-validation of Bates, Hastie and Tibshirani.
 
-    For `cvstats.nested_cv`, designed for the risk of the model fitted to all data. This is not
-    the nesting in which hyper-parameters are tuned: here the inner cross-validation measures
-    how far a cross-validation is off. To tune as well, pass `cvstats.evaluate` an estimator
-    that tunes itself, such as scikit-learn's ``GridSearchCV``.
+    Used by `cvstats.nested_cv`, designed for the risk of the model fitted to all data. This is not
+    nested cross-validation for tuning hyper-parameters: here the inner cross-validation measures
+    the error of cross-validation itself. To tune as well, pass `cvstats.evaluate` an estimator that
+    tunes itself, such as scikit-learn's ``GridSearchCV``.
 
     Parameters
     ----------
     n_folds : int, optional
         K, 3 or more.
     n_repetitions : int, optional
-        How many random partitions; at least 25, the paper takes 200.
+        Number of random partitions; at least 25, the paper uses 200.
     stratified : bool, optional
-        Give every fold its share of each class of ``y``, up to one point.
+        Preserve the proportions of the classes of ``y`` in each fold, up to one point.
     grouped : bool, optional
         Keep the points of a group in one fold.
     rng : int or numpy.random.Generator, optional
@@ -507,10 +506,10 @@ def nested_cv(
     Returns
     -------
     Plan
-        Leads to the levels ``repetition, outer, fold, point``: where ``outer == fold`` the
-        model was trained on all other folds, else on those that are neither. It takes
-        ``n_repetitions * K (K + 1) / 2`` fits, not ``K^2``: the model without two folds serves
-        both ways round.
+        The log has the levels ``repetition, outer, fold, point``: if ``outer == fold`` the model
+        was trained on all other folds, otherwise on all folds except these two. It takes
+        ``n_repetitions * K (K + 1) / 2`` fits, not ``K^2``: the model without two folds is used for
+        both orders.
 
     Raises
     ------
@@ -519,7 +518,7 @@ def nested_cv(
 
     Notes
     -----
-    A benchmark of interval methods suggests the defaults for up to 100 points.
+    A benchmark of interval methods recommends the defaults for up to 100 points.
 
     References
     ----------
@@ -542,28 +541,27 @@ def nested_cv(
 
 
 def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) -> Plan:
-    """Plan a cross-validation, and many of one half of the data in which one point is replaced.
+    """Plan a cross-validation of the data, and many of a half with one point replaced.
 
-    For `cvstats.replace_one`, whose target is the expected error at the size of the training
-    folds; how much the half's error moves gives the variance.
+    Used by `cvstats.replace_one`, which targets the expected error at the size of the training
+    folds; its variance is estimated from the changes in the error of the half.
 
     Parameters
     ----------
     n_folds : int, optional
         K, 2 or more.
     n_repetitions : int, optional
-        Random partitions, the same ones for the half and for all its changed forms.
+        Number of random partitions, which are the same for the half and all its modifications.
     rng : int or numpy.random.Generator, optional
         Seed. Without it one is drawn now, and printed with the plan.
 
     Returns
     -------
     Plan
-        Leads to the levels ``sample, repetition, fold, point``. Sample 0 is the data, 1 the
-        half of ``h = n // 2`` points, ``1 + l`` the half with its l-th point (of 1 to h)
-        replaced, in its place, by one of the other half. It takes ``2 K + h (K - 1)`` fits a
-        repetition, not ``(h + 2) K``: a point replaced in the fold that is left out changes the
-        test set and not the model.
+        The log has the levels ``sample, repetition, fold, point``. Sample 0 is the data, 1 the half
+        of ``h = n // 2`` points, ``1 + l`` the half with its l-th point (1 to h) replaced by one of
+        the other half. It takes ``2 K + h (K - 1)`` fits per repetition, not ``(h + 2) K``:
+        replacing a point in the fold that is left out changes the test set but not the model.
 
     Raises
     ------
@@ -572,8 +570,8 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
 
     Notes
     -----
-    The fits grow with n, which makes this the plan for a few hundred points and fast learners.
-    If the number of points is odd, one stays out of both halves.
+    The number of fits grows with n, so this plan suits at most a few hundred points and fast
+    learners. If the number of points is odd, one is in neither half.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What a plan is: a design without data and its fits; points are drawn, or plans given, here."""
+"""Resampling plans: their fits, how points are drawn, and plans from given splits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 6
-"""So many evaluations of a bound plan are printed."""
+"""Number of evaluations of a bound plan that are printed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Evaluation:
     Parameters
     ----------
     levels : mapping of str to label
-        Their place in the log, ``point`` and ``count`` left out.
+        The labels of the losses in the log, except ``point`` and ``count``.
     points : array of int, shape (tested,)
         Rows of the data, ascending.
     count : array of int, shape (tested,), optional
@@ -50,18 +50,18 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One model to train, and everything that is to be predicted with it.
+    """One model to train, and the points to predict with it.
 
     Parameters
     ----------
     train : array of int, shape (trained,)
-        Rows of the data; a bootstrap sample has some of them several times.
+        Rows of the data; a bootstrap sample contains some of them several times.
     evaluations : tuple of Evaluation
-        Nearly always one. Nested and replace-one cross-validation ask for several of one
-        model, so that no model is trained twice.
+        Usually one. Nested and replace-one cross-validation have several per model, so that no
+        model is trained twice.
     apparent : bool
-        Whether the model is tested on the sample that it was trained on, which is where the
-        no-information error rate of the bootstrap methods comes from.
+        Whether the model is tested on its training sample, from which the no-information error rate
+        of the bootstrap methods is computed.
 
     Examples
     --------
@@ -76,45 +76,45 @@ class Fit:
 
 
 class Design(Protocol):
-    """The part of a plan that draws."""
+    """The part of a plan that draws the fits."""
 
     @property
     def mixing(self) -> Mixing:
         """Whether single points are drawn, points within classes, or whole groups."""
 
     def check(self, points: Points) -> None:
-        """Refuse data that the design cannot be carried out on."""
+        """Refuse data that the design cannot be applied to."""
 
     def n_fits(self, points: Points | None) -> int | None:
-        """How many different models it trains; None if that takes data to tell."""
+        """Count the models to train; None if it depends on the data."""
 
     def fits(self, points: Points) -> Iterator[Fit]:
-        """Go through the fits."""
+        """Iterate over the fits."""
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """A resampling plan: made once, bound to data when it runs.
+    """A resampling plan: created once, bound to data when it runs.
 
-    Plans come from the functions of `cvstats.plans`. One that splits data once into training
-    and test points also serves scikit-learn as ``cv=``.
+    Plans come from the functions of `cvstats.plans`. A plan that consists of pairs of training and
+    test sets can be passed to scikit-learn as ``cv=``.
 
     Parameters
     ----------
     name : str
-        The function that made it.
+        The function that created it.
     options : tuple of (str, value)
-        What was asked for. The seed is always there, also if none was given.
+        The options, always with a seed, even if none was given.
     levels : tuple of str
-        The index levels of the log it leads to.
+        The index levels of the log.
     intervals : tuple of str
-        The methods of cvstats that it is made for, the first before all.
+        The methods of cvstats for this plan, the recommended one first.
     splitter : bool
         Whether scikit-learn can use it.
     design : Design
         What draws the fits.
     cost : str, optional
-        The number of fits as a formula, where it takes data to tell.
+        The number of fits as a formula, if it depends on the data.
 
     Examples
     --------
@@ -148,19 +148,19 @@ class Plan:
     cost: str = ""
 
     def __str__(self) -> str:
-        """Write the call that makes this plan."""
-        if self.name.endswith(")"):  # the splitter of another library
+        """Return the call that creates this plan."""
+        if self.name.endswith(")"):  # a splitter of another library
             return self.name
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.options)})"
 
     def facts(self) -> dict[str, str]:
-        """Tell in a few words what the plan does.
+        """Summarize the plan.
 
         Returns
         -------
         dict of str to str
-            ``levels`` of the log, number of ``fits``, ``intervals`` it is made for, and whether
-            it serves scikit-learn as ``cv=``.
+            ``levels`` of the log, number of ``fits``, recommended ``intervals``, and whether it can
+            be passed to scikit-learn as ``cv=``.
         """
         n_fits = self.design.n_fits(None)
         return {
@@ -171,24 +171,24 @@ class Plan:
         }
 
     def __repr__(self) -> str:
-        """Show the call, the levels of the log, the fits and the intervals it is made for."""
+        """Show the call, the levels of the log, the number of fits and the intervals."""
         return "\n".join([str(self), *(f"{name:<9}  {is_}" for name, is_ in self.facts().items())])
 
     def to_frame(self) -> pd.DataFrame:
-        """Make a table of one row: the options and what the plan does.
+        """Return a table with one row: the options and the summary of the plan.
 
         Returns
         -------
         DataFrame
             A column for each option, then ``levels``, ``fits``, ``intervals`` and ``cv=``.
         """
-        import pandas as pd  # loaded already; plans need it for nothing else
+        import pandas as pd  # already loaded; only needed here
 
         return pd.DataFrame({**dict(self.options), **self.facts()}, index=[self.name])
 
     @property
     def n_fits(self) -> int:
-        """How many models are trained for each estimator; none of them twice."""
+        """Number of models trained per estimator."""
         n_fits = self.design.n_fits(None)
         if n_fits is None:
             raise LogError(
@@ -212,12 +212,12 @@ class Plan:
         Returns
         -------
         BoundPlan
-            The fits, one after the other.
+            The plan bound to the data, an iterable of fits.
 
         Raises
         ------
         LogError
-            If the data are too few, or classes or groups are missing or too few.
+            If there are too few points, or if classes or groups are missing or too few.
         """
         n = whole_number("n", n, 1)
         by = self.design.mixing
@@ -233,12 +233,12 @@ class Plan:
         return BoundPlan(self, points)
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Yield training and test rows, as scikit-learn asks a ``cv=`` for them.
+        """Yield training and test rows, as scikit-learn requires of ``cv=``.
 
         Parameters
         ----------
         X : array or DataFrame
-            The data; only their number is looked at.
+            The data; only their number is used.
         y : array, optional
             Labels, for a stratified plan.
         groups : array, optional
@@ -254,7 +254,7 @@ class Plan:
             yield fit.train, fit.evaluations[0].points
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Count the splits, as scikit-learn asks a ``cv=`` for them.
+        """Count the splits, as scikit-learn requires of ``cv=``.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class Plan:
         return self.n_fits if n is None else self.bind(n, y, groups).n_fits
 
     def require_splitter(self) -> None:
-        """Refuse to serve scikit-learn with what is not a list of training and test sets."""
+        """Refuse plans that are not pairs of training and test sets."""
         if not self.splitter:
             raise LogError(
                 f"{self.name} is more than pairs of training and test sets, so scikit-learn cannot "
@@ -285,7 +285,7 @@ class Plan:
 def listed_options(
     counts: Mapping[str, int], stratified: bool, grouped: bool, seed: int
 ) -> tuple[tuple[str, Any], ...]:
-    """List the options of a plan of folds as it prints them."""
+    """List the options of a plan of folds in printing order."""
     mixed = (("stratified", stratified), ("grouped", grouped))
     return (*counts.items(), *mixed, ("rng", seed))
 
@@ -299,7 +299,7 @@ def size_of(X: Any) -> int:
 
 
 def classes_of(y: Any, n: int) -> IntArray:
-    """Give each point the number of its class, for a stratified plan."""
+    """Return the class number of each point, for a stratified plan."""
     if y is None:
         raise LogError("a stratified plan needs the classes. Pass y=, a label for each point.")
     values = np.asarray(y)
@@ -316,14 +316,14 @@ def classes_of(y: Any, n: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundPlan:
-    """A plan together with the points it is for: iterating over it gives the fits.
+    """A plan bound to data; iterating over it gives the fits.
 
     Parameters
     ----------
     plan : Plan
         The plan.
     points : Points
-        How many points there are, and their classes and groups.
+        The number of points, and their classes and groups.
 
     Examples
     --------
@@ -340,7 +340,7 @@ class BoundPlan:
 
     @property
     def n_fits(self) -> int:
-        """How many models are trained for each estimator; none of them twice."""
+        """Number of models trained per estimator."""
         n_fits = self.plan.design.n_fits(self.points)
         return sum(1 for _ in self) if n_fits is None else n_fits
 
@@ -349,17 +349,17 @@ class BoundPlan:
         return self.n_fits
 
     def __iter__(self) -> Iterator[Fit]:
-        """Go through the fits; they are drawn as they come, the same ones each time."""
+        """Iterate over the fits; they are drawn lazily, and are the same every time."""
         return self.plan.design.fits(self.points)
 
     def to_frame(self) -> pd.DataFrame:
-        """Make a table of all evaluations.
+        """Return a table of all evaluations.
 
         Returns
         -------
         DataFrame
-            A row for each evaluation: ``fit`` (from 0), the levels of the log save ``point``
-            and ``count``, and ``n_train`` and ``n_test``, numbers of points.
+            One row per evaluation: ``fit`` (from 0), the levels of the log except ``point`` and
+            ``count``, and the numbers of points ``n_train`` and ``n_test``.
         """
         return self._table(None)
 
@@ -373,7 +373,7 @@ class BoundPlan:
         return "\n".join([str(self.plan), what, table[:SHOWN].to_string(index=False), *more])
 
     def _table(self, rows: int | None) -> pd.DataFrame:
-        import pandas as pd  # loaded already; plans need it for nothing else
+        import pandas as pd  # already loaded; only needed here
 
         every = (
             {"fit": number, **evaluation.levels} | sizes(fit, evaluation)
@@ -384,7 +384,7 @@ class BoundPlan:
 
 
 def sizes(fit: Fit, evaluation: Evaluation) -> dict[str, int]:
-    """Count what a fit is trained and tested on."""
+    """Count the training and test points of a fit."""
     return {"n_train": len(fit.train), "n_test": len(evaluation.points)}
 
 
@@ -392,19 +392,19 @@ def sizes(fit: Fit, evaluation: Evaluation) -> dict[str, int]:
 
 
 Mixing: TypeAlias = Literal["points", "classes", "groups"]
-"""What is drawn: single points, points class by class, or groups as a whole."""
+"""What is drawn: single points, points within classes, or whole groups."""
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What a plan knows of the data: how many points, their classes and their groups.
+    """The data of a plan: the number of points, their classes and their groups.
 
     Parameters
     ----------
     n : int
         Number of points.
     classes : array of int, shape (n,), optional
-        Code of the class of each point, where a plan is stratified.
+        Code of the class of each point, if the plan is stratified.
     groups : array of int, shape (n,), optional
         Code of the group of each point.
     names : sequence
@@ -424,12 +424,12 @@ class Points:
 
     @property
     def units(self) -> int:
-        """How many groups there are; where there are none, points."""
+        """The number of groups, or of points if there are no groups."""
         return self.n if self.groups is None else len(self.names)
 
 
 def coded(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
-    """Give each label of ``n`` points a number, in sorted order, else in that of appearance."""
+    """Assign numbers to the labels of ``n`` points, in sorted order if they can be sorted."""
     values = np.asarray(labels)
     if values.shape != (n,):
         raise LogError(
@@ -444,13 +444,13 @@ def coded(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
     try:
         names, codes = np.unique(values, return_inverse=True)
         return codes.astype(np.int64), names.tolist()
-    except TypeError:  # labels of several types have no order
+    except TypeError:  # labels of mixed types cannot be sorted
         order = {label: code for code, label in enumerate(dict.fromkeys(values.tolist()))}
         return np.array([order[label] for label in values.tolist()], dtype=np.int64), list(order)
 
 
 def train_share(ratio: object) -> float:
-    """Return the share of the points to train on, if it is one."""
+    """Check the share of the points to train on."""
     number = float(ratio) if isinstance(ratio, (float, np.floating)) else np.nan
     if not 0 < number < 1:
         raise LogError(
@@ -461,28 +461,28 @@ def train_share(ratio: object) -> float:
 
 
 def mixing(stratified: bool, grouped: bool) -> Mixing:
-    """Put the two options into one word."""
+    """Combine the two options."""
     checked_flag("stratified", stratified)
     checked_flag("grouped", grouped)
     if stratified and grouped:
         raise LogError(
             "stratified=True and grouped=True cannot be combined: a group stays together with "
             "all its classes. Expected only one of them. If every class must be in each fold, "
-            "label groups so that each holds all classes."
+            "define groups that contain all classes."
         )
     return "classes" if stratified else "groups" if grouped else "points"
 
 
 def generator(seed: int, *part: int) -> np.random.Generator:
-    """Make the random numbers of one part of a plan.
+    """Create the random generator for one part of a plan.
 
-    Parts are independent, so a plan with more repetitions begins like one with fewer.
+    Parts are independent, so a plan with more repetitions starts like one with fewer.
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=part))
 
 
 def shuffled(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
-    """Put the points into random order; with classes, one class after the other."""
+    """Shuffle the points; with classes, one class after the other."""
     order: IntArray = rng.permutation(points.n)
     if by == "classes" and points.classes is not None:
         order = order[np.argsort(points.classes[order], kind="stable")]
@@ -490,11 +490,11 @@ def shuffled(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
 
 
 def folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) -> IntArray:
-    """Give each point a random fold; sizes differ by one at most, unless groups prevent it."""
+    """Assign points to random folds; sizes differ by at most one, unless groups prevent it."""
     if by == "groups" and points.groups is not None:
         return grouped_folds(points.groups, points.units, n_folds, rng)
     fold = np.empty(points.n, dtype=np.int64)
-    # Dealt like cards: consecutive points of a class go to different folds.
+    # Dealt like cards, so that consecutive points of a class go to different folds.
     fold[shuffled(points, by, rng)] = np.arange(points.n) % n_folds
     return fold
 
@@ -502,7 +502,7 @@ def folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) ->
 def grouped_folds(
     groups: IntArray, n_groups: int, n_folds: int, rng: np.random.Generator
 ) -> IntArray:
-    """Give each group a fold: in random order, always the one that has fewest points so far."""
+    """Assign groups in random order, each to the fold with the fewest points so far."""
     sizes = np.bincount(groups, minlength=n_groups)
     load = np.zeros(n_folds, dtype=np.int64)
     fold = np.empty(n_groups, dtype=np.int64)
@@ -513,10 +513,10 @@ def grouped_folds(
 
 
 def held_out(points: Points, n_units: int, by: Mixing, rng: np.random.Generator) -> IntArray:
-    """Draw a test set of so many points (groups), in ascending order.
+    """Draw a test set of ``n_units`` points (groups), in ascending order.
 
-    With classes it is a systematic sample of the points sorted by class: the number of each
-    class is its share, up to one, and each point is as likely to be drawn.
+    With classes it is a systematic sample of the points sorted by class: each class is represented
+    in proportion, up to one point, and all points are equally likely to be drawn.
     """
     if by == "groups" and points.groups is not None:
         chosen = rng.permutation(points.units)[:n_units]
@@ -526,12 +526,12 @@ def held_out(points: Points, n_units: int, by: Mixing, rng: np.random.Generator)
     return np.sort(order[(np.arange(n_units) * points.n + start) // n_units])
 
 
-# --- plans that are given -------------------------------------------------------------------------
+# --- given splits ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class GivenSplits:
-    """Training and test rows as they are; None where a fit is trained on all other rows."""
+    """Training and test rows as given; None if a fit is trained on all other rows."""
 
     trained: list[IntArray | None]
     tested: list[IntArray]
@@ -553,27 +553,27 @@ class GivenSplits:
 
 
 def bind_splits(splits: Iterable[tuple[Any, Any]], n: int, name: str) -> BoundPlan:
-    """Make a bound plan of pairs of training and test rows of ``n`` points.
+    """Make a bound plan from pairs of training and test rows of ``n`` points.
 
     Raises
     ------
     LogError
-        If there is no split, one is not a pair of rows of the data, or a set is empty.
+        If there is no split, a split is not a pair of rows of the data, or a set is empty.
     """
     trained: list[IntArray | None] = []
     tested: list[IntArray] = []
     for number, pair in enumerate(splits):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise LogError(
-                f"cv= has no pair of training and test rows in split {number:,}, but a "
-                f"{type(pair).__name__}. Expected pairs, as in cv=list(splitter.split(X, y))."
+                f"split {number:,} of cv= is a {type(pair).__name__}, not a pair of training and "
+                "test rows. Expected pairs, as in cv=list(splitter.split(X, y))."
             )
         train, test = (row_numbers(rows, n, f"split {number:,} of cv=") for rows in pair)
         test = np.sort(test)
         twice = test[:-1][test[1:] == test[:-1]]
         if len(twice):
             raise LogError(f"split {number:,} of cv= tests row {twice[0]:,} twice. Expected once.")
-        # What is trained on all others need not be kept: n splits have n rows each.
+        # Training sets of all other rows are not stored: that would be n rows for each of n splits.
         others = np.delete(np.arange(n), test)
         trained.append(None if np.array_equal(train, others) else train)
         tested.append(test)
@@ -587,25 +587,25 @@ def bind_splits(splits: Iterable[tuple[Any, Any]], n: int, name: str) -> BoundPl
 
 
 def row_numbers(rows: Any, n: int, what: str) -> IntArray:
-    """Check the numbers of rows, and turn a mask into them."""
+    """Check row numbers, and convert a mask to row numbers."""
     numbers = np.asarray(rows)
     if numbers.dtype == bool and numbers.shape == (n,):
         numbers = np.flatnonzero(numbers)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise LogError(
-            f"{what} has a {numbers.dtype} array of the shape {numbers.shape}. Expected numbers of "
-            f"rows: one dimension, integers."
+            f"{what} has a {numbers.dtype} array of the shape {numbers.shape}. Expected row "
+            "numbers: a one-dimensional array of integers."
         )
     if not len(numbers):
         raise LogError(f"{what} has no training or no test rows. Expected at least one of each.")
     if not 0 <= numbers.min() <= numbers.max() < n:
         wrong = numbers.min() if numbers.min() < 0 else numbers.max()
-        raise LogError(f"{what} names row {spelled(wrong)}, and X has {n:,} rows.")
+        raise LogError(f"{what} has row {spelled(wrong)}, but X has {n:,} rows.")
     return numbers.astype(np.int64)
 
 
 def name_splits(tested: list[IntArray]) -> tuple[tuple[str, ...], list[dict[str, int]]]:
-    """Name the levels of splits, and give each its labels."""
+    """Name the levels of splits, and label each split."""
     m = len(tested)
     if m == 1:
         return ("point",), [{}]
@@ -624,13 +624,13 @@ def name_splits(tested: list[IntArray]) -> tuple[tuple[str, ...], list[dict[str,
 def folds_in_turn(points: NDArray[Any], splits: NDArray[Any]) -> int | None:
     """Count the folds of a repetition; None if the splits are random ones.
 
-    Splits are folds if they test each point once. If every point is in r splits, and in one of
-    each run of m / r of the m splits, they are r repetitions of folds in this order.
+    Splits are folds if they test each point once. If every point is tested in r of the m splits,
+    and once in each run of m / r splits, they are r repetitions of folds in this order.
 
     Parameters
     ----------
     points, splits : array of int, shape (evaluations,)
-        Codes from 0, none left out.
+        Codes from 0, without gaps.
     """
     times = np.bincount(points)
     r, m = int(times[0]), int(splits.max()) + 1

@@ -25,13 +25,13 @@ from cvstats.plans.plan import (
 
 
 def tested_units(points: Points, ratio: float, by: Mixing) -> int:
-    """Count the points (groups) of a test set when a share ``ratio`` is trained on."""
+    """Count the points (groups) of a test set if a share ``ratio`` is trained on."""
     units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
     n_train = round(ratio * units)
     if not 1 <= n_train < units:
         raise LogError(
-            f"ratio={ratio!r} of {units:,} {what} leaves {n_train:,} to train on and "
-            f"{units - n_train:,} to test. Expected at least one of each."
+            f"ratio={ratio!r} of {units:,} {what} gives {n_train:,} for training and "
+            f"{units - n_train:,} for testing. Expected at least one of each."
         )
     return units - n_train
 
@@ -46,7 +46,7 @@ def split(
 
 @dataclass(frozen=True)
 class Splits:
-    """Random splits; without ``n_repetitions`` one, and no level for it."""
+    """Random splits; without ``n_repetitions``, one without that level."""
 
     n_repetitions: int | None
     ratio: float
@@ -54,7 +54,7 @@ class Splits:
     seed: int
 
     def check(self, points: Points) -> None:
-        """Ask for points on both sides."""
+        """Require points in both sets."""
         tested_units(points, self.ratio, self.mixing)
 
     def n_fits(self, points: Points | None) -> int:
@@ -82,13 +82,13 @@ class PairedSplits:
     seed: int
 
     def check(self, points: Points) -> None:
-        """Ask for halves that are larger than the test sets."""
+        """Require halves that are larger than the test sets."""
         n_test = tested_units(points, self.ratio, self.mixing)
         if points.n // 2 <= n_test:
             raise LogError(
-                f"ratio={self.ratio!r} of {points.n:,} points leaves {n_test:,} to test, and the "
-                f"halves of {points.n // 2:,} points must have more. Expected a larger ratio, "
-                f"2/3 or more."
+                f"ratio={self.ratio!r} of {points.n:,} points gives {n_test:,} for testing, but "
+                f"the halves of {points.n // 2:,} points must be larger than that. Expected a "
+                "larger ratio, 2/3 or more."
             )
 
     def n_fits(self, points: Points | None) -> int:
@@ -108,16 +108,16 @@ class PairedSplits:
                 yield Fit(rows[train], (Evaluation(label, rows[tested]),))
 
     def rows(self, points: Points, sample: int) -> IntArray:
-        """Find the points of a sample: all, or the half ``sample`` of its division.
+        """Find the points of a sample: all, or one half of a division.
 
-        An odd point more is left out, another one in each division.
+        If the number of points is odd, each division omits one at random.
         """
         if sample == 0:
             return np.arange(points.n)
         division, second = divmod(sample - 1, 2)
         rng = generator(self.seed, 0, division)
         kept = np.sort(rng.permutation(points.n)[: 2 * (points.n // 2)])
-        # Within a class (all points, if there are none) every other point in random order.
+        # Every other point in random order within a class (or of all points without classes).
         order = shuffled(points.take(kept), self.mixing, rng)
         return np.sort(kept[order[second::2]])
 
@@ -127,23 +127,23 @@ def holdout(
 ) -> Plan:
     """Plan a single random split into training and test points.
 
-    `cvstats.holdout` then covers the risk of the one model that was trained.
+    Used by `cvstats.holdout`, which targets the risk of the trained model.
 
     Parameters
     ----------
     ratio : float, optional
-        Share of the points to train on (of the groups, where these are kept together).
+        Share of the points to train on (of the groups, if ``grouped``).
     stratified : bool, optional
-        Give the test set its share of each class of ``y``, up to one point.
+        Preserve the proportions of the classes of ``y`` in the test set, up to one point.
     grouped : bool, optional
-        Keep the points of a group on one side.
+        Keep the points of a group in the same set.
     rng : int or numpy.random.Generator, optional
         Seed. Without it one is drawn now, and printed with the plan.
 
     Returns
     -------
     Plan
-        Leads to the level ``point`` with one fit.
+        The log has the level ``point``, from one fit.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def holdout(
 
     Notes
     -----
-    The interval is exact for independent points, and wide, since few of them are tested.
+    The interval is exact for independent points, but wide, since few of them are tested.
 
     References
     ----------
@@ -184,28 +184,27 @@ def subsampling(
     grouped: bool = False,
     rng: Rng = None,
 ) -> Plan:
-    """Plan random splits of the data, each drawn anew (Monte Carlo cross-validation).
+    """Plan independent random splits of the data (Monte Carlo cross-validation).
 
-    For `cvstats.corrected_t`, whose target is the expected error at the size that the models
-    were trained on.
+    Used by `cvstats.corrected_t`, which targets the expected error at the training size.
 
     Parameters
     ----------
     n_repetitions : int, optional
-        How many splits.
+        Number of splits.
     ratio : float, optional
-        Share of the points to train on (of the groups, where these are kept together).
+        Share of the points to train on (of the groups, if ``grouped``).
     stratified : bool, optional
-        Give each test set its share of each class of ``y``, up to one point.
+        Preserve the proportions of the classes of ``y`` in each test set, up to one point.
     grouped : bool, optional
-        Keep the points of a group on one side.
+        Keep the points of a group in the same set.
     rng : int or numpy.random.Generator, optional
         Seed. Without it one is drawn now, and printed with the plan.
 
     Returns
     -------
     Plan
-        Leads to the levels ``repetition, point`` with ``n_repetitions`` fits.
+        The log has the levels ``repetition, point``, from ``n_repetitions`` fits.
 
     Raises
     ------
@@ -214,7 +213,7 @@ def subsampling(
 
     Notes
     -----
-    The defaults are what a benchmark of interval methods suggests for more than 100 points.
+    A benchmark of interval methods recommends the defaults for more than 100 points.
 
     References
     ----------
@@ -247,29 +246,30 @@ def paired_subsampling(
     stratified: bool = False,
     rng: Rng = None,
 ) -> Plan:
-    """Plan random splits of the data, and of disjoint halves that show how much they vary.
+    """Plan random splits of the data, and of disjoint halves to estimate their variance.
 
-    For `cvstats.conservative_z`, whose target is the expected error at the size that the
-    models of the data were trained on.
+    Used by `cvstats.conservative_z`, which targets the expected error at the training size of the
+    models of the whole data.
 
     Parameters
     ----------
     n_repetitions : int, optional
-        J, the splits of the data and of each half.
+        J, the number of splits of the data and of each half.
     n_divisions : int, optional
-        R, how often the data are divided into two halves.
+        R, the number of divisions of the data into two halves.
     ratio : float, optional
         Share of the data to train on. The halves are tested on as many points as the data and
-        trained on the rest, so the share must be larger than about 1/2, better 2/3.
+        trained on the rest, so the share must be above 1/2, preferably 2/3 or more.
     stratified : bool, optional
-        Give each half, and each test set, its share of each class of ``y``, up to one point.
+        Preserve the proportions of the classes of ``y`` in each half and each test set, up to one
+        point.
     rng : int or numpy.random.Generator, optional
         Seed. Without it one is drawn now, and printed with the plan.
 
     Returns
     -------
     Plan
-        Leads to the levels ``sample, repetition, point`` with ``(2 R + 1) J`` fits. Sample 0 is
+        The log has the levels ``sample, repetition, point``, from ``(2 R + 1) J`` fits. Sample 0 is
         the data; samples ``2 r - 1`` and ``2 r`` are the halves of division r, counted from 1.
 
     Raises
@@ -279,8 +279,8 @@ def paired_subsampling(
 
     Notes
     -----
-    A benchmark of interval methods suggests J >= 10 and R = 25 up to 100 points, J = 5 and
-    R = 10 beyond. If the number of points is odd, each division leaves out one, at random.
+    A benchmark of interval methods recommends J >= 10 and R = 25 up to 100 points, J = 5 and R = 10
+    beyond. If the number of points is odd, each division omits one at random.
 
     References
     ----------

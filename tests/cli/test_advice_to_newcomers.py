@@ -148,7 +148,7 @@ def test_of_a_saved_log_no_column_can_be_named(capsys, folder):
     run(capsys, "convert", "preds.csv", "log.csv", *BOTH, *POINT)
     status, out, err = run(capsys, "interval", "log.csv")
     assert (status, err) == (0, "")
-    assert "caution, unused level: An index level that is not used may hold folds" in out
+    assert "caution, unused level: An index level that is not used may contain folds" in out
 
 
 def test_scores_of_points_are_turned(capsys, folder):

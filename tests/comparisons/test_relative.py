@@ -192,7 +192,7 @@ def test_refusals(make, options, words):
 
 def test_scores_are_refused():
     frame = cvstats.datasets.load("flights")
-    for loss, words in (("auc", "this log holds 1 - auc"), ("accuracy", "loss='zero_one'")):
+    for loss, words in (("auc", "this log has 1 - auc"), ("accuracy", "loss='zero_one'")):
         log = cvstats.losses(
             frame, prediction=["naive_bayes", "gradient_boosting"], loss=loss,
             **({"threshold": 0.5} if loss == "accuracy" else {"folds": "pool"}),
@@ -200,7 +200,7 @@ def test_scores_are_refused():
         with pytest.raises(cvstats.LogError, match=words):
             log.cvci.compare(relative=True)
     gaps = LOG.cvci.difference(reference="b")
-    with pytest.raises(cvstats.LogError, match="holds differences"):
+    with pytest.raises(cvstats.LogError, match="has differences"):
         gaps["a"].cvci.compare(0, relative=True)
 
 

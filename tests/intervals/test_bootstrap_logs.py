@@ -128,7 +128,7 @@ def test_rates_of_samples(rates):
     [
         (None, "neither no_information= nor losses.attrs"),
         ({"tree": 1.0}, "no number for model 'ridge'"),
-        ([1.0], "holds 1 numbers and the log has 2 models"),
+        ([1.0], "has 1 numbers, but the log has 2 models"),
         (np.nan, "holds nan"),
         ("0.3", "holds '0.3'"),
         ({"tree": 1.0, "ridge": "high"}, "holds 'high'"),
@@ -145,11 +145,11 @@ def test_rates_that_do_not_fit(rates, words):
     ("rates", "words"),
     [
         (None, "rate of each sample"),
-        (0.5, "is one number and the log has 6 samples"),
-        ([0.5] * 6, "Expected as much for each model"),
+        (0.5, "is one number, but the log has 6 samples"),
+        ([0.5] * 6, "Expected numbers for each model"),
         (np.ones((5, 2)), "6 samples by 2 models"),
         ({"tree": [1.0] * 6}, "no number for model 'ridge'"),
-        ({m: [1.0] * 5 for m in MODELS}, "holds 5 numbers and the log has 6 samples"),
+        ({m: [1.0] * 5 for m in MODELS}, "has 5 numbers, but the log has 6 samples"),
         ({m: {0: 1.0} for m in MODELS}, "no number for sample 1; 2; 3; and 2 more"),
     ],
 )
@@ -195,7 +195,7 @@ def test_leave_one_out_is_a_log_or_plain_losses():
     ):
         with pytest.raises(cvstats.LogError, match=words):
             cvstats.case_bootstrap(log, leave_one_out=given)
-    with pytest.raises(cvstats.LogError, match="holds 3 finite losses"):
+    with pytest.raises(cvstats.LogError, match="has 3 finite losses"):
         cvstats.case_bootstrap(log["tree"], leave_one_out=[1.0, 2.0, 3.0])
 
 
@@ -210,9 +210,9 @@ def test_leave_one_out_meets_the_log_by_its_labels():
     for other in (loo.isel(lat=[2, 0, 1]), loo.isel(point=slice(None, None, -1), lat=[1, 2, 0]).T):
         xr.testing.assert_identical(cvstats.case_bootstrap(grid, leave_one_out=other), result)
     for labels in ([10.0, 20.0, 31.0], [10.0, 20.0, 20.0]):
-        with pytest.raises(cvstats.LogError, match="has other labels along 'lat'"):
+        with pytest.raises(cvstats.LogError, match="have different labels along 'lat'"):
             cvstats.case_bootstrap(grid, leave_one_out=loo.assign_coords(lat=labels))
-    with pytest.raises(cvstats.LogError, match="carries no other dimension"):
+    with pytest.raises(cvstats.LogError, match="has no carried dimension"):
         cvstats.case_bootstrap(grid, leave_one_out=loo.isel(lat=0, drop=True))
 
 

@@ -168,7 +168,7 @@ def test_the_reason_says_what_was_taken():
     reason = cvstats.interval(simulate(4, 10, days=False)).attrs["reason"]
     assert reason == (
         "the points 0, 1, 2, ... occur in every source: 10 points under 4 sources, and both are "
-        "sampling units; points='nested' if they are numbered anew in each source"
+        "sampling units; pass points='nested' if each source numbers its points separately"
     )
     days = simulate(4, 10).iloc[:-1]
     assert (
@@ -236,7 +236,7 @@ def test_what_does_not_keep_the_points_refuses():
     array = xr.DataArray(
         log["a"].to_numpy().reshape(12, 65), dims=BOTH, coords={"point": log.index.levels[1]}
     )
-    words = "the same points occur under several sources, so both are sampling units"
+    words = "the same points occur in several sources, so both are sampling units"
     for ask in (
         lambda: cvstats.interval(array.chunk({"source": 5})).compute(),
         lambda: cvstats.interval(cvstats.Moments.of_log(log)),
@@ -244,7 +244,7 @@ def test_what_does_not_keep_the_points_refuses():
     ):
         with pytest.raises(LogError, match=words):
             ask()
-    with pytest.raises(LogError, match="once computed, call for 'clustered'"):
+    with pytest.raises(LogError, match="require 'clustered'"):
         cvstats.compare(golden.chunks_of_gaps(log), missing="drop").compute()
     nested = cvstats.interval(cvstats.Moments.of_log(log), points="nested")
     np.testing.assert_allclose(nested["se"], cvstats.out_of_source(log)["se"], rtol=1e-10)

@@ -93,7 +93,7 @@ def test_one_cluster(call):
     needs = (
         "a level that identifies at least two independent groups (source), or two such levels"
         if call is cvstats.clustered
-        else "a level that names independent groups (source), two groups or more"
+        else "a level that names at least two independent groups (source)"
     )
     assert str(caught.value) == (
         f"{call.__name__} needs {needs}; the log has one cluster, source='s0'. Expected at least "

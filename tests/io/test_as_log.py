@@ -149,8 +149,8 @@ WRONG = [
         "no level of a loss log was found among the columns 'cv_split'",
     ),
     ({"loss": ["mse", "note"], "model": "algo"}, "model= and several columns in loss= both name"),
-    ({"loss": "cv_split"}, "'cv_split' is named as a level and as the loss or the model"),
-    ({"model": "patient"}, "'patient' is named as a level and as the loss or the model"),
+    ({"loss": "cv_split"}, "'cv_split' is named both as a level and as the loss or the model"),
+    ({"model": "patient"}, "'patient' is named both as a level and as the loss or the model"),
 ]
 
 

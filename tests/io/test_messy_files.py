@@ -39,7 +39,7 @@ def test_the_command_takes_the_same_options(tmp_path, capsys):
     assert "10." in capsys.readouterr().out
     assert main(["interval", str(path)]) == 2
     error = " ".join(capsys.readouterr().err.split())
-    assert "'loss' holds '-' (1); 'k.A.' (1)." in error
+    assert "'loss' has '-' (1); 'k.A.' (1)." in error
     assert "On the command line: --decimal, --na-values" in error
 
 
@@ -47,12 +47,12 @@ def test_the_command_takes_the_same_options(tmp_path, capsys):
     ("text", "options", "words"),
     [
         (GERMAN, {"decimal": ",", "thousands": "."},
-         r"'loss' holds '-' \(1\); 'k.A.' \(1\). .*Pass na_values=\['-', 'k.A.'\] for"),
+         r"'loss' has '-' \(1\); 'k.A.' \(1\). .*Pass na_values=\['-', 'k.A.'\] for"),
         (GERMAN, {}, r"Pass decimal=',', thousands='.', na_values=\['-', 'k.A.'\]"),
         ("fold,point,a,b\n0,p,1,-\n0,q,-,4\n1,r,x,5\n1,s,2,6\n1,t,3,7\n", {},
-         r"'a' holds '-' \(1\); 'x' \(1\); 'b' holds '-' \(1\)"),
+         r"'a' has '-' \(1\); 'x' \(1\); 'b' has '-' \(1\)"),
         ("fold,y_true,y_pred\n0,1,-\n0,2,3\n1,n/a,4\n1,2,2\n", {"loss": ["rmse", "mae"]},
-         r"'y_true' holds 'n/a' \(1\); 'y_pred' holds '-' \(1\)"),
+         r"'y_true' has 'n/a' \(1\); 'y_pred' has '-' \(1\)"),
         ("fold,loss\n", {}, "log.csv has a header but no rows"),
         ("fold;a;b\n0;1,5;0.5\n", {"decimal": {"c": ","}}, "names the column 'c', which the file"),
         ("fold,loss\n0,1\n", {"decimal": {"loss": "ab"}}, "decimal='ab' is not a character"),

@@ -65,7 +65,7 @@ def test_decimal_commas_are_refused(tmp_path, table):
     table.to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
     words = refused(tmp_path / "log.csv")
     assert "numeric columns contain non-numeric values" in words
-    assert "'ridge' holds '0,8" in words
+    assert "'ridge' has '0,8" in words
     assert "Pass decimal=',' for a CSV file" in words
     call = pd.read_csv(tmp_path / "log.csv", sep=";", decimal=",")
     assert cvstats.read_log(call).shape == (12, 2)
@@ -100,12 +100,12 @@ def test_a_folder_of_anything_is_not_searched_to_the_bottom(tmp_path):
     deep.mkdir(parents=True)
     (deep / "samples_x.jsonl").write_text('{"doc_id": 0, "filter": "none", "acc": 1.0}\n')
     words = refused(tmp_path)
-    assert f"the folder {tmp_path.name} holds neither Parquet files nor samples_*.jsonl" in words
+    assert f"the folder {tmp_path.name} contains neither Parquet files nor samples_*.jsonl" in words
     assert "cvstats.scan_parquet(path)" in words
     assert cvstats.read_log(tmp_path, format="lm-eval", metric="acc").shape == (1,)
     assert cvstats.read_log(tmp_path / "a", metric="acc").shape == (1,)
     (deep / "samples_x.jsonl").unlink()
-    assert "holds no samples_*.jsonl" in refused(tmp_path, format="lm-eval")
+    assert "contains no samples_*.jsonl" in refused(tmp_path, format="lm-eval")
 
 
 def test_nothing_in_a_list():
@@ -119,7 +119,7 @@ def test_nothing_in_a_list():
 def test_advice_for_evaluations_that_occur_twice(odd):
     words = refused(odd, loss="err", fold="split")
     assert words.endswith(
-        "Leave copies of rows out with drop_duplicates=True, or name the column in which they "
+        "Drop duplicate rows with drop_duplicates=True, or name the column in which they "
         "differ: point= or repetition=."
     )
 

@@ -148,7 +148,7 @@ def test_an_empty_store(tmp_path):
 def test_losses_of_another_kind(values, kind, options):
     name = options.get("metric", "loss")
     words = refused({**LEVELS, name: values}, **options)
-    assert f"the losses of {name!r} are {kind}, the first is " in words
+    assert f"the losses of {name!r} are {kind}; the first is " in words
     assert "Expected numbers." in words
 
 
@@ -159,7 +159,7 @@ def test_decimal_commas_in_quotes(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('fold,point,loss\n0,1,"0,5"\n1,2,1\n', "utf-8")
     words = refused(path)
-    assert "'loss' holds '0,5'. Expected numbers. Pass decimal=','" in words
+    assert "'loss' has '0,5'. Expected numbers. Pass decimal=','" in words
     assert cvstats.read_log(path, decimal=",").tolist() == [0.5, 1.0]
     path.write_text('fold,point,loss\n0,"0,5",0.5\n1,"0,6",1\n', "utf-8")
     assert cvstats.read_log(path).index.get_level_values("point").tolist() == ["0,5", "0,6"]
@@ -168,7 +168,7 @@ def test_decimal_commas_in_quotes(tmp_path):
 def test_decimal_commas_in_predictions():
     table = {**LEVELS, "y": ["0,5", "1", "2", "3"], "p": [1.0, 2.0, 3.0, 4.0]}
     options = {"truth": "y", "prediction": "p"}
-    assert "'y_true' holds '0,5'" in refused(table, loss="squared_error", **options)
+    assert "'y_true' has '0,5'" in refused(table, loss="squared_error", **options)
     table["p"] = table["y"]
     assert cvstats.read_log(table, loss="zero_one", **options).tolist() == [0, 0, 0, 0]  # labels
 
@@ -183,7 +183,7 @@ def test_nested_labels(tmp_path, value, column, options):
     rows = [{"fold": i, column: value if i else 5, "loss": 0.5, "more": [1]} for i in (0, 1)]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     words = refused(path, **options)
-    assert f"the column {column!r} holds lists or objects, as in {json.dumps(value)!r}." in words
+    assert f"the column {column!r} contains lists or objects, as in {json.dumps(value)!r}." in words
     assert f"json.dumps(row[{column!r}])" in words
 
 
@@ -205,6 +205,6 @@ def test_a_path_that_is_not_there(tmp_path):
 def test_numbers_with_a_decimal_comma_are_recognised():
     table = pd.DataFrame({"fold": [1, 2], "point": [1, 2], "y": [1.0, 2.0], "m": ["1,5", "-2,0"]})
     options = {"truth": "y", "prediction": "m", "loss": "squared_error"}
-    assert "'m' holds '1,5'. Expected numbers. Pass decimal=','" in refused(table, **options)
+    assert "'m' has '1,5'. Expected numbers. Pass decimal=','" in refused(table, **options)
     table["m"] = ["1.5", "x"]
-    assert "'m' holds 'x' (1). Expected numbers. Pass na_values=['x']" in refused(table, **options)
+    assert "'m' has 'x' (1). Expected numbers. Pass na_values=['x']" in refused(table, **options)

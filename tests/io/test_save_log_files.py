@@ -86,14 +86,14 @@ def test_zero_bytes_in_netcdf(tmp_path):
     cvstats.save_log(LOG, path)
     words = refused(labelled("a\0b"), path)
     assert words == (
-        "'point' holds 'a\\x00b', and a null byte cannot be written to this type of file. Expected "
-        "text without null bytes. Remove it, or save to .parquet or .csv."
+        "'point' contains 'a\\x00b', but a null byte cannot be written to this type of file. "
+        "Expected text without null bytes. Remove it, or save to .parquet or .csv."
     )
     assert cvstats.read_log(path).equals(LOG)
     cvstats.save_log(labelled("a\0b"), tmp_path / "log.parquet")
     assert cvstats.read_log(tmp_path / "log.parquet").index[0] == "a\0b"
     array = xr.DataArray([1.0, 2.0], coords={"point": ["a\0b", "c"]}, dims="point")
-    assert "'point' holds 'a\\x00b'" in refused(array, path)
+    assert "'point' contains 'a\\x00b'" in refused(array, path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -105,7 +105,7 @@ def test_half_a_character(tmp_path, suffix):
         cvstats.save_log(log, path)
         return
     words = refused(log, path)
-    assert "'point' holds 'é\\ud800', which contains a lone surrogate" in words
+    assert "'point' contains 'é\\ud800', which has a lone surrogate" in words
     assert cvstats.read_log(path).equals(LOG)
 
 
@@ -189,10 +189,10 @@ def test_a_changed_number_is_refused_and_other_line_ends_are_not(tmp_path, suffi
     path.write_bytes(whole.replace(b"\n", b"\r\n"))
     assert cvstats.read_log(path).equals(LOG)
     path.write_bytes(whole.replace(b"2.0", b"3.0"))
-    with pytest.raises(LogError, match="changed since save_log wrote its 2 rows") as caught:
+    with pytest.raises(LogError, match="changed after save_log wrote its 2 rows") as caught:
         cvstats.read_log(path)
     assert str(caught.value) == (
-        f"log.{suffix} was cut off or changed since save_log wrote its 2 rows: they do not match "
+        f"log.{suffix} was truncated or changed after save_log wrote its 2 rows: they do not match "
         "the checksum in its first line. Expected the whole file. Copy or save it again; if the "
         "change is intended, delete the first line and name the columns."
     )

@@ -89,7 +89,7 @@ def test_predictions_are_read_as_by_read_log(tmp_path, loss, batch_size):
         ({"truth": "ridge", "prediction": "forest"}, "loss='loss' cannot be computed from a batch"),
         (
             {"truth": "ridge", "prediction": "forest", "loss": "f1"},
-            "Metrics of labels are counted by cvstats.scan_predictions.",
+            "For metrics of labels use cvstats.scan_predictions.",
         ),
         ({"truth": "rige", "prediction": "forest", "loss": "brier"}, "Did you mean 'ridge'"),
     ],
@@ -272,7 +272,7 @@ def files():
 
     yield "hidden files", "contains no files", hidden
     yield "an empty file", "cannot be read as a Parquet file: it is empty", written(lambda _: b"")
-    yield "a truncated file", "cannot be read as a Parquet file: its .* cut short", written(
+    yield "a truncated file", "cannot be read as a Parquet file: its .* truncated", written(
         lambda folder: whole(folder)[:3000])  # fmt: skip
     yield "text", "cannot be read as a Parquet file", written(lambda _: b"a,b\n1,2\n")
     yield "broken pages", "cannot be read as a Parquet file", written(broken)
@@ -307,14 +307,14 @@ def refusals():
     yield "a column", "no column 'loss'", {}, lambda t: t
     yield (
         "twice",
-        "is named as a level and as the loss",
+        "is named both as a level and as the loss",
         {"loss": "ridge", "fold": "ridge"},
         lambda t: t,
     )
     yield "levels", "no level", {"loss": "ridge"}, lambda t: t[["ridge"]]
-    yield "models", "what models share is asked for", {"loss": "ridge", "pairs": True}, (
+    yield "models", "pairs=True compares models", {"loss": "ridge", "pairs": True}, (
         lambda t: t.assign(model="a"))  # fmt: skip
-    yield "models, drop", "missing='drop' leaves an evaluation out", (
+    yield "models, drop", "missing='drop' drops an evaluation", (
         {"loss": "ridge", "missing": "drop"}), lambda t: t.assign(model="a")  # fmt: skip
     yield "models twice", "both name models", {"loss": MODELS, "model": "who"}, (
         lambda t: t.assign(who="a"))  # fmt: skip
@@ -322,7 +322,7 @@ def refusals():
         model=np.where(t["point"] == 3, None, "a"))  # fmt: skip
     yield "unpaired", r"'a' and 'b' have 1,?\d* and \d+ points|have \d+ and \d+ points", (
         {"loss": "ridge"}), lambda t: stacked(t).iloc[1:]  # fmt: skip
-    yield "other points", "'a' and 'b' have other points at repetition=0", {"loss": "ridge"}, (
+    yield "other points", "'a' and 'b' have different points at repetition=0", {"loss": "ridge"}, (
         lambda t: stacked(t).assign(point=lambda s: np.where(
             (s["model"] == "b") & (s["point"] == 3), 10**6, s["point"])))  # fmt: skip
     yield "empty", "log is empty", {"loss": "ridge"}, lambda t: t.iloc[:0]

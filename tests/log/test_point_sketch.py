@@ -117,9 +117,9 @@ def test_long_logs_are_sampled(monkeypatch):
     monkeypatch.setattr(sketches, "MOST_HASHES", 100)
     log = pd.Series(np.zeros(5000) + np.arange(5000) % 7, pd.RangeIndex(5000, name="point"))
     both = of_log(log[:4000]) + of_log(log[4000:])
-    words = "across them a sample of 100 evaluations: a batch that was added twice is found"
+    words = "across them a sample of 100 evaluations: a batch that was added twice is detected"
     assert words in both.holdout().attrs["checked"]
-    with pytest.raises(LogError, match=rf"{WORDS}: \d+ of \d+ that were looked at"):
+    with pytest.raises(LogError, match=rf"{WORDS}: \d+ of \d+ that were examined"):
         both + of_log(log[4000:])
     share = len(both.sketch.hashes) * 2.0**64 / both.sketch.limit
     assert share == pytest.approx(5000, rel=0.4)  # hashes lie evenly: four standard errors

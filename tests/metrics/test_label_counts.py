@@ -120,7 +120,7 @@ def test_groups_and_clusters() -> None:
     counts = counted(table, ["a", "b"], labels=[0, 1, 2], by=["repetition", "fold", "ward"])
     found = counts.moments("matthews", by="ward")
     assert_same(log.cvci.wald(by="ward"), found.wald(by="ward"))
-    with pytest.raises(LogError, match="by='ward' cuts the cells"):
+    with pytest.raises(LogError, match="by='ward' splits the cells"):
         counts.moments("matthews").wald(by="ward")
     clusters = table.assign(source=table["point"] // 8, fold=table["point"] // 8 % 4)
     clusters = clusters.drop(columns="ward").query("repetition == 0")
@@ -286,4 +286,4 @@ def test_only_frames_and_files_with_rows_are_counted(tmp_path: Any) -> None:
     file = tmp_path / "none.parquet"
     frame(2).iloc[:0].to_parquet(file)
     said = words(cvstats.scan_predictions, file, truth="y", prediction="a")
-    assert "the files hold no rows" in said
+    assert "the files have no rows" in said

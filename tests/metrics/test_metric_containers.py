@@ -228,7 +228,7 @@ def test_a_scale_needs_its_range() -> None:
     assert found[["lower", "upper"]].isna().all(axis=None)
     assert "end of scale" in found["caution"].item()
     large = frame().assign(a=10.0)
-    with pytest.raises(LogError, match="scale='logit' is for means between 0 and 1"):
+    with pytest.raises(LogError, match="scale='logit' requires estimates between 0 and 1"):
         cvstats.losses(large, "y", ["a"], "squared_error").cvci.wald(scale="logit")
     with pytest.raises(LogError, match="matthews can be negative.*fisher-z"):
         cvstats.losses(frame(), "y", ["label"], "matthews").cvci.wald(scale="log")
@@ -253,7 +253,7 @@ def test_facts_survive_a_file(tmp_path: Any) -> None:
     cvstats.save_log(log, tmp_path / "log.parquet")
     again = cvstats.read_log(tmp_path / "log.parquet")
     assert {k: again.attrs[k] for k in log.attrs} == log.attrs
-    with pytest.raises(LogError, match="cuts the cells"):
+    with pytest.raises(LogError, match="splits the cells"):
         again.reset_index().assign(half="x").set_index(["repetition", "fold", "point", "half"])[
             ["a"]
         ].pipe(lambda t: t.cvci.wald(by="half"))

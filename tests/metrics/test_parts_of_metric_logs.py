@@ -152,7 +152,7 @@ def test_a_missing_prediction_is_named_as_such(loss):
     options = {"positive": 1} if loss == "auc" else {}
     losses = cvstats.losses(table, truth="y", prediction=["a"], loss=loss, **options)
     with pytest.raises(
-        LogError, match=r"1 of \d+ points.* miss a prediction, the truth or the event"
+        LogError, match=r"1 of \d+ points.* lack a prediction, the truth or the event"
     ):
         losses.cvci.interval()
     whole = cvstats.losses(table.dropna(), truth="y", prediction=["a"], loss=loss, **options)

@@ -103,7 +103,7 @@ def test_intervals_for_proportions_refuse_a_metric() -> None:
         assert "needs one 0/1 loss per point" in words(one.cvci.holdout, interval=interval)
     for interval in ("betting", "bernstein"):
         said = words(one.cvci.holdout, interval=interval, bounds=(0, 1))
-        assert "this log holds pseudo-losses of a metric" in said
+        assert "this log has pseudo-losses of a metric" in said
     assert one.cvci.holdout().attrs["metric"] == "f1"
 
 
@@ -112,7 +112,7 @@ def test_skewness_corrected_limits_refuse_a_metric() -> None:
     twice = pd.concat({0: one, 1: one}, names=["repetition"])
     twice.attrs = one.attrs
     for call in (made().cvci.wald, one.cvci.holdout, twice.cvci.holdout):
-        assert "holds pseudo-losses of a metric" in words(call, interval="hall")
+        assert "has pseudo-losses of a metric" in words(call, interval="hall")
 
 
 def test_a_part_of_a_cell_has_no_metric() -> None:
@@ -121,7 +121,7 @@ def test_a_part_of_a_cell_has_no_metric() -> None:
     log = log.assign(hospital=hospital).set_index("hospital", append=True)
     log.attrs = made().attrs
     said = words(log.cvci.wald, by="hospital")
-    assert "by='hospital' cuts the cells (fold)" in said
+    assert "by='hospital' splits the cells (fold)" in said
     assert "cvstats.losses(…, loss='auc', by='hospital')" in said
     whole = made(by="hospital")
     assert whole.attrs["cells"] == ["fold", "hospital"]

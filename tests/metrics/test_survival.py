@@ -319,7 +319,7 @@ def test_each_group_has_a_censoring_of_its_own():
         gap, found.xs("f", level="sex") - found.xs("m", level="sex"), rtol=1e-12
     )
     whole = cvstats.losses(table, "time", ["a", "b"], "brier_at", **asked)
-    with pytest.raises(LogError, match=r"by='source' cuts the cells"):
+    with pytest.raises(LogError, match=r"by='source' splits the cells"):
         cvstats.wald(whole, by="source")
 
 
@@ -531,7 +531,7 @@ def test_a_missing_time_or_event_is_a_missing_loss():
         log = cvstats.losses(table, "time", "a", "brier_at", event="event", at=3.0)
         assert np.flatnonzero(log.isna()).tolist() == [4]
         with pytest.raises(
-            LogError, match="1 of 90 points miss a prediction, the truth or the event"
+            LogError, match="1 of 90 points lack a prediction, the truth or the event"
         ):
             cvstats.holdout(log)
 

@@ -1,7 +1,7 @@
-"""Readers, a file for tools of one kind: object in, `PredictionTable` out.
+"""Readers of the results of other tools, which return a `PredictionTable`.
 
-A reader is a function here and a row of ``FORMATS`` in ``cvstats/io/read.py``. What recognizes an
-object, and is needed by its reader too, is below.
+A reader is a function in a file of this folder, and a row of ``FORMATS`` in ``cvstats/io/read.py``.
+The functions below recognize objects, and are also used by readers.
 """
 
 import re

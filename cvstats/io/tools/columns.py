@@ -1,4 +1,4 @@
-"""Any other table: columns that the caller names, or that have the names of a loss log."""
+"""Any other table, with columns that the caller names or that have standard names."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
 from cvstats.loss_functions import LOSSES, OF_COLUMNS, is_loss, unknown_loss
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
-"""What a column of predictions is called where the caller names none."""
+"""Default names of columns of predictions."""
 FACTS = re.compile(
     r"n|n-?(train|test|samples|obs)|(train|test|batch)-size|seed|random-state|weights?"
     r"|((fit|train|training|test|score|predict|run|wall|cpu)-?)?time(-(s|ms|sec|seconds))?"
     r"|runtime|duration|elapsed|seconds|timestamp"
 )
-"""How columns are named that hold numbers of a fit, or of a point, and no losses of a model."""
+"""Names of columns with facts about a fit or a point, not losses of a model."""
 MOST = 12
-"""How many columns a message names."""
+"""Maximum number of columns listed in a message."""
 
 
 def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Read a table with a row for each evaluation: losses, or truth and predictions."""
+    """Read a table with one row per evaluation: losses, or truth and predictions."""
     table = flatten_index(table)
     refuse_nested(table, options)
     check_names(table, options)
@@ -69,10 +69,10 @@ def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
 def level_columns(
     table: pd.DataFrame, options: ReadOptions, values: list[str | None]
 ) -> pd.DataFrame:
-    """Take levels and the names of models out of a table; ``values`` are other things.
+    """Select levels and model names from a table; ``values`` are the other columns.
 
-    Columns named much like a level that was not named stay; ``attrs["unnamed"]`` lists them, and
-    ``attrs["taken"]`` all columns that are here.
+    Columns whose name resembles a missing level are kept; ``attrs["unnamed"]`` lists them, and
+    ``attrs["taken"]`` lists all selected columns.
     """
     used = list(dict.fromkeys(name for name in values if name is not None))
     found = find_columns(
@@ -91,14 +91,14 @@ def level_columns(
 
 
 def flatten_index(table: pd.DataFrame) -> pd.DataFrame:
-    """Turn every index level that has a name into a column."""
+    """Convert named index levels to columns."""
     flat = index_to_columns(table, list(table.index.names))
     flat.attrs = table.attrs
     return flat
 
 
 def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
-    """Refuse lists and objects in place of labels and numbers: they were left out in reading."""
+    """Refuse columns whose lists or objects were skipped on reading."""
     nested = table.attrs.get(NESTED, {})
     roles = (
         options.model or MODEL,
@@ -110,7 +110,7 @@ def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
     for name in (*levels, *roles, *options.predictions) if nested else ():
         if name in nested:
             raise LogError(
-                f"the column {name!r} holds lists or objects, as in {nested[name]}. Expected a "
+                f"the column {name!r} contains lists or objects, as in {nested[name]}. Expected a "
                 f"name or a number in each row. Convert them to text, row[{name!r}] = "
                 f"json.dumps(row[{name!r}]), or rename the column if it is something else."
             )
@@ -137,10 +137,10 @@ def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
 
 
 def loss_column(table: pd.DataFrame, options: ReadOptions, truth: str | None) -> str | None:
-    """Find the column of losses; None where losses are to be computed, or have many columns."""
+    """Find the column of losses; None if losses must be computed or have several columns."""
     wanted = options.metric_name or LOSS
     if isinstance(options.loss, str) and options.loss in table.columns:
-        wanted = options.loss  # the name of a column and not of a function
+        wanted = options.loss  # the name of a column, not a function
     if wanted not in table.columns or (truth is not None and options.loss not in (None, wanted)):
         return None
     unused = [name for name in ("truth", "prediction") if getattr(options, name) is not None]
@@ -163,7 +163,7 @@ def prediction_columns(table: pd.DataFrame, options: ReadOptions) -> list[str]:
 def loss_columns(
     table: pd.DataFrame, options: ReadOptions, out: pd.DataFrame
 ) -> PredictionTable:  # fmt: skip
-    """Read a table whose other columns are losses, one for each model."""
+    """Read a table whose other columns are losses, one per model."""
     if options.loss is not None:
         raise LogError(f"the column of true values is unknown. {call_to_type(table)}")
     used = {*out.columns, *out.attrs["taken"]}
@@ -195,7 +195,7 @@ def loss_columns(
 
 
 def is_label(table: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
-    """Whether a column holds whole numbers again and again, beside columns of fractions."""
+    """Whether a column has repeated whole numbers, next to columns of fractions."""
     values, types = table[name], pd.api.types
     if not types.is_integer_dtype(values) or values.isin([0, 1]).all():
         return False
@@ -207,24 +207,24 @@ def is_label(table: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
 def model_columns(
     out: pd.DataFrame, table: pd.DataFrame, names: list[str], to: str
 ) -> PredictionTable:
-    """Add the columns of predictions or losses to the levels, one for each model."""
+    """Add the columns of predictions or losses to the levels, one per model."""
     if len(names) == 1:
         return PredictionTable(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
     if MODEL in out.columns:
         raise LogError("model= and several columns both name models. Expected only one of the two.")
     held: dict[Hashable, str] = {name: f"{to}:{name}" for name in names}
     values = table[names].set_axis(list(held.values()), axis=1)
-    # All at once: each column by itself would copy the names of all others.
+    # All at once: adding columns one by one would copy the names of all others.
     return PredictionTable(pd.concat([out, values], axis=1), models=held)
 
 
 def own_name(column: str) -> str | None:
-    """Name a model after its column, unless all columns of this kind have that name."""
+    """Name a model after its column, unless the name is a generic one."""
     return None if column in (*USUAL, LOSS) else column
 
 
 def call_to_type(table: pd.DataFrame) -> str:
-    """Word the columns of a table, and the call that names them."""
+    """List the columns of a table, and the call that names them."""
     names = [repr(str(name)) for name in table.columns]
     more = f" and {len(names) - MOST:,} more" if len(names) > MOST else ""
     return (

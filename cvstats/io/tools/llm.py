@@ -23,20 +23,20 @@ from cvstats.io.tools import is_inspect_log, is_lm_eval_sample
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 UNFINISHED = ("cancelled", "error")
 OLDER = "older runs"
-"""The entry of a table's attrs: for each file that was read, how many older ones were not."""
+"""The entry of a table's attrs for the number of older files that were not read, by file."""
 LOST = "lost"
-"""The entry of a table's attrs about what its log does not hold."""
+"""The entry of a table's attrs for what its log lacks."""
 SAMPLE = ("task_name", "id")
 SCORE = "score_"
-"""How the names of the columns of scores begin."""
+"""The prefix of columns of scores."""
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def join_runs(runs: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
-    """Put runs of several models and tasks below each other, of each of these the newest only.
+    """Concatenate runs of several models and tasks, only the newest of each.
 
-    The names of files begin with their date. A run that did not get to its end is read only where
-    there is no complete one.
+    The names of files start with their date. A run that did not finish is read only if there is no
+    complete one.
     """
     found: dict[Any, list[Path]] = {}
     for path in sorted(runs, key=lambda path: path.name):
@@ -63,12 +63,12 @@ def of_archive(path: Path) -> pd.DataFrame:
 
 
 def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
-    """Lay the samples of a log out as `samples_df` does."""
+    """Tabulate the samples of a log as `samples_df` does."""
     head, samples = log.get("eval"), log["samples"]
     if not isinstance(head, dict) or not isinstance(samples, (list, Iterator)):
         raise LogError("this inspect log has no list of samples. Expected a finished log.")
     if log.get("status") == "started":
-        raise LogError("this inspect log is of a run that did not end. Expected a finished log.")
+        raise LogError("the run of this inspect log did not finish. Expected a finished log.")
     rows: list[dict[str, Any]] = []
     for sample in samples:
         if not isinstance(sample, dict):
@@ -95,7 +95,7 @@ def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> str:
-    """Say that a run did not get to its end, and how many samples there should be."""
+    """Make the warning for a run that did not finish, with the number of samples."""
     results, data, config = (
         part if isinstance(part, dict) else {}
         for part in (log.get("results"), head.get("dataset"), head.get("config"))
@@ -112,7 +112,7 @@ def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> 
 
 
 def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Turn scores into losses; a sample is known by its ``id`` and not by that of the run."""
+    """Convert scores to losses; samples are identified by ``id``, not by the run."""
     require_columns(table, ["id", "epoch"], "table of inspect's samples_df()")
     lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
     runs: dict[str, str] = table.attrs.get(OLDER, {})
@@ -138,7 +138,7 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         gaps = samples_in(kept[~whole])
         lack = "1 sample lacks" if gaps == 1 else f"{gaps:,} samples lack"
         lost.append(
-            f"{lack} an epoch that others have, and would count less; missing='drop' drops "
+            f"{lack} an epoch that others have, and would get less weight; missing='drop' drops "
             "samples with such gaps"
         )
     higher = options.higher_is_better is not False
@@ -162,7 +162,7 @@ def failures(table: pd.DataFrame) -> pd.Series:
 
 
 def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions) -> None:
-    """Refuse samples without a score, unless they are to be left out."""
+    """Refuse samples without a score, unless they are dropped."""
     number = int(failed.sum())
     if len(table) and number == len(table):
         raise LogError(every_failed(number))
@@ -174,23 +174,23 @@ def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions
         for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
     ]
     raise LogError(
-        f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Run "
-        "them again, or pass missing='drop' to drop them."
+        f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Rerun "
+        "them, or pass missing='drop' to drop them."
     )
 
 
 def every_failed(number: int) -> str:
-    """Say that there is nothing to be read."""
+    """Make the error text for a log in which every sample failed."""
     return (
-        f"no sample has a score: all {number:,} ended in an error. Expected a score for each. Run "
-        f"them again."
+        f"no sample has a score: all {number:,} ended in an error. Expected a score for each. "
+        "Rerun them."
     )
 
 
 def complete(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
     """Find the samples that have a score in every epoch of their model.
 
-    One with fewer answers would weigh less, and the epochs would no longer be the same test set.
+    A sample with fewer answers would get less weight, and the test sets of epochs would differ.
     """
     if kept["epoch"].nunique() < 2:
         return pd.Series(True, index=kept.index)
@@ -202,7 +202,7 @@ def complete(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
 
 
 def samples_in(kept: pd.DataFrame) -> int:
-    """Count samples, however many epochs they have."""
+    """Count distinct samples, over all epochs."""
     names = [name for name in (*SAMPLE, "eval_id", "model") if name in kept]
     return len(kept[names].drop_duplicates())
 
@@ -211,7 +211,7 @@ def losses_of(
     kept: pd.DataFrame, task: pd.Series, scores: Mapping[str, str], higher: bool,
     options: ReadOptions,
 ) -> pd.DataFrame:  # fmt: skip
-    """Turn scores into losses, with the names of samples, epochs, models and sources."""
+    """Convert scores to losses, with the names of samples, epochs, models and sources."""
     values = pd.Series(np.nan, kept.index)
     for name, score in scores.items():
         some = kept.loc[task[kept.index] == name, score]
@@ -256,12 +256,12 @@ def scores_of(table: pd.DataFrame, task: pd.Series, options: ReadOptions) -> dic
 
 
 def in_full(score: str, every: list[str]) -> str:
-    """Name the column of a score, which may be called without its prefix."""
+    """Return the column of a score, whose prefix may be omitted."""
     return score if score in every or SCORE + score not in every else SCORE + score
 
 
 def number(value: Any, score: str) -> float:
-    """Turn a grade into a number: C is 1, I 0, P a half, N (no answer) 0."""
+    """Convert a grade to a number: C is 1, I is 0, P is 0.5, N (no answer) is 0."""
     if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
         return float(value)
     if value is None or value is pd.NA:
@@ -278,13 +278,12 @@ def number(value: Any, score: str) -> float:
             pass
     raise LogError(
         f"a value of {score!r} is {str(value)[:40]!r}. Expected a number or one of the grades C, "
-        f"I, P and N. A score of several numbers has a column for none of them: read one with "
-        f"samples_df first."
+        "I, P and N. For a score of several numbers, select one with samples_df first."
     )
 
 
 def models_of(table: pd.DataFrame, options: ReadOptions) -> pd.Series | None:
-    """Name the models; runs of one model cannot be told apart from models."""
+    """Name the models; runs of one model cannot be distinguished from models."""
     if options.model is not None:
         require_columns(table, [options.model], "table with this model=")
         return table[options.model]
@@ -292,32 +291,32 @@ def models_of(table: pd.DataFrame, options: ReadOptions) -> pd.Series | None:
         return table["model"]
     if "eval_id" in table and table["eval_id"].nunique() > 1:
         raise LogError(
-            "the samples are of several runs, and the table does not name their models. Expected "
+            "the samples are from several runs, but the table does not name their models. Expected "
             "a column 'model': samples.merge(evals_df(logs)[['eval_id', 'model']])."
         )
     return None
 
 
 LARGEST_SAMPLE = 1 << 28
-"""The bytes of one sample, which is unpacked as a whole."""
+"""Maximum size in bytes of a sample, which is unpacked at once."""
 
 ZSTANDARD = 93
-"""The number of Zstandard among the methods of compression of zip files."""
+"""The code of Zstandard among the compression methods of zip files."""
 
 
 def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
-    """Open an archive: the head of the log, and its samples one by one."""
+    """Open an archive: return the header of the log, and its samples one by one."""
     check_file(path)
     if not zipfile.is_zipfile(path):
-        raise LogError(f"{path.name} is not an archive of inspect, or was cut off. Expected one.")
+        raise LogError(f"{path.name} is not an inspect archive, or was truncated. Expected one.")
     with zipfile.ZipFile(path) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
     unpacked = sum(entry.file_size for entry in entries.values())
     refuse_bomb(path.name, path.stat().st_size, unpacked)
     if "header.json" not in entries:
         raise LogError(
-            f"{path.name} has no header.json: the run did not end, or this is not an archive of "
-            f"inspect. Expected a finished log."
+            f"{path.name} has no header.json: the run did not finish, or this is not an inspect "
+            "archive. Expected a finished log."
         )
     samples = [
         entry for name, entry in entries.items()
@@ -327,8 +326,9 @@ def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
         if entry.file_size > LARGEST_SAMPLE:
             raise LogError(
                 f"{entry.filename[:60]!r} of {path.name} unpacks to {entry.file_size:,} bytes. "
-                f"Expected samples of up to {LARGEST_SAMPLE:,} bytes. Read the scores with inspect "
-                f"itself: cvstats.read_log(inspect_ai.analysis.samples_df({path.name!r}))."
+                f"Expected samples of up to {LARGEST_SAMPLE:,} bytes. Read the scores with "
+                "inspect itself: "
+                f"cvstats.read_log(inspect_ai.analysis.samples_df({path.name!r}))."
             )
     with path.open("rb") as file:
         head = document(file, entries["header.json"])
@@ -371,7 +371,8 @@ def unpack(file: IO[bytes], entry: zipfile.ZipInfo) -> bytes:
         data = packed
     else:
         raise LogError(
-            f"the archive is packed by method {entry.compress_type}. Expected 0, 8 or {ZSTANDARD}."
+            f"the archive uses compression method {entry.compress_type}. Expected 0, 8 or "
+            f"{ZSTANDARD}."
         )
     if len(data) != entry.file_size or zlib.crc32(data) != entry.CRC:
         raise ValueError(entry.filename)
@@ -392,7 +393,7 @@ LOWER = ("brier_score", "perplexity", "ter", "wer")
 
 
 def load_runs(folder: Path, tool: str | None) -> pd.DataFrame | dict[str, pd.DataFrame] | None:
-    """Load the runs of a folder: archives of inspect, or for each model its samples of lm-eval."""
+    """Load the runs of a folder: archives of inspect, or samples of lm-eval by model."""
     samples = {} if tool == "inspect" else files_of(folder, tool == "lm-eval")
     if samples:
         with raise_as_log_error(folder.name or str(folder)):
@@ -406,9 +407,9 @@ def load_runs(folder: Path, tool: str | None) -> pd.DataFrame | dict[str, pd.Dat
 
 
 def join_tasks(parts: Mapping[str, Any]) -> pd.DataFrame | dict[str, pd.DataFrame] | None:
-    """Join the files of a benchmark, each of another model and task, as a folder of them is read.
+    """Join the files of a benchmark, one per model and task.
 
-    None for other files, and where a model has a task twice.
+    None for other files, and if a model has a task twice.
     """
     plain = {
         Path(key): of_log(part) if is_inspect_log(part) else part for key, part in parts.items()
@@ -432,15 +433,14 @@ def join_tasks(parts: Mapping[str, Any]) -> pd.DataFrame | dict[str, pd.DataFram
 
 
 def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
-    """Find the samples of each model and task below a folder, from the oldest run to the newest.
+    """Find the samples of each model and task in a folder, oldest run first.
 
-    Unless ``deep``, no further down than the tool itself puts them: what is searched may be
-    anybody's home.
+    Unless ``deep``, only at the depth at which the tool writes them: this may be a home directory.
     """
     name = "samples_*.jsonl"
     near = [path for depth in ("", "*/", "*/*/") for path in folder.glob(depth + name)]
     found: dict[tuple[str, str], list[Path]] = {}
-    # The date stands at the end of the name, below whatever folder the run was put.
+    # The date is at the end of the name; the folder may be any.
     for path in sorted(folder.rglob(name) if deep else near, key=lambda path: path.name):
         match = NAME.fullmatch(path.stem)
         if match:
@@ -452,7 +452,7 @@ def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
 
 
 def newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
-    """Read the newest run of each task, and note which files these are and what is older."""
+    """Read the newest run of each task, and note the files and the number of older ones."""
     table = pd.concat([of_file(runs[-1]) for runs in tasks], ignore_index=True)
     older = {
         f"{folder.absolute().name}/{runs[-1].relative_to(folder).as_posix()}": len(runs) - 1
@@ -465,7 +465,7 @@ def newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
 
 
 def of_file(path: Path) -> pd.DataFrame:
-    """Read one file; the task is in its name, the model in that of its directory."""
+    """Read one file, whose name contains the task and whose directory is the model."""
     match = NAME.fullmatch(path.stem)
     table = of_records(records(path))
     return table.assign(
@@ -479,7 +479,8 @@ def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     for row in rows:
         if not is_lm_eval_sample(row):
             raise LogError(
-                f"row {len(kept):,} has no doc_id with doc_hash or filter. Expected samples of "
+                f"row {len(kept):,} has no doc_id, or neither doc_hash nor filter. Expected "
+                "samples of "
                 f"lm-evaluation-harness. Found {listed(map(repr, row))}."
             )
         one = {name: row.get(name) for name in ("doc_id", "doc_hash", "filter", "target", "model")}
@@ -492,7 +493,7 @@ def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Turn the scores of samples into losses, joined by what the documents say."""
+    """Convert the scores of samples to losses; samples are matched by document."""
     older: dict[str, int] = table.attrs.get(OLDER, {})
     if not len(table):
         raise LogError("there are no samples. Expected at least one.")
@@ -533,7 +534,7 @@ def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
 def keep_filters(
     table: pd.DataFrame, task: pd.Series, options: ReadOptions
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Keep the rows of one filter for each task; each sample has a row for each filter."""
+    """Keep the rows of one filter per task, as each sample has one row per filter."""
     if "filter" not in table:
         if options.filter is not None:
             raise LogError("these samples have no filter. Omit filter=.")
@@ -550,7 +551,7 @@ def keep_filters(
 
 
 def is_lower(score: str, options: ReadOptions) -> bool:
-    """Whether a score is better when it is lower."""
+    """Whether lower scores are better."""
     if options.higher_is_better is not None:
         return not options.higher_is_better
     if score not in (*HIGHER, *LOWER):
@@ -561,19 +562,19 @@ def is_lower(score: str, options: ReadOptions) -> bool:
 
 
 def of(value: Any, score: str) -> float:
-    """Take a score that is one number."""
+    """Convert a score to a number."""
     if isinstance(value, (bool, int, float)):
         return float(value)
     if value is None:
         return float("nan")
     raise LogError(
-        f"a sample's {score!r} is {str(value)[:40]!r}, which is not a number: it is averaged in "
-        f"some other way. Expected a score with a number for each sample, such as acc."
+        f"a sample's {score!r} is {str(value)[:40]!r}, which is not a number, so the score is "
+        "not a mean over samples. Expected a score with one number per sample, such as acc."
     )
 
 
 def points_of(table: pd.DataFrame) -> pd.Series:
-    """Name each sample by its hash; doc_id tells copies of one document apart."""
+    """Name samples by their hash, and copies of one document by doc_id."""
     if "doc_hash" not in table or table["doc_hash"].isna().any():
         return table["doc_id"]
     within = [name for name in ("model", "task") if name in table]
@@ -584,7 +585,7 @@ def points_of(table: pd.DataFrame) -> pd.Series:
 
 
 MOST = 10
-"""So many names a message lists."""
+"""Maximum number of names listed in a message."""
 SEVERAL = {
     "metric": "the samples{of} have {number} scores: {some}. Expected one of them: {call}.",
     "filter": "each sample{of} was scored after several filters: {every}. Expected one of them: "
@@ -600,18 +601,18 @@ def choose_names(
     option: str, asked: str | Mapping[str, str] | None, names: Mapping[str, Sequence[str]],
     otherwise: str,
 ) -> dict[str, str]:  # fmt: skip
-    """Choose a name for each task: the one that is asked for, or the only one that it has.
+    """Choose a name for each task: the requested one, or the only one.
 
     Parameters
     ----------
     option : str
         "metric" or "filter".
     asked : str or mapping, optional
-        One name, for the tasks that have it, or the name for each task.
+        One name for the tasks that have it, or a name for each task.
     names : mapping
         The names that each task has.
     otherwise : str
-        The name to advise where a task has none.
+        The name to suggest if a task has none.
 
     Returns
     -------
@@ -621,7 +622,7 @@ def choose_names(
     Raises
     ------
     LogError
-        If a task has several names and none of them was asked for, or lacks the one that was.
+        If a task has several names and none was requested, or lacks the requested one.
     """
     by_task = asked if isinstance(asked, Mapping) else None
     if strange := [task for task in by_task or () if task not in names]:
@@ -645,7 +646,7 @@ def choose_names(
                 words.format(
                     wanted=wanted, number=len(every), some=listed(map(repr, every)), call=call,
                     of="" if len(names) == 1 else f" of the task {task!r}",
-                    every=", ".join(map(repr, every[:MOST])) or "the scores, and there are none",
+                    every=", ".join(map(repr, every[:MOST])) or "its scores, but there are none",
                 )
             )  # fmt: skip
     return chosen
@@ -668,14 +669,14 @@ def refuse_other_scales(
     wide = (scores < 0) | (scores > 1)
     if wide.any():
         raise LogError(
-            f"the task {task[wide].iloc[0]!r} has the score {scores[wide].iloc[0]:g}, and others "
-            f"have other scores. Expected scores from 0 to 1 where these are averaged over tasks: "
-            f"read the tasks one by one, or pass metric={{…}}."
+            f"the task {task[wide].iloc[0]!r} has the score {scores[wide].iloc[0]:g}, but "
+            "different scores can be averaged over tasks only if all are between 0 and 1. Read "
+            f"the tasks one by one, or pass metric={{…}}."
         )
 
 
 def facts_of_scores(chosen: Mapping[str, str], higher: bool) -> dict[str, Any]:
-    """Describe the losses: from which scores they were made, and how tasks are averaged."""
+    """Make the attrs of the losses: the scores, and how tasks are averaged."""
     name = " or ".join(dict.fromkeys(chosen.values()))
     facts: dict[str, Any] = {"loss": f"1 - {name}" if higher else name}
     if higher:

@@ -1,4 +1,4 @@
-"""Tables of Python packages: Nixtla, AutoGluon, OpenML; and tables of one score for each split."""
+"""Tables of Python packages: Nixtla, AutoGluon, OpenML; and tables with one score per split."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def nixtla(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
 
 
 def moments(column: pd.Series) -> pd.Series:
-    """Read time stamps that were written as text; whole numbers stay what they are."""
+    """Parse time stamps that are text; whole numbers are kept."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
         return column
     try:
         return pd.to_datetime(column, format="ISO8601")
     except (ValueError, TypeError, OverflowError):
         raise LogError(
-            f"{column.name!r} holds something that is not a time stamp. Expected dates such as "
-            f"2024-01-31, or whole numbers."
+            f"{column.name!r} contains values that are not time stamps. Expected dates such as "
+            "2024-01-31, or whole numbers."
         ) from None
 
 
@@ -106,15 +106,15 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
     if not isinstance(y, pd.Series):
         raise LogError(
             "the true values of these out-of-fold predictions are unknown. Pass the label "
-            "column of the training data, y=train['label'] (a Series, by whose index they are "
-            "aligned)."
+            "column of the training data, y=train['label'] (a Series, aligned by index)."
         )
     for what, index in (("the predictions", table.index), ("y", y.index)):
         if not index.is_unique:
             again = index[index.duplicated()][0]
             raise LogError(
-                f"the index of {what} names row {spelled(again)} twice, as AutoGluon does when it "
-                f"copies rows of rare classes. Expected each point once. Drop the copies."
+                f"the index of {what} contains row {spelled(again)} twice, which happens if "
+                "AutoGluon copies rows of rare classes. Expected each point once. Drop the "
+                "copies."
             )
     absent = table.index.difference(y.index)
     if len(absent):
@@ -127,7 +127,9 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
     groups = options.data.get("groups")
     if groups is not None:
         if not isinstance(groups, pd.Series) or not groups.index.is_unique:
-            raise LogError("groups= of AutoGluon's points is a Series by the same index.")
+            raise LogError(
+                "groups= does not match the points. Expected a Series with the same index."
+            )
         out["fold"] = groups.reindex(table.index).array
     chances = class_columns(table, y)
     if not chances and table.shape[1] != 1:
@@ -142,7 +144,7 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
 
 
 def class_columns(table: pd.DataFrame, y: pd.Series) -> dict[Hashable, Hashable]:
-    """Find the classes that the columns are the probabilities of."""
+    """Find the class of each column of probabilities."""
     known: dict[str, Any] = {str(label): label for label in pd.unique(y.dropna())}
     if not {str(name) for name in table.columns} >= set(known) or table.shape[1] < 2:
         return {}
@@ -150,13 +152,13 @@ def class_columns(table: pd.DataFrame, y: pd.Series) -> dict[Hashable, Hashable]
 
 
 def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Read the predictions of a run; repetitions, folds and rows count from 0."""
+    """Read the predictions of a run; repetitions, folds and rows are numbered from 0."""
     repeat = "repeat" if "repeat" in table else "repeat_nr"
     require_columns(table, [repeat, "fold", "row_id", "prediction"], "table of OpenML predictions")
     if "sample" in table and table["sample"].nunique() > 1:
         raise LogError(
-            "this run is a learning curve: its column 'sample' has several values, each a size "
-            "of the training sets. Expected the rows of one of them."
+            "this run is a learning curve: its column 'sample' has several training sizes. "
+            "Expected the rows of one of them."
         )
     out = pd.DataFrame({"point": table["row_id"], "y_pred": table["prediction"]})
     if table[repeat].nunique() > 1:
@@ -172,8 +174,8 @@ def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         out["y_true"] = looked_up(y, table["row_id"])
     else:
         raise LogError(
-            "this run holds no truth (no column 'truth' or 'correct'). Expected it from the data "
-            "of the task, by row: read_log(path, y=y, loss=…)."
+            "this run has no truth (no column 'truth' or 'correct'). Pass the truth from the "
+            "data of the task, in the order of its rows: read_log(path, y=y, loss=…)."
         )
     add_named(out, table, options)
     chances = prefixed(table, "confidence.")
@@ -185,24 +187,24 @@ def looked_up(y: object, rows: pd.Series) -> pd.Series:
     """Look the truth up by the row of the data set."""
     truth = y if isinstance(y, pd.Series) else pd.Series(np.asarray(y))
     if not truth.index.is_unique:
-        raise LogError("the index of y names a row twice. Expected one truth for each row.")
+        raise LogError("the index of y has a row twice. Expected one truth for each row.")
     absent = ~rows.isin(truth.index)
     if absent.any():
         raise LogError(
             f"y has no truth for row_id {spelled(rows[absent].iloc[0])} (and "
             f"{int(absent.sum()) - 1:,} more). Expected one for each row of the data set, "
-            f"counted from 0."
+            "numbered from 0."
         )
     return pd.Series(truth.reindex(rows).array, index=rows.index)
 
 
 SPLITS = ("split", "iteration", "Resample", "id")
-"""What a column of splits is called where the caller names none."""
+"""Default names of the column of splits."""
 SPLIT_LEVELS = [level for level in LEVELS if level not in ("point", "count")]
 
 
 def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Read scores as losses: as they are, or negated where higher is better."""
+    """Read scores as losses, negated if higher is better."""
     if options.higher_is_better is None:
         raise LogError(
             "the direction of these scores is unknown. Pass higher_is_better=True (accuracy, "
@@ -226,7 +228,7 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     others = metric or [str(name) for name in flat.columns if name not in used]
     others = [name for name in others if pd.api.types.is_numeric_dtype(flat[name])]
     if not others:
-        raise LogError("no column of scores was found. Expected numbers, one for each split.")
+        raise LogError("no column of scores was found. Expected one number per split.")
     values = -flat[others] if options.higher_is_better else flat[others]
     read = model_columns(out, values, others, LOSS)
     return replace(read, attrs={"holds": "scores"}, called=None)

@@ -29,22 +29,22 @@ OF_MLR3 = (
 
 
 def mlr3(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Read losses that mlr3 computed, or predictions."""
+    """Read losses computed by mlr3, or predictions."""
     point = "row_ids" if "row_ids" in table else "row_id"
     require_columns(table, [point], "table of mlr3")
     if "iteration" not in table:
         raise LogError(
-            "this table of mlr3 has no column 'iteration', as as.data.table(rr$prediction()) "
-            "gives it, and so no folds. Expected rr$obs_loss(measure), or the predictions of "
-            "rr$predictions() with their iteration: data.table::rbindlist(lapply("
+            "this table of mlr3 has no column 'iteration', and therefore no folds, like that of "
+            "as.data.table(rr$prediction()). Expected rr$obs_loss(measure), or the predictions "
+            "of rr$predictions() with their iteration: data.table::rbindlist(lapply("
             "rr$predictions(), as.data.table), idcol = 'iteration')."
         )
     for task in ("task_id", "task"):
         if task in table and table[task].nunique() > 1:
             names = pd.unique(table[task]).tolist()
             raise LogError(
-                f"the table holds several tasks: {listed(map(repr, names))}. Expected one data "
-                f"set for a log. Keep the rows of one: table[table[{task!r}] == {names[0]!r}]."
+                f"the table contains several tasks: {listed(map(repr, names))}. Expected one "
+                f"data set per log. Keep the rows of one: table[table[{task!r}] == {names[0]!r}]."
             )
     out = pd.DataFrame({"point": table[point]})
     model = next((name for name in ("learner_id", "learner") if name in table), None)
@@ -67,7 +67,7 @@ def mlr3(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
 
 
 def measure_of(table: pd.DataFrame, options: ReadOptions) -> str | None:
-    """Find the column of losses, if it is such a table."""
+    """Find the column of losses, if this is a table of losses."""
     used = (*OF_MLR3, options.model, *options.levels.values())
     measures = [
         str(name)
@@ -84,12 +84,12 @@ def measure_of(table: pd.DataFrame, options: ReadOptions) -> str | None:
         return None
     else:
         raise LogError(
-            f"the table holds the measures {listed(map(repr, measures)) or 'of none'}. Expected "
-            f"the name of one: metric={(measures or ['classif.ce'])[0]!r}."
+            f"the measures of this table are {listed(map(repr, measures)) or 'unknown'}. "
+            f"Expected the name of one: metric={(measures or ['classif.ce'])[0]!r}."
         )
     if table[measure].isna().all():
         raise LogError(
-            f"{measure!r} is missing in every row: mlr3 has no loss of single points for it. "
+            f"{measure!r} is missing in every row: mlr3 has no pointwise loss for it. "
             f"Expected a measure such as 'classif.ce' or 'regr.mse'."
         )
     return measure
@@ -140,12 +140,12 @@ def caret(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
             )
         out = add_split_levels(out, table["Resample"], ["model"])
     elif not out.duplicated([n for n in ("point", "model") if n in out]).any():
-        out["fold"] = out["point"]  # method = "LOOCV" writes no Resample: each row is a fold
+        out["fold"] = out["point"]  # method = "LOOCV" has no Resample: each row is a fold
     return PredictionTable(out, found)
 
 
 def is_chance(table: pd.DataFrame, name: str, labels: set[str]) -> bool:
-    """Whether a column is the probability of a class that no row of the truth has."""
+    """Whether a column is the probability of a class that does not occur in the truth."""
     return name in {str(label) for label in pd.unique(table["pred"].dropna())} - labels
 
 
@@ -175,7 +175,7 @@ NO_CLASS = (
 
 
 def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
-    """Read predictions that were collected without summarizing."""
+    """Read predictions that were collected with ``summarize = FALSE``."""
     require_columns(table, [".row"], "table of collect_predictions()")
     if "id" not in table:
         raise LogError(
@@ -188,8 +188,8 @@ def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     response = next((name for name in (".pred", ".pred_class") if name in table), None)
     if response is None and not chances:
         raise LogError(
-            "this table has no column '.pred' and no '.pred_class'. Expected predictions of "
-            "numbers or classes; those of survival models have no loss for each point here."
+            "this table has neither a column '.pred' nor '.pred_class'. Expected predictions of "
+            "numbers or classes; predictions of survival models are not supported here."
         )
     truth = options.truth or outcome(table, chances)
     require_columns(table, [truth], "table with this truth=")
@@ -211,13 +211,13 @@ def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
 
 
 def outcome(table: pd.DataFrame, chances: Mapping[Hashable, str]) -> str:
-    """Find the column of the truth, which has the name that it had in the data."""
+    """Find the column of the truth, which has its name in the data."""
     others = [
         str(name)
         for name in table.columns
         if name not in OF_TIDYMODELS and not str(name).startswith(".")
     ]
-    if len(others) > 1:  # tuning parameters, too; the truth depends on the row alone
+    if len(others) > 1:  # exclude tuning parameters: the truth depends only on the row
         rows = table.groupby(".row", sort=False)
         others = [name for name in others if (rows[name].nunique() <= 1).all()]
     if chances and len(others) > 1:
@@ -226,14 +226,14 @@ def outcome(table: pd.DataFrame, chances: Mapping[Hashable, str]) -> str:
         others = [name for name in others if table[name].nunique() > 1]
     if len(others) != 1:
         raise LogError(
-            f"the column of the truth could be {listed(map(repr, others)) or 'none of these'}. "
-            f"Expected its name: truth='price'."
+            "the column of the truth is unknown; candidates: "
+            f"{listed(map(repr, others)) or 'none'}. Pass its name, as in truth='price'."
         )
     return others[0]
 
 
 def models_of(table: pd.DataFrame) -> pd.Series | None:
-    """Name the models: the workflow, and the candidate where there are several."""
+    """Name the models by workflow, and by candidate if there are several."""
     parts = [name for name in ("wflow_id", ".config", ".iter") if name in table]
     if ".config" in parts and "wflow_id" in parts:
         per = table.groupby("wflow_id", sort=False)[".config"].nunique()

@@ -19,9 +19,9 @@ from cvstats.metrics import METRICS
 
 
 def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> PredictionTable:
-    """Predict again with the estimators that were kept, each for the points it has not seen.
+    """Predict again with the returned estimators, each on its test points.
 
-    Without them there are scores of splits, which are read with the ``cv`` that made the splits.
+    Without estimators, the scores of splits are read, which requires the ``cv`` of the splits.
     """
     lost = [name for name in ("estimator", "indices") if name not in result]
     if lost and options.data.get("cv") is not None:
@@ -29,21 +29,21 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     if lost:
         raise LogError(
             f"this result of cross_validate has no {' and no '.join(map(repr, lost))}, so the "
-            f"losses of points cannot be computed. Expected cross_validate(…, "
-            f"return_estimator=True, return_indices=True). To read its scores of splits alone, "
-            f"pass cv= as it was passed to cross_validate, and name the score: "
+            "losses of points cannot be computed. Expected cross_validate(…, "
+            "return_estimator=True, return_indices=True). To read only its scores of splits, "
+            "pass cv= as it was passed to cross_validate, and name the score: "
             f"read_log(result, cv=cv, metric='accuracy')."
         )
     unused = next((n for n in ("cv", "metric", "higher_is_better") if n in options.given()), None)
     if unused is not None:
         raise LogError(
-            f"{unused}= is for the scores of splits, and this result of cross_validate has "
-            f"estimators, which predict each point. Leave it out, and name the loss: loss=…."
+            f"{unused}= applies to scores of splits, but this result of cross_validate has "
+            "estimators, which predict each point. Omit it, and pass loss=…."
         )
     X, y = options.data.get("X"), options.data.get("y")
     if X is None or y is None:
         raise LogError(
-            "cross_validate keeps neither data nor truth. Expected both, as in "
+            "cross_validate does not store data and truth. Expected both, as in "
             "read_log(result, X=X, y=y, loss=…)."
         )
     truth, points = truth_of(y, X)
@@ -81,7 +81,7 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
 
 
 def skore(report: Any, options: ReadOptions) -> PredictionTable:
-    """Predict again with the estimators of a report, which keeps data and splits."""
+    """Predict again with the estimators of a report, which stores data and splits."""
     if hasattr(report, "split_indices"):
         X, y, pairs = report.X, report.y, report.split_indices
         parts = getattr(report, "reports_", None) or report.estimator_reports_  # until mid 2026
@@ -98,15 +98,13 @@ def skore(report: Any, options: ReadOptions) -> PredictionTable:
 
 
 def of_one_candidate(result: Mapping[str, Any], name: str | None) -> dict[str, Any]:
-    """Lay the scores of splits out as a search of one candidate does.
+    """Arrange the scores of splits like those of a search with one candidate.
 
-    A single score has no name in the result, and gets the one that was asked for.
+    A single score has no name in the result, and gets the requested one.
     """
     scores = {name: column for name, column in result.items() if str(name).startswith("test_")}
     if not scores:
-        raise LogError(
-            "this result of cross_validate holds no scores of test sets. Expected 'test_score'."
-        )
+        raise LogError("this result of cross_validate has no test scores. Expected 'test_score'.")
     if list(scores) == ["test_score"] and name is not None:
         scores = {f"test_{name}": scores["test_score"]}
     columns = {
@@ -118,7 +116,7 @@ def of_one_candidate(result: Mapping[str, Any], name: str | None) -> dict[str, A
 
 
 def same_classes(known: list[Hashable] | None, found: list[Hashable]) -> list[Hashable]:
-    """Refuse estimators of different classes: a training set lacked one."""
+    """Refuse estimators with different classes: a training set lacked one."""
     if known is not None and known != found:
         raise LogError(
             f"the estimators have different classes: {known} and {found}. Expected every class "
@@ -130,7 +128,7 @@ def same_classes(known: list[Hashable] | None, found: list[Hashable]) -> list[Ha
 def with_classes(
     table: pd.DataFrame, names: list[Hashable] | None, chances: list[Any]
 ) -> tuple[pd.DataFrame, dict[Hashable, str]]:
-    """Keep the probabilities of the classes as columns."""
+    """Add the probabilities of the classes as columns."""
     if names is None:
         return table, {}
     found = {name: f"prob_{name}" for name in names}
@@ -139,7 +137,7 @@ def with_classes(
 
 
 def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
-    """Take the truth and the names of the points: the index of a table, or row numbers."""
+    """Return the truth and the names of the points: the index of a table, or row numbers."""
     truth = np.asarray(y)
     if truth.ndim != 1:
         raise LogError(f"y has the shape {truth.shape}. Expected one truth for each point.")
@@ -153,8 +151,8 @@ def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
     if isinstance(named[0], pd.MultiIndex) or not named[0].is_unique:
         again = (named[0][named[0].duplicated()] if not named[0].is_unique else named[0])[0]
         raise LogError(
-            f"the index of y names a point twice ({spelled(again)}). "
-            f"Expected a name for each point. Pass y.reset_index(drop=True), and X as well."
+            f"the index of y has a duplicate ({spelled(again)}). Expected a unique name for each "
+            "point. Pass y.reset_index(drop=True), and X as well."
         )
     return truth, np.asarray(named[0])
 
@@ -162,23 +160,23 @@ def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
 def with_groups(
     table: pd.DataFrame, options: ReadOptions, rows: IntArray, size: int
 ) -> pd.DataFrame:
-    """Put the groups in as sources."""
+    """Add the groups as sources."""
     groups = options.data.get("groups")
     if groups is None:
         return table
     if len(groups) != size:
-        raise LogError(f"groups has {len(groups):,} labels and y {size:,}. Expected as many.")
+        raise LogError(f"groups has {len(groups):,} labels, but y has {size:,}. Expected as many.")
     return table.assign(source=np.asarray(groups)[rows])
 
 
 def are_classes(columns: pd.Index, truth: Any) -> bool:
-    """Whether columns are named as the classes of the truth are."""
+    """Whether columns are named like the classes of the truth."""
     classes = {str(label) for label in np.unique(truth)} if len(columns) > 1 else set()
     return {str(name) for name in columns} == classes
 
 
 def train_sizes(table: pd.DataFrame, trains: list[Any]) -> dict[str, Any]:
-    """Say how many points each estimator was trained on, in the order of the splits."""
+    """Return the training sizes of the estimators, in the order of the splits."""
     counts = [int(np.sum(t)) if np.asarray(t).dtype == bool else len(t) for t in trains]
     if len(set(counts)) == 1:
         return {"n_train": counts[0]}
@@ -190,13 +188,13 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     y, cv = options.data.get("y"), options.data.get("cv")
     if y is None or cv is None:
         raise LogError(
-            "predictions of cross_val_predict hold neither truth nor folds. Expected both, as in "
-            "read_log(predictions, y=y, cv=cv, loss=…), with the cv= that was passed to it."
+            "predictions of cross_val_predict contain neither truth nor folds. Pass both, as in "
+            "read_log(predictions, y=y, cv=cv, loss=…), with the cv= of cross_val_predict."
         )
     truth, points = truth_of(y, options.data.get("X"))
     models: list[Hashable] = []
     if isinstance(predictions, pd.DataFrame) and not are_classes(predictions.columns, truth):
-        models = list(predictions.columns)  # the columns have names, which are not those of classes
+        models = list(predictions.columns)  # the names of columns are not classes
     values = np.asarray(predictions)
     if values.ndim not in (1, 2) or len(values) != len(truth):
         raise LogError(
@@ -218,7 +216,7 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     if (fold < 0).any():
         raise LogError(
             f"point {spelled(points[int(np.argmin(fold))])} is in no test set of cv. Expected "
-            f"a partition, the same that made the predictions."
+            f"the partition that was used for the predictions."
         )
     table = pd.DataFrame({"fold": fold, "point": points, "y_true": truth})
     rows = np.arange(len(truth))
@@ -235,7 +233,7 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     names = np.unique(truth).tolist()
     if len(names) != values.shape[1]:
         raise LogError(
-            f"the predictions have {values.shape[1]} columns and y has {len(names)} classes. "
+            f"the predictions have {values.shape[1]} columns, but y has {len(names)} classes. "
             f"Expected one for each class."
         )
     table = table.assign(y_pred=np.asarray(names)[values.argmax(axis=1)])
@@ -244,10 +242,10 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
 
 
 def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]]:
-    """Split as the tool did; refuse what would split otherwise this time."""
+    """Split as the tool did; refuse splitters that would split differently now."""
     if isinstance(cv, (int, float, str)):
         raise LogError(
-            f"cv={cv!r} means other folds for a classifier than for a regressor. Expected the "
+            f"cv={cv!r} means different folds for a classifier and a regressor. Expected a "
             f"splitter, such as KFold({cv}) or StratifiedKFold({cv})."
         )
     if not hasattr(cv, "split"):
@@ -257,8 +255,8 @@ def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]
     if random and not isinstance(state, (int, np.integer)):
         raise LogError(
             f"{type(cv).__name__} shuffles with random_state={state!r}, so that it splits "
-            f"differently each time. Expected an integer, or the splits themselves: "
-            f"cv=list(splitter.split(X, y)), made before predicting."
+            "differently each time. Expected an integer, or the splits themselves: "
+            "cv=list(splitter.split(X, y)), created before predicting."
         )
     X = options.data.get("X")
     return list(
@@ -267,7 +265,7 @@ def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]
 
 
 def search(found: Any, options: ReadOptions) -> PredictionTable:
-    """Read the scores of all candidates: a model each, named by the parameters that differ."""
+    """Read the scores of all candidates as models, named by the parameters that differ."""
     if not is_search(found):
         raise LogError(
             f"a {type(found).__name__} is not a fitted search. Expected GridSearchCV after "
@@ -285,7 +283,7 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
         raise LogError("no candidate has a score: every fit failed.")
     if any(failed):
         gone = [name for name, out in zip(names, failed, strict=True) if out]
-        lost = f"all fits failed, and so there is no score, of {listed(map(repr, gone))}"
+        lost = f"there are no scores, because all fits failed, for {listed(map(repr, gone))}"
     name = name_of_score(found, key, options)
     values, losses = turn_scores(values[~np.array(failed)], name, options)
     kept = [name for name, out in zip(names, failed, strict=True) if not out]
@@ -300,7 +298,7 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
 
 
 def last_round(results: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Keep the last round of a successive halving: the others had fewer points."""
+    """Keep the last round of successive halving: earlier rounds had fewer points."""
     rounds = np.asarray(results["iter"]) if "iter" in results else np.zeros(1)
     if len(np.unique(rounds)) == 1:
         return results, ""
@@ -311,13 +309,13 @@ def last_round(results: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     }
     return kept, (
         f"only the last of {len(np.unique(rounds))} rounds of the search was read. For another "
-        "round pass its rows: table = pandas.DataFrame(search.cv_results_); "
+        "round, pass its rows: table = pandas.DataFrame(search.cv_results_); "
         "read_log(table[table['iter'] == 0], cv=…)"
     )
 
 
 def parameters_of(results: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List the parameters of each candidate, which a CSV file has as text and in columns."""
+    """List the parameters of each candidate, which are columns of text in a CSV file."""
     candidates = list(results["params"])
     if all(isinstance(one, Mapping) for one in candidates):
         return candidates
@@ -347,7 +345,7 @@ def name_candidates(
 
 
 def shorten(value: Any) -> str:
-    """Write the value of a parameter; a number as it was drawn to six digits."""
+    """Format the value of a parameter, numbers to six digits."""
     return f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
 
 
@@ -355,9 +353,9 @@ def shorten(value: Any) -> str:
 
 
 def choose_score(results: Mapping[str, Any], options: ReadOptions, *, named: bool) -> str:
-    """Choose the score where the search computed several.
+    """Choose the score if the search computed several.
 
-    The one score of a table has no name, unlike that of a search, and gets the one asked for.
+    The only score of a table has no name, unlike that of a search, and gets the requested one.
     """
     matches = [match for name in results if (match := SCORE.fullmatch(str(name)))]
     every = list(dict.fromkeys(match[2] for match in matches))
@@ -372,9 +370,9 @@ def choose_score(results: Mapping[str, Any], options: ReadOptions, *, named: boo
         )
     if every == ["score"]:
         raise LogError(
-            f"the search keeps one score, without a name, and {options.wanted!r} was asked for. "
-            "Omit it. A search keeps no predictions: for losses of points evaluate the "
-            "candidates with cvstats.evaluate."
+            f"the search has only one, unnamed score, but {options.wanted!r} was requested. Omit "
+            "it. A search stores no predictions: for losses of points, evaluate the candidates "
+            "with cvstats.evaluate."
         )
     raise LogError(
         f"Unknown score {options.wanted!r}. Expected metric= to be one of "
@@ -383,7 +381,7 @@ def choose_score(results: Mapping[str, Any], options: ReadOptions, *, named: boo
 
 
 def scores_of(results: Mapping[str, Any], key: str) -> FloatArray:
-    """Gather the scores: candidates in rows, splits in columns."""
+    """Collect the scores: candidates in rows, splits in columns."""
     columns = sorted(
         (int(match[1]), name)
         for name in results
@@ -393,7 +391,7 @@ def scores_of(results: Mapping[str, Any], key: str) -> FloatArray:
 
 
 def name_of_score(found: Any, key: str, options: ReadOptions) -> str:
-    """Name a score as scikit-learn does, that of the estimator itself included."""
+    """Name a score as scikit-learn does, including the default score of the estimator."""
     if key != "score":
         return key
     if not hasattr(found, "cv_results_"):
@@ -409,7 +407,7 @@ def name_of_score(found: Any, key: str, options: ReadOptions) -> str:
 def turn_scores(
     values: FloatArray, name: str, options: ReadOptions
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Turn scores into losses: ``neg_`` ones into errors, shares s into 1 - s, others into -s."""
+    """Convert scores to losses: ``neg_`` scores to errors, s in [0, 1] to 1 - s, others to -s."""
     if options.higher_is_better is False:
         return values, {"loss": name}
     if name.startswith("neg_"):
@@ -431,7 +429,7 @@ def turn_scores(
 def describe_splits(
     found: Any, number: int, options: ReadOptions
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Find the repetition and the fold of each split, and sizes where the data are known."""
+    """Find the repetition and the fold of each split, and sizes if the data are known."""
     cv = options.data.get("cv")
     if cv is None and not hasattr(found, "cv_results_"):
         raise LogError(
@@ -465,7 +463,7 @@ def describe_splits(
 
 
 def levels_of(splitter: Any, number: int) -> pd.DataFrame:
-    """Read repetitions and folds off the kind of a splitter."""
+    """Determine repetitions and folds from the type of a splitter."""
     at = np.arange(number)
     times = getattr(splitter, "n_repeats", None)
     if isinstance(times, int) and number % times == 0:
@@ -475,22 +473,22 @@ def levels_of(splitter: Any, number: int) -> pd.DataFrame:
 
 
 def is_partition(splitter: Any) -> bool:
-    """Whether each point is to be tested once, by models of the others."""
+    """Whether the splitter tests each point once."""
     kinds = import_module("sklearn.model_selection")
     return not isinstance(splitter, (kinds.BaseShuffleSplit, kinds.TimeSeriesSplit))
 
 
 def refuse_other_number(here: int, number: int) -> None:
-    """Refuse a splitter that makes another number of splits than there are scores."""
+    """Refuse a splitter with a different number of splits than there are scores."""
     if here != number:
         raise LogError(
-            f"cv makes {here:,} splits, but the search has {number:,}. Expected the cv and the "
-            "data that were passed to it."
+            f"cv has {here:,} splits, but the search has {number:,}. Expected the cv and the "
+            "data that were passed to the search."
         )
 
 
 def rows_of(indices: Any, size: int) -> IntArray:
-    """Check row numbers, and turn a mask into them."""
+    """Check row numbers, and convert a mask to row numbers."""
     rows = np.asarray(indices)
     if rows.dtype == bool:
         rows = np.flatnonzero(rows)
@@ -498,7 +496,7 @@ def rows_of(indices: Any, size: int) -> IntArray:
         raise LogError("the indices of a split are not row numbers. Expected integers.")
     if len(rows) and not 0 <= rows.min() <= rows.max() < size:
         raise LogError(
-            f"a split names row {int(rows.max()):,}, and y has {size:,} rows. Expected the X and "
-            f"y that were cross-validated."
+            f"a split has row {int(rows.max()):,}, but y has {size:,} rows. Expected the X and y "
+            "that were cross-validated."
         )
     return rows.astype(np.int64)

@@ -45,21 +45,21 @@ def test_any_packing(tmp_path, how):
 
 def test_methods_that_nobody_uses(tmp_path):
     path = archive(tmp_path / "run.eval", how=zipfile.ZIP_BZIP2)
-    assert "packed by method 12. Expected 0, 8 or 93" in refused(path)
+    assert "uses compression method 12. Expected 0, 8 or 93" in refused(path)
 
 
 def test_runs_that_did_not_end(tmp_path):
-    assert "has no header.json: the run did not end" in refused(
+    assert "has no header.json: the run did not finish" in refused(
         archive(tmp_path / "run.eval", head=None)
     )
     head = {**HEAD, "status": "started"}
-    assert "did not end" in refused(archive(tmp_path / "run.eval", head=head))
+    assert "did not finish" in refused(archive(tmp_path / "run.eval", head=head))
 
 
 def test_what_is_no_archive(tmp_path):
     path = tmp_path / "run.eval"
     path.write_text("{}")
-    assert "is not an archive of inspect, or was cut off" in refused(path)
+    assert "is not an inspect archive, or was truncated" in refused(path)
     assert "damaged" in refused(archive(path, samples=["{"]))
     assert "is not a JSON object" in refused(archive(path, samples=["[1]"]))
 

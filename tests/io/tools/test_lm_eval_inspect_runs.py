@@ -171,7 +171,7 @@ def test_advice_names_options_that_the_format_has(twice):
     file = next(twice.glob("x/*/*"))
     file.write_text(file.read_text("utf-8") + "\n" + file.read_text("utf-8"), "utf-8")
     assert refused(file, metric="acc").endswith(
-        "once. Leave copies of rows out with drop_duplicates=True."
+        "once. Drop duplicate rows with drop_duplicates=True."
     )
     again = run_of(epochs=1)
     again["samples"] *= 2

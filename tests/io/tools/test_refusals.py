@@ -26,7 +26,7 @@ def refused(table, **options):
 
 def test_predictions_of_no_kind(table):
     laid = tidymodels(table).drop(columns=".pred").assign(**{".pred_time": 1.0})
-    assert "no column '.pred' and no '.pred_class'" in refused(
+    assert "neither a column '.pred' nor '.pred_class'" in refused(
         laid, format="tidymodels", loss="squared_error"
     )
 
@@ -106,7 +106,7 @@ def stored(tmp_path, log):
     ("log", "words"),
     [
         (run_of(["C"], samples=3), "no list of samples"),
-        (run_of(["C"], status="started"), "did not end"),
+        (run_of(["C"], status="started"), "did not finish"),
         (run_of(["C"], samples=["C"]), "is not an object"),
         (run_of(["C", "great"]), "is 'great'. Expected a number or one of the grades"),
         (run_of(["C", [1, 2]]), "Expected a number or one of the grades"),

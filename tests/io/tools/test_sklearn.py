@@ -158,7 +158,7 @@ def test_what_was_not_kept_is_asked_for(numbers):
     with pytest.raises(LogError, match="return_estimator=True, return_indices=True"):
         cvstats.read_log(bare, X=X, y=y, loss="squared_error")
     full = cross_validate(Ridge(), X, y, cv=3, **KEEP)
-    with pytest.raises(LogError, match="neither data nor truth"):
+    with pytest.raises(LogError, match="does not store data and truth"):
         cvstats.read_log(full, loss="squared_error")
     with pytest.raises(LogError, match="neither truth nor folds"):
         cvstats.read_log(np.zeros(3), y=[1, 2, 3], loss="squared_error")
@@ -180,7 +180,7 @@ def test_scores_of_splits_are_read_with_their_cv(classes):
     np.testing.assert_allclose(loss.squeeze(), -several["test_neg_log_loss"])
     with pytest.raises(LogError, match="has 2 scores: 'accuracy'; 'neg_log_loss'"):
         cvstats.read_log(several, cv=cv)
-    with pytest.raises(LogError, match="no scores of test sets"):
+    with pytest.raises(LogError, match="has no test scores"):
         cvstats.read_log({"fit_time": [1.0]}, cv=cv)
 
 
@@ -188,7 +188,7 @@ def test_results_with_estimators_take_no_scores(classes):
     X, y = classes
     full = cross_validate(DummyClassifier(), X, y, cv=3, **KEEP)
     for option in ({"cv": KFold(3)}, {"metric": "accuracy"}, {"higher_is_better": True}):
-        with pytest.raises(LogError, match=f"{next(iter(option))}= is for the scores of splits"):
+        with pytest.raises(LogError, match=f"{next(iter(option))}= applies to scores of splits"):
             cvstats.read_log(full, X=X, y=y, **option)
 
 
@@ -207,30 +207,32 @@ def test_arrays_of_several_models_with_their_truth_and_cv(classes):
         pd.testing.assert_frame_equal(read, expected)
     chances = {"b": cross_val_predict(model, X, y, cv=cv, method="predict_proba")}
     assert len(cvstats.read_log(chances, y=y, cv=cv, loss="log_loss")) == len(y)
-    with pytest.raises(LogError, match=r"neither truth nor folds.* with the cv= that was passed"):
+    with pytest.raises(
+        LogError, match=r"neither truth nor folds.* with the cv= of cross_val_predict"
+    ):
         cvstats.read_log(labels, y=y, loss="accuracy")
 
 
 def test_an_array_is_not_the_name_of_a_column(classes):
     X, y = classes
-    with pytest.raises(LogError, match=r"truth= is a ndarray of 200 values.*read with y= and cv="):
+    with pytest.raises(LogError, match=r"truth= is a ndarray of 200 values.*pass y= and cv="):
         cvstats.read_log({"a": y}, truth=y, loss="accuracy")
     with pytest.raises(LogError, match=r"fold= is a Index of 200 values.*such as fold='fold'\.$"):
         cvstats.read_log({"a": y}, fold=pd.Index(y), loss="accuracy")
-    with pytest.raises(LogError, match=r"read by cvstats\.read_log\(predictions, y=y, cv=cv"):
+    with pytest.raises(LogError, match=r"use cvstats\.read_log\(predictions, y=y, cv=cv"):
         cvstats.losses({"a": y}, truth=y, loss="accuracy")
 
 
 @pytest.mark.parametrize(
     ("cv", "words"),
     [
-        (5, "Expected the splitter"),
+        (5, "Expected a splitter"),
         (KFold(5, shuffle=True), "differently each time"),
         (KFold(5, shuffle=True, random_state=np.random.RandomState(1)), "differently each time"),
         (ShuffleSplit(3, random_state=1), "two test sets|no test set"),
         ([([1], [0, 1]), ([0], [1])], "two test sets"),
         ([([1], [0])], "no test set"),
-        ([([1], [99])], "names row 99"),
+        ([([1], [99])], "has row 99"),
         ([([1], ["a"])], "not row numbers"),
     ],
 )
@@ -243,12 +245,12 @@ def test_folds_that_cannot_be_found_again_are_refused(cv, words):
 def test_other_data_than_were_cross_validated_are_refused(numbers):
     X, y = numbers
     result = cross_validate(Ridge(), X, y, cv=3, **KEEP)
-    with pytest.raises(LogError, match="a split names row"):
+    with pytest.raises(LogError, match="a split has row"):
         cvstats.read_log(result, X=X[:100], y=y[:100], loss="squared_error")
     with pytest.raises(LogError, match="different indexes"):
         cvstats.read_log(result, X=X, y=y.reset_index(drop=True), loss="squared_error")
     twice = X.set_axis([0] * len(X))
-    with pytest.raises(LogError, match="names a point twice"):
+    with pytest.raises(LogError, match="index of y has a duplicate"):
         cvstats.read_log(result, X=twice, y=np.asarray(y), loss="squared_error")
 
 

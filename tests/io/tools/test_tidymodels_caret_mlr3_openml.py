@@ -107,7 +107,7 @@ def test_openml(table, suffix, tmp_path):
 
 def test_openml_looks_the_truth_up_by_row(table):
     laid = openml(table).drop(columns="truth")
-    with pytest.raises(LogError, match="holds no truth"):
+    with pytest.raises(LogError, match="has no truth"):
         cvstats.read_log(laid, loss="squared_error")
     one = table[table["model"] == "ridge"]
     truth = one.drop_duplicates("point").set_index("point")["y"].rename(index=lambda p: p - 1)
