@@ -116,7 +116,7 @@ def find_partner(losses: Losses, other: Any, reference: Hashable) -> Any:
     if other != 0 or kind is None:
         way = f" An error rate has a name: alpha={other!r}." if 0 < other < 1 else ""
         raise LogError(
-            f"other={other!r} is a number. Expected a log, or 0 if the log holds differences, as "
+            f"other={other!r} is a number. Expected a log, or 0 if the log has differences, as "
             f"returned by difference or contrast.{way}"
         )
     return zeros_like(losses)
