@@ -11,11 +11,11 @@ from cvstats.errors import LogError, listed, nearest
 from cvstats.large import frames
 from cvstats.large.frames import later
 from cvstats.large.lazy import SpreadCells, is_lazy, lazy_table
-from cvstats.log.columns import suggest_renaming, unrecognized_levels
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, of_its_kind
 from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.log.read import is_dask_frame, read
+from cvstats.log.tables import suggest_renaming, unrecognized_levels
 from cvstats.options import Missing
 
 BY = ("repetition", "fold")

@@ -46,9 +46,9 @@ from cvstats.log.checks import (
     is_serial,
     measure_serial,
 )
-from cvstats.log.columns import suggest_renaming, unrecognized_levels
 from cvstats.log.log import Losses
 from cvstats.log.read import read
+from cvstats.log.tables import suggest_renaming, unrecognized_levels
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 

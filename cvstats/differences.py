@@ -9,9 +9,9 @@ import pandas as pd
 
 from cvstats.comparisons.compare import compare, difference
 from cvstats.errors import LogError, checked_level, listed
-from cvstats.log.columns import as_container
 from cvstats.log.log import Losses
 from cvstats.log.read import read
+from cvstats.log.tables import as_container
 from cvstats.options import (
     Adjust,
     Missing,

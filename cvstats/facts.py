@@ -16,10 +16,10 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._recommend import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
-from cvstats.log.columns import as_container
 from cvstats.log.log import Log, Losses, Sample
 from cvstats.log.metadata import attrs_of_log, lost_metrics
 from cvstats.log.read import read
+from cvstats.log.tables import as_container
 
 LARGE = 1_000_000
 """Maximum number of losses kept in one table, rows by columns."""

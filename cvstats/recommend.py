@@ -23,7 +23,7 @@ from cvstats.intervals._recommend import (
     suggest_study,
     take_points,
 )
-from cvstats.large.cells import CellSource
+from cvstats.large.cell_source import CellSource
 from cvstats.large.frames import later
 from cvstats.large.lazy import is_lazy, lazily
 from cvstats.log.checks import find_whole

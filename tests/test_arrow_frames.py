@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 import cvstats
 from cvstats import LogError
-from cvstats.log.columns import from_arrow
+from cvstats.log.tables import from_arrow
 from cvstats.registry import FUNCTIONS
 
 N = 120

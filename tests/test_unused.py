@@ -11,7 +11,7 @@ from rows import only_row
 import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
-from cvstats.log.columns import suggest_level
+from cvstats.log.tables import suggest_level
 
 WORDS = "unused level"
 MEANS = "one loss per split"

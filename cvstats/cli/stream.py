@@ -20,7 +20,7 @@ from cvstats.io.text import MARK, TextOptions, csv_options
 from cvstats.io.tidy import LOSS, TRUTH
 from cvstats.io.tools.columns import FACTS, USUAL
 from cvstats.large.moments import Moments, SharedAttrs
-from cvstats.log.columns import find_columns
+from cvstats.log.tables import find_columns
 from cvstats.loss_functions import LOSSES, find_loss
 
 ROWS, BYTES = 4_000_000, 200_000_000

@@ -39,12 +39,12 @@ from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
 from cvstats.log.align import CONSTANT, aligned, same_facts, zeros_like
 from cvstats.log.checks import find_whole
-from cvstats.log.columns import as_container
 from cvstats.log.gaps import answer_cells, dropped
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
 from cvstats.log.metadata import is_ratio, is_root
 from cvstats.log.read import MISSING, read
+from cvstats.log.tables import as_container
 
 Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None

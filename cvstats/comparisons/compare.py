@@ -47,10 +47,10 @@ from cvstats.intervals._recommend import take_points
 from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtracted
-from cvstats.log.columns import as_container
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
 from cvstats.log.read import read
+from cvstats.log.tables import as_container
 from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number
 
 

@@ -43,7 +43,7 @@ from cvstats.io.tidy import (
 )
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
 from cvstats.log.align import aligned
-from cvstats.log.columns import from_arrow, is_arrow
+from cvstats.log.tables import from_arrow, is_arrow
 from cvstats.loss_functions import (
     LossKeywords,
     join_metrics,

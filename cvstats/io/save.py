@@ -17,8 +17,8 @@ from cvstats.errors import LogError, spelled
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.io.tidy import index_of, numbered
-from cvstats.log.columns import as_container
 from cvstats.log.plain import Note, from_plain, pack, replacing, to_plain, unpack
+from cvstats.log.tables import as_container
 
 TABLES = {
     "csv": ("text:write_csv", "text:open_csv"),

@@ -30,7 +30,7 @@ from cvstats.large.frames import (
     whole_of,
 )
 from cvstats.large.moments import Moments
-from cvstats.log.columns import TableColumns
+from cvstats.log.tables import TableColumns
 from cvstats.loss_functions import LOSSES, find_loss, losses
 from cvstats.loss_functions.label_counts import (
     LabelCounts,

@@ -30,7 +30,8 @@ from cvstats.errors import (
 from cvstats.io.paths import raise_as_log_error
 from cvstats.io.text import TextOptions, as_numbers
 from cvstats.large import frames
-from cvstats.log.columns import (
+from cvstats.log.read import is_dask_frame
+from cvstats.log.tables import (
     TableColumns,
     find_columns,
     first_missing,
@@ -40,7 +41,6 @@ from cvstats.log.columns import (
     no_levels,
     unnamed_labels,
 )
-from cvstats.log.read import is_dask_frame
 from cvstats.loss_functions import (
     OF_COLUMNS,
     LossKeywords,

@@ -17,10 +17,10 @@ from cvstats.core.types import Labels
 from cvstats.errors import LogError, listed
 from cvstats.large.lazy import SPLIT_EVERY, import_dask
 from cvstats.large.moments import Moments, concat_models
-from cvstats.log.columns import TableColumns, find_columns, no_levels
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
 from cvstats.log.read import read_container
+from cvstats.log.tables import TableColumns, find_columns, no_levels
 
 NUMBERS = (
     "Expected columns named as the levels (repetition, fold, source, point) and a column of "

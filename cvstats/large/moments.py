@@ -24,7 +24,7 @@ from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, listed, place, unpaired
-from cvstats.large.cells import (
+from cvstats.large.cell_source import (
     CellSource,
     KeptLosses,
     Rows,

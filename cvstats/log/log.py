@@ -27,7 +27,6 @@ from cvstats.core.results import Result, separate_counts
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, NeedsLosses, listed, spelled, unpaired
-from cvstats.log.columns import unrecognized_levels
 from cvstats.log.metadata import (
     assumptions_of,
     cautions_of_metric,
@@ -35,6 +34,7 @@ from cvstats.log.metadata import (
     has_several,
     refuse_parts_of_logs,
 )
+from cvstats.log.tables import unrecognized_levels
 
 Attrs = Mapping[Any, Any]
 

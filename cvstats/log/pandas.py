@@ -22,9 +22,9 @@ from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, is_number, listed, spelled
-from cvstats.log.columns import suggest_level
 from cvstats.log.display import ResultFrame
 from cvstats.log.log import Attrs, Axis, too_many_digits
+from cvstats.log.tables import suggest_level
 
 MOST_REMEMBERED = 64
 """Maximum number of cached indexes, or slices of them; the least recently used goes first."""

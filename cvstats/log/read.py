@@ -16,7 +16,6 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, checked_choice
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
-from cvstats.log.columns import as_container, refuse_table
 from cvstats.log.gaps import dropped
 from cvstats.log.groups import within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
@@ -25,6 +24,7 @@ from cvstats.log.metadata import (
     folds_of_metric,
     refuse_parts_of_cells,
 )
+from cvstats.log.tables import as_container, refuse_table
 
 MISSING = ("raise", "drop")
 

@@ -18,10 +18,10 @@ from cvstats.core.folds import count_folds, fold_level, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, place, spelled
 from cvstats.log.align import facts_of_differences
-from cvstats.log.columns import as_container
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
 from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics
 from cvstats.log.read import read
+from cvstats.log.tables import as_container
 from cvstats.log.xarray import level_dims
 from cvstats.loss_functions.predictions import join_metrics
 from cvstats.metrics import METRICS

@@ -25,10 +25,10 @@ from cvstats.large.moments import (
     levels_of,
     read_batch,
 )
-from cvstats.log.columns import set_level_index
 from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
+from cvstats.log.tables import set_level_index
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
     Labelling,

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.errors import LogError, checked_flag, is_several, listed, spelled
-from cvstats.log.columns import as_container
 from cvstats.log.log import Log, Losses
 from cvstats.log.metadata import OF_PROBLEMS
 from cvstats.log.read import read
+from cvstats.log.tables import as_container
 from cvstats.loss_functions.predictions import join_metrics
 from cvstats.options import whole_number
 

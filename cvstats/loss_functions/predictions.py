@@ -15,8 +15,8 @@ from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number, listed, nearest, plainly
 from cvstats.large.frames import mapped
-from cvstats.log.columns import from_arrow, is_arrow, set_level_index
 from cvstats.log.read import is_dask_frame
+from cvstats.log.tables import from_arrow, is_arrow, set_level_index
 from cvstats.loss_functions.forecasts import FORECASTS, stack_columns
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,

@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import connected_components
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag, listed, nearest, spelled
-from cvstats.log.columns import as_container
 from cvstats.log.metadata import MADE_OF
+from cvstats.log.tables import as_container
 
 ELO = 400 / np.log(10)
 """Elo points of one logit."""

@@ -13,7 +13,7 @@ from cvstats.errors import LogError, spelled
 from cvstats.intervals._ends import OF_CLUSTERS, korn_graubard
 from cvstats.intervals._limits import wilson
 from cvstats.intervals.clustered import clustered
-from cvstats.log.columns import set_level_index
+from cvstats.log.tables import set_level_index
 from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
 from cvstats.loss_functions.predictions import models, require_columns
 from cvstats.options import check_alpha

@@ -22,11 +22,11 @@ from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import later
-from cvstats.log.columns import as_container
 from cvstats.log.display import count_decimals, format_value
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
 from cvstats.log.read import MISSING, is_dask_frame, read
+from cvstats.log.tables import as_container
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.reporting.evidence import Evidence, area_weights, narrow_cautions, sentences_in

@@ -23,7 +23,7 @@ from cvstats.io.tidy import (
     numbers_in,
     require_columns,
 )
-from cvstats.log.columns import find_columns, index_to_columns, unnamed_labels
+from cvstats.log.tables import find_columns, index_to_columns, unnamed_labels
 from cvstats.loss_functions import LOSSES, OF_COLUMNS, is_loss, unknown_loss
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
