@@ -306,6 +306,8 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
         at = [(left, right) for left, right in combinations(range(12), 2)].index((2, 3))
         assert (ours.location[:, at] == 0).all()
         assert (ours.m2[:, at] == 0).all()
+        at = [(left, right) for left, right in combinations(range(12), 2)].index((4, 5))
+        np.testing.assert_allclose(ours.m2[:, at], wanted.m2[:, at], rtol=1e-9, atol=0)
     assert len(taken) == len(BYS)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +22,7 @@ from test_diagnostics import splits as random_splits
 import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS
-from cvstats.log.checks import LIMIT
+from cvstats.log.checks import LIMIT, count_near_best
 
 
 def labels(result):
@@ -325,3 +327,12 @@ def test_few_clusters_of_random_signs():
         losses = pd.Series(draw.normal(size=g)[source] + draw.uniform(size=20 * g), index)
         assert ({label} if label else set()) <= labels(losses.cvci.wild_cluster())
         assert label or "few clusters" not in labels(losses.cvci.wild_cluster())
+
+
+def test_models_within_two_standard_errors_of_the_best_are_counted():
+    noise = np.tile([-1.0, 1.0], 50)  # a standard error of 0.1 in 100 points
+    leads = np.array([0.0, 0.15, 0.19, 0.21, 0.25, np.nan])
+    values = leads + np.outer(noise, leads > 0)
+    labels = SimpleNamespace(models=range(6), columns=lambda model: np.array([model]))
+    near, best = count_near_best(SimpleNamespace(labels=labels), leads, values, 100)
+    assert (near.tolist(), best.tolist()) == ([3], [0])

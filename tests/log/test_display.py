@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from plotted import logged, many
 
-from cvstats.log.display import ResultFrame, measure
+from cvstats.log.display import ResultFrame, format_rows, measure, write_frame
 
 HTML = "{http://www.w3.org/1999/xhtml}"
 
@@ -118,3 +118,10 @@ def test_many_columns_of_few_rows_stand_below_each_other():
     assert max(map(len, lines)) <= 80
     assert lines[0].split() == ["model", "ridge"]
     assert [line.split()[0] for line in lines[2:5]] == ["difference", "se", "power"]
+
+
+def test_cautions_become_letters_only_where_lines_are_too_long(losses):
+    table = few(losses).cvci.wald()
+    width = measure(format_rows(table))
+    assert "few points" in write_frame(table, width).splitlines()[-1]
+    assert "few points" not in write_frame(table, width - 1).splitlines()[2]

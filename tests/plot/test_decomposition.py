@@ -26,6 +26,10 @@ def test_bars_add_up_to_theta(ax, losses):
     heights = [bar.get_y() for bar in ax.containers[0]]
     order = np.argsort(heights)
     np.testing.assert_allclose(total[order], theta.to_numpy().reshape(-1), rtol=1e-9)
+    table = cvstats.decompose(DIABETES, rho=rho).reset_index()
+    of_points = table["sigma2_minus_omega"] / table.attrs["n_points"]
+    widths = [bar.get_width() for bar in ax.containers[0]]
+    np.testing.assert_allclose(np.sort(widths), np.sort(of_points), rtol=1e-9)
     strokes = marks(ax)["θ, the total"]
     np.testing.assert_allclose(strokes.get_xdata(), total, rtol=1e-9)
     diamonds = marks(ax)["se² of wald"]
