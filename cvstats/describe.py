@@ -9,7 +9,7 @@ from typing import Any
 from cvstats.core.folds import count_folds, fold_level
 from cvstats.errors import LogError, listed, nearest
 from cvstats.large import frames
-from cvstats.large.frames import later
+from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import SpreadCells, is_lazy, lazy_table
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, of_its_kind
@@ -77,7 +77,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     """
     if is_dask_frame(losses):
         more = () if by == BY else (by,) if isinstance(by, str) else tuple(by)
-        return later(losses, partial(moments, by=by), levels=more, missing=missing)
+        return delay_answer(losses, partial(moments, by=by), levels=more, missing=missing)
     log = read(losses, missing=missing)
     known = log.design.levels
     names = list_levels(by)

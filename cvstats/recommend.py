@@ -24,8 +24,8 @@ from cvstats.intervals._recommend import (
     take_points,
 )
 from cvstats.large.cell_source import CellSource
-from cvstats.large.frames import later
-from cvstats.large.lazy import is_lazy, lazily
+from cvstats.large.frames import delay_answer
+from cvstats.large.lazy import is_lazy, run_lazily
 from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups
@@ -88,7 +88,7 @@ def methods(losses: Losses) -> pd.DataFrame:
     conservative_z    False  J (2R + 1) for J splits and R divisions
     """
     if is_dask_frame(losses):
-        answer: pd.DataFrame = later(losses, methods)
+        answer: pd.DataFrame = delay_answer(losses, methods)
         return answer
     log = read(losses)
     found = [(method, find_problem(method, log)) for method in list_methods()]
@@ -269,7 +269,7 @@ def interval(
     checked_choice("points", points, (*POINTS, None))
     if is_dask_frame(losses):
         ask = partial(interval, method=method, points=points, alpha=alpha, by=by)
-        answer: Table = later(losses, ask, levels=(by,), missing=missing)
+        answer: Table = delay_answer(losses, ask, levels=(by,), missing=missing)
         return answer
     log = take_points(read(losses, missing=missing, by=by), points)
     if by is not None:
@@ -289,7 +289,7 @@ def interval(
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = partial(find_method(name).reads_lazy_losses, options)
         facts["reason"] = join_reasons(reason, describe(binary=None))
-        return lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
+        return run_lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     kind = result.attrs.get("interval")
     wilson = not asked and kind in OF_PROPORTIONS
@@ -324,7 +324,7 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
     run = own if method is not None else partial(run_with_wilson, name, alpha)
     if is_lazy(log):
         reads_losses = partial(find_method(name).reads_lazy_losses, {})
-        return lazily(log, run, by=by, reads_losses=reads_losses).assign_attrs(reason=reason)
+        return run_lazily(log, run, by=by, reads_losses=reads_losses).assign_attrs(reason=reason)
     labels = groups.labels
     result = answer_cells(log, partial(answer_groups, by, labels, run))
     facts = {"reason": reason, "suggestion": ""}

@@ -37,9 +37,9 @@ from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
 from cvstats.intervals._recommend import recommend_method, recommend_options
 from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
-from cvstats.log.align import CONSTANT, aligned, same_facts, zeros_like
+from cvstats.log.align import CONSTANT, align_logs, same_facts, zeros_like
 from cvstats.log.checks import find_whole
-from cvstats.log.gaps import answer_cells, dropped
+from cvstats.log.gaps import answer_cells, drop_gaps
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups
 from cvstats.log.log import Log, Losses
 from cvstats.log.metadata import is_ratio, is_root
@@ -226,11 +226,11 @@ def read_two_logs(
     one, two = as_container(one), as_container(two)
     facts = same_facts(one, two)
     first = replace(read(one, levels=levels, by=by), metadata=facts)
-    second = read(aligned(one, two), levels=levels, by=by)
+    second = read(align_logs(one, two), levels=levels, by=by)
     both = LossColumns((*first.losses.tables, *second.losses.tables))
     log = replace(first, losses=both, other=second.labels)
     if missing == "drop":
-        log = dropped(log)
+        log = drop_gaps(log)
         log.design.splits()
         log.refuse_parts()
     else:

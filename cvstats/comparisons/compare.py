@@ -46,7 +46,7 @@ from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
 from cvstats.intervals._recommend import take_points
 from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
-from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtracted
+from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtract_logs
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
 from cvstats.log.read import read
@@ -527,7 +527,7 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     check_one_partner(other, reference)
     losses, other = as_container(losses), as_container(other)
     if other is not None:
-        gaps = subtracted(losses, other)
+        gaps = subtract_logs(losses, other)
     else:
         choose_pairs(read(losses), reference)
         gaps = every_pair(losses) if reference is None else difference_from(losses, reference)

@@ -46,8 +46,8 @@ from cvstats.errors import LogError, check_two_levels, checked_choice, checked_l
 from cvstats.intervals._contrasts import qualify_contrast
 from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import find_unstable
-from cvstats.large.frames import later
-from cvstats.large.lazy import ReadsLosses, lazily
+from cvstats.large.frames import delay_answer
+from cvstats.large.lazy import ReadsLosses, run_lazily
 from cvstats.log.checks import find_cautions
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
@@ -307,7 +307,7 @@ class Comparison(Method):
         named = {**self.options, **options}
         levels = [named[name] for name in (*self.level_options, self.level_option) if name]
         pairs = self.models > 1 and self.needs_pairs
-        return later(
+        return delay_answer(
             losses, partial(self.function, **options), other=other, levels=levels, pairs=pairs,
             missing=missing,
         )  # fmt: skip
@@ -540,7 +540,7 @@ def apply_method(
         ask = partial(
             apply_method, run=run, by=by, level=level, axis=axis
         )  # fmt: skip
-        answer: Table = later(losses, ask, levels=(by, *levels), missing=missing)
+        answer: Table = delay_answer(losses, ask, levels=(by, *levels), missing=missing)
         return answer
     log = read(losses, missing=missing, by=by, levels=levels)
     if levels and (by is None or log.lazy is not None):
@@ -548,7 +548,7 @@ def apply_method(
     elif levels:
         run = partial(run_labelled, run, levels)
     if log.lazy is not None:
-        return lazily(log, run, by=by, axis=axis, reads_losses=reads_losses)
+        return run_lazily(log, run, by=by, axis=axis, reads_losses=reads_losses)
     axes = [] if axis is None else [axis]
     if by is not None:
         labels = Groups(log, by).labels

@@ -32,7 +32,7 @@ from cvstats.intervals.quadratic import (
     Components,
     estimate_components,
 )
-from cvstats.large.frames import later
+from cvstats.large.frames import delay_answer
 from cvstats.log.groups import Groups
 from cvstats.log.log import Axis, Log, Losses, Table
 from cvstats.log.read import is_dask_frame, read
@@ -213,7 +213,7 @@ def decompose(
             )
         if is_dask_frame(losses):
             ask = partial(decompose, independent=independent, fold_weights=fold_weights)
-            answer: Table = later(losses, ask, levels=(independent,), missing=missing)
+            answer: Table = delay_answer(losses, ask, levels=(independent,), missing=missing)
             return answer
         return decompose_independent(losses, independent, fold_weights, missing)
 

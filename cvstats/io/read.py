@@ -42,7 +42,7 @@ from cvstats.io.tidy import (
     refuse_strays,
 )
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
-from cvstats.log.align import aligned
+from cvstats.log.align import align_logs
 from cvstats.log.tables import from_arrow, is_arrow
 from cvstats.loss_functions import (
     LossKeywords,
@@ -1097,7 +1097,7 @@ def join_logs(logs: Mapping[str, Any]) -> pd.DataFrame | xr.Dataset:
     first = models[names[0]]
     for name in names[1:]:
         try:
-            models[name] = aligned(first, models[name])
+            models[name] = align_logs(first, models[name])
         except LogError as error:
             raise LogError(f"{names[0]!r} (first) and {name!r} (second): {error}") from None
     every = [log.attrs for log in logs.values()]

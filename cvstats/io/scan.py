@@ -22,11 +22,11 @@ from cvstats.large import frames
 from cvstats.large.frames import (
     Batch,
     Parts,
-    added,
     check_stacked,
     columns_of,
     levels_of,
     part_of,
+    sum_parts,
     whole_of,
 )
 from cvstats.large.moments import Moments
@@ -168,7 +168,7 @@ def scan_moments(
             batch |= dict(computed.items())
             columns, attrs = replace(columns, values=models), computed.attrs
         part = part_of(batch, columns, by, pairs, missing, attrs)
-        total = added([total, part])
+        total = sum_parts([total, part])
     return whole_of(total)
 
 

@@ -128,7 +128,7 @@ def as_log(
         "source": source, "point": point, "count": count,
     }  # fmt: skip
     if is_dask_frame(frame):
-        log: pd.DataFrame = frames.relabelled(frame, loss, model, named)
+        log: pd.DataFrame = frames.rename_levels(frame, loss, model, named)
         return log
     if is_arrow(frame):
         frame = from_arrow(frame)

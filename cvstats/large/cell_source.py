@@ -128,7 +128,7 @@ def turn_signs(found: Cells, signs: IntArray) -> Cells:
     )
 
 
-def beside(*parts: Cells) -> Cells:
+def join_columns(*parts: Cells) -> Cells:
     """Concatenate the columns of the same cells."""
     return replace(
         parts[0],
@@ -368,7 +368,7 @@ class KeptLosses:
         )  # fmt: skip
 
     @classmethod
-    def beside(cls, parts: Sequence[KeptLosses]) -> KeptLosses | None:
+    def join_columns(cls, parts: Sequence[KeptLosses]) -> KeptLosses | None:
         """Combine models that were evaluated on the same points; None if points have no names."""
         joined = reduce(Cells.concat, [part.cells for part in parts])
         number = [len(part.cells.count) for part in parts]

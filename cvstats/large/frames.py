@@ -174,7 +174,7 @@ def part_of(
     return parts
 
 
-def added(parts: Iterable[Parts]) -> Parts:
+def sum_parts(parts: Iterable[Parts]) -> Parts:
     """Add up moments by model."""
     known: dict[Hashable, list[Moments]] = {}
     for part in parts:
@@ -231,7 +231,7 @@ def scan_dask(
         )
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)
     check_stacked(columns, pairs, missing)
-    work, add = delayed(part_of, pure=True), delayed(added, pure=True)
+    work, add = delayed(part_of, pure=True), delayed(sum_parts, pure=True)
     parts = [
         work(part, columns, by, pairs, missing, {}) for part in frame[columns.names].to_delayed()
     ]
@@ -240,7 +240,7 @@ def scan_dask(
     return delayed(whole_of, pure=True)(parts[0])
 
 
-def later(
+def delay_answer(
     losses: Any,
     ask: Callable[[Moments], Any],
     *,
@@ -297,7 +297,7 @@ def later(
     return import_dask().delayed(ask, pure=True)(kept)
 
 
-def relabelled(
+def rename_levels(
     frame: Any,
     loss: str | Sequence[str],
     model: str | None,
@@ -312,7 +312,7 @@ def relabelled(
     return frame[columns.names].rename(columns=names)
 
 
-def mapped(
+def map_predictions(
     predictions: Any,
     ask: Callable[[pd.DataFrame], Any],
     needed: Sequence[Hashable],

@@ -32,8 +32,8 @@ from cvstats.core.results import Result, separate_counts
 from cvstats.core.small_logs import FEW
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.large.cell_source import CellSource, beside, cell_levels, design_of_cells
-from cvstats.log.align import aligned, same_facts
+from cvstats.large.cell_source import CellSource, cell_levels, design_of_cells, join_columns
+from cvstats.log.align import align_logs, same_facts
 from cvstats.log.checks import choose_rows, choose_step
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups, take_rows
@@ -184,7 +184,7 @@ def sum_chunk(
         columns = model_columns(carried, axis)
     if pairs[0] and columns is not None:
         left, right = (columns[list(side)].reshape(-1) for side in pairs)
-        cells = beside(cells, sum_cells(chunk, table, (left, right)))
+        cells = join_columns(cells, sum_cells(chunk, table, (left, right)))
     faults, begin = np.full(width, NO_FAULT), [*map(getitem, starts, block_id)]
     taken, inside = examined.find(begin, tested, shape)
     if not np.isfinite(cells.m2).all():  # not finite if a loss is not
@@ -371,25 +371,25 @@ def find_evaluated(
             NOTHING_LEFT if every.any() else "the log is empty. Expected at least one loss."
         )
     refuse_unlabelled(design, kept)
-    known = KnownCells.of(taken(design, kept), levels)
+    known = KnownCells.of(take_valid(design, kept), levels)
     dropped = int(every.sum() - kept.sum())
     if not dropped:
         return known
     try:
-        complete = KnownCells.of(taken(design, every), levels)
+        complete = KnownCells.of(take_valid(design, every), levels)
     except LogError:
         return replace(known, dropped=dropped)  # only the rest is a log
     return replace(known, dropped=dropped, complete=complete)
 
 
-def taken(design: Design, here: MaskArray) -> Design:
+def take_valid(design: Design, here: MaskArray) -> Design:
     """Select evaluations from a design with one row per position of an array."""
     return replace(design, valid=None if here.all() else here, facts={})
 
 
 def keep_points(kept: MaskArray, every: MaskArray, *, design: Design) -> MaskArray:
     """Drop points from all repetitions if one lacks them; see `keep_design`."""
-    whole = taken(design, every.reshape(-1))
+    whole = take_valid(design, every.reshape(-1))
     return keep_design(whole, kept.reshape(-1)).reshape(kept.shape)
 
 
@@ -596,7 +596,7 @@ class MappedMethod:
         if out.size:
             if evaluated is not None:
                 refuse_unlabelled(design, evaluated.reshape(-1))
-                design = taken(design, evaluated.reshape(-1))
+                design = take_valid(design, evaluated.reshape(-1))
                 design.splits()
             table = np.asarray(values).reshape(design.size, math.prod(labels.sizes))
             log = replace(self.log, design=design, losses=LossColumns((table,)), labels=labels)
@@ -912,7 +912,7 @@ def count_dropped(known: Any) -> NDArray[np.int64]:
     return np.array(known.dropped, dtype=np.int64)
 
 
-def lazily(
+def run_lazily(
     log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None,
     reads_losses: ReadsLosses | None = None,
 ) -> xr.Dataset:  # fmt: skip
@@ -982,7 +982,7 @@ def compare_lazily(
         names, left, right = choose(log)
         label = log.labels.pairs
     else:
-        label, names, both = beside_other(losses, other)
+        label, names, both = concat_logs(losses, other)
         log = read(both, missing=missing, levels=levels)
         left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
     log = log if prepare is None else prepare(log)
@@ -1019,7 +1019,7 @@ def adjust_lazily(
     return xr.Dataset(columns, table.coords, {**table.attrs, "adjust": adjust})
 
 
-def beside_other(
+def concat_logs(
     one: Any, two: Any
 ) -> tuple[Callable[..., Any], list[tuple[Hashable, Hashable]], xr.DataArray]:
     """Put the models of two logs side by side, the second in the order of the first.
@@ -1027,7 +1027,7 @@ def beside_other(
     Also return how pairs are labeled and named.
     """
     facts = same_facts(one, two)
-    two = aligned(one, two)
+    two = align_logs(one, two)
     log = read(one)
     mine, yours = list(log.labels.models), list(read(two).labels.models)
     names = [

@@ -28,20 +28,20 @@ from cvstats.large.cell_source import (
     CellSource,
     KeptLosses,
     Rows,
-    beside,
     canonical,
     cell_levels,
     design_of_cells,
     drop_unused_labels,
     find_pairs,
     in_order,
+    join_columns,
     point_counts,
     sources_share_points,
     split_sizes,
     turn_signs,
 )
 from cvstats.large.lazy import compute_cells, is_lazy
-from cvstats.log.align import aligned, check_same_grid
+from cvstats.log.align import align_logs, check_same_grid
 from cvstats.log.log import Labels, Log, Losses, ResultLabels, hide_losses
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
@@ -605,7 +605,7 @@ def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
     return losses.log()
 
 
-@aligned.register
+@align_logs.register
 def _(one: Moments, two: Any) -> Any:
     raise LogError(
         "the moments of two logs cannot be paired: cross-moments of models are not available. "
@@ -624,7 +624,7 @@ def assemble(
     prints, sketch, hashes = hash_evaluations(log.design, levels)
     kept = KeptLosses.of(log, model_columns(log.labels), cells, hashes, some)
     if gaps is not None:
-        cells = beside(cells, gaps)
+        cells = join_columns(cells, gaps)
     return Moments(
         (LabeledCells(drop_unused_labels(cells), prints),), log.labels, gaps is not None,
         "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.metadata),
@@ -793,10 +793,10 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
                     f"every evaluation."
                 )
     losses = [merge(parts[name].kept) for name in names if parts[name].kept]
-    kept = KeptLosses.beside(losses) if len(losses) == len(names) else None
+    kept = KeptLosses.join_columns(losses) if len(losses) == len(names) else None
     return replace(
         parts[names[0]],
-        parts=(replace(tables[0], cells=beside(*(table.cells for table in tables))),),
+        parts=(replace(tables[0], cells=join_columns(*(table.cells for table in tables))),),
         labels=FrameLabels(names, pd.Index(names, name="model", tupleize_cols=False)),
         batches=max(part.batches for part in parts.values()),
         notes=reduce(and_, (part.notes for part in parts.values())),

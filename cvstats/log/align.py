@@ -27,7 +27,7 @@ EXPECTED = "Expected the same evaluations in both: the same points in the same f
 
 
 @singledispatch
-def aligned(one: Any, two: Any) -> Any:
+def align_logs(one: Any, two: Any) -> Any:
     """Reorder the second log to match the evaluations of the first.
 
     Raises
@@ -123,8 +123,8 @@ def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[in
     return [list(yours).index(model) for model in mine]
 
 
-@aligned.register(pd.Series)
-@aligned.register(pd.DataFrame)
+@align_logs.register(pd.Series)
+@align_logs.register(pd.DataFrame)
 def _(one: Any, two: Any) -> Any:
     same_kind(one, two)
     if isinstance(one, pd.DataFrame):
@@ -235,8 +235,8 @@ def words(index: pd.Index, row: int) -> str:
     return place(dict(zip(map(str, index.names), labels, strict=True)))
 
 
-@aligned.register(xr.DataArray)
-@aligned.register(xr.Dataset)
+@align_logs.register(xr.DataArray)
+@align_logs.register(xr.Dataset)
 def _(one: Any, two: Any) -> Any:
     same_kind(one, two)
     if set(one.dims) != set(two.dims):
@@ -338,10 +338,10 @@ def same_coordinate(one: Any, two: Any, name: str) -> bool:
     return bool(mine.equals(yours.transpose(*mine.dims)))
 
 
-def subtracted(one: Any, two: Any) -> Any:
+def subtract_logs(one: Any, two: Any) -> Any:
     """Subtract the second log from the first; labels and levels are those of the first."""
     facts = same_facts(one, two)
-    two = aligned(one, two)
+    two = align_logs(one, two)
     gaps: Any
     if isinstance(one, pd.Series):
         gaps = as_floats(one) - as_floats(two)

@@ -23,7 +23,7 @@ from cvstats.errors import MOST, LogError, is_number, listed, place, spelled
 from cvstats.log.align import match_models
 from cvstats.log.log import Log
 from cvstats.log.read import read
-from cvstats.log.xarray import ArrayLabels, evaluated
+from cvstats.log.xarray import ArrayLabels, has_loss
 
 T = TypeVar("T")
 
@@ -264,7 +264,7 @@ def without_undrawn(log: Log) -> Log:
     design = log.design
     if "count" not in design.levels or code_of(design, "count", 0) is None:
         return log
-    keep = evaluated(log.losses)
+    keep = has_loss(log.losses)
     keep |= design.levels["count"].block(0, design.size) != code_of(design, "count", 0)
     if design.valid is not None:
         keep &= design.valid

@@ -38,7 +38,7 @@ NOTHING_LEFT = (
 # --- what is left ---------------------------------------------------------------------------------
 
 
-def dropped(log: Log) -> Log:
+def drop_gaps(log: Log) -> Log:
     """Drop, in each carried cell, every evaluation that is missing for any model."""
     if log.lazy is not None:
         return replace(log, lazy=replace(log.lazy, drop=True))

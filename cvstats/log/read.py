@@ -16,7 +16,7 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, checked_choice
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
-from cvstats.log.gaps import dropped
+from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
 from cvstats.log.metadata import (
@@ -93,7 +93,7 @@ def read(
         used = (*used, metadata["by"]) if "contrast" in metadata else used
         log = replace(log, design=design, metadata=metadata, used=used)
     if missing == "drop":
-        log = dropped(log)
+        log = drop_gaps(log)
     log.design.splits()
     if metadata and not (part or log is losses):
         log.refuse_parts()

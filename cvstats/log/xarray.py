@@ -122,7 +122,7 @@ def to_design(
     if all(each.chunks is None for each in logs):
         losses = LossColumns(tuple(to_matrix(each, dims) for each in logs))
         return design_of(log, dims, levels, losses, dense), losses, None
-    whole = beside(logs)
+    whole = concat_arrays(logs)
     carried = tuple(dim for dim in whole.dims if dim not in dims)
     shape = tuple(whole.sizes[dim] for dim in dims)
     nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
@@ -133,7 +133,7 @@ def to_design(
     return design, hide_losses(width, LAZY), lazy
 
 
-def beside(logs: Sequence[xr.DataArray]) -> xr.DataArray:
+def concat_arrays(logs: Sequence[xr.DataArray]) -> xr.DataArray:
     """Put lazy arrays of one model each side by side."""
     if len(logs) == 1:
         return logs[0]
@@ -179,8 +179,8 @@ def design_of(
     dimension among others, the array is a dense table in which NaN means not evaluated.
     """
     size = math.prod(log.sizes[dim] for dim in dims)
-    valid = evaluated(losses) if dense else None
-    valid = labelled(levels, losses, valid)
+    valid = has_loss(losses) if dense else None
+    valid = find_valid(levels, losses, valid)
     if valid is not None and not valid.all():
         return Design(levels, size, valid, taking=TAKING)
     stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
@@ -190,7 +190,7 @@ def design_of(
     return Design(levels, size, taking=TAKING)
 
 
-def labelled(
+def find_valid(
     levels: Mapping[str, Level], losses: LossColumns, valid: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
     """Drop rows with neither a label nor a loss: nothing was tested there.
@@ -207,11 +207,11 @@ def labelled(
             continue
         size = len(losses.tables[0])
         without = levels[name].block(0, size) < 0
-        here = evaluated(losses) if valid is None else valid
+        here = has_loss(losses) if valid is None else valid
         if (without & here).any():
             row = int(np.flatnonzero(without & here)[0])
             where = Design(levels, size).format_labels(row)
-            raise unlabelled(name, where)
+            raise missing_label(name, where)
         valid = here
     return valid
 
@@ -242,7 +242,7 @@ def level_of(
     return Level(labels, GridCodes(tuple(dims.index(dim) for dim in along), shape, base))
 
 
-def evaluated(losses: LossColumns) -> NDArray[np.bool_]:
+def has_loss(losses: LossColumns) -> NDArray[np.bool_]:
     """Find the rows that hold a number in any column."""
     here = np.zeros(len(losses.tables[0]), dtype=bool)
     for table in losses.tables:
@@ -310,10 +310,10 @@ def refuse_unlabelled(design: Design, valid: NDArray[np.bool_]) -> None:
         if name in LEVELS and lacks_labels((name, level)):
             lost = np.flatnonzero(valid & (level.block(0, design.size) < 0))
             if len(lost):
-                raise unlabelled(name, design.format_labels(int(lost[0])))
+                raise missing_label(name, design.format_labels(int(lost[0])))
 
 
-def unlabelled(name: str, where: str) -> LogError:
+def missing_label(name: str, where: str) -> LogError:
     """Make the error for a loss without a label."""
     return LogError(
         f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label for every "

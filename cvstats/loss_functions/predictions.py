@@ -14,7 +14,7 @@ import xarray as xr
 from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number, listed, nearest, plainly
-from cvstats.large.frames import mapped
+from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_level_index
 from cvstats.loss_functions.forecasts import FORECASTS, stack_columns
@@ -396,7 +396,7 @@ def losses(
         )
     if lazy:
         ask = partial(losses, truth=truth, prediction=prediction, loss=of_points, **asked)
-        return mapped(predictions, ask, needed, [*map(str, chosen)])
+        return map_predictions(predictions, ask, needed, [*map(str, chosen)])
     if isinstance(predictions, pd.DataFrame):
         predictions = set_level_index(predictions, [*needed, *further])
     if request is not None:

@@ -21,7 +21,7 @@ from cvstats.facts import LogFacts
 from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
-from cvstats.large.frames import later
+from cvstats.large.frames import delay_answer
 from cvstats.log.display import count_decimals, format_value
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
@@ -382,7 +382,7 @@ def summary(
     checked_choice("method", method, (*interval_names(), None))
     if is_dask_frame(losses):
         ask = partial(summary, method=method, alpha=alpha, by=by, seed=seed)
-        return later(losses, ask, pairs=True, levels=(by,), missing=missing)
+        return delay_answer(losses, ask, pairs=True, levels=(by,), missing=missing)
     losses = as_container(losses)
     if by is None and len(labels_of_level(losses, "metric")) > 1:
         by = "metric"
