@@ -287,7 +287,8 @@ def take_limits_of_problems(result: Result, log: Log) -> Result:
     inside = (columns["se"] == 0) & (np.minimum(share, 1 - share) > END)
     for side, limit in zip(("lower", "upper"), limits, strict=True):
         columns[side] = np.where(inside, np.nan, limit)
-    caution = np.where(inside, result.caution, result.caution & ~np.int64(Caution.ZERO_VARIANCE))
+    settled = np.int64(Caution.ZERO_VARIANCE | (Caution(0) if clustered else Caution.SKEWED))
+    caution = np.where(inside, result.caution, result.caution & ~settled)
     attrs = {**result.attrs, "interval": "korn-graubard"}
     return replace(result, columns=columns, caution=caution, attrs=attrs)
 

@@ -488,11 +488,32 @@ def list_cautions(evidence: Evidence) -> list[Caution]:
     """List the cautions of the intervals and of the comparison."""
     tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
     found = {label for table in tables if table is not None for label in sentences_in(table)}
+    if Caution.ZERO_VARIANCE.label in found and not best_is_constant(evidence):
+        found.remove(Caution.ZERO_VARIANCE.label)
     return [
         caution
         for label, caution in cautions_by_label().items()
         if label in found and caution is not Caution.NO_LOSSES  # already visible
     ]
+
+
+def best_is_constant(evidence: Evidence) -> bool:
+    """Whether the best model has a zero variance, alone or compared; True for several cells.
+
+    Constant or equal candidates of a search that are not the best concern no sentence.
+    """
+    if len(evidence.cells) > 1 or len(evidence.models) < 3:
+        return True
+    best = evidence.models[int(evidence.best[0])]
+    for table in (evidence.intervals, evidence.comparison):
+        if table is None:
+            continue
+        frame = result_frame(table)
+        rows = frame[frame["caution"].str.contains(Caution.ZERO_VARIANCE.label, regex=False)]
+        names = [name for name in ("model", "other") if name in rows.index.names]
+        if any(best in evidence.labels(rows, name) for name in names):
+            return True
+    return False
 
 
 def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:

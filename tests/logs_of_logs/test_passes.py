@@ -78,6 +78,15 @@ def test_interval_takes_limits_of_shares_with_one_pseudo_error():
     assert found["caution"] == ""
 
 
+def test_limits_of_shares_need_no_caution_about_skewness():
+    rng = np.random.default_rng(0)
+    wrong = rng.random((30, 5)) < np.where(np.arange(30) < 27, 0.98, 0.3)[:, None]
+    index = pd.MultiIndex.from_product([range(30), range(5)], names=["point", "repetition"])
+    log = pd.Series(wrong.ravel().astype(float), index).cvci.passes(k=2)
+    assert "skewed" in cvstats.holdout(log)["caution"].iloc[0]
+    assert "skewed" not in cvstats.interval(log)["caution"].iloc[0]
+
+
 def test_problems_that_are_all_right_or_wrong_have_the_limits_of_clopper_and_pearson():
     log = LOG.cvci.passes(k=4, all=True)
     every = log[log.isin([0, 1]).all(axis=1)]

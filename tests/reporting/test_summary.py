@@ -539,3 +539,14 @@ def test_several_metrics_are_summarized_one_by_one():
     alone = cvstats.losses(preds, loss="auc", **ask).cvci.summary()
     assert found["auc"].sentences == alone.sentences
     assert "a is better than b: its Brier score is lower by" in found["brier"].sentences[0]
+
+
+def test_constant_candidates_are_no_caution_about_the_best():
+    rng = np.random.default_rng(0)
+    index = pd.RangeIndex(40, name="point")
+    log = pd.DataFrame(rng.normal(3, 1, (40, 3)), index, ["a", "b", "c"])
+    log["c"], log["d"], log["e"] = log["c"] + 3, 9.0, 9.0
+    assert "zero variance" in cvstats.interval(log)["caution"]["d"]
+    assert "zero variance" not in cvstats.summary(log).cautions
+    best = log.assign(d=0.5)
+    assert "zero variance" in cvstats.summary(best).cautions
