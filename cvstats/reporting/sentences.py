@@ -488,7 +488,7 @@ def list_cautions(evidence: Evidence) -> list[Caution]:
     """List the cautions of the intervals and of the comparison."""
     tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
     found = {label for table in tables if table is not None for label in sentences_in(table)}
-    if Caution.ZERO_VARIANCE.label in found and not best_is_constant(evidence):
+    if found and Caution.ZERO_VARIANCE.label in found and not best_is_constant(evidence):
         found.remove(Caution.ZERO_VARIANCE.label)
     return [
         caution
