@@ -336,3 +336,27 @@ def test_models_within_two_standard_errors_of_the_best_are_counted():
     labels = SimpleNamespace(models=range(6), columns=lambda model: np.array([model]))
     near, best = count_near_best(SimpleNamespace(labels=labels), leads, values, 100)
     assert (near.tolist(), best.tolist()) == ([3], [0])
+
+
+def test_points_stored_five_times_are_duplicates():
+    """Only points with one twin were found."""
+    rng = np.random.default_rng(0)
+    losses = pd.DataFrame(np.repeat(rng.normal(3, 1, (60, 2)), 5, axis=0), columns=["a", "b"])
+    losses.index.name = "point"
+    assert "duplicated points" in cvstats.compare(losses)["caution"].iloc[0]
+    stars = pd.DataFrame(rng.integers(0, 5, (300, 2)).astype(float), columns=["a", "b"])
+    stars.index.name = "point"
+    assert "duplicated points" not in cvstats.compare(stars)["caution"].iloc[0]
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y"])
+def test_whole_numbers_that_are_days_or_years_are_dates(form):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=200)
+    for at in range(1, 200):
+        noise[at] += 0.8 * noise[at - 1]
+    first = "1850-01-01"
+    days = pd.date_range(first, periods=200, freq="YS" if form == "%Y" else "D")
+    labels = pd.Index(days.strftime(form).astype(int), name="point")
+    assert "serial dependence" in cvstats.interval(pd.Series(noise, labels))["caution"].iloc[0]
+    assert cvstats.interval(pd.Series(noise, labels % 977))["caution"].iloc[0] == ""

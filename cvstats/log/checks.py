@@ -347,7 +347,13 @@ def skewness_within(log: Log, by: str) -> FloatArray:
 def is_dated(design: Design) -> bool:
     """Whether the labels of points are dates or times."""
     level = design.levels.get("point")
-    return level is not None and len(level.labels) > 0 and is_date(level.labels[0])
+    if level is None or not len(level.labels):
+        return False
+    first = level.labels[0]
+    if is_date(first):
+        return True
+    whole = isinstance(first, (int, np.integer)) and first >= YEARS[0]
+    return bool(whole) and read_calendar(level.labels) is not None
 
 
 def measure_serial(
@@ -407,7 +413,7 @@ class DuplicatedPoints:
     Parameters
     ----------
     paired : int
-        Evaluations with exactly one duplicate, in the same fold.
+        Evaluations with equally many duplicates, mostly one, all in the same fold.
     total : int
         Evaluations that were examined.
     """
@@ -417,7 +423,7 @@ class DuplicatedPoints:
 
     @property
     def share(self) -> float:
-        """Fraction of the evaluations with exactly one duplicate, in the same fold."""
+        """Fraction of the evaluations with duplicates, all in the same fold."""
         return self.paired / max(1, self.total)
 
 
@@ -454,8 +460,10 @@ def find_duplicates(
     new = np.concatenate([[True], (np.diff(keys[order], axis=0) != 0).any(axis=1)])
     starts = np.flatnonzero(new)
     sizes = np.diff(starts, append=len(order))
-    pairs = starts[sizes == 2]
-    paired = 2 * int(np.count_nonzero(cell[order][pairs] == cell[order][pairs + 1]))
+    copies = int(np.bincount(sizes[sizes > 1]).argmax()) if (sizes > 1).any() else 2
+    groups = starts[sizes == copies]
+    cells = cell[order][groups[:, None] + np.arange(copies)]
+    paired = copies * int(np.count_nonzero((cells == cells[:, :1]).all(axis=1)))
     elsewhere = int(sizes[sizes > 1].sum()) - paired
     found = DuplicatedPoints(paired, total)
     return found if found.share >= 0.05 and elsewhere <= paired / 10 and paired >= LEAST else None
@@ -491,8 +499,11 @@ def count_near_best(
     return near, best
 
 
-DATE = re.compile(r"\d{4}-\d\d(-\d\d)?\b")
-"""Start of a date as text: ``2013-05``, ``2013-05-31``, ``2013-05-31T12:00``."""
+DATE = re.compile(r"\d{4}-\d\d(-\d\d)?\b|\d{4}-?Q[1-4]$")
+"""Start of a date as text: ``2013-05``, ``2013-05-31T12:00``, ``2013Q2``."""
+
+YEARS = 1800, 2100
+"""Whole numbers from the first to the last are years."""
 
 EVEN = 1e-6
 """Steps between numbers are equal if they differ by less than this fraction of the first."""
@@ -529,6 +540,25 @@ def is_date(label: object) -> bool:
     return type(label).__module__.partition(".")[0] == "cftime"
 
 
+def is_calendar_number(label: object) -> bool:
+    """Whether a whole number may be a year, or a day as in 20240131."""
+    low, high = YEARS
+    return isinstance(label, (int, np.integer)) and (
+        low <= label <= high or 10_000 * low < label < 10_000 * (high + 1)
+    )
+
+
+def read_calendar(labels: Labels) -> pd.Index | None:
+    """Read whole numbers that are all years, or all days as in 20240131; None for others."""
+    index = as_index(labels).infer_objects()
+    if index.dtype.kind not in "iu" or not all(map(is_calendar_number, (index.min(), index.max()))):
+        return None
+    if index.max() <= YEARS[1]:
+        return index
+    days = pd.to_datetime(index.astype(str), format="%Y%m%d", errors="coerce")
+    return None if days.hasnans else days
+
+
 def rank_labels(labels: Labels) -> IntArray:
     """Return the rank of each label in ascending order."""
     return pd.factorize(as_index(labels).infer_objects(), sort=True)[0].astype(np.int64)
@@ -549,10 +579,14 @@ def find_odd_time(labels: Labels) -> str | None:
 def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None:
     """Sort some labels by time; also return whether they are evenly spaced.
 
-    None if they are not dates: numbers may count anything.
+    None for other labels: numbers may count anything, unless all are years or days.
     """
     index = as_index(labels).infer_objects()[codes]
-    if index.dtype.kind in "biuf" or find_odd_time(index) is not None:
+    if index.dtype.kind in "biuf":
+        if (calendar := read_calendar(index)) is None:
+            return None
+        index = calendar
+    if find_odd_time(index) is not None:
         return None
     order = np.argsort(rank_labels(index))
     return order, is_regular(index[order])
@@ -584,6 +618,9 @@ def is_regular(index: pd.Index) -> bool:
     if index.dtype == object and not isinstance(index[0], (str, date)):  # climate models
         one_step = len({two - one for one, two in pairwise(index)}) == 1
         return one_step or has_one_step([12 * day.year + day.month for day in index])
+    if isinstance(index[0], str) and "Q" in index[0]:
+        quarters = pd.PeriodIndex([label.replace("-", "") for label in index], freq="Q")
+        return has_one_step(quarters.astype("int64").to_numpy())
     dates = (
         index.tz_localize(None)
         if isinstance(index, pd.DatetimeIndex)

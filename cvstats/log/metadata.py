@@ -236,7 +236,8 @@ def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
     """Collect cautions about the metric of a log that apply to any method."""
     cautions = Caution(0)
     for part in each_metric(metadata):
-        if part.get("rarest_class", FEW) < FEW or counts_are_unknown(part):
+        unknown = MADE_OF in part and counts_are_unknown(part)
+        if unknown or part.get("rarest_class", FEW) < FEW:
             cautions |= Caution.FEW_OF_A_CLASS
         if part.get("few_points"):
             cautions |= Caution.FEW_POINTS

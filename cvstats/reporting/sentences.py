@@ -488,12 +488,12 @@ def list_cautions(evidence: Evidence) -> list[Caution]:
     """List the cautions of the intervals and of the comparison."""
     tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
     found = {label for table in tables if table is not None for label in sentences_in(table)}
-    if found and Caution.ZERO_VARIANCE.label in found and not best_is_constant(evidence):
-        found.remove(Caution.ZERO_VARIANCE.label)
     return [
         caution
         for label, caution in cautions_by_label().items()
-        if label in found and caution is not Caution.NO_LOSSES  # already visible
+        if label in found
+        and caution is not Caution.NO_LOSSES  # already visible
+        and (caution is not Caution.ZERO_VARIANCE or best_is_constant(evidence))
     ]
 
 

@@ -106,6 +106,19 @@ def test_texts_that_are_dates_are_times_and_numbers_are_not():
     assert "Lazarus" in wanted.attrs["reference"]
 
 
+def test_years_days_and_quarters_are_times():
+    log = simulate(6, 40)
+    for freq, form in (("YS", "%Y"), ("D", "%Y%m%d"), ("QS", None)):
+        days = pd.date_range("1990-01-01", periods=40, freq=freq)
+        labels = pd.PeriodIndex(days, freq="Q").astype(str) if form is None else days.strftime(form)
+        names = dict(
+            zip(log.index.levels[1], labels if form is None else labels.astype(int), strict=True)
+        )
+        result = cvstats.interval(log.rename(index=names, level="point"))
+        np.testing.assert_allclose(result["se"], cvstats.interval(log)["se"], rtol=1e-12)
+        assert (result["caution"] == cvstats.interval(log)["caution"]).all()
+
+
 def test_dates_with_gaps_and_long_memory_are_told():
     log = simulate(6, 300, ar=0.99, of_point=5.0, runs=1, seed=3)
     assert "strong dependence" in cvstats.interval(log)["caution"].iloc[0]
