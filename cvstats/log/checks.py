@@ -543,9 +543,9 @@ def is_date(label: object) -> bool:
 def is_calendar_number(label: object) -> bool:
     """Whether a whole number may be a year, or a day as in 20240131."""
     low, high = YEARS
-    return isinstance(label, (int, np.integer)) and (
-        low <= label <= high or 10_000 * low < label < 10_000 * (high + 1)
-    )
+    if not isinstance(label, (int, np.integer)):
+        return False
+    return bool(low <= label <= high or 10_000 * low < label < 10_000 * (high + 1))
 
 
 def read_calendar(labels: Labels) -> pd.Index | None:
