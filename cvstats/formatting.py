@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from string import ascii_lowercase
 from textwrap import fill
 from typing import Any
@@ -370,6 +370,8 @@ def select_columns(table: pd.DataFrame, columns: Sequence[str] | None) -> pd.Dat
     if columns is None:
         bare = "caution" in table and not table["caution"].astype(bool).any()
         return table.drop(columns="caution") if bare else table
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise LogError(f"columns={columns!r} is not a list. Expected names of columns.")
     unknown = [name for name in columns if name not in table.columns]
     if unknown:
         raise LogError(

@@ -105,3 +105,40 @@ def test_a_missing_member_is_a_missing_loss_that_is_named():
     ):
         losses.cvci.interval()
     assert losses.cvci.interval(missing="drop").attrs["n_dropped"] == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: cvstats.to_latex(LOG.cvci.wald(), columns=-1), "columns=-1 is not a list"),
+        (lambda: cvstats.to_markdown(LOG.cvci.wald(), columns="se"), "columns='se' is not a list"),
+        (
+            lambda: cvstats.plot.forest(LOG, methods="wald"),
+            r"methods='wald' is not a list.*\['wald'\]",
+        ),
+        (lambda: cvstats.plot.forest(LOG, methods=3), "methods=3 is not a list"),
+        (lambda: cvstats.plot.decomposition(LOG, rho=0.1), "rho=0.1 is out of range.*sequence"),
+        (lambda: cvstats.plot.decomposition(LOG, rho="no"), "out of range.*sequence"),
+    ],
+)
+def test_one_value_is_not_a_list(call, words):
+    pytest.importorskip("matplotlib", reason="the extra plot is not installed")
+    with pytest.raises(LogError, match=words):
+        call()
+
+
+def test_json_of_columns_and_rows_is_a_table(tmp_path):
+    table = WIDE.assign(point=np.arange(60)).drop(columns="patient")
+    table.to_json(tmp_path / "table.json", orient="split")
+    read = cvstats.read_log(tmp_path / "table.json")
+    assert read["ridge"].to_numpy() == pytest.approx(table["ridge"].to_numpy())
+    table.to_json(tmp_path / "rows.json", orient="split", index=False)
+    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "rows.json"), read, check_names=True)
+
+
+def test_scores_are_shown_in_their_own_direction():
+    table = pd.DataFrame({"fold": range(5), "a": [0.9, 0.8, 0.9, 0.7, 0.8], "b": 0.5})
+    log = cvstats.read_log(table, format="scores", higher_is_better=True, n_train=80, n_test=20)
+    words = " ".join(str(log.cvci.summary()).split())
+    assert words.startswith("a is better than b: its score is higher by 0.32")
+    assert cvstats.as_scores(log.cvci.interval()).loc["a", "estimate"] == pytest.approx(0.82)

@@ -625,6 +625,8 @@ def as_table(found: Any) -> pd.DataFrame:
 
         return of_log(found)
     refuse_head(found)
+    if is_split_table(found):
+        return pd.DataFrame(found["data"], columns=found["columns"])
     if is_mapping_of_columns(found):
         lengths = {str(name): len(values) for name, values in found.items()}
         if len(set(lengths.values())) > 1:
@@ -640,6 +642,20 @@ def as_table(found: Any) -> pd.DataFrame:
             }
         )
     raise unreadable(found)
+
+
+def is_split_table(value: Any) -> bool:
+    """Whether this is a table as JSON of pandas and MLflow: names of columns, and rows."""
+    if not (isinstance(value, Mapping) and {"columns", "data"} <= value.keys() <= SPLIT_TABLE):
+        return False
+    columns, rows = value["columns"], value["data"]
+    return isinstance(columns, list) and isinstance(rows, list) and all(
+        isinstance(row, list) and len(row) == len(columns) for row in rows
+    )  # fmt: skip
+
+
+SPLIT_TABLE = {"columns", "data", "index"}
+"""The keys of a table as JSON with ``orient="split"``."""
 
 
 def is_mapping_of_columns(value: Any) -> bool:
@@ -671,9 +687,10 @@ def unreadable(found: Any) -> LogError:
             f"columns of one length, a file or table for each model, or the result of "
             f"cross_validate. Arrays of predictions of several models need y= and cv=."
         )
+    name = f"{kind}{type(found).__name__}"
     return LogError(
-        f"a {kind}{type(found).__name__} cannot be read. Expected a path, a pandas table, a "
-        f"mapping of columns, or the result of scikit-learn's cross_validate.{way}"
+        f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name} cannot be read. Expected a path, a "
+        f"pandas table, a mapping of columns, or the result of scikit-learn's cross_validate.{way}"
     )
 
 

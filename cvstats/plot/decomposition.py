@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from cvstats.errors import LogError
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.wald import wald
 from cvstats.log.log import Losses
-from cvstats.options import Missing
+from cvstats.options import Missing, check_numbers
 from cvstats.plot._axes import (
     GREY,
     MOST_ROWS,
@@ -100,6 +100,7 @@ def decomposition(
     ['ρ = 0', 'ρ = 0.1']
     """
     facts = read_facts(losses, missing)
+    check_numbers("rho", list(rho) if isinstance(rho, Iterable) else rho, several=True)
     values = list(dict.fromkeys(float(value) for value in rho))
     if not values:
         raise LogError("rho is empty. Expected at least one correlation.")

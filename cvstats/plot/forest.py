@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -158,6 +158,11 @@ def compute_intervals(
     """Compute the intervals requested by name; use results as they are."""
     if isinstance(methods, Mapping):
         return dict(methods)
+    if isinstance(methods, str) or not isinstance(methods, Iterable | None):
+        raise LogError(
+            f"methods={methods!r} is not a list. Expected names of methods, such as ['wald'], or "
+            "results by name."
+        )
     if methods is None:
         chosen = facts.apply(interval, alpha=alpha)
         return {str(chosen.attrs["method"]): chosen}

@@ -231,4 +231,8 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         raise LogError("no column of scores was found. Expected one number per split.")
     values = -flat[others] if options.higher_is_better else flat[others]
     read = model_columns(out, values, others, LOSS)
-    return replace(read, attrs={"holds": "scores"}, called=None)
+    attrs = {"holds": "scores"}
+    if options.higher_is_better:
+        name = options.wanted or "score"
+        attrs |= {"loss": f"-{name}", "metric": name, "orientation": "-score"}
+    return replace(read, attrs=attrs, called=None)
