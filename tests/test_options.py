@@ -78,7 +78,10 @@ def test_an_unknown_word_is_refused_before_the_log(name, option, words):
 
 @pytest.mark.parametrize(("name", "option", "words"), OPTIONS)
 def test_a_word_that_is_nearly_right_is_named(name, option, words):
-    for word in words:
+    if None in words:  # only to those who wrote it
+        assert "Did you mean None?" in refusal(name, **{option: "NONE"})
+        assert "Did you mean None?" not in refusal(name, **{option: "nonex"})
+    for word in filter(None, words):
         for near in (str(word).upper() + "_", str(word) + " ", str(word).replace("-", "_") + "x"):
             if len(str(word)) > 3:
                 assert f"Did you mean {word!r}?" in refusal(name, **{option: near}), near

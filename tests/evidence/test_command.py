@@ -139,4 +139,4 @@ def test_the_literature_is_judged_by_the_rows():
         "Bayle et al.", "Bates, Hastie and Tibshirani", "Schulz-Kuempel et al.", "Geras and Sutton",
     }  # fmt: skip
     with pytest.raises(LookupError, match="0 rows of intervals"):
-        literature.take_columns(found, "intervals", method="wald", population="the moon")
+        literature.pick(found, "intervals", method="wald", population="the moon")

