@@ -63,7 +63,7 @@ def draw_panels(
         )
     left, below = beside / (whole[0] - aside), 17.0 / whole[1]
     across, down = (1 - left) / columns, (1 - below) / rows
-    titles = shorten_names(names, max(6, int((wide / columns - 8) / LETTER["medium"])))
+    titles = shorten_names(names, max(6, int((wide / columns - 4) / LETTER["small"])))
     panels: list[Axes] = []
     for at, (name, title) in enumerate(zip(names, titles, strict=True)):
         row, column = divmod(at, columns)
