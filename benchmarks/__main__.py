@@ -1,4 +1,4 @@
-"""Print one table of ratios, all measured in this one run: work, bound, ratio, met or not."""
+"""Print a table of ratios, all measured in this run: work, bound, ratio, and whether it is met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log that fits into no memory: ``python -m benchmarks.billion --rows 1_000_000_000``.
+"""A log that does not fit into memory: ``python -m benchmarks.billion --rows 1_000_000_000``.
 
 Writes a Parquet log (repetition, fold, source, point, loss) of many row groups, reads it with
 pyarrow alone, and then by `cvstats.scan_parquet`, all in one run: intervals within folds and by
@@ -27,11 +27,11 @@ GROUP = 1 << 20
 FOLDS, SOURCES = 10, 1_000
 COLUMNS = ["repetition", "fold", "source", "point", "loss"]
 LEVEL, SPREAD = 1e3, 1e-2
-"""The losses lie far from zero beside their spread: a sum of squares would lose its digits."""
+"""Losses far from zero compared with their spread: a plain sum of squares would lose precision."""
 
 
 def chunk(start: int, stop: int) -> pa.Table:
-    """Make some rows: points in order, folds and sources in none."""
+    """Make some rows: points in order, folds and sources in random order."""
     rng = np.random.default_rng(start)
     size = stop - start
     columns: dict[str, Any] = {
@@ -47,7 +47,7 @@ def chunk(start: int, stop: int) -> pa.Table:
 
 
 def write(path: Path, rows: int) -> None:
-    """Write the log, a row group at a time; each is found again by its seed."""
+    """Write the log by row groups, each with its own seed."""
     unfinished = path.with_suffix(".part")
     writer = parquet.ParquetWriter(
         unfinished, chunk(0, 1).schema, compression="none",
@@ -70,7 +70,7 @@ def read(path: Path, progress: Callable[[int], object]) -> None:
 
 
 def warm(folder: Path) -> None:
-    """Load kernels and libraries, whose memory is not the log's."""
+    """Load kernels and libraries, so that their memory is not counted."""
     path = folder / "small.parquet"
     parquet.write_table(chunk(0, 2 * GROUP), path, row_group_size=GROUP)
     read(path, lambda _: None)
@@ -80,7 +80,7 @@ def warm(folder: Path) -> None:
 
 
 def timed(name: str, rows: int, work: Callable[[Callable[[int], object]], Any]) -> Any:
-    """Do some work with a bar; return its result, the seconds and the memory beyond the rest."""
+    """Do some work with a progress bar; return its result, the time and the additional memory."""
     forget_peak()
     before, start = peak(), time.perf_counter()
     with tqdm(total=rows, desc=name, unit="row", unit_scale=True) as bar:
@@ -89,7 +89,7 @@ def timed(name: str, rows: int, work: Callable[[Callable[[int], object]], Any]) 
 
 
 def exact(rows: int) -> tuple[float, float]:
-    """Compute estimate and standard error within folds as the rows are made, chunk by chunk."""
+    """Compute estimate and standard error within folds from generated chunks."""
     count, mean, m2 = (np.zeros(FOLDS) for _ in range(3))
     for start in tqdm(range(0, rows, GROUP), desc="check", unit="chunk"):
         frame = chunk(start, min(start + GROUP, rows)).select(["fold", "loss"]).to_pandas()

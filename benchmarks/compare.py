@@ -1,8 +1,8 @@
 """Compare the speed of two commits: ``python -m benchmarks.compare OLD NEW``.
 
-Each commit is checked out into a temporary folder and called in processes of its own, in turns
-with the other: old, new, new, old. The benchmarks are those of this folder for both. A change is
-marked where every round agrees on its direction and the median is 3% at least.
+Each commit is checked out into a temporary folder and runs in its own processes, alternating with
+the other: old, new, new, old. Both run the benchmarks of this folder. A change is marked if all
+rounds agree on its direction and the median is at least 3%.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.measure import ROOT, amount, lay_out, seconds
 
 LEAST = 0.03
 SAMPLE, MOST = 0.02, 101
-"""Seconds of a sample at least, and calls at most: short ones are repeated."""
+"""Minimum seconds and maximum number of calls of a sample: short calls are repeated."""
 SIZES = {
     "full": (10**7, (10**5, 100), (10**5, 200), (1_000, 10**5), (10**7, 5_000)),
     "quick": (10**6, (10**4, 100), (10**4, 100), (1_000, 10**4), (10**6, 1_000)),
@@ -36,7 +36,7 @@ SIZES = {
 """Rows of a Series; points and models of a frame, and for all pairs; points and cells; sources."""
 
 Workload = tuple[Callable[[], Any], Callable[[Any], Any], bool]
-"""What makes a log, what is called on it, and whether each call meets an index it has not seen."""
+"""A function that makes a log, the call, and whether each call gets a new index."""
 
 
 def workloads(scale: str) -> dict[str, Workload | str]:
@@ -98,7 +98,7 @@ def prepare(scale: str, name: str) -> Callable[[], float]:
 
 
 def answer(scale: str) -> None:
-    """Time the workload that each line of standard input names; answer by lines of JSON."""
+    """Time the workloads named on standard input, and print lines of JSON."""
     import cvstats
 
     print(json.dumps(cvstats.__file__), flush=True)
@@ -113,13 +113,13 @@ def answer(scale: str) -> None:
 
 
 class Side:
-    """A process of one commit, which answers by `answer`."""
+    """A process of one commit, which runs `answer`."""
 
     def __init__(self, tree: Path, scale: str) -> None:
         runner = tree.parent / "runner"
         path = os.pathsep.join([str(runner), str(tree)])
         environment = {**os.environ, "PYTHONPATH": path}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both keep what they compile
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # both cache compiled code
         code = f"from benchmarks import compare; compare.answer({scale!r})"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code], cwd=runner, env=environment, text=True,
@@ -163,7 +163,7 @@ Rounds = list[list[tuple[float, float]]]
 def compare(
     commits: Sequence[str], names: Sequence[str], scale: str, rounds: int, pairs: int
 ) -> dict[str, Rounds | str]:
-    """Check both commits out, and time every workload in turns; a str says what went wrong."""
+    """Check out both commits, and time every workload in turns; a str is an error."""
     found: dict[str, Rounds | str] = {name: [] for name in names}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))

@@ -1,4 +1,4 @@
-"""The bounds on speed and memory that users are promised, each against its peer."""
+"""The documented bounds on speed and memory, each compared with a peer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def by_fold(losses: pd.Series) -> pd.DataFrame:
 
 
 def usual(losses: pd.Series) -> tuple[float, float]:
-    """Compute the naive interval, as one writes it with pandas."""
+    """Compute the naive interval as usual in pandas."""
     mean, reach = losses.mean(), 1.96 * losses.sem()
     return mean - reach, mean + reach
 
@@ -151,7 +151,7 @@ COMPARISONS: dict[str, tuple[Callable[[pd.DataFrame], Any], float]] = {
 
 
 def all_pairs(scale: Scale) -> Iterator[Row]:
-    """Compare what works on all pairs of models with one product of matrices."""
+    """Compare functions of all pairs of models with one matrix product."""
     points, models = scale.pairs
     losses = logs.frame(points, models, order="C")
     values = losses.to_numpy()
@@ -166,7 +166,7 @@ def all_pairs(scale: Scale) -> Iterator[Row]:
 
 
 def gridded(scale: Scale) -> Iterator[Row]:
-    """Compare `wald` on a grid with the mean that xarray takes."""
+    """Compare `wald` on a grid with the mean of xarray."""
     points, cells = scale.grid
     for dtype in ("float64", "float32"):
         losses = logs.grid(points, cells, dtype=dtype)
@@ -233,7 +233,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "f1": ("label", "f1_score"),
     "rmse": ("score", "root_mean_squared_error"),
 }
-"""Metrics, the kind of prediction that each reads, and its function in scikit-learn."""
+"""Metrics, the kind of prediction each one reads, and the function in scikit-learn."""
 
 
 def of_metrics(scale: Scale) -> Iterator[Row]:
@@ -268,7 +268,7 @@ def of_metrics(scale: Scale) -> Iterator[Row]:
 RANKED = ("auc", "average_precision", "spearman", "kendall", "concordance")
 """Metrics that compare each point with all others."""
 TENFOLD = 30.0
-"""How much longer ten times the points may take: n log n and caches ask for 20, n^2 for 100."""
+"""Maximum ratio of times for ten times the points: n log n and caches need 20, n^2 needs 100."""
 
 
 def growth_of_ranks(scale: Scale) -> Iterator[Row]:
@@ -322,9 +322,9 @@ def processes(scale: Scale) -> Iterator[Row]:
 
 
 def alternate(scripts: list[str], turns: int) -> list[list[float]]:
-    """Run scripts in turns and collect the seconds that they print.
+    """Run scripts in turns and collect the seconds they print.
 
-    With more than one turn there is one before, which fills the caches and does not count.
+    With more than one turn, a first one that fills the caches is not counted.
     """
     found: list[list[float]] = [[] for _ in scripts]
     for turn in range(0 if turns == 1 else -1, turns):
@@ -340,11 +340,11 @@ MEMORY: dict[str, tuple[Callable[..., Any], tuple[int, ...], str]] = {
     "frame": (partial(logs.frame, order="C"), (40_000, 20), "{:,} x {} models"),
     "grid": (partial(logs.grid, dtype="float32"), (1_000, 1_000), "{:,} x {:,} cells, float32"),
 }
-"""What makes a log, the sizes of one that loads the same kernels, and its description."""
+"""A function that makes a log, sizes of a log that loads the same kernels, and a description."""
 
 
 def memory(kind: str, *sizes: int) -> dict[str, float]:
-    """Measure the memory of a first call beyond the log, for what needs most: cells of folds."""
+    """Measure the memory of a first call beyond the log, within folds, which needs the most."""
     make, warm, _ = MEMORY[kind]
     call = partial(cvstats.wald, variance="within-fold")
     call(make(*map(min, sizes, warm)))

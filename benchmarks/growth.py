@@ -1,13 +1,12 @@
 """How time and memory grow with a log, measured and drawn.
 
-Along four axes, everything else held: rows of a Series, models of a DataFrame, folds up to
-leave-one-out, cells of a grid. Each size is measured in a process of its own: the memory of the
-first call beyond the log, and the time of a first and of a checked call in turns with a plain
-read of the losses (`np.sum`).
+There are four axes: rows of a Series, models of a DataFrame, folds up to leave-one-out, and cells
+of a grid. Each size is measured in a new process: the memory of the first call beyond the log, and
+the time of a first and of a checked call, alternating with a plain read of the losses (`np.sum`).
 
-The exponent of a curve is the slope of log time over log size, by least squares. Only the upper
-part counts, where a call takes at least ten times as long as the shortest on the curve, so that
-what every call costs is no more than a tenth of it; below three such sizes there is no exponent.
+The exponent of a curve is the slope of log time over log size, by least squares. Only sizes at
+which a call takes at least ten times as long as the shortest one are used, so that the fixed cost
+is at most a tenth; with fewer than three such sizes there is no exponent.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ READ = "np.sum"
 
 @dataclass(frozen=True)
 class Axis:
-    """What grows, what is held, and the logs."""
+    """An axis: what grows, what is fixed, and the logs."""
 
     label: str
     held: str
@@ -132,7 +131,7 @@ def measure_all(axes: Sequence[str], largest: float, budget: float) -> dict[str,
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[str, str]:
-    """Fit the upper part of a curve: write slope and standard error, and what they rest on."""
+    """Fit the upper part of a curve: format slope, standard error, and the sizes used."""
     start = len(sizes)
     while start and seconds[start - 1] >= DOMINATES * min(seconds):
         start -= 1
@@ -174,7 +173,7 @@ def lines(growth: dict[str, list[Point]]) -> list[tuple[str, ...]]:
 
 # --- the figures ----------------------------------------------------------------------------------
 
-BLUE, RED, GREY, GREEN = "#0072b2", "#d55e00", "#555555", "#009e73"  # any eye can distinguish them
+BLUE, RED, GREY, GREEN = "#0072b2", "#d55e00", "#555555", "#009e73"  # safe for color-blind readers
 CURVES: dict[str, dict[str, Any]] = {
     "all-pairs, first call": {"color": BLUE, "marker": "o", "markerfacecolor": "white"},
     "all-pairs, checked": {"color": BLUE, "marker": "o"},
@@ -188,7 +187,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 BOUND = 64.0
 SMALLEST = 0.05
-"""Megabytes that are drawn at the least: the scale is logarithmic, and some calls take none."""
+"""Minimum of the logarithmic memory axis, as some calls need no memory."""
 
 STYLE = {"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "growth"}
 
@@ -216,12 +215,12 @@ def make_panels(title: str, growth: dict[str, list[Point]], unit: str) -> tuple[
 
 
 def digest(growth: dict[str, list[Point]]) -> str:
-    """Stamp the numbers that a figure shows."""
+    """Hash the numbers of a figure."""
     return sha256(json.dumps(growth, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def save_figure(figure: Any, ax: Any, path: Path, stamp: str) -> None:
-    """Write an SVG that is the same each time, with one legend below."""
+    """Write a reproducible SVG, with one legend below."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     figure.savefig(path, metadata={"Date": None, "Creator": None, "Source": f"run {stamp}"})

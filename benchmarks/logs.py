@@ -1,4 +1,4 @@
-"""Logs of any size, made without copies, so that memory can be measured from here on."""
+"""Logs of any size, made without copies, so that memory can be measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the logs are, how long pairs of calls are repeated, and how many processes."""
+    """The sizes of logs, the time budget of pairs of calls, and the number of processes."""
 
     rows: tuple[int, ...]
     frame: tuple[int, int]
@@ -29,7 +29,7 @@ FULL = Scale(
     (10**5, 10**6, 10**7), (10**5, 100), (10**5, 200), (1_000, 10**5), (10**7, 5_000),
     (10_000, 9_999), 2.0, 9,
 )  # fmt: skip
-"""The sizes that the bounds are meant for."""
+"""The sizes to which the bounds apply."""
 SCALES = {
     "full": FULL,
     "quick": Scale(
@@ -38,7 +38,7 @@ SCALES = {
     ),
     "tiny": Scale((1_000,), (100, 20), (100, 5), (20, 30), (1_000, 5), (200, 99), 0.0, 1),
 }  # fmt: skip
-"""The smallest only shows that everything runs."""
+"""The smallest scale only checks that everything runs."""
 
 
 def index(points: int, repetitions: int) -> pd.MultiIndex:
@@ -71,7 +71,7 @@ def series(rows: int, repetitions: int = 10) -> pd.Series:
 
 
 def crowded(rows: int, repetitions: int, folds: int) -> pd.Series:
-    """Repetitions of many random folds: as many cells as both have labels together."""
+    """Repetitions of many random folds, each of which is a cell."""
     rng = np.random.default_rng(6)
     points = rows // repetitions
     kind = np.int32 if points > 32_767 else np.int16
@@ -91,7 +91,7 @@ def crowded(rows: int, repetitions: int, folds: int) -> pd.Series:
 
 
 def frame(points: int, models: int, *, order: str) -> pd.DataFrame:
-    """One partition, a column per model; rows (C) or columns (F) in one piece."""
+    """One partition with one column per model; rows (C) or columns (F) are contiguous."""
     values = np.empty((points, models) if order == "C" else (models, points))
     np.random.default_rng(3).standard_normal(out=values)
     table = values if order == "C" else values.T
@@ -116,7 +116,7 @@ def folds(log: pd.Series | pd.DataFrame | xr.DataArray) -> np.ndarray:
 
 
 def unseen(log: pd.Series | pd.DataFrame) -> pd.Series | pd.DataFrame:
-    """Give the same log an index of its own, about which nothing is remembered."""
+    """Give the same log a new index, without a cache."""
     known = log.index
     fresh = pd.MultiIndex(
         levels=known.levels,

@@ -1,4 +1,4 @@
-"""How a benchmark is measured, printed and saved: pairs of calls, new processes, memory."""
+"""Measuring, printing and saving benchmarks: pairs of calls, new processes, memory."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ LIBRARIES = (
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement: ours and theirs in seconds, or ours alone in some unit.
+    """One measurement: ours and theirs in seconds, or only ours in some unit.
 
-    The bound is one of the ratio ours / theirs, or of ours where there is no peer or
-    ``absolute`` is set. Half of all pairs of calls had a ratio within ``spread``. A peer that
-    could not be measured says in ``absent`` why.
+    The bound applies to the ratio ours / theirs, or to ours if there is no peer or ``absolute`` is
+    set. Half of all pairs of calls had a ratio within ``spread``. ``absent`` is the reason why a
+    peer could not be measured.
     """
 
     work: str
@@ -69,7 +69,7 @@ class Row:
 
 
 def amount(value: float, unit: str = "s") -> str:
-    """Write seconds in a unit that suits them; megabytes as they are."""
+    """Format seconds in a suitable unit, or megabytes."""
     if unit != "s":
         return f"{value:.1f} {unit}" if unit in ("MB", "GB/s") else f"{value:g} {unit}"
     for size, name in ((1.0, "s"), (1e-3, "ms")):
@@ -106,7 +106,7 @@ def table(rows: Iterable[Row], *, markdown: bool = False, whole: bool = True) ->
 
 LEAST, MOST = 5, 101
 FEWEST, PATIENCE = 3, 8.0
-"""Three pairs do where five would take longer than these seconds."""
+"""Three pairs suffice if five would take longer than these seconds."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ def in_turns(
 ) -> Pairs:
     """Time a peer and ours alternately until the budget (seconds) is spent.
 
-    ``prepare`` makes the argument of ours anew each time, and is not timed. Each side is
-    called once before, untimed.
+    ``prepare`` makes a new argument of ours each time, and is not timed. Each side is called once
+    before, untimed.
     """
     theirs()
     ours(prepare())
@@ -166,7 +166,7 @@ def in_turns(
 
 
 def is_enough(pairs: int, spent: float, budget: float) -> bool:
-    """Whether so many pairs in so many seconds suffice."""
+    """Whether enough pairs were measured."""
     if spent >= max(budget, PATIENCE):
         return pairs >= FEWEST
     return pairs >= MOST or (pairs >= LEAST and spent >= budget)
@@ -203,7 +203,7 @@ def peak() -> float:
     """Return the largest resident size of this process so far, in megabytes.
 
     On Linux a process inherits the ``ru_maxrss`` of the one that started it, which hides any
-    growth below that; the file of the kernel knows better.
+    growth below that; the kernel's file is reliable.
     """
     if STATUS.exists():
         (line,) = [line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM")]
@@ -221,10 +221,9 @@ def forget_peak() -> None:
 def memory_beyond(
     losses: Any, fresh: Callable[[], Any], work: Callable[[Any], Any]
 ) -> dict[str, float]:
-    """Measure a call twice, in megabytes: what the system sees, and what Python and numpy ask for.
+    """Measure a call twice, in megabytes: resident memory, and allocations of Python and numpy.
 
-    The kernels have to be loaded before. ``fresh`` makes the same log anew, about which nothing
-    is remembered.
+    The kernels must be loaded before. ``fresh`` makes a new copy of the log, without a cache.
     """
     forget_peak()
     before = peak()
@@ -263,7 +262,7 @@ def heading() -> str:
 
 
 def pack(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Convert rows for JSON, without what they do not have."""
+    """Convert rows for JSON, omitting empty fields."""
     empty = {field.name: field.default for field in fields(Row) if field.default is not MISSING}
     return [
         {name: value for name, value in asdict(row).items() if empty.get(name, MISSING) != value}
@@ -284,7 +283,7 @@ def save(run: Run, path: Path) -> None:
 
 
 def load(path: Path) -> Run:
-    """Read a run; an empty one where there is no file."""
+    """Read a run; an empty one if the file does not exist."""
     return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
 
 

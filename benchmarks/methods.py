@@ -1,8 +1,7 @@
 """Each interval against the same formula in pandas and numpy.
 
-A log of realistic size for each method, one model; every pair of calls works on an index that
-neither has seen before, and once more on one that has been checked. The numbers of both sides
-are compared before anything is timed.
+Each method gets a log of realistic size with one model; every pair of calls runs on a new index,
+and again on a checked one. The results of both sides are compared before anything is timed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from benchmarks.measure import Row, in_turns
 
 @dataclass(frozen=True)
 class Size:
-    """Points, and how often they are resampled."""
+    """The number of points and of resamples."""
 
     n: int
     nested: tuple[int, int]
@@ -139,7 +138,7 @@ def bootstrap(size: Size) -> pd.Series:
     counts = np.vstack([np.ones((1, size.n), int), counts])
     repetition, point = (part.ravel() for part in np.indices(counts.shape))
     losses = series({"repetition": repetition, "point": point, "count": counts.ravel()})
-    losses[counts.ravel() > 0] *= 0.8  # what was seen is known a little better
+    losses[counts.ravel() > 0] *= 0.8  # in-bag losses are slightly smaller
     losses.attrs["no_information"] = 4.0
     return losses
 
@@ -175,7 +174,7 @@ def two_stage(size: Size) -> pd.Series:
     return losses
 
 
-# --- formulas by hand: no checks, no levels but those they need, and the usual tools --------------
+# --- formulas by hand: no checks, only the necessary levels, and the usual tools ------------------
 
 Limits = tuple[float, float, float]
 ALPHA = 0.05
@@ -399,11 +398,11 @@ METHODS: dict[str, tuple[Callable[[Size], pd.Series], Callable[[pd.Series], Limi
     "location_shifted": (bootstrap, plain_location_shifted),
     "two_stage": (two_stage, plain_two_stage),
 }
-"""The log of each method, and its formula by hand."""
+"""The log and the plain formula of each method."""
 
 
 def method_of(name: str, size: Size) -> Callable[[pd.Series], Any]:
-    """Take a method with the options that its formula by hand has."""
+    """Return a method with the options of its plain formula."""
     if name == "corrected_t":
         return partial(cvstats.corrected_t, train_size=size.n - size.n // 10)
     if name == "clustered":
@@ -418,7 +417,7 @@ def is_same(ours: Any, theirs: Limits) -> bool:
 
 
 def methods(size: Size, budget: float) -> Iterator[Row]:
-    """Yield two rows for each method: an index seen for the first time, and one that is known."""
+    """Yield two rows for each method: with a new index, and with a checked one."""
     for name, (make, formula) in METHODS.items():
         losses, ours = make(size), method_of(name, size)
         theirs = partial(formula, losses)

@@ -1,7 +1,7 @@
 """Measure everything and write the page of the documentation: ``python -m benchmarks.page``.
 
-The run is kept as docs/benchmarks/run.json. From it alone come the tables of docs/benchmarks.md,
-between marks, and the figures; ``--redraw`` makes them again and measures nothing.
+The run is saved as docs/benchmarks/run.json, from which the tables of docs/benchmarks.md (between
+marks) and the figures are made; ``--redraw`` makes them again without measuring.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def rows_of(run: Run, sections: tuple[str, ...], bounded: bool) -> list[Row]:
 
 
 def unbounded(*sections: str) -> Callable[[Run], str]:
-    """Make what lays out the rows of some sections that have no bound."""
+    """Make a function that lays out the rows of some sections without a bound."""
     return lambda run: measure.table(rows_of(run, sections, False), markdown=True, whole=False)
 
 
 def of_a_billion(run: Run) -> str:
-    """Lay out the log that does not fit into memory, where it was measured."""
+    """Lay out the log that does not fit into memory, if it was measured."""
     if "billion" not in run:
         return "Not measured in this run."
     rows = measure.unpack(run["billion"]["rows"])
@@ -101,7 +101,7 @@ def main() -> None:
     path = chosen.docs / "benchmarks" / "run.json"
     before = measure.load(path)
     if chosen.redraw and not before:
-        parser.error(f"--redraw needs a saved run, and {path} does not exist: leave it out once")
+        parser.error(f"--redraw needs a saved run, and {path} does not exist: omit it once")
     if not chosen.redraw:
         kept = {name: before[name] for name in ("billion", "scaling") if name in before}
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 """The same work by other libraries, and plain reads of the same bytes, against `cvstats.wald`.
 
-What `wald` needs of a log are counts, means and variances of its folds, and that is what the
-peers compute: no interval, and no check of the log. They get their data as they like it best,
-ready before the clock starts: flox, numbagg and numpy the number of the cell of each loss, polars
-a table of its own. Where a library gives one moment at a time it is asked for the variance alone.
+The peers compute only what `wald` needs, the counts, means and variances of folds, without an
+interval and without checking the log. Their input is prepared before timing: flox, numbagg and
+numpy get the cell number of each loss, polars its own table. If a library computes one moment at a
+time, only the variance is computed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from benchmarks.measure import LEAST, Row, in_turns, seconds
 
 Call = Callable[[], Any]
 Maker = Callable[[Any], Call]
-"""Makes the call of a peer from a log; what the maker does is not timed."""
+"""Makes the call of a peer from a log, untimed."""
 
 ALL_PAIRS, WITHIN = VARIANCES
 
@@ -42,9 +42,9 @@ def cells(losses: pd.Series | pd.DataFrame) -> np.ndarray:
 
 
 def rest_quietly() -> None:
-    """Let threads of OpenMP sleep between calls, or they spin while ours is timed.
+    """Make OpenMP threads sleep between calls; otherwise they spin while ours is timed.
 
-    It is read when the first of them starts.
+    The setting is read when the first thread starts.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -153,7 +153,7 @@ def grid_by_numbagg(losses: xr.DataArray) -> Call:
 
 
 def bootstrapped(losses: pd.Series, resamples: int) -> Call:
-    """Resample the losses and take percentiles of the means, as one does without a formula."""
+    """Resample the losses and take percentiles of the means."""
     return partial(
         stats.bootstrap, (losses.to_numpy(),), np.mean, n_resamples=resamples, batch=100,
         method="percentile",
@@ -184,7 +184,7 @@ GRID: dict[str, tuple[str, Maker, Sequence[str]]] = {
     "np.var": ("numpy", of_columns, [ALL_PAIRS]),
     "numbagg nanvar": ("numbagg", of_columns_by_numbagg, [ALL_PAIRS]),
 }
-"""Peer: the library it needs, what makes its call, and the variance whose work it does."""
+"""Peer: the library, the maker of its call, and the variance with the same work."""
 
 
 def against(
@@ -228,7 +228,7 @@ def peers(scale: Scale) -> Iterator[Row]:
 
 # --- plain reads ----------------------------------------------------------------------------------
 # A read is a sum with vector instructions. No interval of a log can take less time than a read of
-# its losses; a first call also meets the codes of the levels.
+# its losses; a first call also reads the codes of the levels.
 
 THREADS = os.cpu_count() or 1
 
@@ -242,7 +242,7 @@ def as_words(array: np.ndarray) -> np.ndarray:
 
 
 def reads(pool: ThreadPoolExecutor, arrays: Sequence[np.ndarray]) -> dict[str, Call]:
-    """Make the calls that read arrays: by one thread, and by all, an equal part each."""
+    """Make the calls that read arrays: by one thread, and by all threads in equal parts."""
     parts = [part for array in arrays for part in np.array_split(array, THREADS)]
     return {
         "1 thread": lambda: [np.sum(array) for array in arrays],
@@ -251,7 +251,7 @@ def reads(pool: ThreadPoolExecutor, arrays: Sequence[np.ndarray]) -> dict[str, C
 
 
 def machine(scale: Scale) -> Iterator[Row]:
-    """Yield the bandwidth of plain reads, and `wald` against reads of what it has to read."""
+    """Yield the bandwidth of plain reads, and `wald` compared with reads of the same data."""
     budget, rows = scale.budget / 2, scale.rows[-1]
     with ThreadPoolExecutor(THREADS) as pool:
         for size in (rows // 10, rows):

@@ -4,7 +4,7 @@ One thing grows (points, samples, models, folds, sources, groups, cells, batches
 rest stays the same. The exponent is the slope of log time over log size, by least squares, from
 the first size on that takes four times as long as the smallest one: 1 is linear. Times are
 processor times, the best of three, and no size takes longer than a few seconds. Memory is the peak
-of what Python and numpy asked for in one more call at the largest size.
+allocated by Python and numpy in one more call at the largest size.
 
 ``--write`` saves the lines, and ``python -m benchmarks.page --redraw`` puts them into the page.
 """
@@ -33,10 +33,10 @@ LINEAR = 1.1
 """A larger exponent is marked."""
 
 LONGEST = 3.0
-"""Seconds: after a call that takes longer, no larger size is measured."""
+"""Maximum seconds: after a longer call, no larger size is measured."""
 
 FROM = 4.0
-"""Sizes that take so many times as long as the smallest one show how the time grows."""
+"""Sizes that take this many times as long as the smallest are used for the exponent."""
 
 REASONS = {
     "best_set": "all pairs of models: with m models, m² tests",
@@ -50,7 +50,7 @@ REASONS = {
     "losses, auc_at": "sorts the points: n log n",
     "losses, calibration_slope": "its columns no longer fit the processor's cache",
 }
-"""Why a function may grow faster than what it reads; others may not."""
+"""Why some functions may grow faster than linearly; others may not."""
 
 Call = Callable[[], Any]
 FULL = methods.SIZES["full"]
@@ -80,24 +80,24 @@ def call_of_method(name: str, n: int) -> Call:
 
 
 def models(n: int) -> pd.DataFrame:
-    """500 points in ten folds, by so many models."""
+    """500 points in ten folds, by n models."""
     return logs.frame(500, n, order="C")
 
 
 def in_ten_folds(n: int) -> pd.Series:
-    """One partition of so many points."""
+    """One partition of n points."""
     return methods.partition(replace(FULL, n=n))
 
 
 def in_groups(n: int, groups: int) -> pd.Series:
-    """Points of so many groups, in folds."""
+    """Points of many groups, in folds."""
     codes = {"fold": np.arange(n) // groups % 5, "source": np.arange(n) % groups,
              "point": np.arange(n)}  # fmt: skip
     return methods.series(codes)
 
 
 def add_batches(count: int) -> Call:
-    """Sum the moments of so many batches, each of which brings a new fold."""
+    """Sum the moments of batches, each with a new fold."""
     log = in_groups(100 * count, 1)
     parts = []
     for number in range(count):
@@ -110,7 +110,7 @@ def add_batches(count: int) -> Call:
 
 
 def scan_files(folder: Path, count: int) -> Call:
-    """Read a folder of so many Parquet files."""
+    """Read a folder of many Parquet files."""
     place = folder / str(count)
     place.mkdir(exist_ok=True)
     for number in range(count):
@@ -121,7 +121,7 @@ def scan_files(folder: Path, count: int) -> Call:
 
 
 def list_curves(folder: Path) -> Iterator[Curve]:
-    """Every function with what it grows in."""
+    """List every function with the axis along which it grows."""
     for name in methods.METHODS:
         if name == "replace_one":
             yield Curve(name, "points replaced", (50, 100, 200, 400), partial(call_of_method, name))
@@ -182,7 +182,7 @@ def list_curves(folder: Path) -> Iterator[Curve]:
 
 
 def models_by_source(n: int) -> pd.DataFrame:
-    """Twenty data sets, by so many models."""
+    """Twenty data sets, by n models."""
     return logs.frame(500, n, order="C").rename_axis(index={"fold": "source"})
 
 
@@ -197,19 +197,19 @@ def metric_of(name: str, n: int) -> Call:
 
 
 def two_models(n: int) -> pd.DataFrame:
-    """Two models on so many points."""
+    """Two models on n points."""
     return logs.frame(n, 2, order="C")
 
 
 def attempts(n: int) -> pd.Series:
-    """Five attempts at each of so many problems."""
+    """Five attempts at each of n problems."""
     codes = {"repetition": np.arange(5 * n) % 5, "point": np.arange(5 * n) // 5}
     index = pd.MultiIndex.from_arrays(list(codes.values()), names=list(codes))
     return pd.Series(np.random.default_rng(6).integers(0, 2, 5 * n).astype(float), index)
 
 
 def call_of_battles(n: int) -> Call:
-    """So many results between ten models."""
+    """n results between ten models."""
     rng = np.random.default_rng(7)
     names = np.array([f"model {j}" for j in range(10)])
     first = rng.integers(0, 10, n)
@@ -247,7 +247,7 @@ def forecast_of(name: str, n: int) -> Call:
 def measure(curve: Curve) -> list[tuple[int, float]]:
     """The best of three times of each size."""
     found: list[tuple[int, float]] = []
-    curve.make(curve.sizes[0])()  # loops are loaded
+    curve.make(curve.sizes[0])()  # loads compiled loops
     for size in curve.sizes:
         call = curve.make(size)
         seconds = []
@@ -274,7 +274,7 @@ def traced(call: Call) -> float:
 
 
 def exponent(points: list[tuple[int, float]]) -> float:
-    """The slope of log time over log size where the time grows; NaN where it hardly does."""
+    """The slope of log time over log size, where the time grows; NaN if it does not."""
     sizes, seconds = (np.array(values, dtype=float) for values in zip(*points, strict=True))
     grown = np.flatnonzero(seconds >= FROM * seconds.min())
     grown = grown[grown > seconds.argmin()]

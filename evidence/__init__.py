@@ -1,1 +1,1 @@
-"""How well every method does where the truth is known: ``python -m evidence``."""
+"""Coverage of every method in populations with known truth: ``python -m evidence``."""

@@ -1,7 +1,7 @@
-"""Measure how often intervals cover, where the truth is known.
+"""Measure how often intervals cover in populations with known truth.
 
-Without a name the whole study is run, and its figures are written into the package. It can be
-stopped and started again: what has ended is kept in ``build/evidence``.
+Without a name the whole study runs, and its figures are written into the package. It can be stopped
+and restarted: finished pieces are kept in ``build/evidence``.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # one process a core, one thread a process
+for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # one process per core, one thread per process
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 from evidence import comparisons, designs, results, study  # noqa: E402
 
 CORE_MINUTES = 100
-"""What the whole study takes on one core."""
+"""The time that the whole study takes on one core."""
 
 QUICK = 0.04
-"""The share of the runs that a quick study makes, of small samples."""
+"""The share of runs in a quick study, which has only small samples."""
 
 SLOW = ("deep tree", "sparse logit")
 """Populations whose models are fitted one after the other."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the options, run, print or write; 1 where a quick study finds other figures."""
+    """Run the command; return 1 if a quick study finds different figures."""
     chosen = read_options(arguments)
     cells = study.list_all()
     if chosen.method and not chosen.again:
@@ -80,7 +80,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def select(cells: Mapping[str, list[Any]], method: str) -> dict[str, list[Any]]:
-    """The cells in which a method is asked."""
+    """Select the cells that evaluate a method."""
     of_design = {
         name for name, design in designs.DESIGNS.items()
         if any(question.method == method for question in design.questions)

@@ -1,4 +1,4 @@
-"""Whether the set of models that may be best keeps one that is."""
+"""Whether the set of possibly best models contains a best model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DRAWS = 1999
 
 @dataclass(frozen=True)
 class Selection(Match):
-    """A contest from which the best are selected: all are equal, or the first is better."""
+    """A contest in which all models are equal, or the first is better."""
 
     effect: float = 0.0
 
 
 def run(cell: Selection, runs: int, seed: int) -> dict[str, Array]:
-    """In each run how many models the set has, and the share of the best that it keeps."""
+    """Compute the size of the set in each run, and the share of the best models in it."""
     log, truths, _ = compete(cell, runs, seed, cell.effect)
     best = truths["trained"] <= truths["trained"].min(axis=0) + 1e-12
     table = cvstats.best_set(log, alpha=ALPHA, n_draws=DRAWS, rng=seed % 2**32)
@@ -38,7 +38,7 @@ def run(cell: Selection, runs: int, seed: int) -> dict[str, Array]:
 
 
 def summarize(cell: Selection, found: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """One row. Of models that are equally good in a run, each counts as one that is to be kept."""
+    """Return one row. If models are equally good in a run, the set should contain each of them."""
     make, _ = PLANS[cell.plan]
     return [{
         "population": cell.population,
@@ -54,7 +54,7 @@ def summarize(cell: Selection, found: Mapping[str, Array]) -> list[dict[str, Any
 
 
 def list_selections() -> list[Selection]:
-    """Every selection of the study."""
+    """List every selection of the study."""
     found = [
         Selection("ten classifiers", n, "test set, many", 1000, 100, effect)
         for n in (50, 200, 1000)

@@ -1,4 +1,4 @@
-"""Ask every comparison of a contest: how often it errs, and how often it finds an effect."""
+"""Size and power of every comparison in a contest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evidence.populations import Drawn
 from evidence.simulate import join_runs, resample, split_runs
 
 MARGIN = {"margin": "the effect"}
-"""Stands for the effect of the contest: just too large a difference to be called none."""
+"""Placeholder for the effect of the contest: the smallest difference that is not equivalent."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ PLANS: dict[str, tuple[Callable[[int], Plan] | None, tuple[Question, ...]]] = {
         ),
     ),
 }
-"""How each contest is evaluated, and what is asked."""
+"""How each contest is evaluated, and the questions."""
 
 
 def compete(match: Match, runs: int, seed: int, effect: float) -> tuple[xr.DataArray, Any, int]:
-    """The log of all models over all runs, the true errors (models, runs) of each kind, fits."""
+    """Return the log of all models over all runs, the true errors (models, runs), and the fits."""
     rng = np.random.default_rng(seed)
     make, questions = PLANS[match.plan]
     drawn = CONTESTS[match.population].draw(match.n, runs, rng, effect)
@@ -134,7 +134,7 @@ def compete(match: Match, runs: int, seed: int, effect: float) -> tuple[xr.DataA
 
 
 def run(match: Match, runs: int, seed: int) -> dict[str, Array]:
-    """Everything that is asked, of models that are equal and of models that differ."""
+    """Answer all questions, for equal models and for models that differ."""
     found: dict[str, Array] = {}
     effect = CONTESTS[match.population].effect
     for case, size, own in (("null", 0.0, seed), ("effect", effect, seed + 1)):
@@ -154,7 +154,7 @@ def run(match: Match, runs: int, seed: int) -> dict[str, Array]:
 def answer_all(
     log: xr.DataArray, question: Question, truth: Array, effect: float
 ) -> dict[str, Array]:
-    """Ask a question on all runs, some at a time."""
+    """Answer a question for all runs, in batches."""
     parts, at = [], 0
     for part in split_runs(log):
         stop = at + part.sizes["run"]
@@ -164,7 +164,7 @@ def answer_all(
 
 
 def answer(log: xr.DataArray, question: Question, truth: Array, effect: float) -> dict[str, Array]:
-    """For each run whether the true difference was missed, whether one was found, and doubts."""
+    """Return whether each run misses the true difference, finds one, and has cautions."""
     options = {name: value for name, value in question.options.items() if value != "the effect"}
     if question.options.get("margin") == "the effect":
         options["margin"] = effect
@@ -177,7 +177,7 @@ def answer(log: xr.DataArray, question: Question, truth: Array, effect: float) -
 
 
 def read_compare(log: xr.DataArray, options: Mapping[str, Any], truth: Array) -> dict[str, Array]:
-    """`compare`: of several pairs an error in any of them counts, in each run by itself."""
+    """Read `compare`: with several pairs, an error in any pair of a run counts."""
     if log.sizes["model"] > 2:
         tables = [cvstats.compare(one, alpha=ALPHA, rng=0, **options) for _, one in each_run(log)]
         table = xr.concat(tables, "run")
@@ -194,21 +194,21 @@ def read_compare(log: xr.DataArray, options: Mapping[str, Any], truth: Array) ->
 
 
 def each_run(log: xr.DataArray) -> list[tuple[int, xr.DataArray]]:
-    """The log of each run by itself."""
+    """Iterate over the logs of single runs."""
     return [(run, log.isel(run=run)) for run in range(log.sizes["run"])]
 
 
 def read_equivalence(
     log: xr.DataArray, options: Mapping[str, Any], truth: Array
 ) -> dict[str, Array]:
-    """`equivalence`: the roles change, to find nothing where there is an effect is the error."""
+    """Read `equivalence`: the roles are reversed, and missing an effect is the error."""
     table = cvstats.equivalence(log, alpha=ALPHA, **options).isel(pair=0)
     found = table["equivalent"].values.astype(bool)
     return {"missed": found, "found": found, "caution": table["caution"].values}
 
 
 def read_p_value(method: str) -> Callable[..., dict[str, Array]]:
-    """A test without an interval: to find a difference where there is none is the error."""
+    """Read a test without an interval: finding a difference between equal models is the error."""
 
     def read(log: xr.DataArray, options: Mapping[str, Any], truth: Array) -> dict[str, Array]:
         table = getattr(cvstats, method)(log, **options)
@@ -222,7 +222,7 @@ def read_p_value(method: str) -> Callable[..., dict[str, Array]]:
 
 
 def read_rope(log: xr.DataArray, options: Mapping[str, Any], truth: Array) -> dict[str, Array]:
-    """`rope`: a posterior probability above 97.5% that one is better counts as found."""
+    """Read `rope`: a posterior probability above 97.5% that one is better counts as found."""
     table = cvstats.rope(log, **options).isel(pair=0)
     sure = np.maximum(table["p_better"].values, table["p_worse"].values)
     found = sure > 1 - ALPHA / 2
@@ -230,7 +230,7 @@ def read_rope(log: xr.DataArray, options: Mapping[str, Any], truth: Array) -> di
 
 
 def read_winner(log: xr.DataArray, options: Mapping[str, Any], truth: Array) -> dict[str, Array]:
-    """`winner`: whether the interval misses the true error of the model that was selected."""
+    """Read `winner`: whether the interval misses the true error of the selected model."""
     means = log.mean([dim for dim in log.dims if dim not in ("model", "run")])
     selected = means.transpose("model", "run").values.argmin(axis=0)
     error = np.take_along_axis(truth, selected[None], axis=0)[0]
@@ -253,8 +253,8 @@ READ: dict[str, Callable[..., dict[str, Array]]] = {
 def summarize(match: Match, found: Mapping[str, Array]) -> list[dict[str, Any]]:
     """A row for each question.
 
-    The size is the share of runs that err where the models are equal: whose interval misses the
-    true difference, or who find one. The power is the share that finds the effect.
+    The size is the share of runs with equal models that err: the interval misses the true
+    difference, or a difference is found. The power is the share of runs that find the effect.
     """
     make, questions = PLANS[match.plan]
     rows = []

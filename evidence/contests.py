@@ -1,4 +1,4 @@
-"""Populations for comparisons: several models on the same points, equal or a known way apart."""
+"""Populations for comparisons: several models on the same points, with known differences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FixedEntries:
 
 @dataclass(frozen=True)
 class Contest:
-    """Models to compare, equally good where the effect is 0."""
+    """Models to compare, equally good if the effect is 0."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class Contest:
     design: str = "points"
     reference: str = ""
     stable: bool = True
-    """Whether the difference of the losses is relatively stable where there is no effect."""
+    """Whether the difference of the losses is relatively stable if there is no effect."""
 
 
 def zero_or_mean(n: int, runs: int, rng: np.random.Generator, effect: float) -> Entries:
@@ -79,14 +79,14 @@ def regression(
 
 
 def extra_feature(n: int, runs: int, rng: np.random.Generator, effect: float) -> Entries:
-    """Least squares without and with a sixth feature, which means nothing without effect."""
+    """Least squares without and with a sixth feature, which is noise without an effect."""
     beta = np.array([0.5] * 5 + [np.sqrt(effect)])
     data = regression(n, runs, rng, beta)
     return Entries({"with": Linear(*data), "without": Linear(*data, features=tuple(range(5)))})
 
 
 def soft_thresholds(n: int, runs: int, rng: np.random.Generator, effect: float) -> Entries:
-    """Two soft thresholds, 1 and 2 standard errors, where all 10 coefficients are 0."""
+    """Two soft thresholds, 1 and 2 standard errors, with all 10 coefficients equal to 0."""
     data = regression(n, runs, rng, np.full(10, np.sqrt(effect / 10)))
     return Entries({
         name: SoftThreshold(*data, threshold=size / np.sqrt(n))
@@ -95,7 +95,7 @@ def soft_thresholds(n: int, runs: int, rng: np.random.Generator, effect: float) 
 
 
 def one_feature_each(n: int, runs: int, rng: np.random.Generator, effect: float) -> Entries:
-    """Least squares on the first feature, or on the second one: a difference that is stable."""
+    """Least squares on the first or on the second feature, whose difference is stable."""
     data = regression(n, runs, rng, np.array([np.sqrt(0.5 + effect), np.sqrt(0.5)]))
     return Entries({"first": Linear(*data, features=(0,)), "second": Linear(*data, features=(1,))})
 
@@ -103,7 +103,7 @@ def one_feature_each(n: int, runs: int, rng: np.random.Generator, effect: float)
 def neighbours(
     n: int, runs: int, rng: np.random.Generator, effect: float, *, models: int = 2
 ) -> Entries:
-    """The nearest neighbour along one of several features that are alike without effect."""
+    """The nearest neighbor along one of several features, equivalent without an effect."""
     x = rng.random((models, runs, n))
     scales = np.ones(models)
     scales[0] += effect
@@ -118,7 +118,7 @@ def neighbours(
     y = y + 0.5 * rng.normal(size=(runs, n))
     entries = {}
     for model in range(models):
-        rest = sum(mean_of) - mean_of[model]  # what the other features add on average
+        rest = sum(mean_of) - mean_of[model]  # the mean contribution of the other features
         wave = Wave(float(rest), float(scales[model]))
         noise = 0.25 + float(variances.sum() - variances[model])
         entries[f"feature {model}"] = Neighbour(x[model], y, wave, noise)
@@ -166,7 +166,7 @@ def forecasts(n: int, runs: int, rng: np.random.Generator, effect: float) -> Fix
 
 
 def data_sets(n: int, runs: int, rng: np.random.Generator, effect: float) -> FixedEntries:
-    """Four models on data sets of 10 points, on each of which another may be the best."""
+    """Four models on data sets of 10 points; the best model may differ between data sets."""
     count = n // GROUP
     own = 0.5 * rng.normal(size=(4, runs, count)) + rng.normal(size=(1, runs, count))
     own[0] -= effect

@@ -1,4 +1,4 @@
-"""Which plans are carried out, what each interval is asked on their logs, and about which error."""
+"""The plans of the study, the intervals computed from their logs, and the errors they target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cvstats.plans import Plan
 
 @dataclass(frozen=True)
 class Question:
-    """An interval with its options, and the error that it is held to."""
+    """An interval with its options, and the error that it should cover."""
 
     method: str
     truth: str
@@ -21,7 +21,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Design:
-    """A plan, and the questions that its logs are asked."""
+    """A plan, and the questions about its logs."""
 
     plan: Callable[[int], Plan] | None
     questions: tuple[Question, ...]
@@ -200,7 +200,7 @@ DESIGNS: dict[str, Design] = {
 
 
 def describe(plan: Plan) -> str:
-    """A plan as it is called, without its seed and what it does not do."""
+    """Format the call of a plan, without its seed and inactive options."""
     told = [f"{name}={value}" for name, value in plan.options if value and name != "rng"]
     return f"{plan.name}({', '.join(told)})"
 
@@ -214,7 +214,7 @@ class Cell:
     design: str
     runs: int
     batch: int = 500
-    """Runs that are made together, and saved when they end."""
+    """Number of runs that are computed and saved together."""
 
 
 def over(population: str, design: str, sizes: Mapping[int, int], batch: int = 500) -> list[Cell]:
@@ -230,7 +230,7 @@ HEAVY = ("lognormal mean", "ridge", "least squares 30", "interpolation peak", "n
          "nearest label", "flights", "flights late")  # fmt: skip
 
 SIZES = {50: 4000, 100: 4000, 1000: 4000}
-"""The numbers of points that are cheap, and their runs."""
+"""Cheap numbers of points, and their runs."""
 
 
 def list_cells() -> list[Cell]:

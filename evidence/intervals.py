@@ -1,4 +1,4 @@
-"""Ask every interval of a cell, and count how often it covers the error that it is about."""
+"""Compute every interval of a cell, and count how often it covers its target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Arrays = Mapping[str, Array]
 
 
 def run(cell: Cell, runs: int, seed: int) -> dict[str, Array]:
-    """Limits of every question and the true errors, for so many runs of a cell."""
+    """Compute the limits of every question and the true errors, for some runs of a cell."""
     design = DESIGNS[cell.design]
     plan = None if design.plan is None else design.plan(seed % 2**32)
     made = simulate(POPULATIONS[cell.population], plan, cell.n, runs, seed, design.truths)
@@ -41,10 +41,10 @@ def run(cell: Cell, runs: int, seed: int) -> dict[str, Array]:
 
 
 def answer(log: xr.DataArray, question: Question) -> dict[str, Array]:
-    """One interval on all runs of a log; NaN where it is refused."""
+    """Compute one interval for all runs of a log; NaN if it is refused."""
     runs = log.sizes["run"]
     function = getattr(cvstats, question.method)
-    if question.method == "holdout" and "source" in log.coords:  # one model met all groups
+    if question.method == "holdout" and "source" in log.coords:  # one model for all groups
         log = log.assign_coords(fold=("point", np.zeros(log.sizes["point"], dtype=int)))
     try:
         table = function(log, **{"alpha": ALPHA, **question.options})
@@ -93,10 +93,10 @@ def measure(
     caution: Array,
     alpha: float = ALPHA,
 ) -> dict[str, float | None]:
-    """Coverage and width of the runs that were not refused.
+    """Compute coverage and width over the runs that were not refused.
 
-    The oracle of a width is the interval of the same level that the standard deviation of the
-    estimate about its target, over the runs, would give.
+    Widths are relative to an oracle: the interval of the same level from the true standard
+    deviation of the estimate about its target.
     """
     answered = ~np.isnan(lower) & ~np.isnan(upper)
     if not answered.any():
@@ -122,10 +122,10 @@ def measure(
 
 
 def share(flags: Array) -> float | None:
-    """A share to four digits; None of nothing."""
+    """Compute a share to four digits; None without values."""
     return round(float(np.mean(flags)), 4) if len(flags) else None
 
 
 def digits(value: float) -> float | None:
-    """Four significant digits, None for what is not a number."""
+    """Round to four significant digits; None for NaN."""
     return float(f"{value:.4g}") if np.isfinite(value) else None

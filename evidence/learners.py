@@ -1,7 +1,7 @@
-"""Samples of many runs at once, the learner that is fitted to them, and its true risk.
+"""Data sets of many runs at once, their learners, and the true risks.
 
-A sample holds ``runs`` data sets of ``n`` points. It is fitted to the same rows of all of them in
-a few array operations, and knows the expected loss of each fitted model on new points.
+A sample contains ``runs`` data sets of ``n`` points. Its learner is fitted to the same rows of all
+data sets in a few array operations, and the expected loss of each fitted model is known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Loss = Callable[[Array, Array], Array]
 
 
 def squared(truth: Array, prediction: Array) -> Array:
-    """Squared error, also of a label that is predicted without doubt: then 0 or 1."""
+    """Squared error; for predicted labels it is 0 or 1."""
     return (truth - prediction) ** 2
 
 
@@ -33,7 +33,7 @@ class Sample(Protocol):
     loss: Loss
 
     def fit(self, train: Array) -> Any:
-        """Fit to these points of every run, some of them several times."""
+        """Fit to these points of every run, possibly with repeats."""
 
     def predict(self, model: Any, points: Array) -> Array:
         """Predictions, of shape (runs, points)."""
@@ -44,7 +44,7 @@ class Sample(Protocol):
 
 @dataclass(frozen=True)
 class Location:
-    """One number predicts every point: the mean or the median of the training points."""
+    """A constant prediction: the mean or the median of the training points."""
 
     y: Array
     center: Callable[..., Array]
@@ -87,7 +87,7 @@ class Density:
 
 @dataclass(frozen=True)
 class Moments:
-    """What the squared error of every linear rule follows from: E xx', E xy and E y^2."""
+    """E xx', E xy and E y^2, which determine the squared error of every linear rule."""
 
     xx: Array
     xy: Array
@@ -101,7 +101,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Linear:
-    """Least squares with a penalty; of smallest norm where there are more features than points.
+    """Ridge regression; the minimum-norm solution if there are more features than points.
 
     ``features`` are the columns that it uses, by default all.
     """
@@ -161,11 +161,11 @@ class Wave:
         return self.offset + self.scale * np.sin(6 * x)
 
     def integral(self, x: Array) -> Array:
-        """From 0 to x, but for a constant."""
+        """Integral from 0 to x, up to a constant."""
         return self.offset * x - self.scale * np.cos(6 * x) / 6
 
     def integral_of_square(self, x: Array) -> Array:
-        """Of the squared function, but for a constant."""
+        """Integral of the squared function, up to a constant."""
         of_sine = x / 2 - np.sin(12 * x) / 24
         mixed = -self.offset * self.scale * np.cos(6 * x) / 3
         return self.offset**2 * x + mixed + self.scale**2 * of_sine
@@ -173,10 +173,10 @@ class Wave:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The nearest neighbour on the unit interval: interpolates, and is far from stable.
+    """The nearest neighbor on the unit interval, which interpolates and is far from stable.
 
     The mean of y given x is a wave. Its risk is an integral over the cells of the training points,
-    each of which reaches half the way to its neighbours.
+    which extend halfway to their neighbors.
     """
 
     x: Array
@@ -187,14 +187,14 @@ class Neighbour:
     loss: Loss = squared
 
     def fit(self, train: Array) -> tuple[Array, Array]:
-        """The training points of each run in order, and what they predict."""
+        """Return the sorted training points of each run, and their predictions."""
         order = np.argsort(self.x[:, train], axis=1)
         rows = np.arange(len(self.x))[:, None]
         return self.x[:, train][rows, order], self.y[:, train][rows, order]
 
     def predict(self, model: tuple[Array, Array], points: Array) -> Array:
         x, y = model
-        runs = 2.0 * np.arange(len(x))[:, None]  # far apart, so that one search serves all runs
+        runs = 2.0 * np.arange(len(x))[:, None]  # far apart: one search for all runs
         edges = np.concatenate([(x[:, 1:] + x[:, :-1]) / 2, np.full_like(x[:, :1], 1.5)], axis=1)
         cell = np.searchsorted((edges + runs).ravel(), (self.x[:, points] + runs).ravel())
         return y.ravel()[cell].reshape(len(x), -1)
@@ -234,7 +234,7 @@ class Estimators:
 
 @dataclass(frozen=True)
 class Logistic:
-    """Logistic regression by Newton's method; the penalty only matters where classes separate."""
+    """Logistic regression by Newton's method; the penalty only matters if classes are separable."""
 
     x: Array
     y: Array
@@ -262,7 +262,7 @@ class Logistic:
 
 
 def logistic_error(coefficients: Array, intercept: Array, truth: Array) -> Array:
-    """Error of rules 1(x'b + a > 0) where x is standard normal and P(Y = 1) = expit(x'truth).
+    """Error of rules 1(x'b + a > 0) for standard normal x and P(Y = 1) = expit(x'truth).
 
     Given z = x'truth / |truth|, x'b is normal with a known mean and variance; the rest is
     quadrature over z.

@@ -1,4 +1,4 @@
-"""What papers report of these methods, beside what this study finds."""
+"""Published results on these methods, compared with this study."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GERAS = "Geras and Sutton (2013), figure 6"
 
 
 def pick(rows: Rows, part: str, **wanted: Any) -> Row:
-    """The one row with these facts; a plan by the beginning of its name."""
+    """Return the only row with these facts; plans match by the start of their name."""
     options = wanted.pop("options", {})
     found = [
         row for row in rows[part]
@@ -35,14 +35,14 @@ def percent(value: float) -> str:
 
 
 def is_near(share: float, level: float, runs: int) -> bool:
-    """Whether a share is within a hundredth of a level, but for chance."""
+    """Whether a share is within 0.01 of a level, up to simulation error."""
     return abs(share - level) < 0.01 + 3 * math.sqrt(level * (1 - level) / runs)
 
 
 def line(
     study: str, what: str, theirs: str, ours: str, runs: int, agrees: bool, why: str = ""
 ) -> Row:
-    """One statement, and where it does not agree, why."""
+    """Make one line: a statement, and the reason if the study disagrees."""
     return {"study": study, "line": what, "theirs": theirs, "ours": ours, "runs": runs,
             "agrees": bool(agrees), "why": "" if agrees else why}  # fmt: skip
 
@@ -146,7 +146,7 @@ def is_decent(coverage: float, width_ratio: float) -> bool:
 
 
 def judge_ranking(rows: Rows) -> list[Row]:
-    """The verdicts of the benchmark study, on what each method was held to there: the risk."""
+    """The verdicts of the benchmark study, which evaluated each method for the risk."""
     good = "good coverage, a bit conservative"
     others = "not among the five decent ones"
     verdicts: list[tuple[str, str, str, Callable[[float, float], bool]]] = [
@@ -235,7 +235,7 @@ def judge_sources(rows: Rows) -> list[Row]:
 
 
 def compare(rows: Rows) -> list[Row]:
-    """A line for each statement of the literature that the study can judge."""
+    """Make a line for each published statement that the study can check."""
     return [
         *judge_coverage(rows), *judge_tests(rows), *judge_bates(rows), *judge_ranking(rows),
         *judge_sources(rows),

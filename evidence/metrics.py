@@ -1,8 +1,8 @@
 """How often the default interval of a metric, or of a log made from a log, contains the truth.
 
-Each question draws a fixed model's predictions, calls what a user would call on one log, and knows
-the true value by its closed form, by quadrature or from ten million points. A *habit* is what is
-usually computed from the same data.
+Each question draws the predictions of a fixed model and makes the call that a user would make. The
+true value is known in closed form, by quadrature or from ten million points. A *habit* is the
+interval that is usually computed from the same data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evidence.learners import Array
 
 Z = stats.norm.ppf(1 - ALPHA / 2)
 MANY = 10_000_000
-"""Points of a truth that has no closed form."""
+"""Number of points for truths without a closed form."""
 
 Limits = tuple[float, float]
 
@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, of which population, and the habit beside it."""
+    """A question, its population, and the usual habit."""
 
     call: str
     population: str
@@ -60,7 +60,7 @@ def around(estimate: float, se: float, quantile: float = Z) -> Limits:
 # --- classification -------------------------------------------------------------------------------
 
 SHIFT = 2.9
-"""Of the scores of the positives, which are normal: the AUC is .980."""
+"""Mean of the normal scores of positives: the AUC is .980."""
 
 
 def ask_auc(rng: np.random.Generator, n: int) -> Answer:
@@ -85,14 +85,14 @@ def draw_labels(rng: np.random.Generator, n: int) -> pd.DataFrame:
 
 
 def ask_f1(rng: np.random.Generator, n: int) -> Answer:
-    """F1 of a rare class; its limit is that of the expected counts."""
+    """F1 of a rare class; its true value is that of the expected counts."""
     log = cvstats.losses(draw_labels(rng, n), truth="y", prediction="m", loss="f1", positive=1)
     right, wrong = 0.05 * 0.95, 0.05 * 0.05 + 0.95 * 0.02
     return Answer(only_row(cvstats.interval(log)), 1 - 2 * right / (2 * right + wrong))
 
 
 def ask_contrast(rng: np.random.Generator, n: int) -> Answer:
-    """Two groups at 40 sites with effects that differ; the habit treats points as the sample."""
+    """Two groups at 40 sites with different effects; the habit uses points as sampling unit."""
     sites, per = 40, n // 40
     site = np.repeat(np.arange(sites), per)
     group = np.tile(np.arange(per) % 2, sites)
@@ -187,11 +187,11 @@ def true_strength() -> float:
 # --- survival -------------------------------------------------------------------------------------
 
 SLOPE, AT, CENSORED = 0.8, 0.75, 0.58
-"""Of the log hazard, the time of the prediction, and the hazard of censoring: 39% of the points."""
+"""Coefficient of the log hazard, time of prediction, hazard of censoring (39% of points)."""
 
 
 def ask_survival(rng: np.random.Generator, n: int, *, loss: str) -> Answer:
-    """A risk that is too extreme, or minus its score; the habit leaves out the early censored."""
+    """A risk that is too extreme, or minus its score; the habit drops early censored points."""
     x = rng.normal(size=n)
     died = rng.exponential(size=n) / np.exp(SLOPE * x)
     left = rng.exponential(size=n) / CENSORED
@@ -218,7 +218,7 @@ def risk_of(score: Array) -> Array:
 
 @functools.cache
 def true_brier() -> float:
-    """By quadrature over the feature."""
+    """Compute the Brier score by quadrature over the feature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     happens, risk = risk_of(SLOPE * nodes), risk_of(1.3 * SLOPE * nodes)
     return float((happens * (1 - risk) ** 2 + (1 - happens) * risk**2) @ (weights / weights.sum()))
@@ -226,7 +226,7 @@ def true_brier() -> float:
 
 @functools.cache
 def true_ranks() -> float:
-    """One minus Uno's C up to the time, from pairs of points that are drawn."""
+    """Compute one minus Uno's C up to the time, from sampled pairs of points."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(2, MANY // 2))
     died = rng.exponential(size=x.shape) / np.exp(SLOPE * x)
@@ -352,7 +352,7 @@ def summarize(cell: Sample, found: Mapping[str, Array]) -> list[dict[str, Any]]:
 
 
 def list_samples() -> list[Sample]:
-    """Every question with few points and with more."""
+    """List every question with few and with more points."""
     sizes: dict[str, tuple[int, ...]] = {
         "auc": (240, 1000), "f1": (240, 1000), "contrast": (400, 1600),
         "compare(relative=True)": (20, 50, 200), "passes(k=5)": (30, 164),

@@ -1,4 +1,4 @@
-"""Whether the power that `power` reports of a pilot log is the power of the comparison."""
+"""Whether the power predicted by `power` from a pilot log is the power of the comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evidence.learners import Array
 
 
 def run(cell: Match, runs: int, seed: int) -> dict[str, Array]:
-    """Comparisons of models that differ, and what as many pilots foretell of them."""
+    """Run comparisons of models that differ, and predict their power from as many pilots."""
     effect = CONTESTS[cell.population].effect
     log, truths, _ = compete(cell, runs, seed + 1, effect)
     gap = truths["trained"].mean(axis=1)
@@ -32,7 +32,7 @@ def run(cell: Match, runs: int, seed: int) -> dict[str, Array]:
 
 
 def summarize(cell: Match, found: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """One row: the mean power that pilots predict, and the share of comparisons that find it."""
+    """Return one row: mean predicted power, and share of comparisons that find the effect."""
     observed = share(found["found"])
     make, _ = PLANS[cell.plan]
     inside = (found["power_lower"] <= observed) & (observed <= found["power_upper"])

@@ -1,6 +1,6 @@
-"""Populations whose errors are known: what is drawn, what is fitted, and where the truth is from.
+"""Populations with known errors: their data, learners, and the source of the truth.
 
-Every population draws many data sets at once. Most hand them to a learner (`Population.draw`
+Every population draws many data sets at once. In most a learner is fitted (`Population.draw`
 returns a `Sample`); in others the rule is fixed and its losses are drawn (`Given`).
 """
 
@@ -32,24 +32,24 @@ from evidence.learners import (
 )
 
 GROUP = 10
-"""Points of a group, on average."""
+"""Mean number of points per group."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Data sets to resample, and what is known of their points besides."""
+    """Data sets to resample, and further facts about their points."""
 
     sample: Sample
     groups: Array | None = None
     on_group: Callable[[Any, int], Array] | None = None
-    """The risk of a fitted model on one of these groups, and on a new one where it is -1."""
+    """The risk of a fitted model on one of these groups, or on a new group (-1)."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A log of losses of rules that nobody fits, and what its mean is an estimate of.
+    """A log of losses of fixed rules, and the target of its mean.
 
-    Where training seeds are drawn as well, ``trained`` is the error of the rules that were drawn.
+    If training seeds are drawn too, ``trained`` is the error of the rules that were drawn.
     """
 
     log: xr.DataArray
@@ -59,7 +59,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Population:
-    """Where data come from, how models are fitted to them, and what is known about the error."""
+    """The origin of the data, the learner, and what is known about the error."""
 
     name: str
     title: str
@@ -69,7 +69,7 @@ class Population:
     design: str = "points"
     reference: str = ""
     stable: bool = True
-    """Whether the exchange of one training point hardly changes the rule, as points grow."""
+    """Whether the learner is stable: replacing one training point hardly changes the rule."""
 
 
 EXACT = "closed form for each fitted model"
@@ -77,7 +77,7 @@ MATRIX = "closed form for each fitted model, from the second moments of the popu
 NUMBER = "closed form"
 
 
-# --- one number predicts all ----------------------------------------------------------------------
+# --- constant predictions -------------------------------------------------------------------------
 
 
 def lognormal_mean(n: int, runs: int, rng: np.random.Generator) -> Drawn:
@@ -234,7 +234,7 @@ def labels(
 
 
 def logit(n: int, runs: int, rng: np.random.Generator) -> Drawn:
-    """Logistic regression on 20 features; no rule errs on less than 33%."""
+    """Logistic regression on 20 features, with a Bayes error of 33%."""
     return Drawn(Logistic(*labels(n, runs, rng, 20, 0.4825)))
 
 
@@ -333,7 +333,7 @@ def correlated_times(n: int, runs: int, rng: np.random.Generator, *, rho: float)
 
 
 def autoregression(n: int, runs: int, rng: np.random.Generator, rho: float) -> Array:
-    """Stationary, of variance 1."""
+    """Draw a stationary autoregression with variance 1."""
     noise = rng.normal(size=(n, runs)) * np.sqrt(1 - rho**2)
     noise[0] /= np.sqrt(1 - rho**2)
     for time in range(1, n):

@@ -1,4 +1,4 @@
-"""The file of figures that ships with the package, and how new figures are held against it."""
+"""The bundled file of figures, and its comparison with new figures."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ SHARES = {
     "intervals": "coverage", "comparisons": "size", "best": "inclusion", "verdicts": "wrong",
     "metrics": "coverage",
 }  # fmt: skip
-"""The share of each part that a new run is held against."""
+"""The column of each part that is compared with a new run."""
 
 KEYS = ("method", "options", "population", "plan", "n", "target", "effect")
 
 TOO_FAR = 5.0
-"""Standard errors of two runs beyond which they differ; among 1,000 shares by chance never."""
+"""Standard errors beyond which two runs differ; practically never by chance among 1,000 shares."""
 
 
 def collect(study: Study, jobs: int) -> dict[str, Any]:
-    """All that the file holds."""
+    """Collect the content of the file."""
     return {"study": describe_run(study, jobs), "targets": TRUTHS,
             "populations": list_populations(), **study.rows,
             "literature": literature.compare(study.rows)}  # fmt: skip
 
 
 def describe_run(study: Study, jobs: int) -> dict[str, Any]:
-    """When and by which versions a study was run, and how long it took."""
+    """Describe the date, versions and duration of a study."""
     return {
         "seed": SEED,
         "versions": {"cvstats": read_version(), **{name: version(name) for name in LIBRARIES}},
@@ -54,7 +54,7 @@ def describe_run(study: Study, jobs: int) -> dict[str, Any]:
 
 
 def replace_part(stored: Mapping[str, Any], study: Study, jobs: int) -> dict[str, Any]:
-    """The stored file with the parts that a study has run again, and when that was."""
+    """Replace the parts of the stored file that a study has rerun."""
     again = {part: describe_run(study, jobs) for part in study.rows}
     about = {**stored["study"], "parts": {**stored["study"].get("parts", {}), **again}}
     rows = {**stored, **study.rows}
@@ -63,14 +63,14 @@ def replace_part(stored: Mapping[str, Any], study: Study, jobs: int) -> dict[str
 
 
 def read_version() -> str:
-    """The version of the package that is imported, which may be a checkout."""
+    """Return the version of the imported package, which may be a checkout."""
     import cvstats
 
     return cvstats.__version__
 
 
 def find_commit() -> str:
-    """The commit of the checkout, with a mark where files were changed since."""
+    """Return the commit of the checkout, marked if files were changed since."""
     told = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=12"],
         cwd=ROOT, capture_output=True, text=True, check=False,
@@ -79,7 +79,7 @@ def find_commit() -> str:
 
 
 def list_populations() -> list[dict[str, Any]]:
-    """What is drawn in the study, for intervals and for comparisons."""
+    """List the populations of the study, for intervals and for comparisons."""
     facts = ("name", "title", "kind", "design", "stable", "truth", "reference")
     every = [*POPULATIONS.values(), *CONTESTS.values(), *SCENES.values()]
     return [{fact: getattr(one, fact) for fact in facts} for one in every]
@@ -104,7 +104,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def find_changes(stored: Mapping[str, Any], new: Study) -> Iterator[str]:
-    """Name every share of a new run that is too far from the stored one to be chance."""
+    """List the shares of a new run that differ significantly from the stored ones."""
     for part, share in SHARES.items():
         known = {identify(row): row for row in stored.get(part, [])}
         for row in new.rows.get(part, []):
@@ -116,13 +116,13 @@ def find_changes(stored: Mapping[str, Any], new: Study) -> Iterator[str]:
 
 
 def identify(row: Mapping[str, Any]) -> str:
-    """What a row is about, effects that are measured left out."""
+    """Identify a row, ignoring measured effects."""
     told = {key: row[key] for key in KEYS if key in row and not (key == "effect" and "size" in row)}
     return json.dumps(told)
 
 
 def differ(share: float, runs: int, other: float, others: int) -> bool:
-    """Whether two shares differ by more than chance; a run more of either kind keeps it finite."""
+    """Whether two shares differ significantly; one more run of either kind keeps it finite."""
     pooled = (share * runs + other * others + 1) / (runs + others + 2)
     error = math.sqrt(pooled * (1 - pooled) * (1 / runs + 1 / others))
     return abs(share - other) > TOO_FAR * error

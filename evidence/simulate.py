@@ -36,7 +36,7 @@ class Simulation:
 def simulate(
     population: Population, plan: Plan | None, n: int, runs: int, seed: int, truths: set[str]
 ) -> Simulation:
-    """Draw data sets, carry out the plan on all of them, and measure the errors that are asked."""
+    """Draw data sets, carry out the plan on all of them, and measure the requested errors."""
     rng = np.random.default_rng(seed)
     drawn = population.draw(n, runs, rng)
     if isinstance(drawn, Given):
@@ -47,9 +47,9 @@ def simulate(
 
 
 def split_runs(log: xr.DataArray) -> list[xr.DataArray]:
-    """Cut a log into some runs at a time, so few losses that intervals look at each one of them.
+    """Split a log into batches of runs, small enough for intervals to examine every loss.
 
-    Only then are the cautions those that a log of one run has.
+    Only then are the cautions the same as for logs of single runs.
     """
     runs = log.sizes["run"]
     block = max(1, LIMIT * runs // log.size)
@@ -66,7 +66,7 @@ def split_runs(log: xr.DataArray) -> list[xr.DataArray]:
 
 
 def join_runs(parts: list[dict[str, Array]]) -> dict[str, Array]:
-    """Put the answers to the parts of a log together; a single number of each is the same."""
+    """Combine the answers for the parts of a log."""
     return {
         name: np.concatenate([part[name] for part in parts]) if values.ndim else values
         for name, values in parts[0].items()
@@ -74,7 +74,7 @@ def join_runs(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 
 def resample(drawn: Drawn, plan: Plan, truths: set[str], rng: np.random.Generator) -> Simulation:
-    """Carry out a plan: every fit is made for all runs together."""
+    """Carry out a plan, with each fit for all runs together."""
     sample, n = drawn.sample, drawn.sample.y.shape[1]
     bound = plan.bind(n, groups=drawn.groups)
     losses, levels, risks, sizes, own, rates, fits = [], [], [], [], [], [], 0
@@ -110,12 +110,12 @@ def resample(drawn: Drawn, plan: Plan, truths: set[str], rng: np.random.Generato
 
 
 def estimates(levels: Mapping[str, object]) -> bool:
-    """Whether an evaluation belongs to the estimate, and not only to its standard error."""
+    """Whether an evaluation is part of the estimate, not only of its standard error."""
     return levels.get("sample", 0) == 0
 
 
 def no_information(sample: Sample, model: object) -> Array:
-    """The mean loss if every prediction met every truth, for each run."""
+    """Compute the mean loss over all pairs of a prediction and a truth, for each run."""
     n = sample.y.shape[1]
     predicted = sample.predict(model, np.arange(n))
     return sample.loss(sample.y[:, :, None], predicted[:, None, :]).mean(axis=(1, 2))
@@ -127,7 +127,7 @@ def make_log(
     groups: Array | None,
     rates: list[Array],
 ) -> xr.DataArray:
-    """Put the losses of all evaluations side by side, with their levels."""
+    """Combine the losses of all evaluations, with their levels."""
     table = np.concatenate(losses, axis=1)
     lengths = [block.shape[1] for block in losses]
     coords = {
@@ -141,6 +141,6 @@ def make_log(
         coords["source"] = groups[coords["point"]]
     named = {name: ("evaluation", values) for name, values in coords.items()}
     log = xr.DataArray(table, named, dims=("run", "evaluation"))
-    if len(rates) == 1:  # two-stage samples have one each, which no question is asked about
+    if len(rates) == 1:  # two-stage samples have one each, which no question uses
         log.attrs["no_information"] = xr.DataArray(rates[0], dims="run")
     return log

@@ -1,7 +1,7 @@
 """The variance of cross-validation over data sets of the same sources, and its estimators.
 
 The experiment of Geras and Sutton (2013, figure 6) with sources whose regressions are known: ten
-sources stay the same, their points are drawn anew in every run. Ridge regression is stable, the
+sources are fixed, and their points are redrawn in every run. Ridge regression is stable, the
 nearest neighbor is not.
 """
 
@@ -27,7 +27,7 @@ BY_FOLD = ("theta_3", "theta_5")
 
 @dataclass(frozen=True)
 class Experiment:
-    """So many points of each source."""
+    """The number of points per source."""
 
     n: int
     runs: int
@@ -37,7 +37,7 @@ class Experiment:
 
 
 def draw(per_source: int, runs: int, rng: np.random.Generator) -> Drawn:
-    """New points of ten sources with coefficients of their own, for ridge regression."""
+    """Draw new points of ten sources with different coefficients, for ridge regression."""
     x = rng.normal(size=(runs, SOURCES * per_source, 4))
     x[:, :, 0] = 1
     own = np.random.default_rng(2013).normal([0.0, 1, 1, 1], 0.4, size=(SOURCES, 4))
@@ -48,7 +48,7 @@ def draw(per_source: int, runs: int, rng: np.random.Generator) -> Drawn:
 
 
 def draw_neighbours(per_source: int, runs: int, rng: np.random.Generator) -> Drawn:
-    """New points of ten sources with levels of their own, for the nearest neighbor."""
+    """Draw new points of ten sources with different levels, for the nearest neighbor."""
     groups = np.repeat(np.arange(SOURCES), per_source)
     own = np.random.default_rng(2013).normal(0, 0.4, SOURCES)[groups]
     wave = Wave(0.0, 1.0)
@@ -77,7 +77,7 @@ def run(cell: Experiment, runs: int, seed: int) -> dict[str, Array]:
 
 
 def summarize(cell: Experiment, found: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """One row: both variances, and the mean of each estimator in proportion to its variance."""
+    """Return one row: both variances, and the mean of each estimator relative to its variance."""
     by_source, by_fold = (float(np.var(found[f"mean_by_{what}"])) for what in ("source", "fold"))
     return [{
         "learner": cell.learner,

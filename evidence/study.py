@@ -1,4 +1,4 @@
-"""The pieces of the study: run in processes, saved as they end, and put together."""
+"""The pieces of the study: run in processes, saved when finished, and combined."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEED = 2026
 ROOT = Path(__file__).parent.parent
 
 AFTERWARDS = ("__main__.py", "literature.py", "results.py")
-"""Modules that only read what the pieces hold."""
+"""Modules that only read the results of pieces."""
 
 PARTS: dict[str, ModuleType] = {
     "intervals": intervals,
@@ -45,7 +45,7 @@ PARTS: dict[str, ModuleType] = {
     "verdicts": verdicts,
     "metrics": metrics,
 }
-"""Every part of the study: how a cell of it is run, and what its rows are."""
+"""Every part of the study: the functions that run a cell and summarize its rows."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Piece:
 
     @property
     def seed(self) -> int:
-        """The same for the same piece, whichever others there are."""
+        """The seed of a piece, independent of all other pieces."""
         entropy = [SEED, zlib.crc32(repr((self.part, self.cell)).encode()), self.first]
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
@@ -80,7 +80,7 @@ def list_pieces(part: str, cell: Any, scale: float) -> list[Piece]:
 
 
 def run_piece(piece: Piece, folder: Path) -> None:
-    """Run a piece and save it; a file with its name is always a whole one."""
+    """Run a piece and save it atomically."""
     start = time.perf_counter()
     found = PARTS[piece.part].run(piece.cell, piece.runs, piece.seed)
     found["seconds"] = np.array(time.perf_counter() - start)
@@ -124,7 +124,7 @@ def load(pieces: Iterable[Piece], folder: Path) -> dict[str, Array]:
 
 
 def fingerprint() -> str:
-    """A hash of all code that a piece depends on, so that pieces of two versions never mix."""
+    """Hash all code that a piece depends on, so that pieces of different versions never mix."""
     files = [*ROOT.glob("cvstats/**/*.py"), *ROOT.glob("evidence/*.py")]
     told = hashlib.sha256()
     for file in sorted(files):
@@ -135,7 +135,7 @@ def fingerprint() -> str:
 
 @dataclass(frozen=True)
 class Study:
-    """The rows of every part, the runs behind them, and the seconds of one core that they took."""
+    """The rows of every part, their runs, and the core seconds that they took."""
 
     rows: dict[str, list[dict[str, Any]]]
     runs: int
@@ -163,7 +163,7 @@ def run_study(
     jobs: int = 1,
     quiet: bool = False,
 ) -> Study:
-    """Run all cells of all parts, or what is left of them, and summarize them."""
+    """Run all unfinished cells of all parts, and summarize them."""
     pieces = {
         (part, cell): list_pieces(part, cell, scale) for part in cells for cell in cells[part]
     }

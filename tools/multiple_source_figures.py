@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
-BLUE, RED, GREY, GREEN = "#0072b2", "#d55e00", "#555555", "#009e73"  # told apart by any eye
+BLUE, RED, GREY, GREEN = "#0072b2", "#d55e00", "#555555", "#009e73"  # safe for color-blind readers
 BY_SOURCE = {"color": BLUE, "marker": "o", "label": "by source (CVS)"}
 RANDOM = {"color": RED, "marker": "s", "label": "at random (CVR)"}
 Rows = list[dict[str, Any]]
@@ -37,7 +37,7 @@ def panels(title: str, xlabels: tuple[str, str]) -> tuple[Any, list[Any]]:
 
 
 def save(figure: Any, name: str) -> None:
-    """Write an SVG that is the same each time."""
+    """Write a reproducible SVG."""
     plt.rcParams["svg.hashsalt"] = name
     figure.savefig(FOLDER / f"multiple_source_{name}.svg", metadata={"Date": None})
     plt.close(figure)

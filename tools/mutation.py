@@ -1,4 +1,4 @@
-"""Change one expression at a time and see whether a test fails: a sample of such changes.
+"""Mutation testing: change one expression at a time, and check whether a test fails.
 
 ::
 
@@ -6,12 +6,12 @@
     python -m tools.mutation --sample 50 --only cvstats/intervals --minutes 10 --record lines
     python -m tools.mutation --only cvstats/intervals/wald.py --tests tests/intervals/test_wald.py
 
-Everything happens in a copy of the tree. First the tests run once with coverage, which tells the
-lines that each of them runs; that record is kept with ``--record`` and used again by later runs on
-the same code. Then, for each change in a line that some test runs, these tests run until one
-fails, the quick ones first. A change that no test notices within ``--patience`` seconds
-counts as survived; one that makes them hang counts as killed. The last line says how many of the
-changes were killed, with an interval for the share.
+Everything happens in a copy of the tree. First the tests run once with coverage, which records the
+lines that each of them runs; ``--record`` keeps the record for later runs on the same code. Then,
+for each change in a line that some test runs, these tests run until one fails, the quick ones
+first. A change that no test notices within ``--patience`` seconds counts as survived; one that
+makes them hang counts as killed. The last line says how many of the changes were killed, with an
+interval for the share.
 
 The tests of a change run in a fork of this process, which has imported the libraries that they
 need: two of them first, then ten, then the others. The test that fails runs again without the
@@ -54,10 +54,10 @@ LIBRARIES = (
 """Imported once, before any fork."""
 
 FORKED = [*PYTEST, "-x", "--assert=plain", "-p", "no:unraisableexception"]
-"""What a fork does without costs most of the time of a short test."""
+"""Plugins that forks do not need, which take most of the time of a short test."""
 
 CUTS = (2, 12)
-"""After so many tests of a change a new fork collects the next ones."""
+"""Numbers of tests of a change after which a new fork runs the next ones."""
 
 OTHER = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -66,12 +66,12 @@ OTHER = {
     ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Mult,
     ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
-"""What takes the place of an operator."""
+"""Replacements of operators."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One expression of a file, and what is written in its place."""
+    """One expression of a file, and its replacement."""
 
     file: str
     line: int
@@ -116,7 +116,7 @@ def is_alias(node: ast.stmt) -> bool:
 
 
 def changes_of(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr | None]]:
-    """Yield the expressions to replace, and what takes their place."""
+    """Yield the expressions to replace, and their replacements."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OTHER:
         yield node, ast.Compare(node.left, [OTHER[type(node.ops[0])]()], node.comparators)
     elif isinstance(node, ast.BinOp) and type(node.op) in OTHER:
@@ -169,11 +169,11 @@ def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
                 yield Mutant(name, old.lineno, start, stop, before, after)
 
 
-# --- the record of what runs which lines ----------------------------------------------------------
+# --- which tests run which lines ------------------------------------------------------------------
 
 
 def run_with_record(tree: Path, record: Path, tests: list[str]) -> None:
-    """Run the tests once, and note the lines that each runs and how long it takes."""
+    """Run the tests once, and record the lines and the duration of each."""
     settings = tree / "mutation.ini"
     settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {record}\n")
     command = [sys.executable, "-m", "pytest", *PYTEST, *TESTS, *tests, "--cov", "-rfE",
@@ -250,7 +250,7 @@ def copy_tree(to: Path) -> Path:
 
 
 def prepare(tree: Path, tests: list[str]) -> None:
-    """Compile the tree, and import what all tests need, for the forks to come."""
+    """Compile the tree, and import what all tests need, before forking."""
     subprocess.run(
         [sys.executable, "-m", "pytest", *PYTEST, *TESTS, *tests, "--collect-only"],
         cwd=tree, env=environment(tree), capture_output=True, check=True,
@@ -278,7 +278,7 @@ class Failure:
 
 
 def run_tests(tests: list[str], told: Path) -> None:
-    """Run tests in a process of their own, which ends with the status of pytest."""
+    """Run tests in a new process, which exits with the status of pytest."""
     status = BROKEN
     try:
         with open(os.devnull, "w") as null:
@@ -294,7 +294,7 @@ BROKEN = 70
 
 
 def find_failure(tests: list[str], seconds: float) -> str | None:
-    """Name the first test that fails; nothing where tests hang, crash or cannot be imported."""
+    """Name the first test that fails; empty if tests hang, crash or cannot be imported."""
     told = Path("failure.txt")
     told.unlink(missing_ok=True)
     process = multiprocessing.get_context("fork").Process(target=run_tests, args=(tests, told))
@@ -311,11 +311,11 @@ def find_failure(tests: list[str], seconds: float) -> str | None:
 
 
 def find_killer(mutant: Mutant, tree: Path, tests: list[str], patience: float) -> str | None:
-    """Name the test that notices the change."""
+    """Name the test that detects the change."""
     path = tree / mutant.file
     source, time = path.read_bytes(), path.stat().st_mtime_ns
     path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.stop :])
-    os.utime(path, ns=(0, 0))  # the compiled file is of another time
+    os.utime(path, ns=(0, 0))  # invalidates the compiled file
     try:
         for start, stop in itertools.pairwise((0, *CUTS, None)):
             part = tests[start:stop]
@@ -331,7 +331,7 @@ def find_killer(mutant: Mutant, tree: Path, tests: list[str], patience: float) -
 def survives(
     mutant: Mutant, tree: Path, record: Record, sound: set[str], chosen: argparse.Namespace
 ) -> bool:
-    """Whether no test notices the change that passes without it."""
+    """Whether the change survives all tests that pass without it."""
     while True:
         tests = record.tests_of(mutant, chosen.most, chosen.patience)
         killer = find_killer(mutant, tree, tests, chosen.patience)

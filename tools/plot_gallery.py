@@ -33,7 +33,7 @@ def flights_auc():
 
 
 def schools(number=200):
-    """Made up: squared errors at 12 points of each of so many schools."""
+    """Simulated squared errors at 12 points in each school."""
     rng = np.random.default_rng(0)
     school = np.repeat(np.arange(number), 12)
     index = pd.MultiIndex.from_arrays([school, np.arange(len(school))], names=["source", "point"])

@@ -43,7 +43,7 @@ TABLE = 1 << 21
 """Maximum number of counts (cells times blocks) that are cached."""
 
 ROWS_OF_A_CELL = 64
-"""A block has so many rows for each cell at the least: merging blocks takes longer than reading."""
+"""Minimum number of rows of a block per cell: merging blocks takes longer than reading."""
 
 SPARSE = 4, 1 << 16
 """With this many labels per row, and at least this many in all, most labels do not occur."""

@@ -36,7 +36,7 @@ _DIABETES = {
     "target": "disease progression one year after baseline, a score from 25 to 346",
     "units": "score",
     "fits": {
-        "ridge": "ridge regression on standardised measurements, penalty 10",
+        "ridge": "ridge regression on standardized measurements, penalty 10",
         "random_forest": "200 regression trees, leaves of at least 5 patients",
         "gradient_boosting": "150 boosted trees of depth 2, learning rate 0.05",
     },

@@ -270,7 +270,7 @@ def choose_step(width: int) -> int:
 
 
 def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: bool) -> IntArray:
-    """Take so many evaluations, evenly spread, or all of about as many first dates as suffice."""
+    """Sample about ``most`` evaluations: evenly spaced ones, or all of the first dates."""
     size, most = len(rows), max(most, FEWEST_ROWS)
     step = size // most
     if not dated or step < 2:

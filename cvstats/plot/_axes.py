@@ -1,4 +1,4 @@
-"""What plots share: palette, Axes, results as rows, intervals, numbers and labels of axes."""
+"""Helpers shared by plots: palette, Axes, results as rows, intervals, axis labels."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ LINE = {"small": 9.5, "medium": 11.5}
 Size = Literal["small", "medium"]
 
 
-# --- colours ----------------------------------------------------------------------------------
+# --- colors -----------------------------------------------------------------------------------
 
 
 def paper(ax: Axes) -> str:
-    """Return the colour behind the data: of the Axes, of the figure, or white."""
+    """Return the background color: of the Axes, of the figure, or white."""
     from matplotlib.colors import to_hex, to_rgba
 
     behind = (to_rgba(of.get_facecolor()) for of in (ax, ax.figure) if of.patch.get_visible())
@@ -68,14 +68,14 @@ def colours(ax: Axes) -> tuple[str, ...]:
 
 
 def ink(ax: Axes) -> str:
-    """Return the colour of lines that are read like text."""
+    """Return the color of lines and text."""
     return "white" if is_dark(ax) else "black"
 
 
 def diverging(ax: Axes, scores: bool) -> Any:
-    """Choose colours of differences of losses, or scores: blue where the first is better.
+    """Choose colors of differences of losses, or scores: blue if the first is better.
 
-    No difference has the colour of the background, so that what differs stands out.
+    Zero has the color of the background, so that differences stand out.
     """
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
@@ -122,7 +122,7 @@ def keep_inside(ax: Axes) -> Axes:
     if ax.figure.get_layout_engine() is not None:
         return ax
     page = ax.figure.bbox
-    for _ in range(2):  # a label that is longer than the plot moves with it
+    for _ in range(2):  # a label longer than the plot moves with it
         box, place = ax.get_tightbbox(), ax.get_position()
         if box is None:
             break
@@ -352,7 +352,7 @@ def legend_above(ax: Axes, handles: Sequence[Any] | None = None, aside: float = 
 def measure_space(ax: Axes) -> tuple[float, float]:
     """Width and height in pixels available for a legend."""
     to_pixels = ax.figure.dpi / 72
-    if ax.figure.get_layout_engine() is not None:  # it moves the plot within limits
+    if ax.figure.get_layout_engine() is not None:  # a layout engine moves the plot
         return 0.95 * column_width(ax) * to_pixels, 0.4 * row_height(ax) * to_pixels
     place, page = ax.get_position(original=True), ax.figure.bbox
     width = min(column_width(ax) * to_pixels, float(place.x1 * page.width))
@@ -396,7 +396,7 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
 
 
 def describe_direction(facts: LogFacts) -> list[str]:
-    """Say which values are better; nothing for metrics with a target."""
+    """Describe which values are better; empty for metrics with a target."""
     if targets_of(facts.attrs):
         return []
     return ["higher is better →" if facts.is_score else "← lower is better"]

@@ -1,4 +1,4 @@
-"""A panel for each model or cell, all to one scale, where colours do not distinguish so many."""
+"""One panel per model or cell, with a common scale, if there are too many for colors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST = (50.0, 40.0)
-"""Width and height in points below which a panel shows nothing."""
+"""Minimum width and height of a panel, in points."""
 ASPECT = 1.4
-"""Width of a panel relative to its height, where there is a choice."""
+"""Preferred width of a panel relative to its height."""
 BELOW, TITLE = 44.0, 14.0
 """Height in points of what is written below all panels, and above each."""
 

@@ -1,4 +1,4 @@
-"""The range of the rank of each model, and the possibly best ones."""
+"""The range of the rank of each model, and the possibly best models."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def write_differences(
 
 
 def choose_ink(ax: Axes, strong: bool) -> str:
-    """Return a colour that can be read on a strong or pale cell.
+    """Return a color that can be read on a strong or pale cell.
 
     It is not pure black or white, which a report replaces on a dark page; cells keep theirs.
     """

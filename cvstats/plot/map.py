@@ -59,7 +59,7 @@ APART = 5.0
 MOST_CELLS = 10_000
 """Number of cells above which grids are rasterized."""
 BAR = 75.0
-"""Points that the bar of colours takes, with its numbers and label."""
+"""Width of the color bar with its numbers and label, in points."""
 
 
 def map(
@@ -90,7 +90,7 @@ def map(
     show : {"half-width", "estimate", "difference"}, optional
         By default the difference if there are two models, otherwise the half-width.
     x, y : str, optional
-        The dimensions from left to right and from bottom to top. By default those called like
+        The dimensions from left to right and from bottom to top. By default those named like
         longitude and latitude, or the last two.
     method : str, optional
         The name of an interval; by default the choice of `cvstats.interval` or `compare`.
@@ -108,7 +108,7 @@ def map(
     Returns
     -------
     matplotlib.axes.Axes
-        A coloured square for each cell, and a bar of the colours. Differences have dots where the
+        A colored square for each cell, and a color bar. Differences have dots where the
         adjusted p-value is below ``alpha``, rings where the second model is better; of small cells
         only every second, third, … has one. Panels are in ``child_axes``.
 
@@ -283,7 +283,7 @@ def edges_of(places: FloatArray) -> FloatArray:
 
 
 def limit_colours(values: xr.DataArray, symmetric: bool) -> tuple[float, float]:
-    """Return the least and the largest value, or two about 0 that are as far from it."""
+    """Return the smallest and the largest value, or limits symmetric about 0."""
     numbers = values.to_numpy()
     known = numbers[np.isfinite(numbers)]
     if not len(known):
@@ -296,7 +296,7 @@ def draw_cells(
     ax: Axes, values: xr.DataArray, *, symmetric: bool, turned: bool,
     limits: tuple[float, float] | None = None,
 ) -> QuadMesh:  # fmt: skip
-    """Draw a square for each cell; those without a value show the grey behind them."""
+    """Draw a square for each cell; cells without a value are gray."""
     down, across = (edges_of(places_of(values[name])) for name in values.dims)
     least, most = limits or limit_colours(values, symmetric)
     colours = diverging(ax, turned) if symmetric else "viridis"
@@ -339,7 +339,7 @@ def proportion(values: xr.DataArray) -> float | None:
         north = np.clip(edges_of(places_of(values[down])), -90, 90)
         low, top = np.deg2rad([north.min(), north.max()])
         high = np.sin(top) - np.sin(low)
-        # the mean of cos² over the area: shapes are true where most of the map is
+        # the mean of cos² over the area: shapes are accurate for most of the map
         true = 1 - (np.sin(top) ** 3 - np.sin(low) ** 3) / (3 * high)
         high, wide = high / true, np.deg2rad(wide)
     elif not (str(across).lower() in EASTWARD and str(down).lower() in NORTHWARD):
@@ -352,7 +352,8 @@ def draw_dots(
 ) -> list[Any]:
     """Draw a dot in each significant cell, or in some of them if cells are small.
 
-    Cells in which the second model is better, ``against``, have rings, which differ also in grey.
+    Cells in which the second model is better, ``against``, have rings, which differ even in
+    grayscale.
     """
     free = (0.8 * row_height(ax), 0.7 * column_width(ax))
     steps = [

@@ -1,4 +1,4 @@
-"""The interval of each source, and that of new ones."""
+"""The interval of each source, and the interval for new sources."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def sources(
     -------
     matplotlib.axes.Axes
         A row for each source at y = 0, 1, 2, … downwards, the best mean over the models first,
-        then the last row; with one model its interval is also a pale band over all rows. More
-        than 60 sources are so many thin lines without names, in the same order. More than seven
-        models, or several with so many sources, have a panel each, in ``child_axes``.
+        then the last row; with one model its interval is also a pale band over all rows. More than
+        60 sources are thin lines without names, in the same order. More than seven models, or
+        several with more than 60 sources, have a panel each, in ``child_axes``.
 
     Raises
     ------

@@ -83,8 +83,8 @@ def stability(
     Raises
     ------
     LogError
-        If the log has one repetition, no number of them suits the method, or the panels of many
-        models do not fit.
+        If the log has one repetition, no number of them is enough for the method, or the panels of
+        many models do not fit.
 
     Notes
     -----

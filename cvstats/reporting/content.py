@@ -81,9 +81,9 @@ MOST_MAPS = 4
 PALE = 0.35
 """Opacity of what is shown for comparison only, and of tied models."""
 MOST_READ = 12
-"""So many numbers of a plot are read aloud."""
+"""Maximum number of values of a plot that screen readers read."""
 Tip: TypeAlias = tuple[float | None, float | None, float | None, float | None, str]
-"""Left, right, bottom and top of a part of a plot in its data, None at an end, and its words."""
+"""Left, right, bottom and top of a part of a plot in data units (None: its edge), and its text."""
 WIDTH = 3.6
 """Width of a figure in inches: narrow, so that its text is large enough on a phone."""
 FEWER_FINDINGS = 10
@@ -111,7 +111,7 @@ class Grid:
     heads: list[str]
     rows: list[tuple[str, list[str]]]
     words: list[bool]
-    """Which columns hold words and not numbers."""
+    """Columns with words, not numbers."""
     corner: str = "model"
 
     @property
@@ -123,7 +123,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot as SVG, what is read of it aloud, and its caption."""
+    """A plot as SVG, its text for screen readers, and its caption."""
 
     source: str
     words: str
@@ -302,9 +302,9 @@ PAGE_COLOURS = {
     "#000000": "currentColor", "#ffffff": "var(--page)", "#0072b2": "var(--blue)",
     "#d55e00": "var(--orange)", "#7a7a7a": "var(--grey)",
 }  # fmt: skip
-"""Colours of plots that the page makes brighter where it is dark."""
+"""Colors of plots that the page brightens in dark mode."""
 MANY = 400
-"""More marks of a plot are pixels and not shapes, so that the page stays small."""
+"""Plots with more marks are rasterized, so that the page stays small."""
 
 
 def draw_svg(
@@ -314,10 +314,10 @@ def draw_svg(
     key: str = "",
     crop: bool = False,
 ) -> str:
-    """Draw on a new figure, whose height is in inches, and return it as SVG to be put into a page.
+    """Draw on a new figure with a height in inches, and return it as inline SVG.
 
-    Its colours follow those of the page, its ids begin with the key, and rectangles that cannot be
-    seen name what is below the pointer.
+    Its colors are those of the page, its ids start with the key, and invisible rectangles name what
+    is under the pointer.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Canvas
@@ -349,7 +349,7 @@ def draw_svg(
 
 
 def rasterize_many(canvas: Any) -> None:
-    """Turn lines and collections of many marks into pixels."""
+    """Rasterize lines and collections with many marks."""
     from matplotlib.collections import Collection
     from matplotlib.lines import Line2D
 
@@ -362,7 +362,7 @@ def rasterize_many(canvas: Any) -> None:
 
 
 def write_tips(ax: Axes, tips: Sequence[Tip], height: float) -> Iterator[str]:
-    """Write a rectangle for each tip, which a browser shows where the pointer rests."""
+    """Write an invisible rectangle for each tip, which browsers show on hover."""
     scale, box = 72 / ax.figure.dpi, ax.get_window_extent()
     for left, right, bottom, top, words in tips:
         x0 = box.x0 if left is None else ax.transData.transform((left, 0))[0]

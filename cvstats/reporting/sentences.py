@@ -424,7 +424,7 @@ def summarize_evidence(evidence: Evidence) -> Summary:
     cells, models = len(evidence.cells), len(evidence.models)
     if isinstance(evidence.facts.attrs.get("contrast"), list) and "contrast" not in evidence.dims:
         raise LogError(
-            "this log holds differences between several groups, one per column. Expected one, "
+            "this log has differences between several groups, one per column. Expected one, "
             "as in contrast(by=..., between=(a, b)). To test all of them, type "
             "log.cvci.compare()."
         )

@@ -27,13 +27,13 @@ from threadpoolctl import threadpool_limits
 TARGET = Path(__file__).parents[2] / "cvstats" / "datasets" / "diabetes.npz"
 REPETITIONS, FOLDS = 10, 10
 SPLIT_SEED, MODEL_SEED = 442, 2004
-# Predictions are stored as whole thousandths: far below what matters on a scale of 25 to 346,
-# far above the rounding error of the fits.
+# Predictions are stored in whole thousandths: negligible on a scale of 25 to 346, but far above the
+# rounding error of the fits.
 DECIMALS = 3
 
 
 def models() -> dict[str, object]:
-    """Return the regressions; the seed is fixed, so a fit depends on its training set alone."""
+    """Return the regressions; the seed is fixed, so a fit depends only on its training set."""
     return {
         "ridge": make_pipeline(StandardScaler(), Ridge(alpha=10.0)),
         "random_forest": RandomForestRegressor(
@@ -73,7 +73,7 @@ def build() -> dict[str, np.ndarray]:
 
 
 def whole(values: np.ndarray, dtype: type[np.integer]) -> np.ndarray:
-    """Return values in units of 10**-DECIMALS, refusing what the integer type cannot hold."""
+    """Return values in units of 10**-DECIMALS; raise if the integer type is too small."""
     scaled = np.rint(values * 10**DECIMALS)
     limits = np.iinfo(dtype)
     if not (np.isfinite(scaled) & (scaled >= limits.min) & (scaled <= limits.max)).all():
@@ -97,7 +97,7 @@ def report(members: dict[str, np.ndarray]) -> None:
 
 
 def check(members: dict[str, np.ndarray]) -> int:
-    """Compare with the file that ships; tell what differs and return the exit status."""
+    """Compare with the bundled file; print the differences and return the exit status."""
     if packed(members) == TARGET.read_bytes():
         print(f"{TARGET.name}: the same, bit for bit")
         return 0

