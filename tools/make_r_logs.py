@@ -20,7 +20,7 @@ SEED, FLATS, FOLDS, REPEATS, NEIGHBOURS = 11, 120, 5, 2, 7
 
 
 def flats(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw area, age and distance of each flat, standardised, and its rent."""
+    """Draw area, age and distance of each flat, standardized, and its rent."""
     x = rng.normal(size=(FLATS, 3))
     rent = 900 + 250 * x[:, 0] - 40 * x[:, 1] - 110 * x[:, 2] + 60 * x[:, 0] * x[:, 2]
     return x, np.round(rent + rng.gamma(2, 70, FLATS))
