@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.registry import FUNCTIONS, find_function
 
 RNG = np.random.default_rng(0)
 WIDE = pd.DataFrame(
@@ -142,3 +145,23 @@ def test_scores_are_shown_in_their_own_direction():
     words = " ".join(str(log.cvci.summary()).split())
     assert words.startswith("a is better than b: its score is higher by 0.32")
     assert cvstats.as_scores(log.cvci.interval()).loc["a", "estimate"] == pytest.approx(0.82)
+
+
+ANYTHING = object()
+NEEDED = {
+    "equivalence": {"margin": 0.1}, "rope": {"margin": 0.1}, "power": {"effect": 0.1},
+    "contrast": {"by": "fold", "between": (0, 1)}, "passes": {"k": 1},
+}  # fmt: skip
+LEFT_ALONE = {"losses", "other", "reference", "k"}
+"""The log, models, which may have any name, and attempts, which this log does not have."""
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_option_of_every_function_refuses_what_it_cannot_be(name):
+    function = find_function(name)
+    with pytest.raises(LogError):
+        function(ANYTHING, **NEEDED.get(name, {}))
+    for option in inspect.signature(function).parameters.keys() - LEFT_ALONE:
+        with pytest.raises(LogError) as caught:
+            function(LOG, **{**NEEDED.get(name, {}), option: ANYTHING})
+        assert len(str(caught.value)) > 30, option
