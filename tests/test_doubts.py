@@ -22,7 +22,7 @@ from test_diagnostics import splits as random_splits
 import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS
-from cvstats.log.checks import LIMIT, count_near_best
+from cvstats.log.checks import LIMIT, count_near_best, measure_shapes
 
 
 def labels(result):
@@ -360,3 +360,7 @@ def test_whole_numbers_that_are_days_or_years_are_dates(form):
     labels = pd.Index(days.strftime(form).astype(int), name="point")
     assert "serial dependence" in cvstats.interval(pd.Series(noise, labels))["caution"].iloc[0]
     assert cvstats.interval(pd.Series(noise, labels % 977))["caution"].iloc[0] == ""
+
+
+def test_a_loss_of_zero_is_not_negative():
+    assert measure_shapes(np.array([[0.0], [-1.0], [0.5], [2.0]])).negative == 0.25

@@ -193,7 +193,7 @@ def test_accumulate_wide(log, width, dtype):
         check_sums(values, cells, shift[:, j], sums[:, 0, j], sums[:, 1, j])
 
 
-@pytest.mark.parametrize("cells", [[2, 3, 2], [2, 2, 2], [2, -1, 2], [3, 2, 2]])
+@pytest.mark.parametrize("cells", [[2, 3, 2], [2, 2, 2], [2, -1, 2], [3, 2, 2], [-1, -1, -1]])
 def test_cells_that_differ_little_are_kept_apart(cells):
     values, cells = np.array([1.0, 2.0, 4.0]), np.array(cells, dtype=np.int32)
     sums, _ = same_bits(

@@ -213,3 +213,8 @@ def test_help_shows_an_example_and_how_to_read(capsys, monkeypatch, command):
     for option in ("--read-as", "--loss", "--truth", "--prediction", "--fold"):
         assert option in flat
     assert "--reading" not in flat
+
+
+def test_json_is_indented_by_two(capsys, files):
+    _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "json")
+    assert {len(line) - len(line.lstrip()) for line in out.splitlines()[:3]} == {0, 2}

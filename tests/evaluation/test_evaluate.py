@@ -405,7 +405,7 @@ def test_a_threshold_takes_probabilities():
         ({"loss": "huber"}, LogError, "got delta=None"),
         ({"average": "macro"}, LogError, "does not use average="),
         ({"loss": ["r2", "rmse"], "delta": 1.0}, LogError, "none of .* uses delta="),
-        ({"loss": "uno", "at": 2.0}, LogError, "requires the events of censored times"),
+        ({"loss": "uno", "at": 2.0}, LogError, "requires the events of censored times.*event=…"),
         ({"loss": "uno", "event": "died"}, LogError, "event= requires an additional column"),
         ({"quantil": 0.5}, TypeError, "Did you mean 'quantile'"),
     ],

@@ -79,6 +79,9 @@ def test_skewed_groups_are_said():
         told = (log * unit).cvci.heterogeneity()["caution"].str.contains("skewed")
         assert told.to_dict() == {"normal": False, "squared": True}
         assert not (log * unit).cvci.heterogeneity(variance="pooled")["caution"].any()
+    index = pd.MultiIndex.from_product([range(30), range(600)], names=["source", "point"])
+    large = pd.Series(rng.exponential(size=18_000), index)
+    assert "skewed" not in only_row(large.cvci.heterogeneity())["caution"]
 
 
 def test_tau_lies_inside_its_limits_and_has_the_unit_of_the_losses():

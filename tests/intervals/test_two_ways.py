@@ -414,3 +414,11 @@ def test_one_label_or_nested_labels_are_refused():
         cvstats.clustered(bootstrap, by=("point", "repetition"))
     with pytest.raises(LogError, match=r"Invalid by=\('point', 'seed'\)"):
         cvstats.wild_cluster(log, by=BOTH)
+
+
+@pytest.mark.parametrize(("few", "said"), [(9, True), (10, False)])
+def test_few_labels_of_one_way_are_said(few, said):
+    index = pd.MultiIndex.from_product([range(60), range(few)], names=["source", "point"])
+    log = pd.Series(np.random.default_rng(0).normal(size=len(index)), index)
+    row = only_row(cvstats.clustered(log, by=("source", "point")))
+    assert ("few of one way" in row["caution"]) == said
