@@ -8,7 +8,7 @@ one pass. Duplicates are searched for in whole logs only.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -122,25 +122,33 @@ def find_cautions(
     for batch in batches.values():
         numbers, sizes, taken = zip(*batch, strict=True)
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
-        part = tabulate(seen, losses, every, columns) if table is None else table[every]
-        parts = part.reshape(shape)
-        found = np.zeros((len(batch), parts.shape[2]), dtype=np.int64)
-        if not design.scores:  # scores of splits do not show the distribution of points
-            found |= mark_shapes(parts, sizes)
+        tiles: Iterable[FloatArray] = ()  # scores of splits do not show the distribution
+        if not design.scores and table is not None:
+            tiles = [table[every]]
+        elif not design.scores and isinstance(losses, Differences):
+            tiles = read_pairs(seen, losses, every)
+        elif not design.scores:
+            tiles = [tabulate(seen, losses, every, columns)]
+        marks: list[IntArray] = []
+        for part in tiles:
+            marks.append(mark_shapes(part.reshape(shape), sizes))
+        if marks:
+            by_group[np.array(numbers)] |= np.concatenate(marks, axis=1)[:, spread]
         if design.metric and isinstance(losses, Differences):
             for side in (losses.left, losses.right):
-                found |= mark_shapes(tabulate(seen, None, every, side).reshape(shape), sizes)
-        by_group[np.array(numbers)] |= found[:, spread]
-        for (at, n, rows), part in zip(batch, parts, strict=True):
+                part = tabulate(seen, None, every, side).reshape(shape)
+                by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread]
+        for at, n, rows in batch if alone and not design.metric else ():
             here = by_group[at]
+            of_many = not of_differences and step == 1 and len(log.labels.models) >= NEAR
+            if dated or of_many:
+                part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
             serial = measure_serial(seen.design, part, rows) if dated else None
             if serial is not None:
                 here |= np.where(is_serial(*serial), int(Caution.SERIAL_DEPENDENCE), 0)[spread]
-            if not alone or design.metric:
-                continue
             if alike is not None and find_duplicates(seen, alike[rows], rows) is not None:
                 here |= Caution.DUPLICATED_POINTS
-            if not of_differences and step == 1 and len(log.labels.models) >= NEAR:
+            if of_many:
                 near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
                 here[best[near >= NEAR]] |= Caution.SELECTED
     number = len(by_group)
@@ -302,6 +310,15 @@ def tabulate(
         found = own.table(at, losses.left[pairs])
         return np.subtract(found, own.table(at, losses.right[pairs]), out=found)
     return own.table(at, np.arange(own.width) if columns is None else columns)
+
+
+def read_pairs(log: Log, losses: Differences, rows: IntArray) -> Iterator[FloatArray]:
+    """Put evaluations into tables as `tabulate`, so many pairs in each as stay in the cache."""
+    models, at = np.unique([losses.left, losses.right], return_inverse=True)
+    left, right = at.reshape(2, -1)
+    lines = np.ascontiguousarray(tabulate(log, None, rows, models).T)
+    for start, stop in block_bounds(len(left), max(1, TILE // len(rows))):
+        yield (lines[left[start:stop]] - lines[right[start:stop]]).T
 
 
 # --- the distribution of the losses ---------------------------------------------------------------

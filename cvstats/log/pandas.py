@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -291,11 +292,21 @@ class FrameLabels:
         axis: Axis | None = None,
     ) -> pd.DataFrame:
         """Make a row for each pair, indexed by (model, other), under each label of an axis."""
-        first = [] if axis is None else [index_of(*axis).repeat(len(pairs))]
-        every = [*pairs] * (1 if axis is None else len(axis[1]))
-        model, other = map(list, zip(*every, strict=True))
-        names = [*(level.name for level in first), "model", "other"]
-        index = pd.MultiIndex.from_arrays([*first, model, other], names=names)
+        names: list[Hashable] = ["model", "other"]
+        levels: list[Any] = []
+        codes: list[Any] = []
+        for at in (0, 1):  # labels that recur are looked at once
+            labels = list(map(itemgetter(at), pairs))
+            place = dict(zip(dict.fromkeys(labels), range(len(labels)), strict=False))
+            number = np.fromiter(map(place.__getitem__, labels), dtype=np.int64)
+            short = pd.MultiIndex.from_arrays([list(place)])
+            levels.append(short.levels[0])
+            codes.append(np.asarray(short.codes[0])[number])
+        if axis is not None:
+            first = pd.MultiIndex.from_arrays([index_of(*axis)])
+            codes = [first.codes[0].repeat(len(pairs)), *np.tile(codes, len(first))]
+            levels, names = [first.levels[0], *levels], [axis[0], *names]
+        index = pd.MultiIndex(levels=levels, codes=codes, names=names)
         return body(result, index, attrs)
 
     def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:
