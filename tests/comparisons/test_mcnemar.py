@@ -107,9 +107,9 @@ def test_types(dtype):
 
 
 def test_words():
-    other = FRAME.copy()
-    other.iloc[3, 1] = 0.5
-    for call in (cvstats.mcnemar, cvstats.cochran_q):
+    for call, row in itertools.product((cvstats.mcnemar, cvstats.cochran_q), (0, 3, -1)):
+        other = FRAME.copy()
+        other.iloc[row, 1] = 0.5
         with pytest.raises(LogError, match=r"'b' contains 0.5.*loss='zero_one'"):
             call(other)
         with pytest.raises(LogError, match=r"2 repetitions, and losses.*use compare"):

@@ -208,3 +208,10 @@ def test_numbers_with_a_decimal_comma_are_recognised():
     assert "'m' has '1,5'. Expected numbers. Pass decimal=','" in refused(table, **options)
     table["m"] = ["1.5", "x"]
     assert "'m' has 'x' (1). Expected numbers. Pass na_values=['x']" in refused(table, **options)
+
+
+def test_a_row_without_a_model_is_named():
+    table = pd.DataFrame({"fold": [0, 1] * 2, "point": [0, 1] * 2, "model": ["a", "a", "b", None],
+                          "y_true": 1.0, "y_pred": [1.0, 2.0, 3.0, 4.0]})  # fmt: skip
+    with pytest.raises(LogError, match=r"the model of row 3 has no name\."):
+        cvstats.read_log(table, loss="squared_error")

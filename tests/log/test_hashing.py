@@ -42,6 +42,9 @@ EQUAL = {
         pd.Index(np.array([2**63 + 2048, 3], np.uint64)), plain([2**63 + 2048, 3]),
         pd.Index([2.0**63 + 2048, 3.0]),
     ],
+    "long negative numbers": [
+        pd.Index([-(2.0**63) - 2048, 3.0]), plain([-(2**63) - 2048, 3]),
+    ],
     "infinite": [pd.Index([np.inf, -np.inf, 1.0]), plain([np.inf, -np.inf, 1])],
     "dates": [
         *(DAYS.as_unit(unit) for unit in ("us", "ns")), plain(DAYS),
