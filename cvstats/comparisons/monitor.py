@@ -347,8 +347,8 @@ def monitor(
     arbitrary and may depend on earlier results; the choice of points may not. Nothing is decided
     below 100 points (or groups), except for 0/1 losses, where 30 are enough if the two models
     disagree on 25 of them, and nothing while differences are too skewed for their number (caution
-    ``skewed``), because a decision is never taken back. Several repetitions (answers) of a point in a DataFrame must be in one
-    batch, and are averaged; the mean of each point is then stored.
+    ``skewed``), because a decision is never taken back. Several repetitions (answers) of a point
+    in a DataFrame must be in one batch, and are averaged; the mean of each point is then stored.
 
     References
     ----------
