@@ -256,7 +256,8 @@ def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
         except (TypeError, RuntimeError) as error:
             raise LogError(
                 f"model {name!r} is a {type(estimator).__name__}, which scikit-learn cannot "
-                f"clone: {error}. Expected an estimator, as in {{'ridge': Ridge()}}."
+                f"clone: {str(error).rstrip('.')}. Expected an estimator, as in "
+                "{'ridge': Ridge()}."
             ) from error
         if not hasattr(estimator, "fit"):
             raise LogError(f"model {name!r} has no method fit. Expected a scikit-learn estimator.")

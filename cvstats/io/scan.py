@@ -432,7 +432,7 @@ def repeated(label: Any, times: int) -> pd.Categorical:
 def unreadable(file: Path) -> LogError:
     """Make the error for a file that is not a Parquet file, or is truncated."""
     size = file.stat().st_size if file.exists() else 0
-    found = "it is empty" if size == 0 else f"its {size:,} bytes are something else or truncated"
+    found = "it is empty" if size == 0 else f"it is of another type, or truncated ({size:,} bytes)"
     return LogError(
         f"{os.fspath(file)!r} cannot be read as a Parquet file: {found}. Expected a complete "
         "Parquet file; cvstats.read_log reads other files."

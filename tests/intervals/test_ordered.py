@@ -387,7 +387,9 @@ def test_logs_without_time():
     with pytest.raises(LogError, match="no level 'point', and the order of rows is not used"):
         plain.cvci.ordered()
     named = losses.set_axis(pd.Index([f"q{i}" for i in range(60)], name="point"))
-    with pytest.raises(LogError, match="the label 'q0' of its level 'point' is not a time"):
+    with pytest.raises(
+        LogError, match="the label 'q0' of its level 'point' is neither a date nor a number"
+    ):
         named.cvci.ordered()
     assert not cvstats.methods(named).loc["ordered", "applies"]
     with pytest.raises(LogError, match="needs single losses"):

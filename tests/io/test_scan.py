@@ -272,7 +272,7 @@ def files():
 
     yield "hidden files", "contains no files", hidden
     yield "an empty file", "cannot be read as a Parquet file: it is empty", written(lambda _: b"")
-    yield "a truncated file", "cannot be read as a Parquet file: its .* truncated", written(
+    yield "a truncated file", "it is of another type, or truncated", written(
         lambda folder: whole(folder)[:3000])  # fmt: skip
     yield "text", "cannot be read as a Parquet file", written(lambda _: b"a,b\n1,2\n")
     yield "broken pages", "cannot be read as a Parquet file", written(broken)
