@@ -302,7 +302,8 @@ def pool_cells(parts: Sequence[Cells]) -> Cells:
     total = np.zeros(len(number))
     mean, m2 = np.zeros((2, len(number), len(origin)))
     for part in parts:
-        at = np.searchsorted(number, part.codes[:, 0])
+        every = len(part.count) == len(number)
+        at = slice(None) if every else np.searchsorted(number, part.codes[:, 0])
         whole = total[at] + part.count
         share = (part.count / whole)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):  # reported later
