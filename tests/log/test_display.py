@@ -125,3 +125,10 @@ def test_cautions_become_letters_only_where_lines_are_too_long(losses):
     width = measure(format_rows(table))
     assert "few points" in write_frame(table, width).splitlines()[-1]
     assert "few points" not in write_frame(table, width - 1).splitlines()[2]
+
+
+def test_models_of_a_pair_stand_below_each_other_only_where_lines_are_too_long(losses):
+    pairs = losses.cvci.compare().drop(columns="caution")
+    width = measure(format_rows(pairs))
+    assert "model - other" not in write_frame(pairs, width)
+    assert "model - other" in write_frame(pairs, width - 1)

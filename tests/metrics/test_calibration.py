@@ -153,6 +153,7 @@ def test_reports_and_plots_name_no_winner(tmp_path):
     ("change", "options", "words"),
     [
         ({"p": 1.0}, {}, "probability is 0 or 1, whose logit is infinite.*Use clip=1e-6"),
+        ({"p": 0.0}, {}, "probability is 0 or 1, whose logit is infinite.*Use clip=1e-6"),
         ({"p": 1.5}, {}, "a predicted probability is 1.5 .*Expected numbers from 0 to 1"),
         ({"p": 0.4}, {}, "the prediction is constant"),
         ({"y_true": 0}, {}, "the truth has only one class"),
@@ -173,6 +174,10 @@ def test_separated_classes_have_no_slope():
     with pytest.raises(LogError, match="the predictions separate the classes"):
         cvstats.losses(frame, prediction="p", loss="calibration_slope")
     cvstats.losses(frame, prediction="p", loss="calibration_intercept")
+    frame["w"] = 1.0
+    frame.loc[frame.index[frame["y_true"] == 0][0], ["p", "w"]] = 0.9, 0.0
+    with pytest.raises(LogError, match="the predictions separate the classes"):
+        cvstats.losses(frame, prediction="p", loss="calibration_slope", weight="w")
 
 
 def test_clipped_probabilities_have_a_slope():

@@ -317,3 +317,10 @@ def test_what_is_no_axes_is_told(name, ax, got, way):
     words = rf"ax= is {got}\. Expected one matplotlib Axes\. .*{way}\.$"
     with pytest.raises(LogError, match=words):
         DRAWN[name](["a", "b"], ax)
+
+
+def test_zero_has_no_sign():
+    write, _ = scale_numbers(999.9995, 1000.0005)
+    assert write(1000.0 - 1e-12) == "0"
+    write, _ = scale_numbers(-2e6, 2e6)
+    assert write(-1e-9) == "0"
