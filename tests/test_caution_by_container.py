@@ -434,7 +434,7 @@ def ragged():
 @pytest.mark.parametrize("call", [cvstats.interval, cvstats.compare])
 def test_sources_that_share_some_points_are_crossed_on_every_path(call):
     log = ragged()
-    words = "the same points occur under several sources"
+    words = "the same points occur in several sources"
     with pytest.raises(LogError, match=words):
         in_batches(log, call)
     with pytest.raises(LogError, match=words):
