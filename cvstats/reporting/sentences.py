@@ -448,6 +448,13 @@ def summarize_evidence(evidence: Evidence) -> Summary:
         if words := find_scores(evidence, code):
             said[label := CHECKS[code].title.lower()] = words
             advised[label] = CHECKS[code].advice
+    if evidence.facts.missing == "drop" and (gone := evidence.facts.n_missing):
+        whose = join_words([f"{count:,} of {name or 'the model'}" for name, count in gone.items()])
+        said["missing losses"] = (
+            f"Evaluations are left out for all models where one has no loss ({whose}): if these "
+            "are hard points, errors are too small and the comparison favors the models that lack them."
+        )
+        advised["missing losses"] = "Find out why the losses are missing."
     if lost := evidence.facts.lost_metrics:
         said["metric not named"] = (
             f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), but no "

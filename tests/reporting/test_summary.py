@@ -550,3 +550,14 @@ def test_constant_candidates_are_no_caution_about_the_best():
     assert "zero variance" not in cvstats.summary(log).cautions
     best = log.assign(d=0.5)
     assert "zero variance" in cvstats.summary(best).cautions
+
+
+def test_losses_that_are_left_out_are_a_caution():
+    """A model without losses on its hard points was better, without a word."""
+    losses = np.random.default_rng(0).gamma(2, 1, (100, 2))
+    log = pd.DataFrame(losses, pd.RangeIndex(100, name="point"), ["a", "b"])
+    log.loc[log["a"] > 2.5, "a"] = np.nan
+    count = int(log["a"].isna().sum())
+    found = cvstats.summary(log, missing="drop").cautions
+    assert f"({count} of a)" in found["missing losses"]
+    assert "missing losses" not in cvstats.summary(log.dropna()).cautions
