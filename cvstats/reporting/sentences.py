@@ -452,7 +452,7 @@ def summarize_evidence(evidence: Evidence) -> Summary:
         whose = join_words([f"{count:,} of {name or 'the model'}" for name, count in gone.items()])
         said["missing losses"] = (
             f"Evaluations are left out for all models where one has no loss ({whose}): if these "
-            "are hard points, errors are too small and the comparison favors the models that lack them."
+            "are hard points, errors are too small and the comparison favors models that lack them."
         )
         advised["missing losses"] = "Find out why the losses are missing."
     if lost := evidence.facts.lost_metrics:
