@@ -89,6 +89,8 @@ def test_equal_labels_have_equal_prints(name):
 def test_labels_that_differ_have_different_prints():
     labels = [0, 0.5, "0", 2**63, 2**64, -1, (0,), frozenset([0]), DAYS[1], BERLIN[1], "a", 2**70]
     assert len(set(hashes_of(plain(labels)).tolist())) == len(labels)
+    near = np.array([2**63 + 1, 2**63 + 2], np.uint64)
+    assert len(set(hashes_of(pd.Index(near)).tolist())) == 2
     nanos = pd.DatetimeIndex(["2020-01-01 00:00:00.000000001", "2020-01-01 00:00:00.000000002"])
     assert len(set(hashes_of(nanos).tolist())) == 2
 
