@@ -22,7 +22,7 @@ from test_diagnostics import splits as random_splits
 import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS
-from cvstats.log.checks import LIMIT, count_near_best, measure_shapes
+from cvstats.log.checks import LIMIT, count_near_best, measure_shapes, read_calendar
 
 
 def labels(result):
@@ -364,3 +364,14 @@ def test_whole_numbers_that_are_days_or_years_are_dates(form):
 
 def test_a_loss_of_zero_is_not_negative():
     assert measure_shapes(np.array([[0.0], [-1.0], [0.5], [2.0]])).negative == 0.25
+
+
+def test_numbers_of_points_are_no_days_without_a_look_at_all_of_them(monkeypatch):
+    seen = []
+    real = pd.to_datetime
+    monkeypatch.setattr(
+        pd, "to_datetime", lambda x, **given: seen.append(len(x)) or real(x, **given)
+    )
+    assert read_calendar(range(20_000_000, 20_500_000)) is None
+    assert seen == [100]
+    assert read_calendar([20240131, 20240201]) is not None

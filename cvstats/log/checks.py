@@ -572,8 +572,11 @@ def read_calendar(labels: Labels) -> pd.Index | None:
         return None
     if index.max() <= YEARS[1]:
         return index
-    days = pd.to_datetime(index.astype(str), format="%Y%m%d", errors="coerce")
-    return None if days.hasnans else days
+    for part in (index[:100], index):  # consecutive numbers of points have a day 32 soon
+        days = pd.to_datetime(part.astype(str), format="%Y%m%d", errors="coerce")
+        if days.hasnans:
+            return None
+    return days
 
 
 def rank_labels(labels: Labels) -> IntArray:
