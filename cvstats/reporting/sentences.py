@@ -448,11 +448,11 @@ def summarize_evidence(evidence: Evidence) -> Summary:
         if words := find_scores(evidence, code):
             said[label := CHECKS[code].title.lower()] = words
             advised[label] = CHECKS[code].advice
-    if evidence.facts.missing == "drop" and (gone := evidence.facts.n_missing):
-        whose = join_words([f"{count:,} of {name or 'the model'}" for name, count in gone.items()])
+    if dropped := int(evidence.attrs.get("n_dropped", 0)):
         said["missing losses"] = (
-            f"Evaluations are left out for all models where one has no loss ({whose}): if these "
-            "are hard points, errors are too small and the comparison favors models that lack them."
+            f"Evaluations without a loss of some model are left out for all models ({dropped:,} in "
+            "all): if they are hard points, errors are too small, and models that lack them look "
+            "better."
         )
         advised["missing losses"] = "Find out why the losses are missing."
     if lost := evidence.facts.lost_metrics:

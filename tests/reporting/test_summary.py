@@ -558,6 +558,11 @@ def test_losses_that_are_left_out_are_a_caution():
     log = pd.DataFrame(losses, pd.RangeIndex(100, name="point"), ["a", "b"])
     log.loc[log["a"] > 2.5, "a"] = np.nan
     count = int(log["a"].isna().sum())
-    found = cvstats.summary(log, missing="drop").cautions
-    assert f"({count} of a)" in found["missing losses"]
+    pytest.importorskip("dask", reason="the extra dask is not installed")
+    array = xr.DataArray(log, dims=("point", "model"))
+    for given in (log, array, array.chunk()):
+        found = cvstats.summary(given, missing="drop").cautions
+        assert f"({count} in all)" in found["missing losses"]
+    moments = cvstats.Moments.of_log(log, pairs=True, missing="drop")
+    assert "missing losses" in cvstats.summary(moments).cautions
     assert "missing losses" not in cvstats.summary(log.dropna()).cautions
