@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
+import cvstats
 from cvstats.metrics import F1_OF_SETS, METRICS, MetricOptions
 from cvstats.metrics.ranks import area
 
@@ -215,3 +217,13 @@ CENSORED = {name for name, metric in METRICS.items() if metric.assumes}
 def test_every_metric_is_held_against_something() -> None:
     asked = {name for name, *_ in ASKED.values()} | set(OTHERS)
     assert asked | TARGETED | CENSORED == set(METRICS)
+
+
+@pytest.mark.parametrize("loss", ["rmse", "r2", "auc"])
+def test_the_point_that_a_metric_suffers_from_has_the_largest_loss(loss):
+    truth = np.arange(40) % 2
+    guess = truth + np.linspace(-0.4, 0.4, 40)
+    guess[1] = -1.0
+    frame = pd.DataFrame({"point": range(40), "y_true": truth, "y_pred": guess})
+    losses = cvstats.losses(frame, truth="y_true", prediction="y_pred", loss=loss)
+    assert int(np.argmax(losses)) == 1
