@@ -241,7 +241,7 @@ def estimate_out_of_bag(
     n, used = bags.counts.shape[1], bags.times_out > 0
     if used.sum() < 2:
         raise LogError(
-            f"{used.sum()} of the {n:,} points is ever out of bag. Expected at least two. "
+            f"only {used.sum()} of the {n:,} points is ever out of bag. Expected at least two. "
             "Draw more bootstrap samples."
         )
     nothing = np.nan, np.full(n, np.nan), np.full(len(bags.counts), np.nan)

@@ -122,7 +122,8 @@ def test_scores_of_random_splits(capsys, files):
         n_test=10,
     )
     assert status == 0
-    assert out.splitlines()[1].split(",")[1] == str(only_row(cvstats.corrected_t(log))["estimate"])
+    score = -only_row(cvstats.corrected_t(log))["estimate"]
+    assert out.splitlines()[1].split(",")[1] == str(score)
 
 
 def test_the_class_of_a_probability(capsys, files):
