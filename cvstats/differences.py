@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.comparisons.compare import compare, difference
-from cvstats.errors import LogError, checked_level, listed
+from cvstats.errors import LogError, checked_level, describe_type, listed
 from cvstats.log.log import Losses
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
@@ -101,7 +101,7 @@ def largest_differences(
     second: Any = as_container(other)
     if not isinstance(losses, (pd.Series, pd.DataFrame)):
         raise LogError(
-            f"a {type(losses).__name__} is not a pandas log. Expected a Series or DataFrame: "
+            f"{describe_type(losses)} is not a pandas log. Expected a Series or DataFrame: "
             "log.to_series() or log.to_dataframe()."
         )
     if by != "point":

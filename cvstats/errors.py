@@ -60,6 +60,12 @@ def spelled(label: Hashable) -> str:
     return repr(label)
 
 
+def describe_type(value: object) -> str:
+    """Name the type of a value with its article: ``a DataFrame``, ``an int``."""
+    name = type(value).__name__
+    return f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
+
+
 def listed(things: Iterable[object], total: int | None = None) -> str:
     """List the first few items, and count the rest."""
     every = list(things)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cvstats.core.cautions import label_cautions, list_cautions, sentences_of
 from cvstats.core.design import LEVELS
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError, describe_type, spelled
 from cvstats.log.display import Digits, print_cells
 from cvstats.log.pandas import NAMELESS
 
@@ -401,7 +401,7 @@ def result_frame(result: Any) -> pd.DataFrame:
         table = flatten(result)
     else:
         raise LogError(
-            f"a {type(result).__name__} is not a result. Expected the result of a function such "
+            f"{describe_type(result)} is not a result. Expected the result of a function such "
             "as cvstats.wald: a Series, a DataFrame or a Dataset."
         )
     table.attrs = dict(result.attrs)
@@ -591,7 +591,7 @@ def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
         return pd.Series([", ".join(result.attrs["cautions"])], index=index, name="caution")
     if not isinstance(result, (pd.DataFrame, xr.Dataset)) or "caution" not in result:
         raise LogError(
-            f"a {type(result).__name__} without 'caution' is not a result. Expected the result "
+            f"{describe_type(result)} without 'caution' is not a result. Expected the result "
             "of a function such as cvstats.wald."
         )
     if isinstance(result, pd.DataFrame):

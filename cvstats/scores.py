@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.orientation import TURNED, turn
-from cvstats.errors import LogError
+from cvstats.errors import LogError, describe_type
 from cvstats.loss_functions import LOSSES
 from cvstats.metrics import METRICS
 
@@ -76,7 +76,7 @@ def as_scores(result: Result) -> Result:
     is_log = "loss" in facts and "method" not in facts
     if is_log or not isinstance(result, (pd.DataFrame, xr.Dataset)):
         raise LogError(
-            f"{'a log' if is_log else f'a {type(result).__name__}'} is not a result. Expected "
+            f"{'a log' if is_log else describe_type(result)} is not a result. Expected "
             "the result of an interval or a comparison, as in "
             "cvstats.as_scores(log.cvci.wald())."
         )

@@ -443,3 +443,11 @@ def test_the_column_of_the_other_role_is_not_what_was_meant():
 )  # fmt: skip
 def test_what_was_meant(got, suggested):
     assert errors.nearest(got, ("holm", "bh", None)) == suggested
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(3, "an int"), (np.zeros(2), "an ndarray"), (pd.Series([1.0]), "a Series"), ((), "a tuple")],
+)
+def test_types_have_their_article(value, words):
+    assert errors.describe_type(value) == words

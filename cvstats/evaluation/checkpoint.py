@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError
+from cvstats.errors import LogError, describe_type
 from cvstats.evaluation.fit import fit_and_score
 
 DIGEST = 32
@@ -97,7 +97,7 @@ def cache_in(folder: str | PathLike[str]) -> FitCache:
     """
     expected = "Expected the path of a folder, such as checkpoint='my_run'."
     if not isinstance(folder, (str, PathLike)):
-        raise LogError(f"checkpoint= is a {type(folder).__name__}. {expected}")
+        raise LogError(f"checkpoint= is {describe_type(folder)}. {expected}")
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise LogError(f"checkpoint={str(path)!r} is not a folder. {expected}")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, NotGiven, checked_flag, install_command
+from cvstats.errors import LogError, NotGiven, checked_flag, describe_type, install_command
 from cvstats.evaluation.checkpoint import cache_in, fingerprint
 from cvstats.evaluation.fit import (
     Data,
@@ -255,7 +255,7 @@ def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
             clone(estimator)
         except (TypeError, RuntimeError) as error:
             raise LogError(
-                f"model {name!r} is a {type(estimator).__name__}, which scikit-learn cannot "
+                f"model {name!r} is {describe_type(estimator)}, which scikit-learn cannot "
                 f"clone: {str(error).rstrip('.')}. Expected an estimator, as in "
                 "{'ridge': Ridge()}."
             ) from error
@@ -333,7 +333,7 @@ def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPl
         return plan.bind(n, data.truth, None if groups is None else data.source)
     if not isinstance(plan, BoundPlan):
         raise LogError(
-            f"plan= is a {type(plan).__name__}. Expected a plan of cvstats, such as "
+            f"plan= is {describe_type(plan)}. Expected a plan of cvstats, such as "
             "cvstats.plans.k_fold(10, rng=1). Pass a scikit-learn cv as cv=."
         )
     if plan.points.n != n:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError, describe_type, spelled
 from cvstats.loss_functions import LossOptions, checked_loss, loss_name, pointwise
 from cvstats.metrics import METRICS
 
@@ -195,7 +195,7 @@ def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
     """Compute the predictions that the loss uses."""
     if not hasattr(fitted, spec.response):
         raise LogError(
-            f"a {type(fitted).__name__} has no {spec.response}, which loss={spec.loss!r} "
+            f"{describe_type(fitted)} has no {spec.response}, which loss={spec.loss!r} "
             "requires. Expected a classifier that has it; for others use zero_one."
         )
     found = np.asarray(getattr(fitted, spec.response)(X))
@@ -378,7 +378,7 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     """
     shape = getattr(X, "shape", None)
     if isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):
-        raise LogError(f"X is a {type(X).__name__}. Expected an array or a DataFrame.")
+        raise LogError(f"X is {describe_type(X)}. Expected an array or a DataFrame.")
     if shape == ():
         raise LogError("X is a single number. Expected an array or a DataFrame.")
     n = int(shape[0]) if shape else len(X)
@@ -410,7 +410,7 @@ def check_length(name: str, values: Any, n: int) -> None:
         shape = (len(values),) if isinstance(values, Sized) else ()
     if not shape:
         raise LogError(
-            f"{name} is a {type(values).__name__}. Expected one value for each of {n:,} rows of X."
+            f"{name} is {describe_type(values)}. Expected one value for each of {n:,} rows of X."
         )
     if tuple(shape) != (n,):
         raise LogError(

@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.design import LEVELS
-from cvstats.errors import MOST, LogError, choice, listed, nearest
+from cvstats.errors import MOST, LogError, choice, describe_type, listed, nearest
 from cvstats.io import text as text_files
 from cvstats.io.paths import (
     LONGEST,
@@ -535,7 +535,7 @@ def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[
     if tool is None and is_log(found) and options == ReadOptions():
         return "cvstats", found
     if options.text.given() and not isinstance(source, (str, PathLike)):
-        raise not_text(options.text, f"a {type(source).__name__}")
+        raise not_text(options.text, describe_type(source))
     tool, table = read_one(found, tool, options, "this object")
     negated = negate_scores(table, options.higher_is_better) if tool == "columns" else table
     return tool, negated

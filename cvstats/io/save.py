@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError, describe_type, spelled
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.io.tidy import index_of, numbered
@@ -105,7 +105,7 @@ def write(log: object, path: Path) -> None:
         columns, header = flatten_frame(log)
     else:
         raise LogError(
-            f"a {type(log).__name__} is not a loss log. Expected a Series, DataFrame, DataArray "
+            f"{describe_type(log)} is not a loss log. Expected a Series, DataFrame, DataArray "
             f"or Dataset."
         )
     with replacing(path) as beside:

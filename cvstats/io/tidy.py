@@ -20,6 +20,7 @@ from cvstats.errors import (
     LogError,
     checked_flag,
     choice,
+    describe_type,
     is_several,
     listed,
     nearest,
@@ -796,7 +797,7 @@ def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
         for label in column
         if not pd.api.types.is_hashable(label)
     )
-    return LogError(f"a label of {level!r} is a {type(odd).__name__}. Expected names or numbers.")
+    return LogError(f"a label of {level!r} is {describe_type(odd)}. Expected names or numbers.")
 
 
 def numbered(values: Any) -> Coded:
@@ -1061,7 +1062,7 @@ class ReadOptions:
                     f"read_log(predictions, y=y, cv=cv, loss=…)." if array else ""
                 )  # fmt: skip
                 raise LogError(
-                    f"{name}= is a {type(value).__name__} of {len(value):,} values. Expected the "
+                    f"{name}= is {describe_type(value)} of {len(value):,} values. Expected the "
                     f"name of a column, such as {name}={name!r}.{way}"
                 )
             if is_several(value) or not isinstance(value, Hashable):

@@ -14,7 +14,7 @@ import pandas as pd
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, Level
 from cvstats.core.types import Labels
-from cvstats.errors import LogError, listed
+from cvstats.errors import LogError, describe_type, listed
 from cvstats.large.lazy import SPLIT_EVERY, import_dask
 from cvstats.large.moments import Moments, concat_models
 from cvstats.log.log import Log
@@ -226,7 +226,7 @@ def scan_dask(
     delayed = import_dask().delayed
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise LogError(
-            f"a {type(frame).__name__} is not a dask DataFrame. Expected one, as from "
+            f"{describe_type(frame)} is not a dask DataFrame. Expected one, as from "
             "dask.dataframe.read_parquet; cvstats.Moments.of_log accepts pandas and xarray."
         )
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)

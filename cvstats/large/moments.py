@@ -23,7 +23,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, NoSuchFile, listed, place, unpaired
+from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, unpaired
 from cvstats.large.cell_source import (
     CellSource,
     KeptLosses,
@@ -288,7 +288,7 @@ class Moments:
         """Refuse arguments meant for `of_log`."""
         if not isinstance(self.parts, tuple):
             raise LogError(
-                f"Moments cannot be created from a {type(self.parts).__name__}. For a loss log "
+                f"Moments cannot be created from {describe_type(self.parts)}. For a loss log "
                 "use cvstats.Moments.of_log(log), for a file cvstats.Moments.load(path)."
             )
 

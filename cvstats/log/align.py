@@ -15,7 +15,7 @@ import xarray as xr
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.orientation import TARGET
-from cvstats.errors import MOST, LogError, listed, place, spelled, unpaired
+from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.log import Log
@@ -36,7 +36,7 @@ def align_logs(one: Any, two: Any) -> Any:
         If the logs are of different kinds or were not evaluated on the same points and folds.
     """
     raise LogError(
-        f"a {type(one).__name__} is not a loss log. Expected two pandas or two xarray objects, "
+        f"{describe_type(one)} is not a loss log. Expected two pandas or two xarray objects, "
         "one log per model."
     )
 
@@ -54,7 +54,7 @@ def same_kind(one: object, two: object) -> None:
             "log, add its index: pandas.Series(numbers, log.index), or array.copy(data=numbers)."
         )
     raise LogError(
-        f"a {type(one).__name__} cannot be compared to a {type(two).__name__}. Expected two logs "
+        f"{describe_type(one)} cannot be compared to {describe_type(two)}. Expected two logs "
         f"of the same kind.{hint}"
     )
 
@@ -391,7 +391,7 @@ CONSTANT = "constant"
 @singledispatch
 def difference_from(log: Any, reference: Any) -> Any:
     """Subtract the reference from every other model."""
-    raise LogError(f"a {type(log).__name__} has no models to choose a reference from.")
+    raise LogError(f"{describe_type(log)} has no models to choose a reference from.")
 
 
 @difference_from.register
@@ -422,7 +422,7 @@ def names_of(log: xr.DataArray) -> list[Hashable]:
 @singledispatch
 def every_pair(log: Any) -> Any:
     """Subtract the second model of each pair from the first."""
-    raise LogError(f"a {type(log).__name__} has no models to pair.")
+    raise LogError(f"{describe_type(log)} has no models to pair.")
 
 
 @every_pair.register

@@ -18,7 +18,7 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import folds_are_guessed
-from cvstats.errors import LogError, install_command, listed, nearest, plainly
+from cvstats.errors import LogError, describe_type, install_command, listed, nearest, plainly
 
 MODEL = "model"
 """The default name of the column that names the model."""
@@ -253,7 +253,7 @@ def from_arrow(frame: Any) -> pd.DataFrame:
         found: pd.DataFrame = table.to_pandas(date_as_object=False)
     except (arrow.ArrowException, ValueError, TypeError) as error:
         raise LogError(
-            f"a {type(frame).__name__} of {type(frame).__module__.partition('.')[0]} cannot be "
+            f"{describe_type(frame)} of {type(frame).__module__.partition('.')[0]} cannot be "
             f"read: {' '.join(str(error).split())[:200]}. Expected a frame of named columns."
         ) from error
     return found

@@ -16,7 +16,16 @@ import xarray as xr
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_level, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, place, spelled
+from cvstats.errors import (
+    LogError,
+    checked_level,
+    describe_type,
+    listed,
+    looked_up,
+    nearest,
+    place,
+    spelled,
+)
 from cvstats.log.align import facts_of_differences
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
 from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics
@@ -410,7 +419,7 @@ def describe(log: Log, work: Contrasts, names: Any, by: str) -> dict[Hashable, A
 @singledispatch
 def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
     """Put the losses of contrasts in the container of the log they were made from."""
-    raise LogError(f"contrast needs a log in memory, but this is a {type(losses).__name__}.")
+    raise LogError(f"contrast needs a log in memory, but this is {describe_type(losses)}.")
 
 
 @fill.register(pd.Series)

@@ -17,7 +17,7 @@ import pandas as pd
 from cvstats.core.cells import Cells
 from cvstats.core.design import CellIndex
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, is_number, listed
+from cvstats.errors import LogError, describe_type, is_number, listed
 from cvstats.large.moments import (
     Moments,
     SharedAttrs,
@@ -159,7 +159,7 @@ class LabelCounts:
         """
         if not isinstance(predictions, pd.DataFrame):
             raise LogError(
-                f"a {type(predictions).__name__} has no columns of predictions. Expected a "
+                f"{describe_type(predictions)} has no columns of predictions. Expected a "
                 "DataFrame. Count it in parts: sum(map(LabelCounts.of_predictions, parts))."
             )
         counted = count_columns(

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.errors import LogError, checked_flag, is_several, listed, spelled
+from cvstats.errors import LogError, checked_flag, describe_type, is_several, listed, spelled
 from cvstats.log.log import Log, Losses
 from cvstats.log.metadata import OF_PROBLEMS
 from cvstats.log.read import read
@@ -176,7 +176,7 @@ def refuse_other_logs(log: Log) -> None:
 @singledispatch
 def reduce_attempts(losses: Any, share: Share, k: int) -> Any:
     """Create the log of problems, in the container of the attempts."""
-    raise LogError(f"passes needs a log in memory, but this is a {type(losses).__name__}.")
+    raise LogError(f"passes needs a log in memory, but this is {describe_type(losses)}.")
 
 
 @reduce_attempts.register

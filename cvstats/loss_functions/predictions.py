@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, is_number, listed, nearest, plainly
+from cvstats.errors import LogError, describe_type, is_number, listed, nearest, plainly
 from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_level_index
@@ -338,7 +338,7 @@ def losses(
     lazy = is_dask_frame(predictions)
     if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
         raise LogError(
-            f"a {type(predictions).__name__} has no named predictions. Expected a DataFrame or a "
+            f"{describe_type(predictions)} has no named predictions. Expected a DataFrame or a "
             "Dataset, and the names of its columns: losses(frame, truth='y_true', "
             "prediction='y_pred'). For arrays use cvstats.read_log(predictions, y=y, cv=cv, "
             "loss=…)."
@@ -763,7 +763,7 @@ def split_members(
     """Convert each ensemble member to a separate variable."""
     if not isinstance(predictions, xr.Dataset):
         raise LogError(
-            f"member= requires a Dataset, but this is a {type(predictions).__name__}. Expected a "
+            f"member= requires a Dataset, but this is {describe_type(predictions)}. Expected a "
             f"column for each member: prediction={{'model': ['member_1', 'member_2', …]}}. "
             "Convert members in rows to columns: predictions['y_pred'].unstack(level)."
         )

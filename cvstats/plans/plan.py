@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, checked_flag, spelled
+from cvstats.errors import LogError, checked_flag, describe_type, spelled
 from cvstats.options import whole_number
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def size_of(X: Any) -> int:
     """Count the points of data of any kind."""
     shape = getattr(X, "shape", None)
     if shape == () or (shape is None and not isinstance(X, Sized)):
-        raise LogError(f"X is a {type(X).__name__}. Expected data with a row for each point.")
+        raise LogError(f"X is {describe_type(X)}. Expected data with a row for each point.")
     return int(shape[0]) if shape else len(X)
 
 
@@ -565,7 +565,7 @@ def bind_splits(splits: Iterable[tuple[Any, Any]], n: int, name: str) -> BoundPl
     for number, pair in enumerate(splits):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise LogError(
-                f"split {number:,} of cv= is a {type(pair).__name__}, not a pair of training and "
+                f"split {number:,} of cv= is {describe_type(pair)}, not a pair of training and "
                 "test rows. Expected pairs, as in cv=list(splitter.split(X, y))."
             )
         train, test = (row_numbers(rows, n, f"split {number:,} of cv=") for rows in pair)

@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, install_command, is_several
+from cvstats.errors import LogError, describe_type, install_command, is_several
 from cvstats.facts import LogFacts, examine
 from cvstats.formatting import printable, result_frame, write_labels
 from cvstats.large.moments import Moments
@@ -112,7 +112,7 @@ def check_axes(ax: object, expected: type) -> None:
     """Reject anything but Axes."""
     if not isinstance(ax, expected):
         several = is_several(ax)
-        got = "several things" if several else f"a {type(ax).__name__}"
+        got = "several things" if several else describe_type(ax)
         way = "Choose one, as in ax=axes[0]" if several else "Type: figure, ax = plt.subplots()"
         raise LogError(f"ax= is {got}. Expected one matplotlib Axes. {way}.")
 

@@ -11,7 +11,7 @@ import xarray as xr
 from cvstats.comparisons.compare import compare
 from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, checked_choice, listed
+from cvstats.errors import LogError, checked_choice, describe_type, listed
 from cvstats.log.log import Losses
 from cvstats.options import Missing
 from cvstats.plot._axes import (
@@ -145,7 +145,7 @@ def map(
     checked_choice("show", show, (*SHOWN, None))
     if not isinstance(facts.losses, (xr.DataArray, xr.Dataset)):
         raise LogError(
-            f"a {type(facts.losses).__name__} has no grid of cells. Expected an xarray object "
+            f"{describe_type(facts.losses)} has no grid of cells. Expected an xarray object "
             "with two carried dimensions, as in log.to_xarray()."
         )
     models = len(facts.log.labels.models)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, spelled
+from cvstats.errors import LogError, describe_type, spelled
 from cvstats.intervals._ends import OF_CLUSTERS, korn_graubard
 from cvstats.intervals._limits import wilson
 from cvstats.intervals.clustered import clustered
@@ -148,7 +148,7 @@ def tabulate_bins(
     """Tabulate each nonempty bin: prediction, frequency, limits and number of points."""
     if not isinstance(predictions, pd.DataFrame):
         raise LogError(
-            f"plot.reliability needs predictions, but this is a {type(predictions).__name__}. "
+            f"plot.reliability needs predictions, but this is {describe_type(predictions)}. "
             "Expected a DataFrame with true labels and probabilities. For a Dataset pass "
             "predictions.to_dataframe()."
         )

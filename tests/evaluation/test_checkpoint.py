@@ -228,7 +228,7 @@ def test_failures_are_not_kept(tmp_path):
         ("notes.txt", r"notes.txt' is not a folder. Expected the path of a folder"),
         ("notes.txt/run", "cannot be written: Not a directory"),
         (os.devnull, "is not a folder"),
-        (3, "checkpoint= is a int. Expected the path"),
+        (3, "checkpoint= is an int. Expected the path"),
     ],
 )
 def test_paths_that_are_not_folders(tmp_path, monkeypatch, path, words):

@@ -89,8 +89,8 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(y=Y.where(Y.index != 3)), "y is missing .NaN. in row 3"),
         (lambda: run(X="data.csv"), "X is a str"),
         (lambda: run(X=np.array(1.0)), "X is a single number"),
-        (lambda: run(y=3), "y is a int. Expected one value for each of 20 rows"),
-        (lambda: run(groups=np.array(3)), "groups is a ndarray. Expected one value for each"),
+        (lambda: run(y=3), "y is an int. Expected one value for each of 20 rows"),
+        (lambda: run(groups=np.array(3)), "groups is an ndarray. Expected one value for each"),
         *[
             (partial(run, n_jobs=wrong), f"n_jobs={wrong!r} is not a number of processes")
             for wrong in (0, 1.5, True, "two")

@@ -306,7 +306,7 @@ def test_rank_one_has_a_tick_and_stands_off_the_frame():
 @pytest.mark.parametrize(
     ("ax", "got", "way"),
     [
-        (3, "a int", r"figure, ax = plt\.subplots\(\)"),
+        (3, "an int", r"figure, ax = plt\.subplots\(\)"),
         (Figure(), "a Figure", r"figure, ax = plt\.subplots\(\)"),
         (Figure().subplots(1, 2), "several things", r"ax=axes\[0\]"),
         ([], "several things", r"ax=axes\[0\]"),

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, listed, spelled
+from cvstats.errors import LogError, describe_type, listed, spelled
 from cvstats.io.tidy import PredictionTable, ReadOptions, add_split_numbers
 from cvstats.io.tools import SCORE, is_search
 from cvstats.loss_functions import find_loss
@@ -268,7 +268,7 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
     """Read the scores of all candidates as models, named by the parameters that differ."""
     if not is_search(found):
         raise LogError(
-            f"a {type(found).__name__} is not a fitted search. Expected GridSearchCV after "
+            f"{describe_type(found)} is not a fitted search. Expected GridSearchCV after "
             f"fit(X, y), or its cv_results_."
         )
     every = getattr(found, "cv_results_", found)

@@ -215,9 +215,9 @@ def test_arrays_of_several_models_with_their_truth_and_cv(classes):
 
 def test_an_array_is_not_the_name_of_a_column(classes):
     X, y = classes
-    with pytest.raises(LogError, match=r"truth= is a ndarray of 200 values.*pass y= and cv="):
+    with pytest.raises(LogError, match=r"truth= is an ndarray of 200 values.*pass y= and cv="):
         cvstats.read_log({"a": y}, truth=y, loss="accuracy")
-    with pytest.raises(LogError, match=r"fold= is a Index of 200 values.*such as fold='fold'\.$"):
+    with pytest.raises(LogError, match=r"fold= is an Index of 200 values.*such as fold='fold'\.$"):
         cvstats.read_log({"a": y}, fold=pd.Index(y), loss="accuracy")
     with pytest.raises(LogError, match=r"use cvstats\.read_log\(predictions, y=y, cv=cv"):
         cvstats.losses({"a": y}, truth=y, loss="accuracy")
