@@ -10,8 +10,9 @@ Everything happens in a copy of the tree. First the tests run once with coverage
 lines that each of them runs; ``--record`` keeps the record for later runs on the same code. Then,
 for each change in a line that some test runs, these tests run until one fails, the quick ones
 first. A change that no test notices within ``--patience`` seconds counts as survived; one that
-makes them hang counts as killed. The last line says how many of the changes were killed, with an
-interval for the share.
+makes them hang counts as killed. Times are processor times, so that a record made on a busy machine
+chooses the same tests. The last line says how many of the changes were killed, with an interval for
+the share.
 
 The tests of a change run in a fork of this process, which has imported the libraries that they
 need: two of them first, then ten, then the others. The test that fails runs again without the
@@ -36,14 +37,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 from coverage.numbits import numbits_to_nums
-from scipy.stats import binomtest
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("cvstats", "tests", "tools", "docs", "evidence", "benchmarks")
+COPIED = ("cvstats", "tests", "tools", "docs", "evidence", "benchmarks", ".ci", ".github")
 PYTEST = ["-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib --strict-markers"]
 TESTS = ["-m", "not slow and not process", "--ignore=tests/benchmarks", "--ignore=tests/evidence"]
 
@@ -176,21 +177,45 @@ def run_with_record(tree: Path, record: Path, tests: list[str]) -> None:
     """Run the tests once, and record the lines and the duration of each."""
     settings = tree / "mutation.ini"
     settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {record}\n")
-    command = [sys.executable, "-m", "pytest", *PYTEST, *TESTS, *tests, "--cov", "-rfE",
-               f"--cov-config={settings}", "--cov-context=test", "--cov-report=",
-               "--durations=0", "--durations-min=0.01"]  # fmt: skip
-    done = subprocess.run(
-        command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
-    )
-    if done.returncode not in (0, 1):
-        sys.exit(f"the tests cannot be run:\n{done.stdout[-3000:] or done.stderr[-3000:]}")
-    print(done.stdout.splitlines()[-1])
-    times = re.findall(r"^([\d.]+)s call +(\S.*)", done.stdout, re.MULTILINE)
-    failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    for name in failed:
-        print(f"fails unchanged: {name}")
-    times += [("inf", name) for name in failed]
-    record.with_suffix(".times").write_text("".join(f"{t} {name}\n" for t, name in times))
+    times = Times(record.with_suffix(".times"))
+    command = [*PYTEST, *TESTS, *tests, "--cov", f"--cov-config={settings}", "--cov-context=test",
+               "--cov-report="]  # fmt: skip
+    process = in_fork(command, times)
+    process.join()
+    if process.exitcode not in (0, 1):
+        sys.exit(f"the tests cannot be run: pytest ends with {process.exitcode}")
+    for name, seconds in times.read().items():
+        if seconds == FAILS:
+            print(f"fails unchanged: {name}")
+
+
+FAILS = float("inf")
+"""The time of a test that fails without any change."""
+
+
+class Times:
+    """The processor time of each test, written to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> dict[str, float]:
+        lines = (line.partition(" ") for line in self.path.read_text().splitlines())
+        return {name: float(seconds) for seconds, _, name in lines}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        start = time.process_time()
+        try:
+            yield
+        finally:
+            item.user_properties.append(("seconds", time.process_time() - start))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed or report.when == "call":
+            seconds = FAILS if report.failed else dict(report.user_properties)["seconds"]
+            with self.path.open("a") as file:
+                file.write(f"{seconds:.3f} {report.nodeid}\n")
 
 
 class Record:
@@ -208,15 +233,14 @@ class Record:
                 test, _, _ = context.rpartition("|")
                 for line in numbits_to_nums(bits) if test else ():
                     self.tests.setdefault((name, line), set()).add(test)
-        lines = path.with_suffix(".times").read_text().splitlines()
-        self.times = {name: float(time) for time, _, name in (x.partition(" ") for x in lines)}
+        self.times = Times(path.with_suffix(".times")).read()
 
     def tests_of(self, mutant: Mutant, most: int, patience: float) -> list[str]:
         """The quickest tests of its line: one of each file, then one more of each, and so on."""
         found = sorted(self.tests.get((mutant.file, mutant.line), ()), key=self.time_of)
         by_file: dict[str, list[str]] = {}
         for test in found:
-            if self.time_of(test) == float("inf"):  # fails without any change
+            if self.time_of(test) == FAILS:
                 break
             by_file.setdefault(test.split("::")[0], []).append(test)
         chosen, spent = [], 0.0
@@ -237,7 +261,7 @@ class Record:
 
 def environment(tree: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tree), "CVSTATS_THREADS": "2", "CI": "1",
-            "NUMBA_CACHE_DIR": str(tree / "numba")}  # fmt: skip
+            "OPENBLAS_NUM_THREADS": "1", "NUMBA_CACHE_DIR": str(tree / "numba")}  # fmt: skip
 
 
 def copy_tree(to: Path) -> Path:
@@ -249,20 +273,24 @@ def copy_tree(to: Path) -> Path:
     return to
 
 
-def prepare(tree: Path, tests: list[str]) -> None:
+def enter(tree: Path) -> None:
+    """Let this process, and all that it starts, run in the tree."""
+    os.environ.update(environment(tree))
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+
+
+def prepare(tests: list[str]) -> None:
     """Compile the tree, and import what all tests need, before forking."""
     subprocess.run(
         [sys.executable, "-m", "pytest", *PYTEST, *TESTS, *tests, "--collect-only"],
-        cwd=tree, env=environment(tree), capture_output=True, check=True,
+        capture_output=True, check=True,
     )  # fmt: skip
-    os.environ.update(environment(tree))
     os.environ |= {"MPLBACKEND": "agg", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for name in LIBRARIES:
         importlib.import_module(name)
     if "cvstats" in sys.modules:
         sys.exit("a library imports cvstats")
-    os.chdir(tree)
-    sys.path.insert(0, str(tree))
     sys.dont_write_bytecode = True
 
 
@@ -277,14 +305,20 @@ class Failure:
             self.path.write_text(report.nodeid)
 
 
-def run_tests(tests: list[str], told: Path) -> None:
-    """Run tests in a new process, which exits with the status of pytest."""
+def in_fork(command: list[str], plugin: object) -> BaseProcess:
+    """Run pytest in a new process, which exits with its status."""
+    process = multiprocessing.get_context("fork").Process(target=run, args=(command, plugin))
+    process.start()
+    return process
+
+
+def run(command: list[str], plugin: object) -> None:
     status = BROKEN
     try:
         with open(os.devnull, "w") as null:
             for stream in (1, 2):
                 os.dup2(null.fileno(), stream)
-            status = int(pytest.main([*FORKED, *tests], [Failure(told)]))
+            status = int(pytest.main(command, [plugin]))
     finally:
         os._exit(status)
 
@@ -297,8 +331,7 @@ def find_failure(tests: list[str], seconds: float) -> str | None:
     """Name the first test that fails; empty if tests hang, crash or cannot be imported."""
     told = Path("failure.txt")
     told.unlink(missing_ok=True)
-    process = multiprocessing.get_context("fork").Process(target=run_tests, args=(tests, told))
-    process.start()
+    process = in_fork([*FORKED, *tests], Failure(told))
     process.join(seconds)
     if process.is_alive():
         process.kill()
@@ -342,7 +375,7 @@ def survives(
             again = find_failure(failed, 3 * chosen.patience + 60)
             if again is not None:
                 print(f"fails unchanged: {again or failed}")
-                record.times[again or failed[0]] = float("inf")
+                record.times[again or failed[0]] = FAILS
                 continue
             sound.update(failed)
         return False
@@ -362,6 +395,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_tree(Path(folder) / "tree")
         path = (chosen.record or Path(folder) / "record").absolute()
+        enter(tree)
         if not path.exists():
             run_with_record(tree, path, chosen.tests)
         record = Record(path)
@@ -372,12 +406,14 @@ def main() -> None:
         known = [m for file in files for m in mutants_of(file, tree) if record.tests_of(m, 1, 1)]
         sample = random.Random(chosen.seed).sample(known, min(chosen.sample, len(known)))
         print(f"{len(known):,} changes in lines that tests run; {len(sample)} of them are tried")
-        prepare(tree, chosen.tests)
+        prepare(chosen.tests)
         report(sample, tree, record, chosen)
 
 
 def report(sample: list[Mutant], tree: Path, record: Record, chosen: argparse.Namespace) -> None:
     """Try each change, and print those that survived."""
+    from scipy.stats import binomtest
+
     end = time.monotonic() + 60 * chosen.minutes
     tried, killed = 0, 0
     sound: set[str] = set()
