@@ -61,8 +61,8 @@ def test_curves_over_rho():
     assert curve.index.tolist() == [0, 0.1, 0.5]
     assert curve.index.name == "rho"
     for rho in rhos:
-        single = cvstats.decompose(log, rho=float(rho))
-        assert curve.loc[rho, "theta"] == only_row(single)["theta"]
+        single = only_row(cvstats.decompose(log, rho=float(rho)))
+        assert curve.loc[rho, "theta"] == single["theta"]
     frame = pd.DataFrame({"a": log, "b": -log})
     assert cvstats.decompose(frame, rho=[0.2]).index.names == ["rho", "model"]
     index = pd.MultiIndex.from_product(

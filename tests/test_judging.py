@@ -55,8 +55,10 @@ def test_the_weight_makes_the_variance_small():
     human, judge, every = rules()
     best = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]]))
     for weight in np.linspace(0, 1, 21):
-        other = prediction_powered(human[["a"]], judge[["a"]], every[["a"]], weight=weight)
-        assert best["se"] <= only_row(other)["se"] * 1.005
+        other = only_row(
+            prediction_powered(human[["a"]], judge[["a"]], every[["a"]], weight=weight)
+        )
+        assert best["se"] <= other["se"] * 1.005
     alone = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]], weight=0))
     y = human["a"].tolist()
     assert alone["estimate"] == pytest.approx(statistics.mean(y), rel=1e-12)

@@ -43,9 +43,9 @@ def as_log(values, folds=1):
 def measured(name):
     """Digits of mean and sd against the doubles' own values and the certified ones."""
     values = [float(text) for text in NIST[name]["data"]]
-    held = cvstats.holdout(as_log(values))
+    held = only_row(cvstats.holdout(as_log(values)))
     n = len(values)
-    mean, sd = only_row(held)["estimate"], only_row(held)["se"] * math.sqrt(n)
+    mean, sd = held["estimate"], held["se"] * math.sqrt(n)
     exact = [Fraction(value) for value in values]
     centre, deviation = oracle.mean(exact), root(oracle.variance(exact))
     certified = Fraction(NIST[name]["mean"]), Fraction(NIST[name]["sd"])

@@ -108,9 +108,9 @@ def test_an_alpha_of_single_precision_loses_no_digits():
     log = pd.Series(np.arange(9.0)).rename_axis("point")
     single, double = np.float32(0.125), 0.125
     for interval in ("wald", "t"):
-        ours = cvstats.holdout(log, interval=interval, alpha=single)
+        ours = only_row(cvstats.holdout(log, interval=interval, alpha=single))
         assert (
-            only_row(ours)["upper"]
+            ours["upper"]
             == only_row(cvstats.holdout(log, interval=interval, alpha=double))["upper"]
         )
 

@@ -106,8 +106,8 @@ def test_no_caution_where_nothing_is_in_doubt():
     one = log.set_axis(log.index.set_codes(np.zeros(100, int), level="subject"))
     assert only_row(one.cvci.interval())["caution"] == ""
     named = log.droplevel("point").rename_axis("fold").to_frame("a").assign(id=range(100))
-    table = named.set_index("id", append=True)["a"].cvci.wald()
-    assert WORDS not in only_row(table)["caution"]  # the names of points change no number
+    table = only_row(named.set_index("id", append=True)["a"].cvci.wald())
+    assert WORDS not in table["caution"]  # the names of points change no number
 
 
 def test_means_of_folds_are_no_points():

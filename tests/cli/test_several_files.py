@@ -66,10 +66,10 @@ def test_a_model_in_each_file(capsys, files, monkeypatch, words, names):
     status, out, err = run(capsys, files, monkeypatch, *words)
     assert (status, err) == (0, "")
     (row,) = json.loads(out)["rows"]
-    expected = cvstats.compare(logged("diabetes")[["ridge", "random_forest"]]).iloc[0]
+    expected = only_row(cvstats.compare(logged("diabetes")[["ridge", "random_forest"]]).iloc[0])
     assert [row["model"], row["other"]] == names
     for name in ("difference", "se", "p_value"):
-        np.testing.assert_allclose(row[name], only_row(expected)[name], rtol=1e-12)
+        np.testing.assert_allclose(row[name], expected[name], rtol=1e-12)
 
 
 def test_files_of_several_models_have_longer_names(capsys, files, monkeypatch):

@@ -66,13 +66,13 @@ def test_z_and_p_against_the_oracle():
     right = oracle.log(FRAME["forest"], fold=FRAME.index.get_level_values("fold"))
     for alternative, alpha in itertools.product(ALTERNATIVES, (0.05, 0.2)):
         exact = oracle.improvement(left, right, alternative=alternative, alpha=alpha)
-        ours = cvstats.compare(
-            FRAME["ridge"], FRAME["forest"], alternative=alternative, alpha=alpha
-        ).iloc[0]
+        ours = only_row(
+            cvstats.compare(
+                FRAME["ridge"], FRAME["forest"], alternative=alternative, alpha=alpha
+            ).iloc[0]
+        )
         for name in TESTS:
-            assert only_row(ours)[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), (
-                name
-            )
+            assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
 
 
 def test_small_p_values_keep_their_digits():
@@ -145,8 +145,8 @@ def test_against_a_reference(alternative):
     assert list(table.columns[:7]) == [*TESTS, "p_adjusted"]
     assert table.index.names == ["model", "other"]
     for a, b in table.index:
-        alone = by_hand(FRAME, a, b, alternative=alternative)
-        assert (table.loc[(a, b), TESTS] == only_row(alone)[TESTS]).all()
+        alone = only_row(by_hand(FRAME, a, b, alternative=alternative))
+        assert (table.loc[(a, b), TESTS] == alone[TESTS]).all()
 
 
 @pytest.mark.parametrize("width", [3, 17])
@@ -155,11 +155,9 @@ def test_all_pairs(width):
     table = frame.cvci.compare()
     assert list(table.index) == list(itertools.combinations(frame.columns, 2))
     for a, b in [("m0", "m1"), ("m1", "m2"), ("m0", f"m{width - 1}")]:
-        alone = by_hand(frame, a, b)
+        alone = only_row(by_hand(frame, a, b))
         wanted = table.loc[(a, b), TESTS].astype(float)
-        np.testing.assert_allclose(
-            wanted, only_row(only_row(alone)[TESTS]).astype(float), rtol=1e-12
-        )
+        np.testing.assert_allclose(wanted, only_row(alone[TESTS]).astype(float), rtol=1e-12)
 
 
 # --- methods --------------------------------------------------------------------------------------
@@ -204,9 +202,9 @@ def test_repetitions():
         gap = frame[name] - frame["ridge"]
         levels = {level: gap.index.get_level_values(level) for level in gap.index.names}
         exact = oracle.zero_test(oracle.wald(oracle.log(gap, **levels)))
-        ours = table.loc[(name, "ridge")]
+        ours = only_row(table.loc[(name, "ridge")])
         for column in TESTS:
-            assert only_row(ours)[column] == pytest.approx(float(getattr(exact, column)), rel=1e-12)
+            assert ours[column] == pytest.approx(float(getattr(exact, column)), rel=1e-12)
 
 
 # --- types ----------------------------------------------------------------------------------------

@@ -34,21 +34,19 @@ def test_every_table_as_enumerated(rows):
         "chi2": stats.chi2.sf(float(exact.chi2), 1),
     }
     for test in TESTS:
-        ours = cvstats.mcnemar(a, b, test=test).iloc[0]
-        assert (only_row(ours)["n01"], only_row(ours)["n10"]) == (exact.n01, exact.n10)
-        assert only_row(ours)["p_value"] == pytest.approx(float(wanted[test]), rel=1e-12)
-        assert only_row(ours)["statistic"] == pytest.approx(
+        ours = only_row(cvstats.mcnemar(a, b, test=test).iloc[0])
+        assert (ours["n01"], ours["n10"]) == (exact.n01, exact.n10)
+        assert ours["p_value"] == pytest.approx(float(wanted[test]), rel=1e-12)
+        assert ours["statistic"] == pytest.approx(
             float(exact.chi2) if test == "chi2" else min(exact.n01, exact.n10)
         )
-        assert only_row(ours)["test"] == test
-    edwards = cvstats.mcnemar(a, b, test="chi2", correction=True).iloc[0]
-    assert only_row(edwards)["statistic"] == pytest.approx(float(exact.edwards))
-    assert only_row(edwards)["p_value"] == pytest.approx(stats.chi2.sf(float(exact.edwards), 1))
-    usual = cvstats.mcnemar(a, b).iloc[0]
-    assert only_row(usual)["test"] == ("exact" if exact.n01 + exact.n10 < 25 else "chi2")
-    assert only_row(usual)["p_value"] == pytest.approx(
-        float(wanted[only_row(usual)["test"]]), rel=1e-12
-    )
+        assert ours["test"] == test
+    edwards = only_row(cvstats.mcnemar(a, b, test="chi2", correction=True).iloc[0])
+    assert edwards["statistic"] == pytest.approx(float(exact.edwards))
+    assert edwards["p_value"] == pytest.approx(stats.chi2.sf(float(exact.edwards), 1))
+    usual = only_row(cvstats.mcnemar(a, b).iloc[0])
+    assert usual["test"] == ("exact" if exact.n01 + exact.n10 < 25 else "chi2")
+    assert usual["p_value"] == pytest.approx(float(wanted[usual["test"]]), rel=1e-12)
 
 
 def test_many_discordant_points_keep_their_digits():

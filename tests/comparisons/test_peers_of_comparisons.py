@@ -67,14 +67,14 @@ def test_mcnemar_of_mlxtend(told):
             ("chi2", {"corrected": False}),
             ("chi2", {"corrected": True}),
         ):
-            ours = cvstats.mcnemar(log, test=test, correction=options.get("corrected", False)).iloc[
-                0
-            ]
+            ours = only_row(
+                cvstats.mcnemar(log, test=test, correction=options.get("corrected", False)).iloc[0]
+            )
             chi2, p = evaluate.mcnemar(table, **options)
-            pairs.append((only_row(ours)["p_value"], p))
-            pairs += [(only_row(ours)["n01"], table[0, 1]), (only_row(ours)["n10"], table[1, 0])]
+            pairs.append((ours["p_value"], p))
+            pairs += [(ours["n01"], table[0, 1]), (ours["n10"], table[1, 0])]
             if chi2 is not None:
-                pairs.append((only_row(ours)["statistic"], chi2))
+                pairs.append((ours["statistic"], chi2))
     told("mcnemar, mlxtend", pairs)
 
 
@@ -88,12 +88,12 @@ def test_mcnemar_of_statsmodels(told):
             ("chi2", {"exact": False, "correction": False}),
             ("chi2", {"exact": False, "correction": True}),
         ):
-            ours = cvstats.mcnemar(
-                log, test=test, correction=options.get("correction", False)
-            ).iloc[0]
+            ours = only_row(
+                cvstats.mcnemar(log, test=test, correction=options.get("correction", False)).iloc[0]
+            )
             theirs = contingency_tables.mcnemar(table.to_numpy(), **options)
-            pairs.append((only_row(ours)["p_value"], theirs.pvalue))
-            pairs.append((only_row(ours)["statistic"], theirs.statistic))
+            pairs.append((ours["p_value"], theirs.pvalue))
+            pairs.append((ours["statistic"], theirs.statistic))
     told("mcnemar, statsmodels", pairs)
 
 
@@ -101,16 +101,16 @@ def test_cochran(told):
     pairs = []
     for rates in ((0.2, 0.3), (0.2, 0.3, 0.3), (0.1, 0.15, 0.2, 0.2, 0.3)):
         log = zero_one(200, rates)
-        ours = log.cvci.cochran_q().iloc[0]
+        ours = only_row(log.cvci.cochran_q().iloc[0])
         theirs = contingency_tables.cochrans_q(log.to_numpy())
         pairs += [
-            (only_row(ours)["statistic"], theirs.statistic),
-            (only_row(ours)["p_value"], theirs.pvalue),
+            (ours["statistic"], theirs.statistic),
+            (ours["p_value"], theirs.pvalue),
         ]
         right = [log[name].to_numpy() for name in log]
         if len(rates) > 2:
             q, p = evaluate.cochrans_q(np.zeros(200, int), *right)
-            pairs += [(only_row(ours)["statistic"], q), (only_row(ours)["p_value"], p)]
+            pairs += [(ours["statistic"], q), (ours["p_value"], p)]
     told("cochran_q, statsmodels and mlxtend", pairs)
 
 
@@ -157,8 +157,8 @@ def test_five_by_two_of_mlxtend(told):
             log = pd.concat(
                 dict(zip(keys, both, strict=True)), names=["repetition", "fold", "point"]
             )
-            ours = log.cvci.compare(method="five_by_two", options={"test": test}).iloc[0]
-            pairs += [(only_row(ours)["statistic"], statistic), (only_row(ours)["p_value"], p)]
+            ours = only_row(log.cvci.compare(method="five_by_two", options={"test": test}).iloc[0])
+            pairs += [(ours["statistic"], statistic), (ours["p_value"], p)]
     told("compare by five_by_two, mlxtend", pairs)
 
 
@@ -174,8 +174,8 @@ def test_rope_of_baycomp(told):
                 theirs = baycomp.two_on_single(
                     means[a].to_numpy(), means[b].to_numpy(), rope=rope, runs=runs
                 )
-                ours = log[[a, b]].cvci.rope(margin=rope).iloc[0]
-                shares = only_row(ours)[["p_worse", "p_equivalent", "p_better"]]
+                ours = only_row(log[[a, b]].cvci.rope(margin=rope).iloc[0])
+                shares = ours[["p_worse", "p_equivalent", "p_better"]]
                 pairs += list(zip(shares, theirs, strict=True))
     told("rope, baycomp", pairs)
 
@@ -207,11 +207,11 @@ def test_friedman_of_scipy(told):
     pairs = []
     for n, k in ((5, 3), (14, 4), (40, 9)):
         log = pd.DataFrame(RNG.integers(0, 6, size=(n, k)).astype(float)).rename_axis("dataset")
-        ours = log.cvci.friedman(by="dataset").iloc[0]
+        ours = only_row(log.cvci.friedman(by="dataset").iloc[0])
         theirs = stats.friedmanchisquare(*log.to_numpy().T)
         pairs += [
-            (only_row(ours)["statistic"], theirs.statistic),
-            (only_row(ours)["p_value"], theirs.pvalue),
+            (ours["statistic"], theirs.statistic),
+            (ours["p_value"], theirs.pvalue),
         ]
     told("friedman, scipy", pairs)
 

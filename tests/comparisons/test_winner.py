@@ -185,8 +185,8 @@ def test_wilson_with_the_standard_error_of_groups():
     index = pd.MultiIndex.from_arrays([np.arange(400) % 40, range(400)], names=["source", "point"])
     rng = np.random.default_rng(8)
     errors = (rng.random((400, 4)) < 0.02 + 0.1 * rng.random((40, 4))[np.arange(400) % 40]) * 1.0
-    found = pd.DataFrame(errors, index, list("abcd")).cvci.winner(method="clustered")
-    row = only_row(found)
+    found = only_row(pd.DataFrame(errors, index, list("abcd")).cvci.winner(method="clustered"))
+    row = found
     assert 0 < row["lower"] < row["estimate"] < row["upper"] < 1
     n = row["mean"] * (1 - row["mean"]) / row["se"] ** 2
     for limit in (row["lower"], row["upper"]):

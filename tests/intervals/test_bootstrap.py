@@ -103,11 +103,11 @@ def test_agrees_with_r(method, capsys):
         if case["method"] != method:
             continue
         log = r_log(case["log"]).sample(frac=1, random_state=1)
-        ours = getattr(cvstats, method)(log, alpha=case["alpha"], **case["kwargs"])
+        ours = only_row(getattr(cvstats, method)(log, alpha=case["alpha"], **case["kwargs"]))
         expected = case["expected"]
         width = expected["upper"] - expected["lower"]
         kind = "case" if "case offset" in case["log"] else "others"
-        gap = max(abs(only_row(ours)[name] - value) / width for name, value in expected.items())
+        gap = max(abs(ours[name] - value) / width for name, value in expected.items())
         worst[kind] = max(gap, worst.get(kind, 0.0))
     with capsys.disabled():
         print(f"\n{method}: worst deviation from R, in widths of the interval: {worst}")
@@ -309,10 +309,10 @@ def test_points_that_are_never_out_of_bag_do_not_count():
     out = log.drop(0, level="repetition").reset_index("count").query("count == 0")
     never = 8 - out.index.get_level_values("point").nunique()
     assert 0 < never < 7
-    result = log.cvci.bootstrap_oob()
+    result = only_row(log.cvci.bootstrap_oob())
     expected = out.groupby("point")[0].mean().mean()
-    assert only_row(result)["estimate"] == pytest.approx(expected, rel=1e-12)
-    assert "never out of bag" in only_row(result)["caution"]
+    assert result["estimate"] == pytest.approx(expected, rel=1e-12)
+    assert "never out of bag" in result["caution"]
     assert "never out of bag" in only_row(log.cvci.location_shifted(correction="632"))["caution"]
     assert (
         "never out of bag"
@@ -341,9 +341,9 @@ def test_few_replicates_for_quantiles_are_told():
 def test_a_perfect_fit_has_no_spread_of_apparent_errors():
     log = drawn(fits=250)[0]
     log = log.where(log.index.get_level_values("count") == 0, 0.0)
-    result = log.cvci.location_shifted(no_information=2.0)
-    assert only_row(result)["lower"] == only_row(result)["upper"] == only_row(result)["estimate"]
-    assert "zero" in only_row(result)["caution"]
+    result = only_row(log.cvci.location_shifted(no_information=2.0))
+    assert result["lower"] == result["upper"] == result["estimate"]
+    assert "zero" in result["caution"]
     assert only_row(log.cvci.bootstrap_632(no_information=2.0))["weight"] > 0.632
 
 
@@ -360,5 +360,5 @@ def test_losses_that_are_all_the_same():
             == 0.25
         )
         assert "zero" in only_row(result)["caution"]
-    zero = (log * 0).cvci.bootstrap_632(plus=False)
-    assert (only_row(zero)["estimate"], only_row(zero)["se"]) == (0.0, 0.0)
+    zero = only_row((log * 0).cvci.bootstrap_632(plus=False))
+    assert (zero["estimate"], zero["se"]) == (0.0, 0.0)

@@ -97,8 +97,8 @@ def test_rates_by_name_or_in_order(rates):
         pd.testing.assert_frame_equal(result, answer(method, log), check_exact=True)
     log.attrs["no_information"] = rates
     pd.testing.assert_frame_equal(cvstats.bootstrap_632(log), expected, check_exact=True)
-    again = log["tree"].cvci.bootstrap_632(no_information=9.0)
-    assert only_row(again)["no_information"] == 9.0
+    again = only_row(log["tree"].cvci.bootstrap_632(no_information=9.0))
+    assert again["no_information"] == 9.0
 
 
 RATE_FRAME = pd.DataFrame({m: np.linspace(1, 3, 6) for m in MODELS})
@@ -119,8 +119,8 @@ def test_rates_of_samples(rates):
     pd.testing.assert_frame_equal(result, answer("two_stage", log), check_exact=True)
     one = RATE_FRAME["tree"]
     for given in (one, one[::-1], list(one), dict(one)):
-        single = cvstats.two_stage(log["tree"], no_information=given)
-        assert only_row(single)["upper"] == result.loc["tree", "upper"]
+        single = only_row(cvstats.two_stage(log["tree"], no_information=given))
+        assert single["upper"] == result.loc["tree", "upper"]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_leave_one_out_is_a_log_or_plain_losses():
     np.testing.assert_allclose(result["bias"], plain["estimate"] - loo.mean())
     np.testing.assert_allclose(result["upper"] - result["lower"], plain["upper"] - plain["lower"])
     for given in (loo["tree"], loo["tree"].tolist(), loo["tree"].reset_index(drop=True)):
-        one = cvstats.case_bootstrap(log["tree"], leave_one_out=given)
-        assert only_row(one)["lower"] == result.loc["tree", "lower"]
+        one = only_row(cvstats.case_bootstrap(log["tree"], leave_one_out=given))
+        assert one["lower"] == result.loc["tree", "lower"]
     array = cvstats.case_bootstrap(ARRAYS["stacked"](log), leave_one_out=xr.DataArray(loo,
         dims=("point", "model")))  # fmt: skip
     np.testing.assert_allclose(array["lower"], result["lower"])

@@ -71,14 +71,14 @@ def test_corrections_agree_on_equal_clusters(sizes):
 @pytest.mark.parametrize("repetitions", [1, 2])
 def test_clustered_against_the_oracle(sizes, correction, repetitions):
     rows = random_rows(sizes, 9, repetitions)
-    ours = cvstats.clustered(log_of(rows), correction=correction)
+    ours = only_row(cvstats.clustered(log_of(rows), correction=correction))
     exact = exactly.clustered(rows, correction)
     for name in LIMITS:
-        assert only_row(ours)[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
-    assert (only_row(ours)["df"], only_row(ours)["n_clusters"]) == (len(sizes) - 1, len(sizes))
-    assert only_row(ours)["n_points"] == sum(sizes)
-    assert (only_row(ours)["smallest"], only_row(ours)["largest"]) == (min(sizes), max(sizes))
-    assert "few clusters" in only_row(ours)["caution"]
+        assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12), name
+    assert (ours["df"], ours["n_clusters"]) == (len(sizes) - 1, len(sizes))
+    assert ours["n_points"] == sum(sizes)
+    assert (ours["smallest"], ours["largest"]) == (min(sizes), max(sizes))
+    assert "few clusters" in ours["caution"]
 
 
 def test_clustered_is_statsmodels(capsys):
@@ -92,10 +92,10 @@ def test_clustered_is_statsmodels(capsys):
             cov_kwds={"groups": group, "use_correction": True, "df_correction": True},
             use_t=True,
         )
-        ours = cvstats.clustered(log_of(rows), correction="CR1", alpha=0.1)
+        ours = only_row(cvstats.clustered(log_of(rows), correction="CR1", alpha=0.1))
         # statsmodels multiplies by (N - 1) / (N - p) too, which is 1 for a constant
         theirs = [fitted.params[0], fitted.bse[0], *fitted.conf_int(0.1)[0]]
-        found = [abs(only_row(ours)[n] / t - 1) for n, t in zip(LIMITS, theirs, strict=True)]
+        found = [abs(ours[n] / t - 1) for n, t in zip(LIMITS, theirs, strict=True)]
         worst = max(worst, *found)
     with capsys.disabled():
         print(f"\nclustered against statsmodels, worst relative deviation: {worst:.1e}")
@@ -114,13 +114,13 @@ def test_repeating_does_not_make_clusters_or_points():
 def test_random_splits_may_be_clustered():
     rows = random_rows((5, 4, 6), 11, repetitions=3)
     kept = [row for row in rows if (row.repetition + row.point + row.fold) % 3]
-    ours = cvstats.clustered(log_of(kept), correction="CR1")
+    ours = only_row(cvstats.clustered(log_of(kept), correction="CR1"))
     losses = [float(row.loss) for row in kept]
     fitted = sm.OLS(losses, np.ones(len(losses))).fit(
         cov_type="cluster", cov_kwds={"groups": [row.fold for row in kept]}, use_t=True
     )
-    assert only_row(ours)["se"] == pytest.approx(fitted.bse[0], rel=1e-10)
-    assert only_row(ours)["n_points"] == len({(row.source, row.point) for row in kept})
+    assert ours["se"] == pytest.approx(fitted.bse[0], rel=1e-10)
+    assert ours["n_points"] == len({(row.source, row.point) for row in kept})
 
 
 def cr1_ratio(shares):
@@ -134,8 +134,8 @@ def test_unequal_clusters_are_told():
     equal, uneven = (5,) * 40, (200, *(5,) * 39)
     assert cr1_ratio(np.full(40, 1 / 40)) == pytest.approx(1)
     assert cr1_ratio(np.array(uneven) / sum(uneven)) < TOO_NARROW
-    same = cvstats.clustered(log_of(random_rows(equal, 12)), correction="CR1")
-    assert only_row(same)["caution"] == ""
+    same = only_row(cvstats.clustered(log_of(random_rows(equal, 12)), correction="CR1"))
+    assert same["caution"] == ""
     log = log_of(random_rows(uneven, 12))
     usual = only_row(cvstats.clustered(log, correction="CR1"))
     assert usual["caution"] == "few clusters, unequal clusters"
@@ -172,8 +172,8 @@ def test_skewed_groups_are_labelled_and_equal_normal_ones_are_not():
             seen["clustered"] += row["caution"] == expected
             for method in ("out_of_source", "wild_cluster"):
                 options = {"n_draws": 99, "rng": 0} if method == "wild_cluster" else {}
-                table = getattr(losses.cvci, method)(**options)
-                seen[method] += only_row(table)["caution"] == expected
+                table = only_row(getattr(losses.cvci, method)(**options))
+                seen[method] += table["caution"] == expected
         assert min(seen.values()) >= 15, (expected, seen)
 
 
@@ -198,7 +198,7 @@ def test_clusters_across_folds_are_told():
     assert "not a new one" not in only_row(cvstats.clustered(grouped))["caution"]
     split = log_of([row._replace(fold=row.point % 3) for row in rows], levels=levels)
     assert "sources across folds" in only_row(cvstats.clustered(split))["caution"]
-    by_fold = cvstats.clustered(split, by="fold")
-    assert "not a new one" not in only_row(by_fold)["caution"]
+    by_fold = only_row(cvstats.clustered(split, by="fold"))
+    assert "not a new one" not in by_fold["caution"]
     theta_3 = only_row(cvstats.decompose(split))["theta_3"]
-    assert only_row(by_fold)["se"] ** 2 == pytest.approx(theta_3, rel=1e-13)
+    assert by_fold["se"] ** 2 == pytest.approx(theta_3, rel=1e-13)

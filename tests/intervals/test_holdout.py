@@ -33,13 +33,11 @@ def test_holdout_of_proportions(rows, alpha):
     log = series(rows, levels=("point",))
     for interval in ("wilson", "clopper-pearson"):
         exact = oracle.holdout(rows, interval, alpha)
-        ours = cvstats.holdout(log, interval=interval, alpha=alpha)
+        ours = only_row(cvstats.holdout(log, interval=interval, alpha=alpha))
         for name in LIMITS:
-            assert only_row(ours)[name] == pytest.approx(
-                float(getattr(exact, name)), rel=1e-12, abs=1e-15
-            )
-        assert 0 <= only_row(ours)["lower"] < only_row(ours)["upper"] <= 1
-        assert "zero variance" not in only_row(ours)["caution"]
+            assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12, abs=1e-15)
+        assert 0 <= ours["lower"] < ours["upper"] <= 1
+        assert "zero variance" not in ours["caution"]
 
 
 def test_holdout_refuses():

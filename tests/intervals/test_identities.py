@@ -58,27 +58,23 @@ def test_within_fold_never_exceeds_its_sum(rows):
 @given(balanced())
 def test_balanced(rows):
     log = shuffled(rows)
-    parts = cvstats.decompose(log)
+    parts = only_row(cvstats.decompose(log))
     within = variance(cvstats.wald(log, variance="within-fold"))
     for weights in WEIGHTS:
-        four = cvstats.quadratic(log, estimator="theta_4", fold_weights=weights)
-        assert only_row(four)["variance_raw"] == pytest.approx(within, rel=1e-13)
-        three = cvstats.quadratic(log, estimator="theta_3", fold_weights=weights)
-        assert only_row(three)["variance_raw"] == pytest.approx(
-            variance(cvstats.cv_t(log)), rel=1e-13
-        )
-        assert "clamped" not in only_row(three)["caution"]
-    assert only_row(parts)["theta_a"] == pytest.approx(within, rel=1e-13)
-    assert only_row(parts)["theta_1"] == pytest.approx(
+        four = only_row(cvstats.quadratic(log, estimator="theta_4", fold_weights=weights))
+        assert four["variance_raw"] == pytest.approx(within, rel=1e-13)
+        three = only_row(cvstats.quadratic(log, estimator="theta_3", fold_weights=weights))
+        assert three["variance_raw"] == pytest.approx(variance(cvstats.cv_t(log)), rel=1e-13)
+        assert "clamped" not in three["caution"]
+    assert parts["theta_a"] == pytest.approx(within, rel=1e-13)
+    assert parts["theta_1"] == pytest.approx(
         only_row(cvstats.wald(log))["estimate"] ** 2, rel=1e-12
     )
     k = len(oracle.folds_of(rows))
-    five = only_row(parts)["theta_3"] + only_row(parts)["omega_minus_gamma"]
-    assert only_row(parts)["theta_5"] == pytest.approx(five, abs=1e-13 * spread(rows) ** 2)
-    two = (
-        only_row(parts)["sigma2_minus_omega"] * k / len(rows) - (k - 1) * only_row(parts)["theta_3"]
-    )
-    assert only_row(parts)["theta_2"] == pytest.approx(two, abs=1e-13 * spread(rows) ** 2)
+    five = parts["theta_3"] + parts["omega_minus_gamma"]
+    assert parts["theta_5"] == pytest.approx(five, abs=1e-13 * spread(rows) ** 2)
+    two = parts["sigma2_minus_omega"] * k / len(rows) - (k - 1) * parts["theta_3"]
+    assert parts["theta_2"] == pytest.approx(two, abs=1e-13 * spread(rows) ** 2)
 
 
 @given(logs(sizes=(2, 5), folds=(2, 5)))
@@ -87,11 +83,11 @@ def test_unequal(rows):
     assert only_row(cvstats.decompose(log))["theta_a"] == pytest.approx(
         variance(cvstats.wald(log, variance="within-fold")), rel=1e-13
     )
-    three = cvstats.quadratic(log, estimator="theta_3", fold_weights="equal")
+    three = only_row(cvstats.quadratic(log, estimator="theta_3", fold_weights="equal"))
     t = cvstats.cv_t(log)
-    assert only_row(three)["variance_raw"] == pytest.approx(variance(t), rel=1e-13)
+    assert three["variance_raw"] == pytest.approx(variance(t), rel=1e-13)
     for name in ("estimate", "lower", "upper", "df"):
-        assert only_row(three)[name] == pytest.approx(only_row(t)[name], rel=1e-13)
+        assert three[name] == pytest.approx(only_row(t)[name], rel=1e-13)
 
 
 @given(logs(sizes=(2, 5), folds=(2, 5)), st.sampled_from(WEIGHTS))
@@ -105,11 +101,9 @@ def test_a_name_and_its_bias(rows, fold_weights):
         "theta_5": (0, 1, -2),
     }  # fmt: skip
     for name, bias in triples.items():
-        by_name = cvstats.quadratic(log, estimator=name, fold_weights=fold_weights)
-        by_bias = cvstats.quadratic(log, bias=bias, fold_weights=fold_weights)
-        assert close(
-            only_row(by_bias)["variance_raw"], only_row(by_name)["variance_raw"], rows, 2
-        ), name
+        by_name = only_row(cvstats.quadratic(log, estimator=name, fold_weights=fold_weights))
+        by_bias = only_row(cvstats.quadratic(log, bias=bias, fold_weights=fold_weights))
+        assert close(by_bias["variance_raw"], by_name["variance_raw"], rows, 2), name
 
 
 @given(logs(sizes=(2, 4), folds=(2, 5)), st.sampled_from(WEIGHTS))
@@ -119,13 +113,13 @@ def test_the_floor_replaces_negative_estimates_only(rows, fold_weights):
         "variance_raw"
     ]
     for name in ("theta_2", "theta_3", "theta_5"):
-        ours = cvstats.quadratic(log, estimator=name, fold_weights=fold_weights)
-        clamped = "variance clamped" in only_row(ours)["caution"]
-        assert clamped == (only_row(ours)["variance_raw"] < 0)
-        used = floor if clamped else only_row(ours)["variance_raw"]
+        ours = only_row(cvstats.quadratic(log, estimator=name, fold_weights=fold_weights))
+        clamped = "variance clamped" in ours["caution"]
+        assert clamped == (ours["variance_raw"] < 0)
+        used = floor if clamped else ours["variance_raw"]
         # A variance within the rounding of the losses is no variance: its standard error is 0.
         rounding = 8 * np.finfo(float).eps * max(abs(float(row.loss)) for row in rows)
-        se = only_row(ours)["se"]
+        se = ours["se"]
         assert se == math.sqrt(used) or (se == 0 and math.sqrt(used) <= rounding)
 
 
@@ -137,11 +131,11 @@ def test_equal_fold_means_give_theta_3_of_zero(shape, fold_weights):
     """A sum of W and D would fall on either side of zero by rounding, and be clamped."""
     k, values = shape
     rows = oracle.relabel([len(values)] * k, values * k)
-    ours = cvstats.quadratic(series(rows), estimator="theta_3", fold_weights=fold_weights)
+    ours = only_row(cvstats.quadratic(series(rows), estimator="theta_3", fold_weights=fold_weights))
     rounding = 8 * np.finfo(float).eps * max(map(abs, values))
-    assert 0 <= only_row(ours)["variance_raw"] <= rounding**2
-    assert 0 <= only_row(ours)["se"] <= rounding
-    assert "clamped" not in only_row(ours)["caution"]
+    assert 0 <= ours["variance_raw"] <= rounding**2
+    assert 0 <= ours["se"] <= rounding
+    assert "clamped" not in ours["caution"]
 
 
 @given(logs(sizes=(2, 4), folds=(2, 4), repetitions=(2, 3)))
@@ -179,9 +173,9 @@ def test_interval_and_test_are_duals(values, alternative, method):
     one = shuffled(rows)
     two = pd.Series(0.0, index=one.index)
     arguments = {"method": method, "alternative": alternative}
-    table = cvstats.compare(one, two, **arguments).iloc[0]
-    assume(only_row(table)["se"] > 1e-6 * spread(rows))
-    p = only_row(table)["p_value"]
+    table = only_row(cvstats.compare(one, two, **arguments).iloc[0])
+    assume(table["se"] > 1e-6 * spread(rows))
+    p = table["p_value"]
     assume(1e-5 < p < 1 - 1e-9)  # a quantile near one knows a small alpha less well
     for alpha, excluded in ((p * (1 + 1e-9), True), (p * (1 - 1e-9), False)):
         ours = cvstats.compare(one, two, alpha=alpha, **arguments).iloc[0]
@@ -218,20 +212,13 @@ def test_equal_losses_make_a_point(value):
     ]
     calls += [lambda log: cvstats.holdout(log.droplevel("fold"))]
     for call in calls:
-        ours = call(log)
-        assert (
-            only_row(ours)["estimate"]
-            == only_row(ours)["lower"]
-            == only_row(ours)["upper"]
-            == value
-        )
-        assert only_row(ours)["se"] == 0
-        assert "zero variance" in only_row(ours)["caution"]
-        assert "clamped" not in only_row(ours)["caution"]
-    parts = cvstats.decompose(log)
-    assert (
-        only_row(parts)[["sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"]] == 0
-    ).all()
+        ours = only_row(call(log))
+        assert ours["estimate"] == ours["lower"] == ours["upper"] == value
+        assert ours["se"] == 0
+        assert "zero variance" in ours["caution"]
+        assert "clamped" not in ours["caution"]
+    parts = only_row(cvstats.decompose(log))
+    assert (parts[["sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"]] == 0).all()
 
 
 @pytest.mark.parametrize("method", ["wald", "naive", "holdout"])
@@ -258,8 +245,8 @@ def test_two_points():
 def test_one_fold(folds):
     log = log_of([0.0, 1.0, 3.0, 5.0], folds)
     log = log if folds else log.droplevel("fold")
-    wald = cvstats.wald(log)
-    assert "one fold" in only_row(wald)["caution"]
+    wald = only_row(cvstats.wald(log))
+    assert "one fold" in wald["caution"]
     naive = only_row(cvstats.naive(log))["se"]
     assert only_row(cvstats.wald(log, variance="within-fold"))["se"] == pytest.approx(
         naive, rel=1e-15
@@ -313,17 +300,19 @@ def test_several_repetitions_are_no_single_partition():
 def test_identical_models_and_constant_differences():
     log = log_of([1.0, 2, 3, 5, 8], [0, 0, 1, 1, 1])
     for method in ("wald", "naive", "cv_t", "quadratic"):
-        same = cvstats.compare(log, log.copy(), method=method).iloc[0]
-        assert (only_row(same)[["difference", "se", "lower", "upper", "statistic"]] == 0).all()
-        assert only_row(same)["p_value"] == 1
-        assert "zero variance" in only_row(same)["caution"]
+        same = only_row(cvstats.compare(log, log.copy(), method=method).iloc[0])
+        assert (same[["difference", "se", "lower", "upper", "statistic"]] == 0).all()
+        assert same["p_value"] == 1
+        assert "zero variance" in same["caution"]
         for alternative, p in (("two-sided", 0.0), ("less", 1.0), ("greater", 0.0)):
-            worse = cvstats.compare(log + 1.0, log, method=method, alternative=alternative).iloc[0]
-            assert only_row(worse)["difference"] == 1
-            assert only_row(worse)["statistic"] == np.inf
-            assert only_row(worse)["p_value"] == p
-            assert "zero variance" in only_row(worse)["caution"]
-            excluded = not only_row(worse)["lower"] <= 0 <= only_row(worse)["upper"]
+            worse = only_row(
+                cvstats.compare(log + 1.0, log, method=method, alternative=alternative).iloc[0]
+            )
+            assert worse["difference"] == 1
+            assert worse["statistic"] == np.inf
+            assert worse["p_value"] == p
+            assert "zero variance" in worse["caution"]
+            excluded = not worse["lower"] <= 0 <= worse["upper"]
             assert excluded == (p == 0)
             better = cvstats.compare(log, log + 1.0, method=method, alternative=alternative)
             assert (

@@ -39,21 +39,19 @@ def deviation(ours, exact):
 def test_components_of_folds(fold_weights, sizes, logs):
     parts = [numbered(random_rows(sizes, seed)) for seed in range(logs)]
     log = several(parts, levels=("fold", "point"))
-    ours = cvstats.decompose(log, independent="dataset", fold_weights=fold_weights)
+    ours = only_row(cvstats.decompose(log, independent="dataset", fold_weights=fold_weights))
     exact = exactly.independent(parts, WEIGHTS[fold_weights])
     for name in PARTS:
-        assert deviation(only_row(ours)[name], exact[name]) < 1e-10, name
-    total = (
-        only_row(ours)["part_sigma2"] + only_row(ours)["part_omega"] + only_row(ours)["part_gamma"]
-    )
-    assert total == pytest.approx(only_row(ours)["theta"], rel=1e-12)
+        assert deviation(ours[name], exact[name]) < 1e-10, name
+    total = ours["part_sigma2"] + ours["part_omega"] + ours["part_gamma"]
+    assert total == pytest.approx(ours["theta"], rel=1e-12)
     single = [cvstats.decompose(log.xs(d, level="dataset"), fold_weights=fold_weights)
               for d in range(logs)]  # fmt: skip
     for name in ("sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"):
-        assert only_row(ours)[name] == pytest.approx(
+        assert ours[name] == pytest.approx(
             np.mean([only_row(part)[name] for part in single]), rel=1e-13
         )
-    assert (only_row(ours)["n_logs"], only_row(ours)["n_folds"], only_row(ours)["n_points"]) == (
+    assert (ours["n_logs"], ours["n_folds"], ours["n_points"]) == (
         logs,
         len(sizes),
         sum(sizes),
@@ -110,11 +108,11 @@ def test_logs_of_other_fold_sizes(weights):
         for d, sizes in enumerate([(2, 3), (1, 2, 2)])
     ]
     log = several(logs, levels=("fold", "point"))
-    ours = cvstats.decompose(log, independent="dataset", fold_weights=weights)
+    ours = only_row(cvstats.decompose(log, independent="dataset", fold_weights=weights))
     exact = small(logs, WEIGHTS[weights])
     for name, value in exact.items():
-        assert only_row(ours)[name] == pytest.approx(float(value), rel=1e-12), name
-    assert only_row(ours)["n_folds"] == 2.5
+        assert ours[name] == pytest.approx(float(value), rel=1e-12), name
+    assert ours["n_folds"] == 2.5
 
 
 def test_repetitions_within_independent_logs():
@@ -129,10 +127,10 @@ def test_repetitions_within_independent_logs():
             rows += [(d, r, f, p, mean) for f in range(2) for p in (2 * f, 2 * f + 1)]
     frame = pd.DataFrame(rows, columns=["dataset", "repetition", "fold", "point", "loss"])
     log = frame.set_index(["dataset", "repetition", "fold", "point"])["loss"]
-    ours = cvstats.decompose(log, independent="dataset")
-    assert only_row(ours)["theta"] == pytest.approx(shared**2 + own**2, rel=0.15)
-    assert only_row(ours)["gamma"] == pytest.approx(only_row(ours)["theta"], rel=1e-9)
-    assert only_row(ours)["n_repetitions"] == pytest.approx(
+    ours = only_row(cvstats.decompose(log, independent="dataset"))
+    assert ours["theta"] == pytest.approx(shared**2 + own**2, rel=0.15)
+    assert ours["gamma"] == pytest.approx(ours["theta"], rel=1e-9)
+    assert ours["n_repetitions"] == pytest.approx(
         frame.groupby("dataset")["repetition"].nunique().mean()
     )
 
@@ -163,20 +161,16 @@ def test_components_of_sources(sizes, logs):
             else:
                 assert row["gamma"] == row["covariance"]
                 assert np.isnan(row["sigma2"])
-    ours = cvstats.decompose(log, independent="dataset", fold_weights="equal")
+    ours = only_row(cvstats.decompose(log, independent="dataset", fold_weights="equal"))
     for name in ("theta", "gamma", "part_sigma2", "part_omega", "part_gamma"):
-        assert deviation(only_row(ours)[name], exact[name]) < 1e-10, name
-    assert only_row(ours)["sigma2"] == pytest.approx(float(oracle.mean(exact["sigma2"])), rel=1e-12)
-    assert only_row(ours)["omega"] == pytest.approx(float(oracle.mean(exact["omega"])), rel=1e-12)
-    pooled = cvstats.decompose(log, independent="dataset")
+        assert deviation(ours[name], exact[name]) < 1e-10, name
+    assert ours["sigma2"] == pytest.approx(float(oracle.mean(exact["sigma2"])), rel=1e-12)
+    assert ours["omega"] == pytest.approx(float(oracle.mean(exact["omega"])), rel=1e-12)
+    pooled = only_row(cvstats.decompose(log, independent="dataset"))
     means = [oracle.mean(row.loss for row in part) for part in rows]
-    assert deviation(only_row(pooled)["theta"], exactly.half_differences(means)) < 1e-10
-    parts = (
-        only_row(pooled)["part_sigma2"]
-        + only_row(pooled)["part_omega"]
-        + only_row(pooled)["part_gamma"]
-    )
-    assert parts == pytest.approx(only_row(pooled)["theta"], rel=1e-12)
+    assert deviation(pooled["theta"], exactly.half_differences(means)) < 1e-10
+    parts = pooled["part_sigma2"] + pooled["part_omega"] + pooled["part_gamma"]
+    assert parts == pytest.approx(pooled["theta"], rel=1e-12)
 
 
 def test_components_of_sources_are_unbiased():

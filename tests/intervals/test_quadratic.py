@@ -29,18 +29,18 @@ def test_golden_theta(fold_weights):
     wanted = GOLDEN["theta"][WEIGHTS[fold_weights]]
     decimals = GOLDEN["theta"]["decimals"]
     for name in THETAS:
-        ours = cvstats.quadratic(golden(), estimator=name, fold_weights=fold_weights)
-        assert only_row(ours)["variance_raw"] == printed(wanted[name], decimals), name
+        ours = only_row(cvstats.quadratic(golden(), estimator=name, fold_weights=fold_weights))
+        assert ours["variance_raw"] == printed(wanted[name], decimals), name
         clamped = wanted[name] < 0
         floor = wanted["theta_4"] if clamped else wanted[name]
-        assert only_row(ours)["se"] ** 2 == printed(floor, decimals)
-        assert ("variance clamped" in only_row(ours)["caution"]) == clamped
-    parts = cvstats.decompose(golden(), fold_weights=fold_weights)
-    for name in set(wanted) & set(only_row(parts).index):
-        assert only_row(parts)[name] == printed(wanted[name], decimals), name
+        assert ours["se"] ** 2 == printed(floor, decimals)
+        assert ("variance clamped" in ours["caution"]) == clamped
+    parts = only_row(cvstats.decompose(golden(), fold_weights=fold_weights))
+    for name in set(wanted) & set(parts.index):
+        assert parts[name] == printed(wanted[name], decimals), name
     if "theta_1 by its bias" in wanted:
-        by_bias = cvstats.quadratic(golden(), bias=(0, 0, 0), fold_weights=fold_weights)
-        assert only_row(by_bias)["variance_raw"] == printed(wanted["theta_1 by its bias"], decimals)
+        by_bias = only_row(cvstats.quadratic(golden(), bias=(0, 0, 0), fold_weights=fold_weights))
+        assert by_bias["variance_raw"] == printed(wanted["theta_1 by its bias"], decimals)
 
 
 @given(logs(sizes=(2, 4), folds=(2, 5)), st.sampled_from(list(WEIGHTS)), ALPHAS)
@@ -49,24 +49,24 @@ def test_quadratic_by_name(rows, fold_weights, alpha):
     unit = spread(rows)
     for which, name in enumerate(THETAS, start=1):
         exact = oracle.quadratic_interval(rows, which, weights=weights, alpha=alpha)
-        ours = cvstats.quadratic(
-            shuffled(rows), estimator=name, fold_weights=fold_weights, alpha=alpha
+        ours = only_row(
+            cvstats.quadratic(
+                shuffled(rows), estimator=name, fold_weights=fold_weights, alpha=alpha
+            )
         )
-        assert close(only_row(ours)["estimate"], exact.estimate, rows)
+        assert close(ours["estimate"], exact.estimate, rows)
         if which == 1:  # the mean itself, squared
             level = 2e-12 * top_of(rows) ** 2
-            assert only_row(ours)["variance_raw"] == pytest.approx(float(exact.variance), abs=level)
+            assert ours["variance_raw"] == pytest.approx(float(exact.variance), abs=level)
             continue
-        assert close(only_row(ours)["variance_raw"], exact.variance, rows, 2), name
+        assert close(ours["variance_raw"], exact.variance, rows, 2), name
         if abs(exact.variance) < 1e-6 * unit**2:
             continue  # a sign, or a root, that no double can tell
-        assert ("variance clamped" in only_row(ours)["caution"]) == (exact.variance < 0)
+        assert ("variance clamped" in ours["caution"]) == (exact.variance < 0)
         for limit in ("se", "lower", "upper"):
             wanted = getattr(exact, limit)
-            assert close(
-                only_row(ours)[limit], wanted, rows, tolerance=1e-9 * quantile_of(exact)
-            ), name
-        assert only_row(ours).get("df") == exact.df
+            assert close(ours[limit], wanted, rows, tolerance=1e-9 * quantile_of(exact)), name
+        assert ours.get("df") == exact.df
 
 
 @given(
@@ -76,17 +76,17 @@ def test_quadratic_by_name(rows, fold_weights, alpha):
 )
 def test_quadratic_by_bias(rows, fold_weights, bias):
     exact = oracle.quadratic(rows, bias, WEIGHTS[fold_weights])
-    ours = cvstats.quadratic(shuffled(rows), bias=bias, fold_weights=fold_weights)
+    ours = only_row(cvstats.quadratic(shuffled(rows), bias=bias, fold_weights=fold_weights))
     level = top_of(rows) if sum(bias) != -1 else 0.0
     size = (spread(rows) + level) ** 2
     rounded = 8 * np.finfo(float).eps * top_of(rows) * spread(rows)  # of fold means, as doubles
     slack = 2e-12 * size + rounded
-    assert only_row(ours)["variance_raw"] == pytest.approx(float(exact), rel=1e-12, abs=slack)
-    assert ("mean dominates" in only_row(ours)["caution"]) == (sum(bias) != -1)
-    assert "no losses" not in only_row(ours)["caution"]
+    assert ours["variance_raw"] == pytest.approx(float(exact), rel=1e-12, abs=slack)
+    assert ("mean dominates" in ours["caution"]) == (sum(bias) != -1)
+    assert "no losses" not in ours["caution"]
     if float(exact) < -1e-9 * size:
-        assert only_row(ours)[["se", "lower", "upper"]].isna().all()
-        assert "negative" in only_row(ours)["caution"]
+        assert ours[["se", "lower", "upper"]].isna().all()
+        assert "negative" in ours["caution"]
 
 
 @pytest.mark.parametrize(

@@ -132,18 +132,18 @@ def test_folds_without_points_tell_their_training_size():
     log = example("five_by_two")["a"]
     anonymous = log.droplevel("point")
     for method in ("corrected_t", "five_by_two"):
-        named = getattr(cvstats, method)(log)
-        found = getattr(cvstats, method)(anonymous)
-        assert only_row(found)["lower"] == pytest.approx(only_row(named)["lower"], rel=1e-12)
-        assert "n_points" not in only_row(found)
+        named = only_row(getattr(cvstats, method)(log))
+        found = only_row(getattr(cvstats, method)(anonymous))
+        assert found["lower"] == pytest.approx(named["lower"], rel=1e-12)
+        assert "n_points" not in found
 
 
 def test_sources_left_out_are_folds_and_said_so():
     index = pd.MultiIndex.from_product([list("abcd"), range(5)], names=["source", "point"])
     log = pd.Series(np.random.default_rng(1).gamma(2.0, size=20), index=index)
-    found = cvstats.corrected_t(log)
-    assert (only_row(found)["n_splits"], only_row(found)["n_train"]) == (4, 15)
-    assert "sources as folds" in only_row(found)["caution"]
+    found = only_row(cvstats.corrected_t(log))
+    assert (found["n_splits"], found["n_train"]) == (4, 15)
+    assert "sources as folds" in found["caution"]
     # random splits of points that have sources: the splits are the repetitions
     split = pd.concat({r: log.iloc[r * 3 : r * 3 + 4] for r in range(4)}, names=["repetition"])
     assert only_row(cvstats.corrected_t(split, train_size=16))["n_splits"] == 4
@@ -151,9 +151,9 @@ def test_sources_left_out_are_folds_and_said_so():
 
 def test_split_scores_do_as_losses():
     log = pd.Series([0.2, 0.3, 0.25], index=pd.RangeIndex(3, name="repetition"))
-    found = cvstats.corrected_t(log, train_size=9)
+    found = only_row(cvstats.corrected_t(log, train_size=9))
     variance = (1 / 3 + 1 / 9) * log.var()
-    assert only_row(found)["se"] ** 2 == pytest.approx(variance)
+    assert found["se"] ** 2 == pytest.approx(variance)
 
 
 # --- no variance, empty, at the end of the range --------------------------------------------------
@@ -164,12 +164,12 @@ def test_split_scores_do_as_losses():
 def test_equal_losses_give_a_point(method, options, value):
     log = example(method, models=1)
     log[:] = value
-    found = getattr(cvstats, method)(log, **options).iloc[0]
-    assert only_row(only_row(found)[["estimate", "lower", "upper"]]).tolist() == pytest.approx(
+    found = only_row(getattr(cvstats, method)(log, **options).iloc[0])
+    assert only_row(found[["estimate", "lower", "upper"]]).tolist() == pytest.approx(
         [value] * 3, rel=1e-14
     )
-    assert only_row(found)["upper"] - only_row(found)["lower"] <= 1e-14 * value
-    assert "zero variance" in only_row(found)["caution"]
+    assert found["upper"] - found["lower"] <= 1e-14 * value
+    assert "zero variance" in found["caution"]
 
 
 def test_empty_f_interval_and_its_neighbours():
@@ -180,16 +180,16 @@ def test_empty_f_interval_and_its_neighbours():
     assert only_row(found)["estimate"] == pytest.approx(log.mean())
     assert only_row(found)["caution"] == "empty interval"
     assert "No value is compatible with the log" in found.attrs["cautions"]["empty interval"]
-    wide = cvstats.five_by_two(log, test="f", alpha=1e-9)
-    assert only_row(wide)["lower"] < log.mean() < only_row(wide)["upper"]
-    equal = cvstats.five_by_two(log * 0, test="f")
-    assert (only_row(equal)["statistic"], only_row(equal)["p_value"], only_row(equal)["lower"]) == (
+    wide = only_row(cvstats.five_by_two(log, test="f", alpha=1e-9))
+    assert wide["lower"] < log.mean() < wide["upper"]
+    equal = only_row(cvstats.five_by_two(log * 0, test="f"))
+    assert (equal["statistic"], equal["p_value"], equal["lower"]) == (
         0.0,
         1.0,
         0.0,
     )
-    ones = cvstats.five_by_two(log * 0 + 1, test="f")
-    assert (only_row(ones)["statistic"], only_row(ones)["p_value"], only_row(ones)["lower"]) == (
+    ones = only_row(cvstats.five_by_two(log * 0 + 1, test="f"))
+    assert (ones["statistic"], ones["p_value"], ones["lower"]) == (
         np.inf,
         0.0,
         1.0,
@@ -220,26 +220,22 @@ def test_nested_standard_error_stays_in_range():
     outer = frame.index.get_level_values("outer").to_numpy()
     fold = frame.index.get_level_values("fold").to_numpy()
     far = frame["a"] + np.where(outer == fold, 50.0, 0.0)  # outer errors far from inner ones
-    found = cvstats.nested_cv(far)
+    found = only_row(cvstats.nested_cv(far))
     inner = far[outer != fold]
     naive = inner.std() / np.sqrt(14)
-    assert only_row(found)["se"] == pytest.approx(2 * naive)  # sqrt(K) with K = 4
-    assert only_row(found)["mse_raw"] > 1000
-    assert "bounded" in only_row(found)["caution"]
-    assert "few repetitions" in only_row(found)["caution"]
-    assert only_row(found)["estimate"] == pytest.approx(
-        only_row(found)["err_ncv"] - only_row(found)["bias"]
-    )
-    plain = cvstats.nested_cv(far, bias_correction=None)
-    assert (only_row(plain)["bias"], only_row(plain)["estimate"]) == (
+    assert found["se"] == pytest.approx(2 * naive)  # sqrt(K) with K = 4
+    assert found["mse_raw"] > 1000
+    assert "bounded" in found["caution"]
+    assert "few repetitions" in found["caution"]
+    assert found["estimate"] == pytest.approx(found["err_ncv"] - found["bias"])
+    plain = only_row(cvstats.nested_cv(far, bias_correction=None))
+    assert (plain["bias"], plain["estimate"]) == (
         0.0,
-        only_row(plain)["err_ncv"],
+        plain["err_ncv"],
     )
     for name, factor in (("paper", 1.5), ("code", 1 + 0.5**1.5)):
         bias = only_row(cvstats.nested_cv(far, bias_correction=name))["bias"]
-        assert bias == pytest.approx(
-            factor * (only_row(found)["err_ncv"] - only_row(found)["err_cv"])
-        )
+        assert bias == pytest.approx(factor * (found["err_ncv"] - found["err_cv"]))
 
 
 def test_cautions():
@@ -260,10 +256,10 @@ def test_halves_tested_on_more_or_fewer_points(points, labelled):
     index = index.set_names(["sample", "repetition", "point"])
     log = pd.Series(np.random.default_rng(1).gamma(2.0, size=len(index)), index=index)
     sample, _, point = (log.index.get_level_values(level) for level in range(3))
-    found = cvstats.conservative_z(log[point < np.where(sample == 0, 20, points)])
-    assert ("unequal test sizes" in only_row(found)["caution"]) == labelled
-    one = cvstats.conservative_z(log[point < np.where(sample == 1, points, 20)])
-    assert ("unequal test sizes" in only_row(one)["caution"]) == labelled
+    found = only_row(cvstats.conservative_z(log[point < np.where(sample == 0, 20, points)]))
+    assert ("unequal test sizes" in found["caution"]) == labelled
+    one = only_row(cvstats.conservative_z(log[point < np.where(sample == 1, points, 20)]))
+    assert ("unequal test sizes" in one["caution"]) == labelled
 
 
 def test_masked_cells_and_missing_losses():
@@ -312,9 +308,9 @@ def test_evaluations_left_out_were_trained_on():
     assert log.cvci.corrected_t(missing="drop").attrs["n_train"] == 32
     again = pd.concat({r: log.sample(frac=1, random_state=r) for r in (0, 1)}, names=["repetition"])
     again.iloc[3] = np.nan
-    result = again.cvci.corrected_t(missing="drop")
-    assert only_row(result)["n_train"] == 32
-    assert only_row(result)["n_splits"] == again.dropna().groupby(["repetition", "fold"]).ngroups
+    result = only_row(again.cvci.corrected_t(missing="drop"))
+    assert result["n_train"] == 32
+    assert result["n_splits"] == again.dropna().groupby(["repetition", "fold"]).ngroups
 
 
 def test_samples_below_zero_are_none():

@@ -41,19 +41,19 @@ def test_table_1_and_theta_a_b(capsys):
         for seed, sizes in enumerate(LOGS.values()):
             rows = random_rows(sizes, seed)
             sources = exactly.sources_of(rows)
-            ours = cvstats.source_estimators(log_of(rows), source="s1", other="s0")
+            ours = only_row(cvstats.source_estimators(log_of(rows), source="s1", other="s0"))
             yield (
                 "theta_omega_k",
-                only_row(ours)["theta_omega_k"],
+                ours["theta_omega_k"],
                 exactly.theta_omega_k(sources, 1),
             )
             yield (
                 "theta_gamma_kl",
-                only_row(ours)["theta_gamma_kl"],
+                ours["theta_gamma_kl"],
                 exactly.theta_gamma_kl(sources, 1, 0),
             )
             for name in NAIVE[2:]:
-                yield name, only_row(ours)[name], getattr(exactly, name)(sources)
+                yield name, ours[name], getattr(exactly, name)(sources)
 
     worst_of("Table 1, (11), (12)", pairs(), capsys)
 
@@ -73,32 +73,32 @@ def test_table_2_theta_5_and_proposition_1(fold_weights, capsys):
             rows = random_rows(sizes, seed + 20)
             log = log_of(rows)
             balanced = len(set(sizes)) == 1
-            parts = cvstats.decompose(log, fold_weights=fold_weights)
+            parts = only_row(cvstats.decompose(log, fold_weights=fold_weights))
             for which in range(1, 6):
                 yield (
                     f"theta_{which}",
-                    only_row(parts)[f"theta_{which}"],
+                    parts[f"theta_{which}"],
                     oracle.theta(rows, which, weights),
                 )
                 if balanced:
                     yield (
                         f"theta_{which}",
-                        only_row(parts)[f"theta_{which}"],
+                        parts[f"theta_{which}"],
                         oracle.theta_balanced(rows, which),
                     )
-            yield "theta_a", only_row(parts)["theta_a"], oracle.theta_a(rows, weights)
+            yield "theta_a", parts["theta_a"], oracle.theta_a(rows, weights)
             for number, bias in enumerate(BIASES):
                 numbers = [float(Fraction(a)) for a in bias]
-                ours = cvstats.quadratic(log, bias=numbers, fold_weights=fold_weights)
+                ours = only_row(cvstats.quadratic(log, bias=numbers, fold_weights=fold_weights))
                 bias = [Fraction(x) for x in numbers]
                 yield (
                     f"bias {number}",
-                    only_row(ours)["variance_raw"],
+                    ours["variance_raw"],
                     oracle.quadratic(rows, bias, weights),
                 )
                 if balanced:
                     exact = oracle.quadratic_balanced(rows, bias)
-                    yield f"bias {number}", only_row(ours)["variance_raw"], exact
+                    yield f"bias {number}", ours["variance_raw"], exact
 
     worst_of(f"Table 2, theta_5 and Prop. 1 by {fold_weights}", pairs(), capsys)
 

@@ -47,26 +47,28 @@ def test_golden_cells():
 
 @pytest.mark.parametrize("name", sorted(set(GOLDEN["intervals"]) - {"decimals"}))
 def test_golden_intervals(name):
-    ours = GOLDEN_INTERVALS[name](golden())
+    ours = only_row(GOLDEN_INTERVALS[name](golden()))
     for column, value in GOLDEN["intervals"][name].items():
-        assert only_row(ours)[column] == printed(value, GOLDEN["intervals"]["decimals"]), column
+        assert ours[column] == printed(value, GOLDEN["intervals"]["decimals"]), column
 
 
 def test_golden_improvement():
     wanted = GOLDEN["improvement less"]
-    ours = cvstats.compare(golden(), golden("other"), alternative="less").iloc[0]
+    ours = only_row(cvstats.compare(golden(), golden("other"), alternative="less").iloc[0])
     for column in ("difference", "se", "statistic", "p_value"):
-        assert only_row(ours)[column] == printed(wanted[column], wanted["decimals"]), column
+        assert ours[column] == printed(wanted[column], wanted["decimals"]), column
 
 
 def test_agrees_with_r(capsys):
     worst: dict[str, float] = {}
     for case in R_PEERS:
         method = getattr(cvstats, case["method"])
-        ours = method(frame_log(case["log"], case["loss"]), alpha=case["alpha"], **case["kwargs"])
+        ours = only_row(
+            method(frame_log(case["log"], case["loss"]), alpha=case["alpha"], **case["kwargs"])
+        )
         wanted = case["expected"]
         width = wanted["upper"] - wanted["lower"]
-        apart = max(abs(only_row(ours)[name] - value) for name, value in wanted.items()) / width
+        apart = max(abs(ours[name] - value) for name, value in wanted.items()) / width
         offset = "offset" in case["id"]
         assert apart <= (1e-7 if offset else 1e-9), case["id"]
         label = case["id"].rsplit(" ", 1)[0] + (" (offset)" if offset else "")
