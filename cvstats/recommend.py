@@ -23,7 +23,6 @@ from cvstats.intervals._recommend import (
     suggest_study,
     take_points,
 )
-from cvstats.large.cell_source import CellSource
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import is_lazy, run_lazily
 from cvstats.log.checks import find_whole
@@ -178,9 +177,7 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
             f"cvstats.Moments.of_log(losses).{method.name}()."
         )
     cells = log.cells
-    shared = (
-        not isinstance(cells, CellSource) or cells.gaps is not None or len(log.labels.models) < 2
-    )
+    shared = cells is None or cells.gaps is not None or len(log.labels.models) < 2
     if method.models > 1 and method.needs_pairs and not shared:
         return "these moments have no cross-moments of models. Compute them with pairs=True."
     return None

@@ -242,6 +242,12 @@ class Cells:
             self, mean=self.mean[:, columns], m2=self.m2[:, columns], origin=self.origin[columns]
         )
 
+    def turn_signs(self, signs: IntArray) -> Cells:
+        """Reverse the signs of differences."""
+        return replace(
+            self, mean=self.mean * signs, m2=self.m2 * np.abs(signs), origin=self.origin * signs
+        )
+
     def take(self, rows: Any) -> Cells:
         """Select cells, in their order."""
         return replace(

@@ -7,7 +7,7 @@ requests that need single losses raise an error.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -16,17 +16,14 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Columns, Differences, LossColumns
+from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, CellIndex, Design, Level, SplitSizes
 from cvstats.core.folds import is_resampled
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
-from cvstats.errors import LogError, NeedsLosses, listed, spelled
+from cvstats.errors import LogError, spelled
 from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, is_dated
-from cvstats.log.log import HiddenTable, Log, Sample
+from cvstats.log.log import HiddenTable, Log, Sample, words_for_cells
 from cvstats.log.sketches import Prints, as_index, hash_array, hashes_of
-
-CountPoints = Callable[[str], "tuple[IntArray, str | None]"]
-"""Counts the distinct points under each label of a level, like `Design.count_points`."""
 
 RANDOM_SPLITS = (
     "its repetitions do not test the same points, so these are random splits, or part of the "
@@ -46,88 +43,6 @@ def cell_levels(design: Design) -> tuple[str, ...]:
     return tuple([name for name in found if name != "point"])
 
 
-@dataclass(frozen=True, eq=False)
-class CellSource:
-    """The moments of the cells of a log, instead of its losses.
-
-    Parameters
-    ----------
-    found : Cells
-        The cells.
-    words : str
-        The error for a request that needs more than cells.
-    count_points : callable
-        Counts the distinct points under each label of a level.
-    models : array of int, shape (models, carried cells)
-        The columns of the models.
-    gaps : Cells, optional
-        The same cells for the differences of pairs of models, pairs before carried cells.
-    pairs : tuple of array of int, optional
-        The numbers of the two models of each pair; by default all pairs, as in ``triu_indices``.
-    sample : Sample, optional
-        The losses of some evaluations.
-    """
-
-    found: Cells
-    words: str
-    count_points: CountPoints
-    models: IntArray
-    gaps: Cells | None = None
-    pairs: tuple[IntArray, IntArray] | None = None
-    sample: Sample | None = None
-
-    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
-        """Merge the cells that these levels do not distinguish."""
-        unknown = [level for level in by if level not in self.found.levels]
-        if unknown:
-            raise NeedsLosses(words_for_cells(unknown[0], self.found.levels, self.words))
-        if isinstance(losses, Differences):
-            return self._pick_differences(losses).over(by)
-        return self.found.over(by)
-
-    def _pick_differences(self, losses: Differences) -> Cells:
-        """Select differences from those that are kept, with reversed signs if necessary."""
-        if self.gaps is None:
-            raise LogError(
-                "these moments have no cross-moments of models. Expected moments with "
-                "pairs=True: cvstats.Moments.of_log(losses, pairs=True)."
-            )
-        at, signs = find_pairs(self.models, losses.left, losses.right, self.pairs)
-        return turn_signs(self.gaps.take_columns(at), signs)
-
-    def rows(self) -> Log:
-        """Refuse: there are no rows."""
-        raise NeedsLosses(self.words)
-
-
-def find_pairs(
-    models: IntArray,
-    left: IntArray,
-    right: IntArray,
-    pairs: tuple[IntArray, IntArray] | None = None,
-) -> tuple[IntArray, IntArray]:
-    """Find differences of columns among those that are kept, and their signs.
-
-    ``models`` are the columns of the models by carried cells; see `CellSource` for ``pairs``.
-    """
-    number, cells = models.shape
-    model, cell = np.empty((2, models.size), dtype=np.int64)
-    model[models] = np.arange(number)[:, None]
-    cell[models] = np.arange(cells)
-    one, two = np.triu_indices(number, 1) if pairs is None else pairs
-    place, sign = np.zeros((2, number, number), dtype=np.int64)
-    place[two, one] = place[one, two] = np.arange(len(one))
-    sign[two, one], sign[one, two] = -1, 1
-    return place[model[left], model[right]] * cells + cell[left], sign[model[left], model[right]]
-
-
-def turn_signs(found: Cells, signs: IntArray) -> Cells:
-    """Reverse the signs of differences."""
-    return replace(
-        found, mean=found.mean * signs, m2=found.m2 * np.abs(signs), origin=found.origin * signs
-    )
-
-
 def join_columns(*parts: Cells) -> Cells:
     """Concatenate the columns of the same cells."""
     return replace(
@@ -136,14 +51,6 @@ def join_columns(*parts: Cells) -> Cells:
         m2=np.concatenate([found.m2 for found in parts], axis=1),
         origin=np.concatenate([found.origin for found in parts]),
     )
-
-
-def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
-    """Make the error for moments by other levels than needed."""
-    if level == "point":
-        return words
-    have = listed(map(repr, levels)) or "none"
-    return f"this needs moments by {level!r}, but these are by {have}. {words}"
 
 
 def design_of_cells(

@@ -32,7 +32,7 @@ from cvstats.core.results import Result, separate_counts
 from cvstats.core.small_logs import FEW
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.large.cell_source import CellSource, cell_levels, design_of_cells, join_columns
+from cvstats.large.cell_source import cell_levels, design_of_cells, join_columns
 from cvstats.log.align import align_logs, same_facts
 from cvstats.log.checks import choose_rows, choose_step
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
@@ -41,6 +41,7 @@ from cvstats.log.log import (
     DIFFERENT_GAPS,
     Attrs,
     Axis,
+    CellSource,
     LazyArray,
     Log,
     Sample,
@@ -674,7 +675,7 @@ def sample_of(
 def refuse_small(log: Log) -> None:
     """Refuse losses whose squares underflow, as in memory."""
     source = log.cells
-    if not isinstance(source, CellSource) or source.sample is None or source.sample.step > 1:
+    if source is None or source.sample is None or source.sample.step > 1:
         return
     small = replace(source.sample.log, labels=log.labels)
     small.refuse_small(source.found, small.losses)

@@ -25,24 +25,29 @@ from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, unpaired
 from cvstats.large.cell_source import (
-    CellSource,
     KeptLosses,
     Rows,
     canonical,
     cell_levels,
     design_of_cells,
     drop_unused_labels,
-    find_pairs,
     in_order,
     join_columns,
     point_counts,
     sources_share_points,
     split_sizes,
-    turn_signs,
 )
 from cvstats.large.lazy import compute_cells, is_lazy
 from cvstats.log.align import align_logs, check_same_grid
-from cvstats.log.log import Labels, Log, Losses, ResultLabels, hide_losses
+from cvstats.log.log import (
+    CellSource,
+    Labels,
+    Log,
+    Losses,
+    ResultLabels,
+    find_pairs,
+    hide_losses,
+)
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
 from cvstats.log.read import is_dask_frame, read, read_container
@@ -142,7 +147,7 @@ class LabeledCells:
     def take_columns(self, columns: IntArray, signs: IntArray | None = None) -> LabeledCells:
         """Select columns, some with reversed signs."""
         cells = self.cells.take_columns(columns)
-        return replace(self, cells=cells if signs is None else turn_signs(cells, signs))
+        return replace(self, cells=cells if signs is None else cells.turn_signs(signs))
 
     def take(self, rows: IntArray) -> LabeledCells:
         """Take some cells."""

@@ -8,15 +8,14 @@ that cannot be computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
-from cvstats.core.columns import Columns, LossColumns
+from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import (
     find_crossed,
@@ -74,42 +73,6 @@ def take_rows(design: Design, rows: IntArray) -> Design:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class GroupOfCells:
-    """One group of a log whose losses are not in memory."""
-
-    log: Log
-    by: str
-    code: int
-
-    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
-        """Select the cells of the group."""
-        found = self.log.moments(tuple(dict.fromkeys((self.by, *by))), losses)
-        rows = np.flatnonzero(found.codes[:, 0] == self.code)
-        return found.take(rows).over(by)
-
-    @property
-    def sample(self) -> Sample | None:
-        """Select the losses of the group from the sample that is examined."""
-        known = None if self.log.cells is None else self.log.cells.sample
-        if known is None:
-            return None
-        label, groups = (
-            self.log.design.levels[self.by].labels[self.code],
-            Groups(known.log, self.by),
-        )
-        names = groups.labels
-        return replace(known, log=groups.part(names.index(label))) if label in names else None
-
-    def count_points(self, level: str) -> tuple[IntArray, str | None]:
-        """Refuse: there are no points."""
-        return self.rows().count_points(level)
-
-    def rows(self) -> Log:
-        """Refuse: there are no rows."""
-        raise LogError(WORDS)
-
-
 class Groups:
     """A log and the level whose labels are its groups.
 
@@ -126,6 +89,7 @@ class Groups:
         self.design = log.design if log.design.by is None else replace(log.design, by=None)
         self.codes = self.design.cell_table((name,)).codes[:, 0]
         self._known: dict[int, IntArray] = {}
+        self._sampled: Groups | None = None
 
     @property
     def labels(self) -> list[Hashable]:
@@ -156,8 +120,9 @@ class Groups:
             whole = take_rows(whole, np.flatnonzero(code == self.codes[at]))
         log = replace(self.log, design=design, complete=whole, metadata=metadata)
         if self.log.cells is not None:
-            plain = replace(self.log, design=self.design)
-            cells = GroupOfCells(plain, self.name, int(self.codes[at]))
+            cells = self.log.cells.take_group(self.name, int(self.codes[at]), WORDS)
+            if (sample := self.log.cells.sample) is not None:
+                cells = replace(cells, sample=self._take_sample(sample, self.labels[at]))
             design.facts["splits"] = self._splits(at)
             return replace(log, cells=cells, losses=hide_losses(log.losses.width, WORDS))
         rows = self._rows(at)
@@ -166,6 +131,13 @@ class Groups:
         if apart is not None:
             apart = replace(apart, losses=losses)
         return replace(log, losses=losses, differences=apart)
+
+    def _take_sample(self, whole: Sample, label: Hashable) -> Sample | None:
+        """Select the losses of a group from those that are kept with the cells of a log."""
+        groups = self._sampled = self._sampled or Groups(whole.log, self.name)
+        if label not in groups.labels:
+            return None
+        return replace(whole, log=groups.part(groups.labels.index(label)))
 
     def kind(self, at: int) -> Design:
         """Return the design of a group; its codes, and what was computed from them, are cached.

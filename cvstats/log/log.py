@@ -132,23 +132,6 @@ class ResultLabels(Labels, Protocol):
         """Label moments cell by cell."""
 
 
-class MomentSource(Protocol):
-    """Moments of a log whose losses are not in memory."""
-
-    @property
-    def sample(self) -> Sample | None:
-        """Losses of some evaluations to be examined one by one; None without any."""
-
-    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
-        """Return the moments of all columns, or of differences between them, by some levels."""
-
-    def count_points(self, level: str) -> tuple[IntArray, str | None]:
-        """Count the distinct points under each label of a level; see `Design.count_points`."""
-
-    def rows(self) -> Log:
-        """Return the log row by row, or raise."""
-
-
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Losses that are examined one by one: all or some of a log.
@@ -167,6 +150,97 @@ class Sample:
     log: Log
     step: int = 1
     whole: bool = True
+
+
+CountPoints = Callable[[str], "tuple[IntArray, str | None]"]
+"""Counts the distinct points under each label of a level, like `Design.count_points`."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellSource:
+    """The moments of the cells of a log, instead of its losses.
+
+    Parameters
+    ----------
+    found : Cells
+        The cells.
+    words : str
+        The error for a request that needs more than cells.
+    count_points : callable
+        Counts the distinct points under each label of a level.
+    models : array of int, shape (models, carried cells)
+        The columns of the models.
+    gaps : Cells, optional
+        The same cells for the differences of pairs of models, pairs before carried cells.
+    pairs : tuple of array of int, optional
+        The numbers of the two models of each pair; by default all pairs, as in ``triu_indices``.
+    sample : Sample, optional
+        Losses of some evaluations, to be examined one by one.
+    """
+
+    found: Cells
+    words: str
+    count_points: CountPoints
+    models: IntArray
+    gaps: Cells | None = None
+    pairs: tuple[IntArray, IntArray] | None = None
+    sample: Sample | None = None
+
+    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
+        """Return the moments of all columns, or of differences between them, by some levels."""
+        unknown = [level for level in by if level not in self.found.levels]
+        if unknown:
+            raise NeedsLosses(words_for_cells(unknown[0], self.found.levels, self.words))
+        if not isinstance(losses, Differences):
+            return self.found.over(by)
+        if self.gaps is None:
+            raise LogError(
+                "these moments have no cross-moments of models. Expected moments with "
+                "pairs=True: cvstats.Moments.of_log(losses, pairs=True)."
+            )
+        at, signs = find_pairs(self.models, losses.left, losses.right, self.pairs)
+        return self.gaps.take_columns(at).turn_signs(signs).over(by)
+
+    def take_group(self, by: str, code: int, words: str) -> CellSource:
+        """Select the cells of one group, without its sample; ``words`` is then the error."""
+
+        def count_points(_: str) -> tuple[IntArray, str | None]:
+            raise LogError(words)
+
+        rows = np.flatnonzero(self.found.codes[:, self.found.levels.index(by)] == code)
+        return replace(
+            self, found=self.found.take(rows), words=words, count_points=count_points,
+            gaps=None if self.gaps is None else self.gaps.take(rows), sample=None,
+        )  # fmt: skip
+
+
+def find_pairs(
+    models: IntArray,
+    left: IntArray,
+    right: IntArray,
+    pairs: tuple[IntArray, IntArray] | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Find differences of columns among those that are kept, and their signs.
+
+    ``models`` are the columns of the models by carried cells; see `CellSource` for ``pairs``.
+    """
+    number, cells = models.shape
+    model, cell = np.empty((2, models.size), dtype=np.int64)
+    model[models] = np.arange(number)[:, None]
+    cell[models] = np.arange(cells)
+    one, two = np.triu_indices(number, 1) if pairs is None else pairs
+    place, sign = np.zeros((2, number, number), dtype=np.int64)
+    place[two, one] = place[one, two] = np.arange(len(one))
+    sign[two, one], sign[one, two] = -1, 1
+    return place[model[left], model[right]] * cells + cell[left], sign[model[left], model[right]]
+
+
+def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
+    """Make the error for moments by other levels than needed."""
+    if level == "point":
+        return words
+    have = listed(map(repr, levels)) or "none"
+    return f"this needs moments by {level!r}, but these are by {have}. {words}"
 
 
 class HiddenTable:
@@ -420,7 +494,7 @@ class Log:
         Additional levels that were requested by name.
     complete : Design, optional
         Which evaluation each row is, before evaluations were dropped.
-    cells : MomentSource, optional
+    cells : CellSource, optional
         The source of moments if the losses are not in memory; each row of the design is then a
         cell.
     cautions : Caution
@@ -442,7 +516,7 @@ class Log:
     metadata: Mapping[Hashable, Any] = field(default_factory=dict)
     used: Sequence[str | None] = ()
     complete: Design | None = None
-    cells: MomentSource | None = None
+    cells: CellSource | None = None
     cautions: Caution = Caution(0)
     lazy: LazyArray | None = None
     gaps: Gaps | None = None
@@ -490,10 +564,7 @@ class Log:
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
         losses = self.differences if losses is None else losses
-        if self.cells is not None:
-            yield from self.cells.rows().columns(losses)
-            return
-        chosen = losses if losses is not None else self.losses
+        chosen = losses if losses is not None else self.rows().losses
         gone = self._gone()
         if isinstance(losses, Differences):
             gone = gone[losses.left] | gone[losses.right]
@@ -508,10 +579,10 @@ class Log:
             yield values
 
     def rows(self) -> Log:
-        """Return the log row by row, if its rows can be read."""
-        return (
-            self if self.cells is None else replace(self.cells.rows(), differences=self.differences)
-        )
+        """Return the log itself, if it has rows."""
+        if self.cells is not None:
+            raise NeedsLosses(self.cells.words)
+        return self
 
     @cached_property
     def in_memory(self) -> bool:
