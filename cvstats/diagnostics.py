@@ -613,12 +613,14 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
     if found.any():
         one, two = (at[found.argmax()] for at in np.triu_indices(len(models), 1))
         many = int(found.sum())
-        rest = f"; of {number:,} differences, {many:,} do" if number > 1 else ""
-        yield Finding(
-            f"the difference between {facts.name_model(one)} and {facts.name_model(two)} depends "
-            f"on the training points about as much as on the test points{rest}",
-            many,
-        )
+        names = f"between {facts.name_model(one)} and {facts.name_model(two)}"
+        if number == 1:
+            what = f"the difference {names} depends"
+        elif many == 1:
+            what = f"1 of the {number:,} differences, the one {names}, depends"
+        else:
+            what = f"{many:,} of the {number:,} differences, such as the one {names}, depend"
+        yield Finding(f"{what} on the training points about as much as on the test points", many)
 
 
 # --- resampling, dates, duplicates and selection ------------------------------------------------

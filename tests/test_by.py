@@ -109,7 +109,9 @@ def test_parts_know_their_points():
     groups = Groups(read(log, by="source"), "source")
     assert [part.design.splits().points for part in groups.parts()] == [4, 6]
     cut = log.drop((1, 0, "s1", "s10"))
-    with pytest.raises(cvstats.LogError, match=r"1 of 2 parts by 'source'.*source='s1'.*5 to 6"):
+    with pytest.raises(
+        cvstats.LogError, match=r"1 of the 2 groups by 'source'.*source='s1'.*5 to 6"
+    ):
         cvstats.wald(cut, by="source")
     assert cvstats.wald(cut.drop("s1", level="source"), by="source").attrs["n_points"] == 4
 
@@ -119,8 +121,8 @@ def test_a_part_without_an_answer_is_named():
     with pytest.raises(cvstats.LogError) as caught:
         cvstats.wald(log, by="source")
     assert str(caught.value) == (
-        "2 of 3 parts by 'source' could not be computed ('s0'; 's2'). source='s0': wald needs "
-        "at least two points, but this log has 1. To omit parts: log.drop(['s0', …], "
+        "2 of the 3 groups by 'source' could not be computed ('s0'; 's2'). source='s0': wald needs "
+        "at least two points, but this log has 1. To omit groups: log.drop(['s0', …], "
         "level='source') in pandas."
     )
     with pytest.raises(cvstats.LogError, match=r"^Invalid variance='x'"):
@@ -266,7 +268,7 @@ def test_what_comparisons_for_each_label_refuse():
     with pytest.raises(LogError, match="no level 'sites'.* Did you mean 'site'"):
         log.cvci.compare(by="sites")
     mixed = log[(log.index.get_level_values("site") > 0) | (log.index.get_level_values("fold") < 1)]
-    words = r"2 of 3 parts.*would use wald here but holdout for the first.*one method for all"
+    words = r"2 of the 3 groups.*would use wald here but holdout for the first.*one method for all"
     with pytest.raises(LogError, match=words):
         mixed.cvci.compare(by="site")
     lazy = log.droplevel("fold").to_xarray().to_array("model").chunk(point=40)

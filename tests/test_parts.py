@@ -89,7 +89,7 @@ def test_repetitions_without_points():
     """Nothing tells points apart, and no part is a partition then."""
     log = log_of([r._replace(fold=r.point % 2) for r in random_rows((4, 4), 3, repetitions=2)],
                  ("repetition", "fold", "source", "point")).droplevel("point")  # fmt: skip
-    with pytest.raises(cvstats.LogError, match="2 of 2 parts by 'source'|no level 'point'"):
+    with pytest.raises(cvstats.LogError, match="2 of the 2 groups by 'source'|no level 'point'"):
         cvstats.wald(log, by="source")
     table = cvstats.wald(log, by="repetition")
     assert table.attrs["n_points"] == 8

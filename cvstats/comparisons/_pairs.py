@@ -187,8 +187,8 @@ def compare_parts(
         first, own = (part.attrs["interval_method"] for part in (found[0], result))
         if first != own and by != "metric":
             raise LogError(
-                f"compare would use {own} here but {first} for the first part. Pass one method "
-                "for all parts by method=."
+                f"compare would use {own} here but {first} for the first group. Pass method= to "
+                "use one method for all groups."
             )
         return result
 

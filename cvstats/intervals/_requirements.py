@@ -206,7 +206,9 @@ def read_samples(log: Log, found: Cells) -> IntArray:
 def sampled(design: Design, made: str) -> str | None:
     """Require whole numbers as labels of ``sample``, including 0 for the data, and no bootstrap."""
     if "sample" not in design.levels:
-        return f"the log has no level 'sample'. Add it to the index, 0 for the data; {made}"
+        return (
+            f"the log has no level 'sample'. Add it to the index, with 0 for the full data; {made}"
+        )
     for level, what in {"count": "bootstrap samples", "outer": "nested cross-validation"}.items():
         if design.has(level):
             return f"the log contains {what} (level {level!r}); {made}"

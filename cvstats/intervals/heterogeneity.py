@@ -267,10 +267,13 @@ def squared_errors(parts: list[Cells], variance: str) -> FloatArray:
             continue
         lonely = np.flatnonzero(part.count < 2)
         if len(lonely):
+            one = len(lonely) == 1
+            count = "1 group has" if one else f"{len(lonely):,} groups have"
             raise LogError(
-                f"{part.levels[0]} {join_groups(part, lonely.tolist())} has only one point and "
-                "therefore no variance. Drop these groups, or pass variance='pooled', which "
-                "assumes equal variances in all groups."
+                f"{count} only one point{' each' * (not one)}, so {'its' if one else 'their'} "
+                f"variance cannot be estimated: {part.levels[0]} "
+                f"{join_groups(part, lonely.tolist())}. Drop {'it' if one else 'them'}, or pass "
+                "variance='pooled', which assumes equal variances in all groups."
             )
         errors.append(part.m2 / ((n - 1) * n))
     squared: FloatArray = np.mean(errors, axis=0)

@@ -66,7 +66,9 @@ WORDS = (
 
 WITHIN = "within each of {} batches"
 ACROSS = f"{WITHIN} and across them: no evaluation appears twice"
-UNNAMED = f"{WITHIN}, not across them: an evaluation that appears in two batches is counted twice"
+UNNAMED = (
+    f"{WITHIN}, not across them: an evaluation in more than one batch is counted more than once"
+)
 SAMPLED = (
     f"{WITHIN}, and across them a sample of {{:,}} evaluations: a batch that was added twice is "
     "detected, but a few evaluations that appear in two batches may not be"

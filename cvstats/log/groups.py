@@ -258,8 +258,8 @@ class Groups:
             label, words = next(iter(failed.items()))
             names = listed([spelled(name) for name in failed])
             raise LogError(
-                f"{len(failed):,} of {len(self.codes):,} parts by {self.name!r} could not be "
-                f"computed ({names}). {self.name}={spelled(label)}: {words} To omit parts: "
+                f"{len(failed):,} of the {len(self.codes):,} groups by {self.name!r} could not be "
+                f"computed ({names}). {self.name}={spelled(label)}: {words} To omit groups: "
                 f"log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
         columns = {

@@ -188,12 +188,14 @@ class PointSketch:
         both = np.sort(np.concatenate(looked), kind="stable")  # two runs, merged in one pass
         again = int(np.count_nonzero(both[1:] == both[:-1]))
         if again:
-            of = "" if limit == ALL else f" of {min(map(len, looked)):,} that were examined"
+            what = "evaluation" if again == 1 else "evaluations"
+            if limit != ALL:
+                what = f"of the {min(map(len, looked)):,} evaluations examined"
             raise LogError(
-                f"an evaluation appears in two batches: {again:,}{of}. Expected each evaluation "
-                "once. Was a batch added twice, or a fold written by two jobs? If each batch "
-                "numbers its points from 0, give them unique names, or none: "
-                f"batch.droplevel('point')."
+                f"{again:,} {what} appear{'s' * (again == 1)} in more than one batch. Expected "
+                "each evaluation once. Was a batch added twice, or a fold written by two jobs? If "
+                "every batch numbers its points from 0, give the points labels that are unique "
+                "across batches, or drop the labels: batch.droplevel('point')."
             )
         return PointSketch.smallest(both, limit)
 

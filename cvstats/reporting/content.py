@@ -929,9 +929,10 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
         partial(plot.decomposition, losses),
         title="Parts of the variance", height=min(12.0, 1.3 + 0.6 * len(result_frame(parts))),
         caption="The variance of the mean, θ, if fold means had correlation ρ. The hatched part, "
-        "γ, is assumed, because no single log can estimate it; bars end at the strokes, diamonds "
-        "are the squared standard errors of wald. A bar to the left of zero is an estimate below "
-        "zero, as happens by chance if that part of the variance is small.",
+        "γ, is an assumption, because no single log can estimate it. A vertical line marks the "
+        "sum of the parts, θ; diamonds show the squared standard errors from wald. A bar to the "
+        "left of zero is an estimate below zero, as happens by chance if that part of the variance "
+        "is small.",
     )  # fmt: skip
     return section
 

@@ -122,7 +122,7 @@ def test_each_label_of_by_has_the_answer_of_its_part():
         expected = alone.iloc[0].drop("caution").astype(float).to_numpy()
         assert numbers == pytest.approx(expected, rel=1e-12)
         assert table.loc[task, "caution"] == alone["caution"].item()
-    with pytest.raises(LogError, match=r"1 of 3 parts by 'task' .* one answer: point=2\."):
+    with pytest.raises(LogError, match=r"1 of the 3 groups by 'task' .* one answer: point=2\."):
         cvstats.answers(log.drop([(5, 2, 0), (5, 2, 1), (5, 2, 2)]), by="task")
 
 

@@ -37,7 +37,7 @@ REFUSED = [
     (
         "conservative_z",
         lambda log: log.xs(0, level="sample"),
-        "no level 'sample'. Add it to the index, 0 for the data; cvstats.plans.paired_subsampling",
+        "no level 'sample'. Add it to the index, with 0 for the full data; cvstats.plans.paired",
     ),
     ("conservative_z", lambda log: without(log, sample=3), "sample 4 has no partner"),
     ("conservative_z", lambda log: log[log.index.get_level_values(0) == 0], "no halves"),

@@ -129,7 +129,8 @@ def test_clusters_that_share_points(call):
 def test_groups_without_a_variance():
     log = log_of(random_rows((1, 4, 3), 3))
     with pytest.raises(
-        cvstats.LogError, match=r"source 's0' has only one point.*variance='pooled'"
+        cvstats.LogError,
+        match=r"1 group has only one point, so its .*: source 's0'\. Drop it, .*variance='pooled'",
     ):
         cvstats.heterogeneity(log)
     assert cvstats.heterogeneity(log, variance="pooled").attrs["n_groups"] == 3
