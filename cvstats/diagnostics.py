@@ -47,6 +47,7 @@ from cvstats.log.checks import (
     measure_serial,
 )
 from cvstats.log.log import Losses
+from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import read
 from cvstats.log.tables import suggest_renaming, unrecognized_levels
 from cvstats.metrics import METRICS
@@ -733,27 +734,19 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
 def below_chance(facts: LogFacts) -> Iterator[Finding]:
     """Report the value of a score of pairs, such as the AUC.
 
-    Limit: below 1/2 in a model.
+    Limit: below 1/2.
     """
-    metric = str(facts.log.metadata.get("metric"))
-    if metric not in OF_PAIRS:
-        return
-    for model in range(len(facts.log.labels.models)):
-        own = facts.means[facts.log.labels.columns(model)]
-        score = 1.0 if np.isnan(own).all() else 1 - float(np.nanmean(own))
-        if score < 0.5:
-            words = (
-                f"the {METRICS[metric].words_at(facts.log.metadata.get('at'))} is {score:.3g}, "
-                f"below 1/2: do larger predictions mean {OF_PAIRS[metric]}?"
-            )
-            yield Finding(words, score, facts.name_model(model))
+    metadata = facts.log.metadata
+    below = is_below_chance(metadata, facts.means)
+    if below.any():
+        metric = str(metadata["metric"])
+        words = f"the {METRICS[metric].words_at(metadata.get('at'))} is {{:.3g}}, below 1/2: do "
+        words += f"larger predictions mean {OPPOSITES.get(metric, 'earlier times')}?"
+        yield from report_worst(facts, 1 - facts.means, below, words, smallest=True)
 
 
-OF_PAIRS = {
-    "auc": "the negative class", "auc_at": "surviving", "concordance": "earlier times",
-    "uno": "earlier times",
-}  # fmt: skip
-"""Scores that are 1/2 for random predictions, and the wrong meaning of larger predictions."""
+OPPOSITES = {"auc": "the negative class", "auc_at": "surviving"}
+"""What larger predictions mean if such a score is below 1/2."""
 
 
 # --- statistics -------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def metric_log(loss, n=60, **more):
         "y": y, "t": rng.normal(size=n), "score": 1 / (1 + np.exp(-rng.normal(size=n) - y)),
         "fold": np.arange(n) % 5, "point": np.arange(n), "zero": 0,
     }).set_index(["fold", "point"])  # fmt: skip
-    table["best"] = table["y"]
+    table["best"], table["worst"] = table["y"], -table["score"]
     return cvstats.losses(table, more.pop("truth", "y"), [more.pop("column", "score")], loss,
                           **more)  # fmt: skip
 
@@ -124,7 +124,10 @@ CASES = {
     "zero variance": (lambda: SOUND.to_frame("a") * 0 + 2, of("wald")),
     "variance clamped": (partial(case, "k-fold"), of("quadratic", estimator="theta_2")),
     "dependence ignored": (partial(case, "k-fold"), of("naive")),
-    "dependent folds": (partial(case, "k-fold"), of("cv_t")),
+    "dependence ignored of folds": (partial(case, "k-fold"), of("cv_t")),
+    "below chance": (partial(metric_log, "auc", 200, column="worst"), of("wald")),
+    "below chance of folds": (
+        partial(metric_log, "auc", 200, column="worst", folds="average"), of("interval")),
     "one fold": (partial(case, "one set"), of("wald")),
     "sources as folds": (partial(case, "by source"), of("wald")),
     "mean dominates": (partial(case, "k-fold"), of("quadratic", estimator="theta_1")),
@@ -309,8 +312,8 @@ REFUSED = {
 
 UNKNOWN = {
     # dask frames have no attrs, where the facts about a metric are, and columns for levels
-    **dict.fromkeys(("few of a class", "biased by fold", "metric without variance",
-                     "unused level"), ("dask frame",)),
+    **dict.fromkeys(("below chance", "below chance of folds", "few of a class",
+                     "biased by fold", "metric without variance", "unused level"), ("dask frame",)),
 }  # fmt: skip
 """The paths on which the log does not hold what the label is about; in the docs."""
 

@@ -98,9 +98,9 @@ def test_caution_is_a_cf_flag_variable(grid):
     assert len(masks) == len(meanings)
     for words in (words for c in Caution for words in (c.sentence, c.advice)):
         assert words == " ".join(words.split())
-    name = Caution.NAIVE_POINTS.label.replace(" ", "_")
-    assert dict(zip(meanings, masks.tolist(), strict=True))[name] == Caution.NAIVE_POINTS
-    assert ((caution.values & Caution.NAIVE_POINTS) != 0).all()
+    name = Caution.DEPENDENCE_IGNORED.label.replace(" ", "_")
+    assert dict(zip(meanings, masks.tolist(), strict=True))[name] == Caution.DEPENDENCE_IGNORED
+    assert ((caution.values & Caution.DEPENDENCE_IGNORED) != 0).all()
 
 
 @pytest.mark.parametrize("options", [{}, {"missing": "drop"}])

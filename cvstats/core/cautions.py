@@ -31,8 +31,8 @@ class Caution(IntFlag):
     ZERO_VARIANCE = 1 << 1
     CLAMPED = 1 << 2
     NEGATIVE_VARIANCE = 1 << 3
-    NAIVE_POINTS = 1 << 4
-    NAIVE_FOLDS = 1 << 5
+    DEPENDENCE_IGNORED = 1 << 4
+    BELOW_CHANCE = 1 << 5
     ONE_FOLD = 1 << 6
     SOURCES_AS_FOLDS = 1 << 7
     MEAN_DOMINATED = 1 << 8

@@ -52,6 +52,7 @@ from cvstats.log.checks import find_cautions
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
+from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
 from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function, unnamed_option
@@ -463,6 +464,9 @@ class IntervalMethod(LogMethod):
             log, losses, result.columns["estimate"],
             of_groups=self.of_groups, of_differences=of_differences,
         )  # fmt: skip
+        if not of_differences:
+            below = is_below_chance(log.metadata, result.columns["estimate"])
+            cautions[below] |= np.int64(Caution.BELOW_CHANCE)
         if self.takes_means:
             cautions &= ~np.int64(Caution.ONE_EACH)
         if cautions.any():

@@ -103,7 +103,7 @@ def naive(
             "n_points": (n // repetitions).astype(np.int64),
             "n_folds": count_folds_by_group(log.design), "n_repetitions": repetitions,
         },
-        caution=Caution.NAIVE_POINTS,
+        caution=Caution.DEPENDENCE_IGNORED,
     )  # fmt: skip
 
 
@@ -196,5 +196,5 @@ def cv_t(
             "df": k - 1, "n_points": n_points, "n_folds": k // repetitions,
             "n_repetitions": repetitions,
         },
-        caution=Caution.NAIVE_FOLDS,
+        caution=Caution.DEPENDENCE_IGNORED,
     )  # fmt: skip

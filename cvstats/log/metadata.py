@@ -12,6 +12,7 @@ import pandas as pd
 from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
 from cvstats.core.orientation import TARGET
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, listed, place
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
@@ -88,6 +89,18 @@ def is_examined(metadata: Mapping[Any, Any]) -> bool:
     if metadata.get("kind") == "contrasts":  # small groups have large weights
         return False
     return "labels" not in metadata and "positive" not in metadata and limits != (0.0, 1.0)
+
+
+OF_PAIRS = ("auc", "auc_at", "concordance", "uno")
+"""Scores that are 1/2 for random predictions."""
+
+
+def is_below_chance(metadata: Mapping[Any, Any], losses: FloatArray) -> MaskArray:
+    """Mark mean losses of a score of pairs that is below 1/2."""
+    if metadata.get("metric") not in OF_PAIRS or metadata.get("kind") == "contrasts":
+        return np.zeros(losses.shape, dtype=bool)
+    below: MaskArray = losses > 1 / 2
+    return below
 
 
 def each_metric(metadata: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:

@@ -205,8 +205,6 @@ def list_names(names: Sequence[str]) -> str:
 
 SCORES = "CVS022"
 """The check that finds scores passed as losses."""
-BELOW_CHANCE = "CVS030"
-"""The check that finds predictions of the wrong class."""
 
 WIDTH = 88
 
@@ -444,10 +442,9 @@ def summarize_evidence(evidence: Evidence) -> Summary:
         sentences += describe_scope(evidence)
     cautions = list_cautions(evidence)
     said, advised = {}, {}
-    for code in (SCORES, BELOW_CHANCE):
-        if words := find_scores(evidence, code):
-            said[label := CHECKS[code].title.lower()] = words
-            advised[label] = CHECKS[code].advice
+    if words := find_scores(evidence):
+        said[label := CHECKS[SCORES].title.lower()] = words
+        advised[label] = CHECKS[SCORES].advice
     if dropped := int(evidence.attrs.get("n_dropped", 0)):
         said["missing losses"] = (
             f"Evaluations without a loss of some model are left out for all models ({dropped:,} in "
@@ -477,15 +474,15 @@ def advise(caution: Caution, evidence: Evidence) -> str:
     return next((text.removeprefix(caution.sentence).strip() for text in words if text), "")
 
 
-def find_scores(evidence: Evidence, code: str) -> str:
-    """Describe losses that look like scores, or scores of the wrong class.
+def find_scores(evidence: Evidence) -> str:
+    """Describe losses that look like scores.
 
     Only values above 1/2, and models named like a score, need another pass.
     """
     if not (evidence.estimate > 0.5).any() and not any(map(names_a_score, evidence.models)):
         return ""
     try:
-        found = list(CHECKS[code].find(evidence.facts))
+        found = list(CHECKS[SCORES].find(evidence.facts))
     except LogError:  # not in memory
         return ""
     return f"{found[0].words[:1].upper()}{found[0].words[1:]}." if found else ""

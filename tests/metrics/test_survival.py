@@ -439,9 +439,10 @@ def test_a_brier_score_is_compared_in_per_cent():
 def test_probabilities_of_surviving_are_found_out():
     table = data("surv").assign(survives=lambda t: 1 - t["a"])
     log = cvstats.losses(table, "time", "survives", "auc_at", event="event", at=3.0)
-    words = "he AUC at 3 is 0.283, below 1/2: do larger predictions mean surviving?"
+    words = "the AUC at 3 is 0.283, below 1/2: do larger predictions mean surviving?"
     assert words in " ".join(log.cvci.diagnose()["finding"])
-    assert words in " ".join(str(log.cvci.summary()).split())
+    assert "Caution, below chance: This AUC" in " ".join(str(log.cvci.summary()).split())
+    assert "below chance" in log.cvci.interval()["caution"].item()
 
 
 def test_harrells_c_warns_of_censored_times():
