@@ -436,10 +436,10 @@ def few_splits(facts: LogFacts) -> Iterator[Finding]:
 def unstable(facts: LogFacts) -> Iterator[Finding]:
     """Report the standard deviation of the repetition means over the standard error.
 
-    Limit: above 1/2, from three repetitions on. Not checked for the tasks of a benchmark, on which
-    no model was trained.
+    Limit: above 1/2, from three repetitions of several folds on, if models were trained.
     """
-    if facts.log.fixed_sources or not repeats_whole(facts):
+    folded = "fold" in facts.design.levels and facts.n_folds > 1
+    if facts.log.only_tested or not (folded and repeats_whole(facts)):
         return
     rows = facts.log.moments(repetition_level(facts.design))
     ratio = measure_disagreement(rows)[0]
@@ -597,7 +597,7 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
     than noise explains; in one partition of at least 100 points, two models are very similar.
     """
     models, wald = facts.log.labels.models, find_method("wald")
-    if len(models) < 2 or facts.log.fixed_sources:
+    if len(models) < 2 or facts.log.only_tested:
         return
     pairs = pair_all_models(facts.log)
     try:

@@ -122,8 +122,8 @@ class LogFacts:
 
     @cached_property
     def n_folds(self) -> int:
-        """Number of folds in a repetition; 1 for logs of resampled data."""
-        return 1 if self.resampled else count_folds(self.design)
+        """Number of folds in a repetition; 1 for resampled data, and if nothing was trained."""
+        return 1 if self.resampled or self.log.only_tested else count_folds(self.design)
 
     @cached_property
     def by_source(self) -> bool:

@@ -92,6 +92,7 @@ _LLM = {
         "elm": "ability 1.5",
     },
     "design": "4 repetitions (epochs); nothing is trained, so there are no folds",
+    "models_are": "fixed",
     "point": "question, five about each passage",
     "precision": 1.0,
     "source": "simulated by tools/datasets/make_llm.py",

@@ -457,8 +457,7 @@ class IntervalMethod(LogMethod):
         if log.of_contrasts:
             result = qualify_contrast(result, log)
         losses, of_differences = log.differences, log.of_differences
-        trained = not log.fixed_sources  # tasks of a benchmark: no model was trained
-        if self.difference_guarantee and of_differences and trained:
+        if self.difference_guarantee and of_differences and not log.only_tested:
             result = self.qualify_difference(result, find_unstable(log, losses))
         cautions = find_cautions(
             log, losses, result.columns["estimate"],

@@ -42,9 +42,6 @@ STUDY = "Schulz-Kümpel, Fischer, Hornung, Boulesteix, Nagler and Bischl (2024),
 SMALL = 100
 """Number of points up to which the study of the methods counts a sample as small."""
 
-ONLY_TESTED = ("lm-eval", "inspect")
-"""Formats of logs in which models were tested but not trained."""
-
 RATES = "no_information"
 """Where the attrs of a log may hold the no-information rates."""
 
@@ -69,12 +66,18 @@ def recommend_method(log: Log) -> tuple[str, str]:
         return "clustered", (
             f"differences between groups whose points come from {design.number('source'):,} sources"
         )
-    if not is_partition(design):
+    if not is_partition(design) or is_one_test_set(log):
         return recommend_for_test_sets(design)
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
         reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
     return method, reason
+
+
+def is_one_test_set(log: Log) -> bool:
+    """Whether sources are no folds, because no model was trained and the sources are a sample."""
+    design = log.planned
+    return log.only_tested and not log.fixed_sources and fold_level(design) == "source"
 
 
 def take_points(log: Log, points: str | None) -> Log:
@@ -225,7 +228,7 @@ def suggest_study(log: Log) -> str:
     """
     n = log.design.splits().points
     made = "quantiles" in log.metadata  # a log made of another
-    if n is None or made or log.design.has("source") or log.metadata.get("format") in ONLY_TESTED:
+    if n is None or made or log.design.has("source") or log.only_tested:
         return ""
     if n <= SMALL:
         what = (

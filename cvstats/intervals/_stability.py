@@ -56,7 +56,7 @@ LARGEST_CHANGE = 1.0
 
 def repeats_folds(log: Log) -> bool:
     """Whether the log is a cross-validation that was repeated often enough to compare."""
-    if log.fixed_sources:  # tasks of a benchmark: no model was trained
+    if log.only_tested or "fold" not in log.planned.levels:  # sources are the same folds each time
         return False
     folded = count_folds_by_group(log.planned) > 1
     if folded.any() != folded.all():

@@ -80,7 +80,7 @@ def repeats_refits(log: Log) -> bool:
     """Whether the log is repeated cross-validation of models that were refitted in each fold."""
     design = log.design
     return not (
-        log.fixed_sources  # no model was trained on the tasks of a benchmark
+        log.only_tested
         or design.metric
         or design.scores
         or not design.has("repetition")

@@ -191,9 +191,9 @@ def wald(
     else:
         estimate = cells.over(()).mean
         variances = variance_of_splits(cells, repeated, variance, fold_weights)
-    if not log.of_differences and not log.fixed_sources:
+    if not log.of_differences and not log.only_tested:
         caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
-    if isinstance(log.differences, Differences) and not (log.fixed_sources or log.design.metric):
+    if isinstance(log.differences, Differences) and not (log.only_tested or log.design.metric):
         each = splits.average(variances)
         alike = (find_alike(log, log.differences, each) < ALIKE) & (each > 0)
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each

@@ -287,6 +287,9 @@ TYPE, WHOLE = "type", "whole numbers"
 POINTS_ARE = "points_are"
 """The attr for whether points with the same name in several sources are the same point."""
 
+ONLY_TESTED = ("lm-eval", "inspect")
+"""Formats of logs in which models were tested but not trained."""
+
 DIFFERENCES = {"kind": "differences"}
 """The attrs of a log of paired differences."""
 
@@ -603,6 +606,12 @@ class Log:
     def fixed_sources(self) -> bool:
         """Whether the sources were chosen, such as the tasks of a benchmark, and not sampled."""
         return self.metadata.get("sources_are") == "fixed"
+
+    @cached_property
+    def only_tested(self) -> bool:
+        """Whether no model was trained on parts of this log, such as answers of language models."""
+        known = self.metadata.get("models_are") == "fixed"
+        return known or self.fixed_sources or self.metadata.get("format") in ONLY_TESTED
 
     @cached_property
     def crossed(self) -> bool:

@@ -772,10 +772,11 @@ def add_intervals_of_sources(
 
 def of_scatter(report: Report, evidence: Evidence) -> Section:
     """Show folds and repetitions."""
-    section = Section("scatter", "Folds and repetitions")
     facts, design = evidence.facts, evidence.facts.design
-    split = design.has("fold") or design.has("repetition")
-    if not facts.resampled and split and len(evidence.names) <= TOP:
+    title = "Repetitions" if facts.log.only_tested else "Folds and repetitions"
+    section = Section("scatter", title)
+    trained = not (facts.resampled or facts.log.only_tested)
+    if trained and (design.has("fold") or design.has("repetition")) and len(evidence.names) <= TOP:
         report.draw(
             section, partial(plot.folds, evidence.log),
             title="Means of the folds", height=2.6,
@@ -918,6 +919,8 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
     section, losses = Section("variance", "Parts of the variance"), cast(Any, facts)
     evidence = report.evidence
     if evidence is not None and (is_gridded(evidence) or len(evidence.names) > TOP):
+        return section
+    if facts.log.only_tested:  # no covariance of losses by common training data
         return section
     try:
         parts = facts.apply(decompose, rho=list(RHO))

@@ -247,12 +247,14 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         if design.has(level):
             rows.append((f"{level}s", f"{design.number(level):,}"))
     folds = count_folds(log.design)
-    if folds > 1 and not log.fixed_sources:
+    if folds > 1 and not log.only_tested:
         rows.append(("folds", f"{folds:,}{of_points(log)}"))
     if design.has("source"):
-        tasks = log.fixed_sources
-        both = ", which are the folds" if fold_level(design) == "source" and not tasks else ""
-        rows.append(("tasks" if tasks else "sources", f"{design.number('source'):,}{both}"))
+        are_folds = fold_level(design) == "source" and not log.only_tested
+        both = ", which are the folds" if are_folds else ""
+        rows.append(
+            ("tasks" if log.fixed_sources else "sources", f"{design.number('source'):,}{both}")
+        )
     if design.has("count"):
         rows.append(("count", "number of times the point was in the training sample"))
     cells = (log.losses.width - len(log.masked())) // max(1, len(names))

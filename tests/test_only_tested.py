@@ -1,0 +1,79 @@
+"""Logs of models that were only tested, such as language models: nothing is advised about folds."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+
+LOSSES = 1 - cvstats.datasets.load("llm")
+
+
+def as_array(log, **chunks):
+    coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    array = xr.DataArray(log.to_numpy(float), dims=("row", "model"),
+                         coords={**coords, "model": list(log)}, attrs=log.attrs)  # fmt: skip
+    return array.chunk(chunks) if chunks else array
+
+
+CONTAINERS = {
+    "frame": lambda: LOSSES,
+    "array": lambda: as_array(LOSSES),
+    "lazy array": lambda: as_array(LOSSES, row=500),
+    "moments": lambda: cvstats.Moments.of_log(LOSSES, pairs=True),
+}
+
+
+def tasks():
+    """Three models on three tasks of unequal size, four answers to each question."""
+    rng = np.random.default_rng(0)
+    names = [f"{task}-{i}" for task, n in (("a", 200), ("b", 60), ("c", 400)) for i in range(n)]
+    index = pd.MultiIndex.from_tuples(
+        [(run, name[0], name) for run in range(4) for name in names],
+        names=["repetition", "source", "point"],
+    )
+    hard = np.tile(rng.normal(size=len(names)), 4)[:, None]
+    wrong = rng.random((len(index), 3)) < 1 / (1 + np.exp(hard + [0.5, 0.6, 1.0]))
+    log = pd.DataFrame(wrong.astype(float), index, list("abc"))
+    log.attrs = {"sources_are": "fixed", "loss": "1 - acc", "metric": "acc",
+                 "orientation": "1 - score"}  # fmt: skip
+    return log
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_passages_are_a_sample_and_no_folds(container):
+    log = CONTAINERS[container]()
+    result = log.cvci.interval() if container != "moments" else cvstats.interval(log)
+    assert result.attrs["method"] == "clustered"
+    assert result.attrs["reason"].startswith("one test set of 300 points of 60 sources")
+    gaps = cvstats.compare(log).compute() if container == "lazy array" else cvstats.compare(log)
+    assert gaps.attrs["interval_method"] == "clustered"
+    assert not cvstats.cautions(gaps).to_numpy().any()
+
+
+def test_the_summary_has_one_story():
+    text = " ".join(str(LOSSES.cvci.summary()).split())
+    assert "corrected_t" not in text
+    assert "Caution" not in text
+    assert "mean loss on points of new groups" in text
+    assert LOSSES.cvci.diagnose().empty
+    assert LOSSES.droplevel("source").cvci.diagnose().empty
+
+
+def test_sampled_answers_are_no_unstable_training_without_the_attribute_either():
+    log = LOSSES.copy()
+    log.attrs = {}
+    assert log.cvci.interval().attrs["method"] == "out_of_source"
+    assert "unstable" not in str(log.cvci.summary())
+    assert log.cvci.diagnose().empty
+
+
+def test_a_report_of_tasks_says_nothing_about_folds():
+    log = tasks()
+    assert log.cvci.diagnose().empty
+    text = log.cvci.report().partition('id="how"')[0]
+    text = re.sub(r"<(svg|style|script).*?</\1>", "", text, flags=re.DOTALL)
+    assert "fold" not in re.sub(r"<[^>]*>", " ", text)
