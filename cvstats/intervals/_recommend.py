@@ -75,7 +75,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
 
 
 def is_one_test_set(log: Log) -> bool:
-    """Whether sources are no folds, because no model was trained and the sources are a sample."""
+    """Whether no model was trained and the sources are a sample, so that they are not folds."""
     design = log.planned
     return log.only_tested and not log.fixed_sources and fold_level(design) == "source"
 
