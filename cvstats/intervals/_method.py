@@ -463,7 +463,7 @@ class IntervalMethod(LogMethod):
             log, losses, result.columns["estimate"],
             of_groups=self.of_groups, of_differences=of_differences,
         )  # fmt: skip
-        if not of_differences:
+        if log.design.metric and not of_differences:
             below = is_below_chance(log.metadata, result.columns["estimate"])
             cautions[below] |= np.int64(Caution.BELOW_CHANCE)
         if self.takes_means:

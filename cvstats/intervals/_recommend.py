@@ -66,18 +66,13 @@ def recommend_method(log: Log) -> tuple[str, str]:
         return "clustered", (
             f"differences between groups whose points come from {design.number('source'):,} sources"
         )
-    if not is_partition(design) or is_one_test_set(log):
+    sampled = log.only_tested and not log.fixed_sources and "fold" not in design.levels
+    if sampled or not is_partition(design):  # sources are no folds if no model was trained
         return recommend_for_test_sets(design)
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
         reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
     return method, reason
-
-
-def is_one_test_set(log: Log) -> bool:
-    """Whether no model was trained and the sources are a sample, so that they are not folds."""
-    design = log.planned
-    return log.only_tested and not log.fixed_sources and fold_level(design) == "source"
 
 
 def take_points(log: Log, points: str | None) -> Log:

@@ -610,8 +610,9 @@ class Log:
     @cached_property
     def only_tested(self) -> bool:
         """Whether no model was trained on parts of this log, such as answers of language models."""
-        known = self.metadata.get("models_are") == "fixed"
-        return known or self.fixed_sources or self.metadata.get("format") in ONLY_TESTED
+        known, of = "fixed", self.metadata
+        said = known in (of.get("models_are"), of.get("sources_are"))
+        return said or of.get("format") in ONLY_TESTED
 
     @cached_property
     def crossed(self) -> bool:
