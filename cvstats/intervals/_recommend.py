@@ -67,7 +67,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
             f"differences between groups whose points come from {design.number('source'):,} sources"
         )
     sampled = log.only_tested and not log.fixed_sources and "fold" not in design.levels
-    if sampled or not is_partition(design):  # sources are no folds if no model was trained
+    if sampled or not is_partition(design):  # sources are folds only if models were trained
         return recommend_for_test_sets(design)
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
