@@ -82,13 +82,13 @@ if TYPE_CHECKING:
     from cvstats.intervals.source_components import source_estimators as source_estimators
     from cvstats.intervals.wald import wald as wald
     from cvstats.intervals.wild_cluster import wild_cluster as wild_cluster
+    from cvstats.io.as_log import as_log as as_log
     from cvstats.io.read import read_log as read_log
     from cvstats.io.read import read_predictions as read_predictions
     from cvstats.io.save import save_log as save_log
     from cvstats.io.scan import scan_dask as scan_dask
     from cvstats.io.scan import scan_parquet as scan_parquet
     from cvstats.io.scan import scan_predictions as scan_predictions
-    from cvstats.io.tidy import as_log as as_log
     from cvstats.large.moments import Moments as Moments
     from cvstats.loss_functions import losses as losses
     from cvstats.loss_functions.contrast import contrast as contrast

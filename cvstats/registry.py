@@ -81,7 +81,7 @@ TOOLS = {
     "LabelCounts": "cvstats.loss_functions.label_counts",
     "Moments": "cvstats.large.moments",
     "Monitor": "cvstats.comparisons.monitor",
-    "as_log": "cvstats.io.tidy",
+    "as_log": "cvstats.io.as_log",
     "as_scores": "cvstats.scores",
     "cautions": "cvstats.formatting",
     "cite": "cvstats.citations",

@@ -13,11 +13,11 @@ import pandas as pd
 from cvstats.core.design import LEVELS
 from cvstats.errors import plainly
 from cvstats.io.arrow import SUFFIXES, list_files
+from cvstats.io.formats import recognise
 from cvstats.io.paths import import_extra
-from cvstats.io.read import recognise
 from cvstats.io.scan import BATCH, open_file, scan_csv, scan_moments, scan_tables
+from cvstats.io.table import LOSS, TRUTH
 from cvstats.io.text import MARK, TextOptions, csv_options
-from cvstats.io.tidy import LOSS, TRUTH
 from cvstats.io.tools.columns import FACTS, USUAL
 from cvstats.large.moments import Moments, SharedAttrs
 from cvstats.log.tables import find_columns

@@ -26,7 +26,14 @@ from cvstats.evaluation.fit import (
     scoring_spec,
 )
 from cvstats.evaluation.table import LossTable, asks_for_metrics, metric_log, prediction_spec
-from cvstats.loss_functions import ACCURACY, LossKeywords, find_loss, loss_name, refuse_options
+from cvstats.loss_functions import (
+    ACCURACY,
+    LossKeywords,
+    find_loss,
+    loss_name,
+    refuse_columns,
+    refuse_unknown,
+)
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
 from cvstats.plans.plan import bind_splits
@@ -165,7 +172,8 @@ def evaluate(
     a is better than b: its mean squared error is lower by 2,010 (95% interval 1,586 to 2,433,
     p < 0.001).
     """
-    refuse_options(evaluate, options)
+    refuse_unknown(evaluate, options)
+    refuse_columns(options)
     choices = find_choices(evaluate) | find_choices(LossKeywords)
     check_choices({**options, "folds": folds}, choices)
     given = {

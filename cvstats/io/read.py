@@ -1,14 +1,26 @@
-"""Read a loss log, or predictions, from files and from the results of other tools."""
+"""Read a loss log, or predictions, from files and from the results of other tools.
+
+The way of the data, a file for each step:
+
+=============== ================================================================================
+``load``        a path or an object -> what it holds: a table, the object of a tool, a saved log
+``formats``     what it holds -> the tool that wrote it
+``tools/``      the object of a tool -> a table with columns named as levels (``table``)
+``tabulate``    one or several objects -> one such table
+``align``       a table -> a column for each model, with the levels as index
+`losses_of`     truth and predictions -> losses: `cvstats.losses`
+=============== ================================================================================
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -16,167 +28,32 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.design import LEVELS
-from cvstats.errors import MOST, LogError, choice, describe_type, listed, nearest
-from cvstats.io import text as text_files
-from cvstats.io.paths import (
-    LONGEST,
-    kind_of,
-    no_such_file,
-    path_of,
-    raise_as_log_error,
-    refuse_packed,
-    refuse_stream,
-    shorten_messages,
-)
-from cvstats.io.save import load_saved, restore_dataset
-from cvstats.io.text import TextOptions
-from cvstats.io.tidy import (
-    TASK,
+from cvstats.errors import LogError, describe_type, is_several, listed, nearest
+from cvstats.io.align import AlignedPredictions, align
+from cvstats.io.formats import is_result, is_search, parse_format, refuse_unused
+from cvstats.io.load import SavedLog, SeveralObjects, load, not_text
+from cvstats.io.paths import raise_as_log_error, shorten_messages
+from cvstats.io.table import (
+    LOSS,
     TRUTH,
-    AlignedPredictions,
     PredictionTable,
     ReadOptions,
-    align,
-    compute_log,
     negate_scores,
-    refuse_strays,
+    refuse_not_numbers,
 )
-from cvstats.io.tools import is_inspect_log, is_lm_eval_sample, is_search, is_skore
+from cvstats.io.tabulate import read_one, read_several
 from cvstats.log.align import align_logs
-from cvstats.log.tables import from_arrow, is_arrow
 from cvstats.loss_functions import (
     LossKeywords,
+    choose_columns,
     join_metrics,
     loss_name,
     losses,
-    refuse_options,
     refuse_unknown,
+    several_losses,
+    with_implied,
 )
 from cvstats.options import check_choices, find_choices
-
-# --- formats --------------------------------------------------------------------------------------
-
-
-def is_result(found: Any) -> bool:
-    """Whether this is what cross_validate returned."""
-    return isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
-
-
-def is_array(found: Any) -> bool:
-    """Whether this is a bare array, which only cross_val_predict returns."""
-    return isinstance(found, np.ndarray)
-
-
-def has_columns(*tables: str) -> Callable[[Any], bool]:
-    """Make a test of whether a table has all columns that a tool writes, in one of some forms."""
-
-    def recognise_columns(found: Any) -> bool:
-        names = set(found) if isinstance(found, Mapping) else set()
-        if isinstance(found, (pd.Series, pd.DataFrame)):
-            columns = [found.name] if isinstance(found, pd.Series) else found.columns
-            names = {str(name) for name in (*columns, *found.index.names)}
-        return any(set(columns.split()) <= names for columns in tables)
-
-    return recognise_columns
-
-
-def is_inspect(found: Any) -> bool:
-    """Whether this is a log of inspect, or the table of its samples."""
-    return is_inspect_log(found) or has_columns("id epoch eval_id", "id epoch sample_id")(found)
-
-
-def never(found: Any) -> bool:
-    """Return False: objects of this format look like those of others."""
-    return False
-
-
-@dataclass(frozen=True)
-class Format:
-    """How the objects of a tool are recognized, their reader and the options that it uses.
-
-    Parameters
-    ----------
-    is_format : callable
-        Whether an object is of this format.
-    reader : str
-        The function that makes a `PredictionTable`, as ``file:function`` of ``cvstats.io.tools``.
-        It is imported when needed, so that a broken file only affects its tools.
-    takes : tuple of str
-        The options that the reader uses.
-    of_table : bool
-        Whether the reader accepts a table, not the original object.
-    """
-
-    is_format: Callable[[Any], bool]
-    reader: str
-    takes: tuple[str, ...]
-    of_table: bool = True
-
-
-SPLITTING = ("X", "y", "groups", "cv")
-SCORING = ("metric", "higher_is_better")
-FORMATS = {
-    "cross_validate": Format(is_result, "sklearn:cross_validate", (*SPLITTING, *SCORING), False),
-    "cross_val_predict": Format(is_array, "sklearn:cross_val_predict", SPLITTING, False),
-    "search": Format(is_search, "sklearn:search", (*SPLITTING, *SCORING), False),
-    "skore": Format(is_skore, "sklearn:skore", ("groups",), False),
-    "tidymodels": Format(
-        has_columns(".row .pred", ".row .config"), "r:tidymodels", ("truth", "model", "source")
-    ),
-    "caret": Format(has_columns("pred obs rowIndex"), "r:caret", ("model", "source")),
-    "mlr3": Format(
-        has_columns("row_ids iteration", "row_ids truth response"), "r:mlr3",
-        ("model", "metric", "source"),
-    ),
-    "openml": Format(
-        has_columns("repeat fold row_id prediction"), "python:openml",
-        ("truth", "model", "source", "y"),
-    ),
-    "autogluon": Format(never, "python:autogluon", ("truth", "point", "y", "groups"), False),
-    "lm-eval": Format(has_columns("doc_id scores"), "llm:lm_eval", ("filter", *SCORING)),
-    "inspect": Format(is_inspect, "llm:inspect", ("model", *SCORING, "source")),
-    "nixtla": Format(
-        has_columns("unique_id ds cutoff"), "python:nixtla", ("truth", "prediction")
-    ),
-    "scores": Format(never, "python:scores", ("model", *SCORING, *LEVELS)),
-    "columns": Format(
-        never, "columns:columns", ("truth", "prediction", "model", *SCORING, *LEVELS)
-    ),
-}  # fmt: skip
-"""All formats; the first that recognizes an object reads it, ``columns`` any other table."""
-
-ALIASES = {
-    **dict.fromkeys(("inspect-ai", "inspect_ai"), "inspect"),
-    **dict.fromkeys(("gridsearchcv", "randomizedsearchcv", "grid_search", "cv_results_"), "search"),
-    **dict.fromkeys(("lm_eval", "lm-evaluation-harness", "lm_evaluation_harness"), "lm-eval"),
-    **dict.fromkeys(("statsforecast", "mlforecast", "neuralforecast"), "nixtla"),
-    "mapping": "columns", "score": "scores",
-}  # fmt: skip
-CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
-SKLEARN = ("sklearn", "scikit-learn")
-PARQUET = (".parquet", ".pq")
-OF_TASKS = {"lm-eval", "inspect"}
-"""Formats with one file per model and task."""
-COUNTED = ("n_errored", "n_incomplete", "n_duplicates")
-"""The attrs of files that are summed."""
-
-
-@dataclass(frozen=True)
-class SavedLog:
-    """A log written by `save_log`."""
-
-    log: Any
-
-
-@dataclass(frozen=True)
-class SeveralObjects:
-    """Objects or files of several models; ``named`` if a mapping names them."""
-
-    named: bool
-    parts: dict[str, Any]
-
-
-# --- public functions -----------------------------------------------------------------------------
 
 
 def read_log(
@@ -355,16 +232,14 @@ def read_log(
         refuse_unknown(read_log, options)
         choices = find_choices(read_log) | find_choices(LossKeywords)
         check_choices({**options, "folds": folds}, choices)
-        asked = ReadOptions.of_call({**locals(), **options})
-        tool, found = read_object(path_or_object, format, asked)
+        asked = ReadOptions.of_call({**locals(), **options, **parse_format(format)})
+        found = read_object(path_or_object, asked)
         if not isinstance(found, PredictionTable):
             return saved_log(found, asked)
-        with raise_as_log_error("this table"):
-            parts = {name: align(part) for name, part in found.by_metric().items()}
-        log = log_of_parts(parts, loss, found, asked)
+        log = log_of(found, asked)
         for said in found.warnings:
             warnings.warn(said + ".", stacklevel=2)
-        log.attrs = {**facts_of(path_or_object, tool, found), **log.attrs}
+        log.attrs = {**facts_of(path_or_object, found), **log.attrs}
         if n_train is not None:
             sizes = [float(n) for n in n_train] if isinstance(n_train, Iterable) else n_train
             log.attrs["n_train"] = sizes
@@ -438,8 +313,8 @@ def read_predictions(
     """
     with shorten_messages():
         # Any loss, so that predictions are read even if a table also has losses.
-        options = ReadOptions.of_call({**locals(), "loss": "zero_one"})
-        tool, found = read_object(path_or_object, format, options)
+        any_loss = {**locals(), "loss": "zero_one", **parse_format(format)}
+        found = read_object(path_or_object, ReadOptions.of_call(any_loss))
         if not isinstance(found, PredictionTable):
             raise LogError("this file is a log saved by save_log. Read it with read_log.")
         for said in found.warnings:
@@ -449,7 +324,7 @@ def read_predictions(
         if TRUTH not in parts.frame:
             raise LogError("this contains losses, not predictions. Read it with read_log.")
         frame = parts.frame.copy()
-        frame.attrs = facts_of(path_or_object, tool, found)
+        frame.attrs = facts_of(path_or_object, found)
         frame.attrs["models"] = list(parts.responses.values())
         if parts.probabilities:
             frame.attrs["classes"] = parts.classes
@@ -460,85 +335,24 @@ def read_predictions(
         return frame
 
 
-def log_of_parts(
-    parts: Mapping[str | None, AlignedPredictions], loss: Any, found: PredictionTable,
-    options: ReadOptions,
-) -> pd.Series | pd.DataFrame:  # fmt: skip
-    """Compute the losses of each metric, and combine them in the level ``metric``."""
-    logs: dict[str, Any] = {}
-    for name, part in parts.items():
-        refuse_second_loss(loss, found, part)
-        log = compute_log(part, loss, options.loss_options, found.called)
-        if name is None:
-            return log
-        sign = re.match("1 - |-|", str(found.attrs.get("loss", "")))
-        logs[name] = log
-        log.attrs["loss"] = (sign[0] if sign else "") + name
-    joined: pd.Series | pd.DataFrame = join_metrics(logs)
-    return joined
-
-
-def facts_of(source: Any, tool: str, found: PredictionTable) -> dict[Hashable | None, Any]:
-    """Collect the attrs of a log: its origin, and what is known about it."""
-    path = isinstance(source, (str, PathLike))
-    attrs: dict[Hashable | None, Any] = {
-        "read_from": Path(source).name if path else type(source).__name__,
-        "format": tool,
-    }
-    attrs.update(found.attrs)
-    if found.lost:
-        attrs["lost"] = found.lost
-    return attrs
-
-
-def refuse_second_loss(loss: Any, found: PredictionTable, parts: AlignedPredictions) -> None:
-    """Refuse to compute a loss of losses."""
-    held = str(found.attrs.get("loss", "loss"))
-    if (
-        TRUTH not in parts.frame
-        and loss is not None
-        and not (isinstance(loss, str) and loss in held)
-    ):
-        raise LogError(
-            f"this contains losses ({held}), not predictions from which {loss_name(loss)!r} "
-            "could be computed. Omit loss=."
-        )
-
-
-# --- any object -----------------------------------------------------------------------------------
-
-
-def read_object(source: Any, format: str | None, options: ReadOptions) -> tuple[str, Any]:
-    """Read any object; return its format, and a table of predictions or a saved log."""
-    name = None if format is None else ALIASES.get(str(format).lower(), str(format).lower())
-    if name is not None and name not in (*FORMATS, *CONTAINERS, *SKLEARN):
-        raise choice("format", format, [*FORMATS, *CONTAINERS])
-    container = name if name in CONTAINERS else None
-    tool = None if name in CONTAINERS else name
-    if name is None and is_predicted(source, options):
-        tool = "cross_val_predict"
-    found = load(source, container, tool, options.text)
-    if isinstance(found, (xr.DataArray, xr.Dataset)) or (
-        isinstance(found, SeveralObjects) and all(map(is_saved, found.parts.values()))
-    ):
-        found, options = name_levels(found, options)
-    if is_saved(found):
-        if tool is not None:
-            raise LogError(f"this file is a log of cvstats, not of {tool}. Omit format=.")
-        refuse_unused("a saved log", options, ("truth", "prediction"))
-        return "cvstats", found.log if isinstance(found, SavedLog) else found
-    if isinstance(found, SeveralObjects):
-        if any(map(is_saved, found.parts.values())):
-            refuse_unused("a saved log", options, ("truth", "prediction"))
-            return "cvstats", logs_by_name(found, tool)
-        return read_several(found, tool, options)
-    if tool is None and is_log(found) and options == ReadOptions():
-        return "cvstats", found
-    if options.text.given() and not isinstance(source, (str, PathLike)):
+def read_object(source: Any, options: ReadOptions) -> Any:
+    """Read any object as a table; logs that need no reader as they are, several by name."""
+    if options.tool is options.container is None and is_predicted(source, options):
+        options = replace(options, tool="cross_val_predict")
+    found = load(source, options)
+    several = isinstance(found, SeveralObjects)
+    if any(map(is_saved, found.parts.values() if several else [found])):
+        return saved_logs(found, options)
+    if is_log(found) and options == ReadOptions():
+        return found
+    if several:
+        table = read_several(found, options)
+    elif options.text.given() and not isinstance(source, (str, PathLike)):
         raise not_text(options.text, describe_type(source))
-    tool, table = read_one(found, tool, options, "this object")
-    negated = negate_scores(table, options.higher_is_better) if tool == "columns" else table
-    return tool, negated
+    else:
+        table = read_one(found, options, "this object")
+    named = table.attrs["format"] == "columns"
+    return negate_scores(table, options.higher_is_better) if named else table
 
 
 def is_predicted(source: Any, options: ReadOptions) -> bool:
@@ -552,148 +366,6 @@ def is_predicted(source: Any, options: ReadOptions) -> bool:
     return "cv" in given and isinstance(source, (np.ndarray, pd.Series, pd.DataFrame))
 
 
-def read_one(
-    found: Any, tool: str | None, options: ReadOptions, what: str
-) -> tuple[str, PredictionTable]:
-    """Read one object with the reader of its format."""
-    tool = recognise(found, tool)
-    form = FORMATS[tool]
-    if isinstance(options.metric, Mapping) and tool not in ("lm-eval", "inspect"):
-        raise LogError(
-            f"metric={options.metric!r} names scores of tasks, but format={tool!r} has no tasks. "
-            "Expected the name of one column."
-        )
-    refuse_unused(f"format={tool!r}", options, form.takes)
-    if tool != "columns":
-        refuse_options(read_log, options.loss_options)
-    with raise_as_log_error(f"{what} (as format={tool!r})"):
-        table = as_table(found) if form.of_table else found
-        copies = 0
-        if options.drop_duplicates:
-            table, copies = drop_copies(table, tool)
-        reader = resolve_name(f"cvstats.io.tools.{form.reader}")
-        read = replace(reader(table, options), takes=form.takes)
-        refuse_strays(read, options)
-        attrs = {**read.attrs, "n_duplicates": copies} if copies else read.attrs
-        return tool, replace(read, attrs=attrs)
-
-
-def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
-    """Drop rows that duplicate an earlier row in every column and index level."""
-    if not isinstance(table, pd.DataFrame):
-        raise LogError(
-            f"drop_duplicates= applies to rows of a table, but format={tool!r} has none. Omit it."
-        )
-    spellings: dict[str, pd.Series] = table.attrs.get(text_files.SPELLINGS, {})
-    whole = table.assign(**spellings)
-    if all(name is not None for name in table.index.names):
-        whole = whole.reset_index()
-    nested = whole.map(lambda value: isinstance(value, (dict, list))).any(axis=None)
-    first = ~(whole.map(repr) if nested else whole).duplicated().to_numpy()
-    kept = table[first]
-    kept.attrs = dict(table.attrs)
-    if spellings:
-        kept.attrs[text_files.SPELLINGS] = {name: text[first] for name, text in spellings.items()}
-    return kept, int((~first).sum())
-
-
-def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> None:
-    """Refuse an option that has no effect."""
-    unused = [name for name in options.given() if name not in takes]
-    if unused:
-        can = ", ".join(f"{name}=" for name in takes) or "none"
-        raise LogError(f"{who} does not use {unused[0]}=. It uses only {can}. Omit it.")
-
-
-def recognise(found: Any, tool: str | None) -> str:
-    """Choose the format, by name or by the object."""
-    if tool in SKLEARN:
-        return "cross_validate" if is_result(found) else "cross_val_predict"
-    if tool is not None:
-        return tool
-    return next((name for name, form in FORMATS.items() if form.is_format(found)), "columns")
-
-
-def as_table(found: Any) -> pd.DataFrame:
-    """Convert an object to a table."""
-    if isinstance(found, pd.DataFrame):
-        return found
-    if isinstance(found, pd.Series):
-        return found.to_frame("loss" if found.name is None else found.name)
-    if is_inspect_log(found):
-        from cvstats.io.tools.llm import of_log
-
-        return of_log(found)
-    refuse_head(found)
-    if is_split_table(found):
-        return pd.DataFrame(found["data"], columns=found["columns"])
-    if is_mapping_of_columns(found):
-        lengths = {str(name): len(values) for name, values in found.items()}
-        if len(set(lengths.values())) > 1:
-            raise LogError(
-                "the columns have different lengths: "
-                f"{listed(f'{name!r} {n:,}' for name, n in lengths.items())}. Expected equal "
-                "lengths."
-            )
-        return pd.DataFrame(
-            {
-                name: v.array if isinstance(v, (pd.Series, pd.Index)) else np.asarray(v)
-                for name, v in found.items()
-            }
-        )
-    raise unreadable(found)
-
-
-def is_split_table(value: Any) -> bool:
-    """Whether this is a table as JSON of pandas and MLflow: names of columns, and rows."""
-    if not (isinstance(value, Mapping) and {"columns", "data"} <= value.keys() <= SPLIT_TABLE):
-        return False
-    columns, rows = value["columns"], value["data"]
-    return isinstance(columns, list) and isinstance(rows, list) and all(
-        isinstance(row, list) and len(row) == len(columns) for row in rows
-    )  # fmt: skip
-
-
-SPLIT_TABLE = {"columns", "data", "index"}
-"""The keys of a table as JSON with ``orient="split"``."""
-
-
-def is_mapping_of_columns(value: Any) -> bool:
-    """Whether this is a mapping of columns."""
-    kinds = (list, tuple, range, np.ndarray, pd.Series, pd.Index)
-    return isinstance(value, Mapping) and 0 < len(value) == sum(
-        isinstance(column, kinds) and getattr(column, "ndim", 1) == 1 for column in value.values()
-    )
-
-
-def unreadable(found: Any) -> LogError:
-    """Make the error for an object that cannot be read, with a call that converts it."""
-    library = type(found).__module__.partition(".")[0]
-    kind = "" if library in ("builtins", "_io") else f"{library} "
-    ways = {
-        "to_pandas": "Convert it to pandas: read_log(table.to_pandas(), …).",
-        "collect": "Load it into memory: read_log(frame.collect(), …).",
-        "compute": "Load it into memory: read_log(table.compute(), …).",
-        "read": "Pass the path of the file, or a table: pandas.read_csv(file).",
-    }
-    way = next((f" {words}" for name, words in ways.items() if hasattr(found, name)), "")
-    if isinstance(found, Mapping):
-        some = {str(key): value for key, value in list(found.items())[:MOST]}
-        held = listed(
-            (f"{key!r}: {type(value).__name__}" for key, value in some.items()), len(found)
-        )
-        return LogError(
-            f"a {kind}{type(found).__name__} of {held or 'nothing'} cannot be read. Expected "
-            f"columns of one length, a file or table for each model, or the result of "
-            f"cross_validate. Arrays of predictions of several models need y= and cv=."
-        )
-    name = f"{kind}{type(found).__name__}"
-    return LogError(
-        f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name} cannot be read. Expected a path, a "
-        f"pandas table, a mapping of columns, or the result of scikit-learn's cross_validate.{way}"
-    )
-
-
 def is_log(found: Any) -> bool:
     """Whether a table is already a log: levels in the index, and numeric columns."""
     return (
@@ -705,300 +377,12 @@ def is_log(found: Any) -> bool:
     )
 
 
-# --- files and folders ----------------------------------------------------------------------------
-
-
-def load(source: Any, container: str | None, tool: str | None, text: TextOptions) -> Any:
-    """Load a file, or several by name; return other objects unchanged."""
-    if isinstance(source, (str, PathLike)):
-        return load_path(path_of(source), container, tool, text)
-    if is_arrow(source):
-        return from_arrow(source)
-    compared = getattr(source, "reports_", None)  # for a comparison by skore
-    if isinstance(compared, Mapping):
-        return SeveralObjects(True, {str(name): part for name, part in compared.items()})
-    if isinstance(source, Mapping) and len(source):
-        result = is_result(source) or is_inspect_log(source) or is_search(source)
-        kinds: tuple[Any, ...] = (str, PathLike, pd.DataFrame, Mapping)
-        if tool in ("cross_val_predict", "autogluon", *SKLEARN):
-            kinds = (*kinds, np.ndarray, pd.Series, list)
-        known = (isinstance(p, kinds) or is_skore(p) or is_arrow(p) for p in source.values())
-        if not result and all(known):
-            parts = {str(key): load(part, container, tool, text) for key, part in source.items()}
-            return SeveralObjects(True, parts)
-    if isinstance(source, (list, tuple)):
-        if not len(source):
-            raise LogError(
-                f"the {type(source).__name__} is empty. Expected paths of files, or records of a "
-                f"table."
-            )
-        if all(isinstance(part, (str, PathLike)) for part in source):
-            paths = [path_of(part) for part in source]
-            return SeveralObjects(
-                False, {str(p): load_path(p, container, tool, text) for p in paths}
-            )
-        if all(isinstance(part, Mapping) for part in source):
-            if is_lm_eval_sample(source[0]):
-                from cvstats.io.tools.llm import of_records
-
-                with raise_as_log_error("these samples"):
-                    return of_records(source)
-            return pd.DataFrame.from_records(list(source))
-    return source
-
-
-def load_path(
-    path: Path, container: str | None, tool: str | None, text: TextOptions
-) -> Any:  # fmt: skip
-    """Load one file, or a folder of them."""
-    if path.is_dir() and container in (None, "parquet") and path.suffix != ".zarr":
-        return load_folder(path, tool)
-    refuse_stream(path)
-    refuse_packed(path)
-    kind = container or kind_of(path)
-    if not path.exists():
-        raise no_such_file(path.name)
-    if text.given() and kind not in ("csv", "tsv"):
-        raise not_text(text, path.name)
-    with raise_as_log_error(path.name):
-        if kind in ("netcdf", "zarr"):
-            from cvstats.io import netcdf
-
-            dataset, header = netcdf.read_dataset(path, kind)
-            if header is None:
-                return netcdf.foreign(dataset)
-            return SavedLog(restore_dataset(dataset, header))
-        saved_log = load_saved(path, kind) if tool is None else None
-        if saved_log is not None and text.given():
-            raise not_text(text, "a saved log")
-        if saved_log is not None:
-            return SavedLog(saved_log)
-        return load_table(path, kind, tool, text)
-
-
-def not_text(text: TextOptions, what: str) -> LogError:
-    """Make the error for an option that applies only to CSV files."""
-    return LogError(f"{text.given()[0]}= applies to CSV files, but this is {what}. Omit it.")
-
-
-def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> Any:
-    """Load a file written by another program."""
-    match kind:
-        case "csv" | "tsv":
-            return text_files.read_csv(path, "," if kind == "csv" else "\t", text)
-        case "jsonl":
-            first = next(text_files.records(path), {})
-            if tool == "lm-eval" or (tool is None and is_lm_eval_sample(first)):
-                from cvstats.io.tools.llm import of_file
-
-                return of_file(path)
-            return text_files.read_jsonl(text_files.records(path))
-        case "parquet":
-            from cvstats.io.arrow import read_parquet
-
-            return read_parquet(path)
-        case "arff":
-            return text_files.read_arff(path)
-        case "eval":
-            from cvstats.io.tools.llm import of_archive
-
-            return of_archive(path)
-    document = text_files.read_json(path)
-    refuse_head(document)
-    if not is_mapping_of_columns(document) and not is_inspect_log(document):
-        raise LogError(
-            f"{path.name} is neither an inspect log nor an object of columns. Expected one of "
-            "these, or JSONL."
-        )
-    return document
-
-
-def refuse_head(value: object) -> None:
-    """Refuse a log of inspect without samples."""
-    if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
-        raise LogError(
-            "this is the header of an inspect log, without its samples. Expected the whole log: "
-            "read the file itself, or read_eval_log(path) without header_only=True."
-        )
-
-
-def load_folder(folder: Path, tool: str | None) -> Any:
-    """Load the rows of one log from several files, or the samples of several models."""
-    name = folder.name or str(folder)
-    entries = [] if tool == "lm-eval" else [
-        entry for entry in folder.iterdir() if not entry.name.startswith(("_", "."))
-    ]  # fmt: skip
-    # Not deeper than the folders of a partitioned log: this may be a home directory.
-    if any(e.suffix.lower() in PARQUET for e in entries if e.is_file()) or any(
-        "=" in entry.name for entry in entries if entry.is_dir()
-    ):
-        with raise_as_log_error(name):
-            return load_parquet_folder(folder)
-    from cvstats.io.tools.llm import load_runs
-
-    found = load_runs(folder, tool)
-    if found is None:
-        have = "no samples_*.jsonl" if tool == "lm-eval" else (
-            "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples, nor .eval files"
-        )  # fmt: skip
-        raise LogError(
-            f"the folder {name} contains {have}. Expected "
-            + ("the output of lm_eval --log_samples." if tool == "lm-eval" else "one of these, or "
-               "a file. Parquet files in folders below it are read by cvstats.scan_parquet(path).")
-        )  # fmt: skip
-    return found if isinstance(found, pd.DataFrame) else SeveralObjects(True, found)
-
-
-def load_parquet_folder(folder: Path) -> Any:
-    """Concatenate the rows of the Parquet files of a folder, with the keys of each."""
-    from cvstats.io import arrow
-
-    tables: list[Any] = []
-    saved = []
-    files = arrow.list_files(folder)
-    for file in files:
-        found = load_saved(file.path, "parquet")
-        saved.append(found is not None)
-        table = arrow.read_parquet(file.path) if found is None else found
-        if file.keys:
-            table = (table.to_frame() if isinstance(table, pd.Series) else table).assign(
-                **file.keys
-            )
-        first = tables[0] if tables else table
-        if type(table) is not type(first) or names_in(table) != names_in(first):
-            raise LogError(
-                f"{file.path.name!r} has {listed(names_in(table))}, but {files[0].path.name!r} "
-                f"has {listed(names_in(first))}. Expected the same columns in each file of the "
-                "folder: the rows of one log. If each file contains one model, pass the files "
-                "by name."
-            )
-        tables.append(table)
-    whole = pd.concat(tables, ignore_index=isinstance(tables[0].index, pd.RangeIndex))
-    return SavedLog(whole) if all(saved) and not files[0].keys else whole
-
-
-def names_in(table: pd.Series | pd.DataFrame) -> list[str]:
-    """List the levels and columns of a table."""
-    names = [table.name] if isinstance(table, pd.Series) else list(table.columns)
-    return [repr(name) for name in (*table.index.names, *names) if name is not None]
-
-
-# --- several objects ------------------------------------------------------------------------------
-
-
-def read_several(
-    found: SeveralObjects, tool: str | None, options: ReadOptions
-) -> tuple[str, PredictionTable]:
-    """Read objects with one model each, and stack the models in rows."""
-    if not found.named and {recognise(part, tool) for part in found.parts.values()} <= OF_TASKS:
-        from cvstats.io.tools.llm import join_tasks
-
-        joined = join_tasks(found.parts)
-        if isinstance(joined, pd.DataFrame):
-            return read_one(joined, tool, options, "these files")
-        found = found if joined is None else SeveralObjects(True, joined)
-    parts = {key: only_model(key, part) for key, part in found.parts.items()}
-    read = []
-    for key, part in parts.items():
-        name, table = read_one(part, tool, options, Path(key).name)
-        read.append((name, name_models(table, key, found.named, name)))
-    names, tables = [name for name, _ in read], name_tasks([table for _, table in read])
-    if len(set(names)) > 1:
-        raise LogError(
-            f"the files have several formats: {listed(sorted(set(names)))}. Expected one format."
-        )
-    if len({frozenset(set(table.table.columns) & set(LEVELS)) for table in tables}) > 1:
-        raise LogError(
-            "the files have different levels, so they share no evaluations. Expected the same "
-            "design in each."
-        )
-    same = all(dict(table.probabilities) == dict(tables[0].probabilities) for table in tables)
-    every = PredictionTable(
-        pd.concat([table.table for table in tables], ignore_index=True),
-        tables[0].probabilities if same else {},
-        common_facts(tables),
-        join_sentences(list(parts), [table.lost for table in tables]),
-        "; ".join(table.note for table in tables if table.note),
-        kept=[name for name in tables[0].kept if all(name in table.kept for table in tables)],
-        takes=tables[0].takes,
-        twice="" if found.named else call_with_names(list(parts)),
-        separate=True,
-    )
-    if names[0] == "columns":
-        every = negate_scores(every, options.higher_is_better)
-    return names[0], every
-
-
-def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
-    """Use the task of each file as its source, if there are several tasks."""
-    tasks = {table.attrs.get(TASK) for table in tables}
-    if len(tasks) < 2 or not any(tasks):
-        return list(tables)
-    named = []
-    for table in tables:
-        task = table.attrs.get(TASK)
-        if task is not None and "source" not in table.table:
-            table = replace(table, table=table.table.assign(source=task))
-        rest = {name: fact for name, fact in table.attrs.items() if name != TASK}
-        named.append(replace(table, attrs={**rest, "sources_are": "fixed"}))
-    return named
-
-
-def only_model(key: str, part: Any) -> Any:
-    """Return the only model of a directory."""
-    if not isinstance(part, SeveralObjects):
-        return part
-    if len(part.parts) > 1:
-        raise LogError(
-            f"{Path(key).name!r} contains several models: {listed(map(repr, part.parts))}. "
-            "Expected a file for each model, or only this directory."
-        )
-    (only,) = part.parts.values()
-    return only
-
-
-def name_models(found: PredictionTable, key: str, by_key: bool, tool: str) -> PredictionTable:
-    """Add the name of its model to the rows of one object."""
-    found = found.stacked()
-    table = found.table
-    own = "model" in table and (not by_key or table["model"].nunique() > 1)
-    if own and by_key and tool != "lm-eval":
-        table = table.assign(model=key + "/" + table["model"].astype(str))
-    elif not own:
-        table = table.assign(model=key if by_key else Path(key).stem)
-    return replace(found, table=table)
-
-
-def common_facts(tables: Sequence[PredictionTable]) -> dict[str, Any]:
-    """Combine the attrs of files: counts are summed, training sizes must be equal."""
-    attrs = dict(tables[0].attrs)
-    sizes = [table.attrs.get("n_train") for table in tables]
-    if any(size != sizes[0] for size in sizes):
-        attrs.pop("n_train", None)
-    for name in COUNTED:
-        number = sum(table.attrs.get(name, 0) for table in tables)
-        if number:
-            attrs[name] = number
-    files = [table.attrs["read_from"] for table in tables if "read_from" in table.attrs]
-    if files:
-        attrs["read_from"] = ", ".join(files)
-    return attrs
-
-
-def join_sentences(keys: Sequence[str], sentences: Sequence[str]) -> str:
-    """Join messages: once if they are common to all files, otherwise with their file."""
-    if len(set(sentences)) == 1:
-        return sentences[0]
-    pairs = zip(keys, sentences, strict=True)
-    return "; ".join(f"{Path(key).name}: {sentence}" for key, sentence in pairs if sentence)
-
-
-def call_with_names(files: Sequence[str]) -> str:
-    """Return the call that names files of the same model, such as two runs."""
-    short = [file if len(file) <= LONGEST else Path(file).name for file in files]
-    pairs = zip(("'first'", "'second'"), short, strict=False)
-    some = [f"{name}: {file!r}" for name, file in pairs] + ["…"] * (len(files) > 2)
-    return f"Omit one file, or name the models: read_log({{{', '.join(some)}}}, …)"
+def facts_of(source: Any, found: PredictionTable) -> dict[Hashable | None, Any]:
+    """Collect the attrs of a log: its origin, and what is known about it."""
+    name = Path(source).name if isinstance(source, (str, PathLike)) else type(source).__name__
+    facts: dict[Hashable | None, Any] = {"read_from": name, "format": None}
+    facts.update(found.attrs)
+    return facts | ({"lost": found.lost} if found.lost else {})
 
 
 # --- saved logs -----------------------------------------------------------------------------------
@@ -1009,19 +393,44 @@ def is_saved(found: Any) -> bool:
     return isinstance(found, (SavedLog, xr.DataArray, xr.Dataset))
 
 
-def name_levels(found: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
-    """Rename dimensions and coordinates of arrays to levels."""
-    if not options.levels:
-        return found, options
-    if isinstance(found, SeveralObjects):
-        parts = {key: name_levels(part, options)[0] for key, part in found.parts.items()}
-        saved = any(isinstance(part, SavedLog) for part in found.parts.values())
-        rest = options if saved else replace(options, levels={})
-        return replace(found, parts=parts), rest
-    if isinstance(found, SavedLog):
-        return found, options
-    have = [str(name) for name in dict.fromkeys([*found.dims, *found.coords])]
-    for level, name in options.levels.items():
+def saved_logs(found: Any, options: ReadOptions) -> Any:
+    """Return a log that needs no reader, or several by name, with the names of levels."""
+    several = isinstance(found, SeveralObjects)
+    parts = found.parts if several else {"": found}
+    if options.levels and all(isinstance(x, (xr.DataArray, xr.Dataset)) for x in parts.values()):
+        parts = {key: name_levels(part, options.levels) for key, part in parts.items()}
+        options = replace(options, levels={})
+    if options.tool is not None and not several:
+        raise LogError(f"this file is a log of cvstats, not of {options.tool}. Omit format=.")
+    refuse_unused("a saved log", options, ("truth", "prediction"))
+    logs = {key: part.log if isinstance(part, SavedLog) else part for key, part in parts.items()}
+    if not several:
+        return logs[""]
+    others = [key for key, part in parts.items() if not is_saved(part)]
+    if others or options.tool is not None:
+        saved = next(key for key in parts if key not in others)
+        other = f"format={options.tool!r} is a tool's format"
+        if others:
+            other = f"{Path(others[0]).name!r} is not"
+        raise LogError(
+            f"{Path(saved).name!r} is a log of cvstats, and {other}. Expected files of one kind: "
+            f"save the others as logs first, with cvstats.save_log."
+        )
+    names = [key if found.named else Path(key).stem for key in logs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise LogError(
+            f"two files are called {twice[0]!r}, but models are named after their files. Pass a "
+            f"name for each, as in read_log({{'ridge': 'a/{twice[0]}.csv', …}})."
+        )
+    return dict(zip(names, logs.values(), strict=True))
+
+
+def name_levels(
+    array: xr.DataArray | xr.Dataset, levels: Mapping[str, str]
+) -> xr.DataArray | xr.Dataset:
+    """Rename dimensions and coordinates of an array to levels."""
+    have = [str(name) for name in dict.fromkeys([*array.dims, *array.coords])]
+    for level, name in levels.items():
         if name not in have:
             raise LogError(
                 f"{level}={name!r} is not a dimension or coordinate of the array. Expected one of "
@@ -1032,34 +441,7 @@ def name_levels(found: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
                 f"the array already has {level!r}, but {level}={name!r} names another. Omit it, "
                 "or drop one of them."
             )
-    names = {name: level for level, name in options.levels.items() if name != level}
-    return found.rename(names), replace(options, levels={})
-
-
-def logs_by_name(found: SeveralObjects, tool: str | None) -> dict[str, Any]:
-    """Name the logs of several files that were written by `save_log` or are arrays."""
-    others = [key for key, part in found.parts.items() if not is_saved(part)]
-    if others or tool is not None:
-        saved = next(key for key, part in found.parts.items() if is_saved(part))
-        other = (
-            f"{Path(others[0]).name!r} is not"
-            if others
-            else (f"format={tool!r} is a tool's format")
-        )
-        raise LogError(
-            f"{Path(saved).name!r} is a log of cvstats, and {other}. Expected files of one kind: "
-            f"save the others as logs first, with cvstats.save_log."
-        )
-    logs: dict[str, Any] = {}
-    for key, part in found.parts.items():
-        name = key if found.named else Path(key).stem
-        if name in logs:
-            raise LogError(
-                f"two files are called {name!r}, but models are named after their files. Pass a "
-                f"name for each, as in read_log({{'ridge': 'a/{name}.csv', …}})."
-            )
-        logs[name] = part.log if isinstance(part, SavedLog) else part
-    return logs
+    return array.rename({name: level for level, name in levels.items() if name != level})
 
 
 def saved_log(found: Any, options: ReadOptions) -> Any:
@@ -1130,3 +512,83 @@ def join_logs(logs: Mapping[str, Any]) -> pd.DataFrame | xr.Dataset:
 def is_same(one: Any, two: Any) -> bool:
     """Whether an entry of attrs is equal in two files."""
     return type(one) is type(two) and bool(np.all(one == two))
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+def log_of(found: PredictionTable, options: ReadOptions) -> Any:
+    """Align a table and compute the losses; those of several metrics in the level ``metric``."""
+    with raise_as_log_error("this table"):
+        parts = {name: align(part) for name, part in found.by_metric().items()}
+    held = str(found.attrs.get("loss", "loss"))
+    sign = re.match("1 - |-|", held)
+    logs: dict[str, Any] = {}
+    for name, part in parts.items():
+        if TRUTH in part.frame:
+            log = losses_of(part, options.loss, options.loss_options, found.called)
+        else:
+            refuse_loss(held, options)
+            log = stored_losses(part, found.called)
+        if name is None:
+            return log
+        logs[name] = log
+        log.attrs["loss"] = (sign[0] if sign else "") + name
+    return join_metrics(logs)
+
+
+def refuse_loss(held: str, options: ReadOptions) -> None:
+    """Refuse to compute a loss of losses."""
+    loss = options.loss
+    if loss is not None and not (isinstance(loss, str) and loss in held):
+        raise LogError(
+            f"this contains losses ({held}), not predictions from which {loss_name(loss)!r} "
+            "could be computed. Omit loss=."
+        )
+    if options.loss_options:
+        raise LogError(
+            f"{next(iter(options.loss_options))}= applies to predictions, but these are losses. "
+            "Omit it."
+        )
+
+
+def stored_losses(parts: AlignedPredictions, called: str | None) -> pd.Series | pd.DataFrame:
+    """Return losses as they are, as numbers."""
+    with raise_as_log_error("the column of losses"):
+        columns = {}
+        for model, name in parts.responses.items():
+            refuse_not_numbers(parts.frame[name], called or name)
+            values = pd.to_numeric(parts.frame[name]).astype(np.float64).copy()
+            if np.isinf(values.to_numpy()).any():
+                raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
+            columns[(called or LOSS) if model is None else model] = values
+        if len(columns) == 1:
+            ((model, only),) = columns.items()
+            only.name = model
+            return only
+        return pd.DataFrame(columns).rename_axis(columns="model")
+
+
+def losses_of(
+    parts: AlignedPredictions, loss: Any, options: Mapping[str, Any], called: str | None
+) -> Any:
+    """Compute the losses of predictions."""
+    if loss is None:
+        raise LogError(
+            "this contains predictions, not losses. Specify the loss to compute: "
+            "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
+        )
+    if is_several(loss):
+        return several_losses(loss, options, lambda one, own: losses_of(parts, one, own, called))
+    loss, own = with_implied(loss, options)
+    columns, own = choose_columns(parts.responses, parts.probabilities, parts.classes, loss, own)
+    if None in columns:
+        columns = {called or LOSS: columns[None]}
+    with nullcontext() if callable(loss) else raise_as_log_error("the predictions"):
+        made: Any = losses(parts.frame, prediction=columns, loss=loss, **own)
+    if len(columns) > 1:
+        made.columns.name = "model"
+        return made
+    only = made.iloc[:, 0]
+    only.attrs = made.attrs
+    return only

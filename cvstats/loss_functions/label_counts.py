@@ -18,13 +18,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.design import CellIndex
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, is_number, listed
-from cvstats.large.moments import (
-    Moments,
-    SharedAttrs,
-    assemble,
-    levels_of,
-    read_batch,
-)
+from cvstats.large.moments import Moments, SharedAttrs, assemble, levels_of, read_batch
 from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels

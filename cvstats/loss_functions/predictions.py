@@ -18,12 +18,7 @@ from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_level_index
 from cvstats.loss_functions.forecasts import FORECASTS, stack_columns
-from cvstats.loss_functions.metric_logs import (
-    ACCURACY,
-    MetricRequest,
-    mean_loss,
-    metric_log,
-)
+from cvstats.loss_functions.metric_logs import ACCURACY, MetricRequest, mean_loss, metric_log
 from cvstats.loss_functions.pointwise import (
     LOSSES,
     OTHER_NAMES,
@@ -355,7 +350,8 @@ def losses(
     }  # fmt: skip
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if isinstance(loss, Sequence) and not isinstance(loss, str):
-        return several_losses(predictions, truth, prediction, loss, asked)
+        ask = partial(losses, predictions, truth, prediction)
+        return several_losses(loss, asked, lambda known, own: ask(known, **own))
     loss, asked = with_implied(loss, asked)
     cuts = asked.get("threshold")
     if loss == "net_benefit" and isinstance(cuts, Iterable) and not isinstance(cuts, str):
@@ -468,9 +464,8 @@ def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None
         raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}")
 
 
-def refuse_options(function: Callable[..., Any], options: Iterable[str]) -> None:
-    """Refuse an option that no loss has, or that requires additional columns of the predictions."""
-    refuse_unknown(function, options)
+def refuse_columns(options: Iterable[str]) -> None:
+    """Refuse an option that requires additional columns of the predictions."""
     for name in options:
         if name in (*OF_COLUMNS, "shares", "member"):
             raise LogError(
@@ -498,14 +493,9 @@ def with_implied(loss: Loss, asked: Mapping[str, Any]) -> tuple[Loss, dict[str, 
 PREDICTION = "y_pred"
 """The default column of predictions."""
 OF_CLASSES = ("log_loss", "brier", "auc", "gini")
-"""Losses and metrics of the probability of each class."""
+"""Losses and metrics that can use the probabilities of all classes."""
 CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_error")
 """Metrics of binned calibration, by name."""
-OF_SCORES = (
-    "auc", "gini", "average_precision", "partial_auc", "calibration_slope", "calibration_intercept",
-    "observed_expected",
-)  # fmt: skip
-"""Losses and metrics of a score for one of two classes."""
 
 
 def take_noted(
@@ -514,23 +504,50 @@ def take_noted(
     """Return the models, or their class probabilities, recorded in the attrs of a frame."""
     metadata, columns = predictions.attrs, set(predictions.columns)
     chances: Any = metadata.get("probabilities", {})
-    classes: Any = metadata.get("classes")
-    found = bool(chances) and all(columns.issuperset(names) for names in chances.values())
-    if found and classes and "classes" not in asked:
-        positive = asked.get("positive", classes[-1] if len(classes) == 2 else None)
-        of_one = loss in OF_SCORES or "threshold" in asked
-        if positive in classes and (of_one or (loss in OF_CLASSES and "positive" in asked)):
-            at = list(classes).index(positive)
-            scores: Any = {model: names[at] for model, names in chances.items()}
-            only = next(iter(scores.values())) if len(scores) == 1 else scores
-            return only, {**asked, "positive": positive}
-        if loss in OF_CLASSES:
-            only = next(iter(chances.values())) if len(chances) == 1 else dict(chances)
-            return only, {**asked, "classes": list(classes)}
+    known = bool(chances) and all(columns.issuperset(names) for names in chances.values())
+    if known and metadata.get("classes") and "classes" not in asked:
+        found, asked = choose_columns({}, chances, metadata["classes"], loss, asked)
+        if found:
+            return (next(iter(found.values())) if len(found) == 1 else found), asked
     models = metadata.get("models")
     if isinstance(models, list) and models and columns.issuperset(models):
         return (models[0] if models == [PREDICTION] else models), asked
     return PREDICTION, asked
+
+
+def choose_columns(
+    models: Mapping[Hashable, Any], chances: Mapping[Hashable, Sequence[Any]],
+    classes: Sequence[Hashable], loss: Loss, asked: Mapping[str, Any],
+) -> tuple[dict[Hashable, Any], dict[str, Any]]:  # fmt: skip
+    """Choose the predictions of each model, or the class probabilities if the loss uses them.
+
+    A metric of one probability uses that of ``positive=``, or of the last of two classes.
+    """
+    metric = METRICS.get(loss) if isinstance(loss, str) else None
+    scored = metric is not None and metric.reads in ("scores", "probabilities")
+    if not chances or not (scored or "threshold" in asked or loss in OF_CLASSES):
+        return dict(models), dict(asked)
+    positive = asked.get("positive", classes[-1] if scored and len(classes) == 2 else None)
+    if positive is None and loss in OF_CLASSES:
+        return dict(chances), {**asked, "classes": list(classes)}
+    at = class_at(positive, classes, "threshold=" if "threshold" in asked else f"loss={loss!r}")
+    only = {model: names[at] for model, names in chances.items()}
+    return only, {**asked, "positive": classes[at]}
+
+
+def class_at(positive: Hashable, classes: Sequence[Hashable], what: str) -> int:
+    """Find the class whose probability a loss uses."""
+    names = [str(label) for label in classes]
+    if positive is None:
+        raise LogError(
+            f"{what} applies to the probability of one class, but there are "
+            f"{listed(map(repr, classes))}. Pass positive={classes[-1]!r} with it."
+        )
+    if str(positive) not in names:
+        raise LogError(
+            f"positive={positive!r} is not a class. Expected one of {listed(map(repr, classes))}."
+        )
+    return names.index(str(positive))
 
 
 def metric_request(
@@ -625,22 +642,22 @@ def put_together(
 
 
 def several_losses(
-    predictions: Any, truth: Any, prediction: Columns, wanted: Sequence[Loss],
-    asked: Mapping[str, Any],
-) -> Any:  # fmt: skip
-    """Create a log of several losses with their own options, in the level ``metric``."""
+    wanted: Sequence[Loss], asked: Mapping[str, Any], compute: Callable[[Any, dict[str, Any]], Any]
+) -> Any:
+    """Create a log of several losses with their own options, in the level ``metric``.
+
+    ``compute`` makes the log of one loss with its options.
+    """
     names = check_different(wanted)
-    used: set[str] = set()
-    logs = {}
-    for name, loss in zip(names, wanted, strict=True):
-        known, implied = find_loss(loss)
-        own = {option: asked[option] for option in asked if looks_at(known, option, asked)}
-        used |= set(own)
-        own |= implied
-        logs[name] = losses(predictions, truth, prediction, known, **own)
-    if unused := [option for option in asked if option not in used]:
+    found = [find_loss(loss) for loss in wanted]
+    own = [{name: asked[name] for name in asked if looks_at(loss, name, asked)}
+           for loss, _ in found]  # fmt: skip
+    if unused := [name for name in asked if not any(name in options for options in own)]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Omit it.")
-    return join_metrics(logs)
+    parts = zip(names, found, own, strict=True)
+    return join_metrics(
+        {name: compute(loss, options | implied) for name, (loss, implied), options in parts}
+    )
 
 
 def check_different(wanted: Sequence[Loss]) -> list[str]:

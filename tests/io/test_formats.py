@@ -11,7 +11,7 @@ import pytest
 
 import cvstats
 from cvstats.io import tools
-from cvstats.io.read import FORMATS, recognise
+from cvstats.io.formats import FORMATS, recognise
 
 TABLE = pd.DataFrame({"fold": [0, 0, 1, 1], "point": [0, 1, 2, 3], "loss": [1.0, 2.0, 3.0, 4.0]})
 FILES = [module.name for module in iter_modules(tools.__path__)]

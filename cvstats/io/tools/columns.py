@@ -10,8 +10,7 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, listed, nearest, plainly
-from cvstats.io.text import NESTED, SPELLINGS
-from cvstats.io.tidy import (
+from cvstats.io.table import (
     LOSS,
     METRIC,
     MODEL,
@@ -23,6 +22,7 @@ from cvstats.io.tidy import (
     numbers_in,
     require_columns,
 )
+from cvstats.io.text import NESTED, SPELLINGS
 from cvstats.log.tables import find_columns, index_to_columns, unnamed_labels
 from cvstats.loss_functions import LOSSES, OF_COLUMNS, is_loss, unknown_loss
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, listed, place, spelled
-from cvstats.io.tidy import (
+from cvstats.io.table import (
     LOSS,
     MODEL,
     PredictionTable,

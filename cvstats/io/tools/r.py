@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 import pandas as pd
 
 from cvstats.errors import LogError, listed
-from cvstats.io.tidy import (
+from cvstats.io.table import (
     PredictionTable,
     ReadOptions,
     add_named,
