@@ -248,7 +248,9 @@ def test_a_column_that_is_there_twice_is_named(frame):
 @pytest.mark.parametrize("thing", [None, [1, 2], np.ones(3), pd.Series([1.0]), {"y_true": [1]}])
 def test_other_containers_are_refused(thing):
     article = "an" if isinstance(thing, np.ndarray) else "a"
-    words = f"{article} {type(thing).__name__} has no named predictions. Expected a DataFrame or a Data"
+    words = (
+        f"{article} {type(thing).__name__} has no named predictions. Expected a DataFrame or a Data"
+    )
     with pytest.raises(LogError, match=words):
         cvstats.losses(thing)
 
