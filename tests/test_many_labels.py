@@ -17,7 +17,6 @@ from cvstats import LogError, Moments
 from cvstats.core import design as designs
 from cvstats.core import reduce, small_logs
 from cvstats.core.design import CellIndex
-from cvstats.large.moments import find_cells
 from cvstats.log.groups import Groups
 from cvstats.log.read import read
 
@@ -57,7 +56,7 @@ def test_cells_that_differ_in_a_high_digit_only():
     parts = [Moments.of_log(log.iloc[rows], by=names) for rows in ([0, 1], [2, 3])]
     whole = parts[0] + parts[1]
     assert whole.cells.count.tolist() == [2, 2]
-    assert find_cells(whole.cells, parts[1].cells).tolist() == [0, 1]
+    assert whole.prints.tolist() == (parts[0].prints + parts[1].prints).tolist()
 
 
 def test_repeated_rows_are_named_among_many_labels():

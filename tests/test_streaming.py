@@ -22,7 +22,7 @@ from strategies import ARRAYS, frames, indexed
 import cvstats
 from cvstats import LogError, Moments, registry
 from cvstats.core.cautions import Caution
-from cvstats.large.moments import LabeledCells
+from cvstats.core.cells import Cells
 from cvstats.log.sketches import hashes_of
 
 
@@ -104,13 +104,13 @@ def test_compare_needs_pairs(level, adjust):
 @pytest.mark.parametrize("missing", ["raise", "drop"])
 def test_batches_that_bring_new_folds_are_added_in_linear_time(monkeypatch, missing):
     """Each cell is moved a few times, however many batches there are."""
-    moved, add = [], LabeledCells.__add__
+    moved, add = [], Cells.__add__
 
     def count(one, two):
-        moved[-1] += len(one.cells.count) + len(two.cells.count)
+        moved[-1] += len(one.count) + len(two.count)
         return add(one, two)
 
-    monkeypatch.setattr(LabeledCells, "__add__", count)
+    monkeypatch.setattr(Cells, "__add__", count)
     for number in (32, 256):
         values = np.random.default_rng(1).standard_normal((20 * number, 2))
         names = np.arange(20 * number)

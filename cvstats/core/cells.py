@@ -9,7 +9,8 @@ the same key merge exactly (Chan, Golub and LeVeque, doi:10.1080/00031305.1983.1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -87,6 +88,15 @@ def sorted_sum(terms: FloatArray) -> FloatArray:
     return total
 
 
+def sort_labels(labels: Iterable[Hashable]) -> IntArray:
+    """Find the order of labels; those that cannot be sorted keep theirs."""
+    names: list[Any] = list(labels)
+    order = list(range(len(names)))
+    with suppress(TypeError):
+        order.sort(key=names.__getitem__)
+    return np.array(order, dtype=np.int64)
+
+
 def find_runs(codes: NDArray[np.signedinteger[Any]]) -> IntArray:
     """Find where each run of equal rows begins."""
     if not codes.shape[1]:
@@ -117,6 +127,8 @@ class Cells:
     grouped : int
         How many of the first levels are those of ``by=``, whose groups are computed separately.
         Cells are sorted by group.
+    prints : array of uint64, shape (cells,), optional
+        Sums of the hashes of the points of each cell, for logs that are read in batches.
 
     Notes
     -----
@@ -147,6 +159,7 @@ class Cells:
     m2: FloatArray
     origin: FloatArray
     grouped: int = 0
+    prints: NDArray[np.uint64] | None = None
 
     @cached_property
     def starts(self) -> IntArray:
@@ -248,11 +261,21 @@ class Cells:
             self, mean=self.mean * signs, m2=self.m2 * np.abs(signs), origin=self.origin * signs
         )
 
+    def reorder_levels(self, levels: tuple[str, ...]) -> Cells:
+        """Put the levels into another order, and leave the cells where they are."""
+        at = list(map(self.levels.index, levels))
+        labels = tuple(map(self.labels.__getitem__, at))
+        return replace(self, levels=levels, labels=labels, codes=self.codes[:, at])
+
+    def without_columns(self) -> Cells:
+        """Keep only the counts."""
+        return self.take_columns(np.arange(0))
+
     def take(self, rows: Any) -> Cells:
         """Select cells, in their order."""
         return replace(
             self, codes=self.codes[rows], count=self.count[rows], mean=self.mean[rows],
-            m2=self.m2[rows],
+            m2=self.m2[rows], prints=None if self.prints is None else self.prints[rows],
         )  # fmt: skip
 
     def _pooled(self, starts: IntArray, order: Any) -> State:
@@ -298,6 +321,7 @@ class Cells:
         return Cells(
             names, tuple(map(self.labels.__getitem__, keep)), codes[starts],
             *self._pooled(starts, order), self.origin, self.grouped,
+            None if self.prints is None else np.add.reduceat(self.prints[order], starts),
         )  # fmt: skip
 
     def groups(self, level: str) -> list[Cells]:
@@ -345,11 +369,13 @@ class Cells:
                     [self.codes[:, i], np.asarray(moved, dtype=np.int64)[other.codes[:, i]]]
                 )
             )
-        count = np.concatenate([self.count, other.count])
+        count, prints = np.concatenate([self.count, other.count]), None
+        if self.prints is not None and other.prints is not None:
+            prints = np.concatenate([self.prints, other.prints])
         key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
         origin = (self if self.count.sum() >= other.count.sum() else other).origin
         return Cells(
             self.levels, tuple(labels), key, count,
             np.concatenate([self.shift_origin(origin).mean, other.shift_origin(origin).mean]),
-            np.concatenate([self.m2, other.m2]), origin,
+            np.concatenate([self.m2, other.m2]), origin, prints=prints,
         )  # fmt: skip

@@ -10,11 +10,11 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
+from cvstats.core.cells import Cells, sort_labels
 from cvstats.core.design import LEVELS, CellIndex, Design
 from cvstats.core.folds import fold_levels, is_partition, split_levels, tally
 from cvstats.core.results import Result, flag, interval
-from cvstats.core.types import FloatArray, IntArray, Labels
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import BOUCKAERT, NADEAU, IntervalMethod
 from cvstats.intervals._requirements import several_splits
@@ -321,21 +321,11 @@ def check_sizes(sizes: FloatArray) -> FloatArray:
     return sizes
 
 
-def rank_labels(labels: Labels) -> IntArray:
-    """Rank labels in ascending order; labels that cannot be sorted keep their positions."""
-    names: list[Any] = list(labels)
-    try:
-        order = sorted(range(len(names)), key=lambda at: names[at])
-    except TypeError:
-        order = list(range(len(names)))
-    return np.argsort(order)
-
-
 def sort_cells(found: Cells) -> IntArray:
     """Sort the cells of each group by the labels of their levels, the first level first."""
     keys = [
-        found.codes[:, i] if i < found.grouped else rank_labels(labels)[found.codes[:, i]]
-        for i, labels in enumerate(found.labels)
+        codes if i < found.grouped else np.argsort(sort_labels(labels))[codes]
+        for i, (labels, codes) in enumerate(zip(found.labels, found.codes.T, strict=True))
     ]
     return np.lexsort(keys[::-1])
 

@@ -7,7 +7,7 @@ requests that need single losses raise an error.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cells import Cells
+from cvstats.core.cells import Cells, sort_labels
 from cvstats.core.columns import LossColumns
-from cvstats.core.design import LEVELS, SPLIT, CellIndex, Design, Level, SplitSizes
+from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import is_resampled
-from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
+from cvstats.core.types import FloatArray, IntArray, Labels
 from cvstats.errors import LogError, spelled
 from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, is_dated
 from cvstats.log.log import HiddenTable, Log, Sample, words_for_cells
@@ -77,45 +77,41 @@ def design_of_cells(
 # --- points of a streamed log, from the sums of their hashes --------------------------------------
 
 
-def split_sizes(cells: Cells, prints: Prints | None) -> SplitSizes:
+def split_sizes(cells: Cells) -> SplitSizes:
     """Count rows and points of each split; hashes show whether all test the same points."""
     by = tuple(level for level in SPLIT if level in cells.levels)
-    rows = cells.over(by).count.astype(np.int64)
+    splits = cells.over(by)
+    rows = splits.count.astype(np.int64)
     if len(rows) == 1:
         return SplitSizes(rows, int(rows[0]))
-    if prints is None:
+    if splits.prints is None:
         return SplitSizes(rows, None)
-    if same_points(cells, prints, by, np.ones(len(prints), dtype=bool)):
+    if same_points(splits):
         return SplitSizes(rows, int(rows[0]))
     return SplitSizes(rows, None, RANDOM_SPLITS)
 
 
-def same_points(cells: Cells, prints: Prints | None, by: tuple[str, ...], rows: MaskArray) -> bool:
-    """Whether all labels of some levels have the same points, among some cells."""
-    if prints is None:
-        return False
-    at = [cells.levels.index(name) for name in by]
-    keys, split = CellIndex.numbered([len(cells.labels[i]) for i in at], cells.codes[:, at].T)
-    sums, counts = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys))
-    np.add.at(sums, split[rows], prints[rows])
-    np.add.at(counts, split[rows], cells.count[rows])
-    return bool((sums == sums[0]).all() and (counts == counts[0]).all())
+def same_points(cells: Cells) -> bool:
+    """Whether all cells have the same points, judging by the sums of hashes."""
+    return len(list_points(cells)) == 1
 
 
-def sources_share_points(cells: Cells, prints: Prints | None) -> bool:
+def list_points(cells: Cells) -> set[tuple[int, float]]:
+    """List the sums of hashes that occur, each with the number of points."""
+    prints: Any = cells.prints
+    return set(zip(prints.tolist(), cells.count.tolist(), strict=True))
+
+
+def sources_share_points(cells: Cells) -> bool:
     """Whether two sources have the same points, judging by their sums of hashes."""
-    if prints is None or "source" not in cells.levels:
+    if cells.prints is None or "source" not in cells.levels:
         return False
-    source = cells.codes[:, cells.levels.index("source")]
-    sums, counts = np.zeros(source.max() + 1, dtype=np.uint64), np.zeros(source.max() + 1)
-    np.add.at(sums, source, prints)
-    np.add.at(counts, source, cells.count)
-    several = counts > 1
-    each = set(zip(sums[several].tolist(), counts[several].tolist(), strict=True))
-    return len(each) < int(several.sum())
+    sources = cells.over(("source",))
+    several = sources.take(sources.count > 1)
+    return len(list_points(several)) < len(several.count)
 
 
-def point_counts(cells: Cells, prints: Prints | None, level: str) -> tuple[IntArray, None]:
+def point_counts(cells: Cells, level: str) -> tuple[IntArray, None]:
     """Count the distinct points under each label of a level of a streamed log."""
     by = tuple(name for name in SPLIT if name in cells.levels)
     at = cells.levels.index(level)
@@ -124,7 +120,8 @@ def point_counts(cells: Cells, prints: Prints | None, level: str) -> tuple[IntAr
     number = len(cells.over(by).count)
     for code in np.unique(codes).tolist():
         rows = codes == code
-        if not same_points(cells, prints, by, rows):
+        splits = cells.take(rows).over(by)
+        if cells.prints is None or len(splits.count) < number or not same_points(splits):
             raise LogError(
                 f"the repetitions do not test the same points of {level}="
                 f"{spelled(labels[code])}, and moments do not contain the number of distinct "
@@ -135,37 +132,16 @@ def point_counts(cells: Cells, prints: Prints | None, level: str) -> tuple[IntAr
     return counts, None
 
 
-def canonical(labels: Sequence[Hashable]) -> IntArray:
-    """Sort labels if possible, so that the order of batches does not matter."""
-    names: list[Any] = list(labels)
-    try:
-        order = sorted(range(len(names)), key=lambda at: names[at])
-    except TypeError:
-        order = list(range(len(names)))
-    return np.array(order, dtype=np.int64)
-
-
-def in_order(found: Cells) -> tuple[Cells, IntArray]:
-    """Sort the labels of each level and then the cells; also return their former positions."""
-    codes = np.empty_like(found.codes)
-    labels = []
+def in_order(found: Cells) -> Cells:
+    """Sort the labels of each level and then the cells, so that the order of batches is lost."""
+    codes, labels = found.codes.copy(), list(found.labels)
     for i, names in enumerate(found.labels):
-        if isinstance(names, pd.Index | range):
-            codes[:, i] = found.codes[:, i]
-            labels.append(names)
-            continue
-        order = canonical(list(names))
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        codes[:, i] = rank[found.codes[:, i]]
-        labels.append(as_index([names[at] for at in order.tolist()]))
-    keys = [codes[:, i] for i in reversed(range(len(labels)))]
-    order = np.lexsort(keys) if keys else np.arange(len(codes))
-    sorted_ = replace(
-        found, labels=tuple(labels), codes=codes[order], count=found.count[order],
-        mean=found.mean[order], m2=found.m2[order],
-    )  # fmt: skip
-    return sorted_, order
+        if not isinstance(names, pd.Index | range):
+            order = sort_labels(list(names))
+            codes[:, i] = np.argsort(order)[found.codes[:, i]]
+            labels[i] = as_index([names[at] for at in order.tolist()])
+    moved = replace(found, labels=tuple(labels), codes=codes)
+    return moved.take(np.lexsort(codes.T[::-1])) if labels else moved
 
 
 # --- losses kept with the cells -----------------------------------------------------------------
@@ -265,6 +241,11 @@ class KeptLosses:
             dated=self.dated and other.dated, pointed=self.pointed and other.pointed,
         ).cut()  # fmt: skip
 
+    @property
+    def count(self) -> FloatArray:
+        """The number of losses of each evaluation: 1."""
+        return self.cells.count
+
     def cut(self) -> KeptLosses:
         """Keep the first evaluations, as many as for a batch."""
         first = find_first(self.cells.mean[:, -1], rows_to_keep(self.cells.mean.shape[1] - 2))
@@ -294,22 +275,12 @@ class KeptLosses:
         whole = all(part.whole for part in parts)
         return replace(parts[0], cells=cells, whole=whole).cut()
 
-    def by(self, levels: tuple[str, ...]) -> KeptLosses:
-        """Reorder the levels."""
-        at = [self.cells.levels.index(level) for level in levels]
-        labels = tuple(self.cells.labels[i] for i in at)
-        return replace(
-            self, cells=replace(self.cells, levels=levels, labels=labels,
-                                codes=self.cells.codes[:, at]),
-        )  # fmt: skip
-
-    def reorder(self, models: IntArray) -> KeptLosses:
-        """Reorder the models."""
+    def reorder(self, levels: tuple[str, ...], models: IntArray) -> KeptLosses:
+        """Reorder the levels and the models."""
         losses = self.cells.mean[:, :-2].reshape(len(self.cells.count), len(models), -1)
         mean = losses[:, models].reshape(len(losses), -1)
-        return replace(
-            self, cells=replace(self.cells, mean=np.hstack([mean, self.cells.mean[:, -2:]]))
-        )  # fmt: skip
+        cells = self.cells.reorder_levels(levels)
+        return replace(self, cells=replace(cells, mean=np.hstack([mean, cells.mean[:, -2:]])))
 
     def sample(self, log: Log, models: IntArray) -> Sample:
         """Make a small log of these losses, with columns in the order of the log."""

@@ -26,7 +26,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import Codes, Design, GridCodes, Level
-from cvstats.core.folds import has_crossed_sources
+from cvstats.core.folds import has_crossed_sources, tally
 from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.small_logs import FEW
@@ -350,14 +350,7 @@ class KnownCells:
     @classmethod
     def of(cls, design: Design, levels: tuple[str, ...]) -> KnownCells:
         """Check a design, and find its cells."""
-        splits = design.splits()
-        plan = design.cell_table(levels)
-        count = plan.total[plan.used].astype(np.float64)
-        nothing = np.zeros((len(count), 0))
-        labels = design.labels(levels)
-        cells = Cells(
-            levels, labels, plan.codes, count, nothing, nothing, np.zeros(0)
-        )  # fmt: skip
+        splits, cells = design.splits(), tally(design, *levels)
         table = design_of_cells(cells, splits, "point" in design.levels, WORDS, design.taking)
         table.facts["crossed", None] = has_crossed_sources(design)
         return cls(design, cells, replace(table, scores=design.scores, metric=design.metric))

@@ -19,15 +19,15 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
+from cvstats.core.cells import Cells, sort_labels
 from cvstats.core.columns import Differences
-from cvstats.core.design import LEVELS, CellIndex, Design
+from cvstats.core.design import LEVELS, Design
+from cvstats.core.folds import tally
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, unpaired
 from cvstats.large.cell_source import (
     KeptLosses,
     Rows,
-    canonical,
     cell_levels,
     design_of_cells,
     drop_unused_labels,
@@ -120,74 +120,13 @@ class SharedAttrs:
 # --- cells by label -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class LabeledCells:
-    """The cells of batches, matched by label when they are added.
-
-    Parameters
-    ----------
-    cells : Cells
-        One cell per combination of labels; one column per model (and carried cell), then one per
-        pair of models.
-    prints : array of uint64, shape (cells,), optional
-        Sums of the hashes of the points of each cell.
-    """
-
-    cells: Cells
-    prints: Prints | None
-
-    def __add__(self, other: LabeledCells) -> LabeledCells:
-        """Add the cells of other batches."""
-        cells = self.cells + other.cells
-        if self.prints is None or other.prints is None:
-            return LabeledCells(cells, None)
-        prints = np.zeros(len(cells.count), dtype=np.uint64)
-        for part, sums in ((self.cells, self.prints), (other.cells, other.prints)):
-            prints[find_cells(cells, part)] += sums
-        return LabeledCells(cells, prints)
-
-    def take_columns(self, columns: IntArray, signs: IntArray | None = None) -> LabeledCells:
-        """Select columns, some with reversed signs."""
-        cells = self.cells.take_columns(columns)
-        return replace(self, cells=cells if signs is None else cells.turn_signs(signs))
-
-    def take(self, rows: IntArray) -> LabeledCells:
-        """Take some cells."""
-        prints = None if self.prints is None else self.prints[rows]
-        return LabeledCells(drop_unused_labels(self.cells.take(rows)), prints)
-
-    def counts(self) -> LabeledCells:
-        """Keep only the counts, without columns."""
-        return self.take_columns(np.arange(0))
-
-    def by(self, levels: tuple[str, ...]) -> LabeledCells:
-        """Reorder the levels."""
-        at = [self.cells.levels.index(level) for level in levels]
-        labels = tuple(self.cells.labels[i] for i in at)
-        cells = replace(self.cells, levels=levels, labels=labels, codes=self.cells.codes[:, at])
-        return replace(self, cells=cells)
-
-    def in_order(self) -> LabeledCells:
-        """Sort the labels of each level, and then the cells."""
-        cells, order = in_order(self.cells)
-        return LabeledCells(cells, None if self.prints is None else self.prints[order])
-
-    def design(self, pointed: bool, crossed: bool = False) -> Design:
-        """Make the design of these cells; ``crossed`` if sources are known to share points."""
-        bare = self.counts().cells
-        found = design_of_cells(bare, split_sizes(bare, self.prints), pointed, WORDS)
-        if "point" not in bare.levels:
-            found.facts["crossed", None] = crossed or sources_share_points(bare, self.prints)
-        return found
-
-
 def model_columns(labels: Labels) -> IntArray:
     """List the columns of the models, models by carried cells."""
     return np.stack([labels.columns(model) for model in range(len(labels.models))])
 
 
-Parts = tuple[LabeledCells, ...]
-Part = TypeVar("Part", LabeledCells, KeptLosses)
+Parts = tuple[Cells, ...]
+Part = TypeVar("Part", Cells, KeptLosses)
 
 
 def append(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -198,7 +137,7 @@ def append(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
     kept = list(parts)
     for part in more:
         kept.append(part)
-        while len(kept) > 1 and len(kept[-2].cells.count) < 2 * len(kept[-1].cells.count):
+        while len(kept) > 1 and len(kept[-2].count) < 2 * len(kept[-1].count):
             kept[-2:] = [kept[-2] + kept[-1]]
     return tuple(kept)
 
@@ -206,16 +145,6 @@ def append(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
 def merge(parts: tuple[Part, ...]) -> Part:
     """Add up parts, the smallest first."""
     return reduce(add, reversed(parts))
-
-
-def find_cells(whole: Cells, part: Cells) -> IntArray:
-    """Find the cells of a part among those of a sum that contains it."""
-    codes = np.empty_like(part.codes)
-    for i, labels in enumerate(whole.labels):
-        place_of = {label: code for code, label in enumerate(labels)}
-        moved = np.array([place_of[label] for label in part.labels[i]], dtype=np.int64)
-        codes[:, i] = moved[part.codes[:, i]]
-    return CellIndex.numbered(list(map(len, whole.labels)), whole.codes.T)[0].find(codes.T)
 
 
 # --- moments of batches ---------------------------------------------------------------------------
@@ -392,9 +321,9 @@ class Moments:
         for name, parts in (("cells", self.parts), ("planned", self.planned)):
             if parts:
                 table = merge(parts)
-                levels = zip(table.cells.levels, table.cells.labels, strict=True)
+                levels = zip(table.levels, table.labels, strict=True)
                 head[name] = {level: pack_names(labels, level) for level, labels in levels}
-                arrays |= {f"{name}_{number}": getattr(table.cells, number) for number in NUMBERS}
+                arrays |= {f"{name}_{number}": getattr(table, number) for number in NUMBERS}
                 if table.prints is not None:
                     arrays[f"{name}_prints"] = table.prints
         if self.kept:
@@ -470,14 +399,14 @@ class Moments:
             ) from error
 
     @cached_property
-    def table(self) -> LabeledCells:
-        """The cells of all batches."""
+    def table(self) -> Cells:
+        """The cells of all batches, with columns of models and then of their pairs."""
         return merge(self.parts)
 
     @property
     def cells(self) -> Cells:
         """The cells of all batches, with a column for each model (and carried cell)."""
-        return self.table.cells.take_columns(np.arange(model_columns(self.labels).size))
+        return self.table.take_columns(np.arange(model_columns(self.labels).size))
 
     @property
     def prints(self) -> Prints | None:
@@ -502,18 +431,18 @@ class Moments:
     @property
     def levels(self) -> tuple[str, ...]:
         """The levels whose labels identify a cell."""
-        return self.parts[0].cells.levels
+        return self.parts[0].levels
 
     @property
     def n_losses(self) -> int:
         """Number of evaluations, of each model."""
-        return int(sum(part.cells.count.sum() for part in self.parts))
+        return int(sum(part.count.sum() for part in self.parts))
 
     def __repr__(self) -> str:
         """Describe the moments."""
         pairs = ", with pairs" if self.pairs else ""
         return (
-            f"<Moments of {self.n_losses:,} evaluations in {len(self.table.cells.count):,} cells "
+            f"<Moments of {self.n_losses:,} evaluations in {len(self.table.count):,} cells "
             f"by {', '.join(map(repr, self.levels)) or 'nothing'}; "
             f"{len(self.models):,} model{'s' if len(self.models) > 1 else ''}{pairs}>"
         )
@@ -523,12 +452,15 @@ class Moments:
         if not isinstance(other, Moments):
             return NotImplemented
         check_same_kind(self, other)
-        columns = match_columns(self, other)
-        theirs = tuple(part.by(self.levels).take_columns(*columns) for part in other.parts)
-        check_same_masks(self.labels, self.parts[-1].cells, theirs[-1].cells)
+        columns, signs = match_columns(self, other)
+        theirs = tuple(
+            part.reorder_levels(self.levels).take_columns(columns).turn_signs(signs)
+            for part in other.parts
+        )
+        check_same_masks(self.labels, self.parts[-1], theirs[-1])
         planned: Parts = ()
         if self.planned or other.planned:
-            more = tuple(part.by(self.levels) for part in other.all_cells())
+            more = tuple(part.reorder_levels(self.levels) for part in other.all_cells())
             planned = append(self.all_cells(), more)
         sketch = None
         if self.sketch is not None and other.sketch is not None:
@@ -538,7 +470,7 @@ class Moments:
         if self.kept and other.kept:
             models = match_models(self.labels, other.labels)
             names = self.kept[0].cells.levels
-            kept = append(self.kept, tuple(part.by(names).reorder(models) for part in other.kept))
+            kept = append(self.kept, tuple(part.reorder(names, models) for part in other.kept))
         return replace(
             self, parts=append(self.parts, theirs), batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
@@ -548,14 +480,14 @@ class Moments:
 
     def all_cells(self) -> Parts:
         """Count the cells before evaluations were dropped."""
-        return self.planned or tuple(part.counts() for part in self.parts)
+        return self.planned or tuple(part.without_columns() for part in self.parts)
 
     def keep_repetitions(self, number: int) -> Moments:
         """Keep the cells of the first repetitions, without the kept losses."""
-        first = self.table.in_order()
-        codes = first.cells.codes[:, self.levels.index("repetition")]
-        rows = np.flatnonzero(np.isin(codes, np.unique(codes)[:number]))
-        return replace(self, parts=(first.take(rows),), planned=(), kept=())
+        first = in_order(self.table)
+        codes = first.codes[:, self.levels.index("repetition")]
+        rows = np.isin(codes, np.unique(codes)[:number])
+        return replace(self, parts=(drop_unused_labels(first.take(rows)),), planned=(), kept=())
 
     def __radd__(self, other: object) -> Moments:
         """Support ``sum``, which starts from 0."""
@@ -563,7 +495,7 @@ class Moments:
 
     def log(self) -> Log:
         """Return a log whose cells are these moments."""
-        table, models = self.table.in_order(), model_columns(self.labels)
+        table, models = in_order(self.table), model_columns(self.labels)
         attrs: dict[str, Any] = {}
         if self.batches > 1:
             attrs = {"n_batches": self.batches, "checked": self._checked()}
@@ -572,21 +504,29 @@ class Moments:
         if self.notes.mixed:
             names = listed(map(repr, self.notes.mixed))
             attrs["mixed"] = f"{names}: the batches differ there, so it is not used"
-        width = table.cells.mean.shape[1]
-        bare, cells = table.counts().cells, table.cells.take_columns(np.arange(models.size))
-        gaps = table.cells.take_columns(np.arange(models.size, width)) if self.pairs else None
-        planned = merge(self.planned).in_order() if self.planned else None
-        source = CellSource(cells, WORDS, partial(point_counts, bare, table.prints), models, gaps)
+        width, bare = table.mean.shape[1], table.without_columns()
+        source = CellSource(
+            table.take_columns(np.arange(models.size)), WORDS, partial(point_counts, bare), models,
+            table.take_columns(np.arange(models.size, width)) if self.pairs else None,
+        )  # fmt: skip
         kept = merge(self.kept) if self.kept else None
         crossed = kept is not None and kept.crossed()
         log = Log(
-            table.design(self.pointed, crossed), hide_losses(models.size, WORDS), self.labels,
+            self.design_of(bare, crossed), hide_losses(models.size, WORDS), self.labels,
             attrs, cells=source, cautions=self.cautions,
-            complete=None if planned is None else planned.design(self.pointed, crossed),
+            complete=self.design_of(in_order(merge(self.planned)), crossed) if self.planned
+            else None,
         )  # fmt: skip
         return log if kept is None else replace(
             log, cells=replace(source, sample=kept.sample(log, models))
         )  # fmt: skip
+
+    def design_of(self, cells: Cells, crossed: bool) -> Design:
+        """Make the design of some cells; ``crossed`` if sources are known to share points."""
+        found = design_of_cells(cells, split_sizes(cells), self.pointed, WORDS)
+        if "point" not in cells.levels:
+            found.facts["crossed", None] = crossed or sources_share_points(cells)
+        return found
 
     def _checked(self) -> str:
         """Describe what was compared between batches."""
@@ -633,21 +573,17 @@ def assemble(
     if gaps is not None:
         cells = join_columns(cells, gaps)
     return Moments(
-        (LabeledCells(drop_unused_labels(cells), prints),), log.labels, gaps is not None,
+        (replace(drop_unused_labels(cells), prints=prints),), log.labels, gaps is not None,
         "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.metadata),
         within, replace(log, used=levels).find_cautions() & Caution.UNUSED_LEVEL, sketch,
         () if log.complete is None else (count_cells(log.complete, levels),), (kept,),
     )  # fmt: skip
 
 
-def count_cells(design: Design, levels: tuple[str, ...]) -> LabeledCells:
+def count_cells(design: Design, levels: tuple[str, ...]) -> Cells:
     """Count the evaluations in the cells of a log."""
-    table = design.cell_table(levels)
-    labels = tuple(design.levels[name].labels for name in levels)
-    count = table.total[table.used].astype(np.float64)
-    nothing = np.zeros((len(count), 0))
-    cells = Cells(levels, labels, table.codes, count, nothing, nothing, np.zeros(0))
-    return LabeledCells(drop_unused_labels(cells), hash_evaluations(design, levels)[0])
+    cells = drop_unused_labels(tally(design, *levels))
+    return replace(cells, prints=hash_evaluations(design, levels)[0])
 
 
 def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
@@ -786,8 +722,8 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
         If two models differ in a cell, its count, or the sum of the hashes of its points.
     """
     every = list(parts)
-    names = [every[at] for at in canonical(every).tolist()]
-    tables = [parts[name].table.in_order() for name in names]
+    names = [every[at] for at in sort_labels(every).tolist()]
+    tables = [in_order(parts[name].table) for name in names]
     first, *others = (points_by_cell(table) for table in tables)
     for name, found in zip(names[1:], others, strict=True):
         for cell in (*first, *found):
@@ -803,7 +739,7 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
     kept = KeptLosses.join_columns(losses) if len(losses) == len(names) else None
     return replace(
         parts[names[0]],
-        parts=(replace(tables[0], cells=join_columns(*(table.cells for table in tables))),),
+        parts=(join_columns(*tables),),
         labels=FrameLabels(names, pd.Index(names, name="model", tupleize_cols=False)),
         batches=max(part.batches for part in parts.values()),
         notes=reduce(and_, (part.notes for part in parts.values())),
@@ -811,11 +747,9 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
     )
 
 
-def points_by_cell(table: LabeledCells) -> dict[tuple[Any, ...], tuple[int, int]]:
+def points_by_cell(cells: Cells) -> dict[tuple[Any, ...], tuple[int, int]]:
     """Map the labels of each cell to the number of its points and the sum of their hashes."""
-    cells, prints = table.cells, table.prints
-    if prints is None:
-        prints = np.zeros(len(cells.count), dtype=np.uint64)
+    prints = np.zeros(len(cells.count), dtype=np.uint64) if cells.prints is None else cells.prints
     labels = [as_index(names) for names in cells.labels]
     return {
         tuple(names[code] for names, code in zip(labels, codes, strict=True)): (round(n), int(sum_))
@@ -836,7 +770,7 @@ def checked_path(path: object) -> Path:
     return Path(os.fsdecode(path))
 
 
-def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]) -> LabeledCells:
+def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]) -> Cells:
     """Restore cells, if their arrays match."""
     names = tuple(tuple(unpack_labels(written)) for written in labels.values())
     found = Cells(tuple(labels), names, *(arrays[f"{name}_{number}"] for number in NUMBERS))
@@ -849,7 +783,7 @@ def unpack_cells(arrays: Mapping[str, Any], name: str, labels: Mapping[str, Any]
     prints = arrays.get(f"{name}_prints")
     if prints is not None and prints.shape != (cells,):
         raise ValueError("prints")
-    return LabeledCells(found, prints)
+    return replace(found, prints=prints)
 
 
 def unpack_losses(arrays: Mapping[str, Any], head: Mapping[str, Any]) -> KeptLosses:
@@ -860,7 +794,7 @@ def unpack_losses(arrays: Mapping[str, Any], head: Mapping[str, Any]) -> KeptLos
              "origin": np.zeros(width), "codes": arrays["kept_codes"].astype(np.int64)}  # fmt: skip
     table = unpack_cells({f"kept_{name}": part for name, part in plain.items()}, "kept", labels)
     whole, dated, pointed = map(bool, head["examined"])
-    return KeptLosses(table.cells, whole, dated, pointed)
+    return KeptLosses(table, whole, dated, pointed)
 
 
 def pack_names(names: Any, what: Hashable) -> dict[str, Any]:

@@ -469,7 +469,7 @@ def moments_of_counts(
     notes = SharedAttrs.of({**part.attrs, **facts})
     found = replace(cells, mean=mean, m2=m2, origin=np.zeros(mean.shape[1]))
     return replace(
-        part, parts=(replace(part.table, cells=found),), labels=FrameLabels(models, axis),
+        part, parts=(found,), labels=FrameLabels(models, axis),
         pairs=counted.pairs, notes=replace(notes, mixed=part.notes.mixed),
     )  # fmt: skip
 
