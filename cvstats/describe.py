@@ -10,7 +10,7 @@ from cvstats.core.folds import count_folds, fold_level
 from cvstats.errors import LogError, listed, nearest
 from cvstats.large import frames
 from cvstats.large.frames import delay_answer
-from cvstats.large.lazy import SpreadCells, is_lazy, lazy_table
+from cvstats.large.lazy import SpreadCells, lazy_table
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, of_its_kind
 from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
@@ -93,7 +93,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
         )
     for name in names:
         refuse_parts_of_cells(log.metadata, name)
-    if is_lazy(log):
+    if log.lazy is not None:
         return lazy_table(log, names)
     log.design.check_labels(names)
     if log.gaps is not None:

@@ -24,7 +24,7 @@ from cvstats.intervals._recommend import (
     take_points,
 )
 from cvstats.large.frames import delay_answer
-from cvstats.large.lazy import is_lazy, run_lazily
+from cvstats.large.lazy import run_lazily
 from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups, answer_groups
@@ -133,7 +133,7 @@ def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = Fals
 
 def find_binary(log: Log) -> bool | None:
     """Whether all losses are 0 or 1; None if they are lazy."""
-    return None if is_lazy(log) or log.design.metric else bool(log.zero_one().all())
+    return None if log.lazy is not None or log.design.metric else bool(log.zero_one().all())
 
 
 def rank_method(found: tuple[Method, str | None]) -> tuple[bool, bool, bool, str]:
@@ -163,7 +163,7 @@ NEEDS_LOSSES = "it needs single losses"
 
 def find_problem_of_cells(method: Method, log: Log) -> str | None:
     """Describe what moments of cells or a lazy array do not provide."""
-    lazy = is_lazy(log)
+    lazy = log.lazy is not None
     if lazy and method.takes_lazy_losses:
         return None
     if method.takes_kept_losses and find_whole(log) is not None:
@@ -277,7 +277,7 @@ def interval(
     describe = partial(quote_study, name, log)
     options = {} if asked else recommend_options(log)
     run = partial(find_method(name).run, alpha=alpha)
-    if is_lazy(log):
+    if log.lazy is not None:
         if not asked and name in (
             "wald",
             "holdout",
@@ -300,7 +300,7 @@ def interval(
 def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Table:
     """Compute an interval for each label of a level, by the method recommended for all of them."""
     groups, name, reason = Groups(log, by), method, "requested by name"
-    if name is None and not is_lazy(log):
+    if name is None and log.lazy is None:
         chosen = {recommend_method(groups.part(at)): at for at in reversed(groups.kinds())}
         (name, reason), first = min(chosen.items(), key=lambda choice: choice[1])
         for (other, _), at in chosen.items():
@@ -319,7 +319,7 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
         )
     own = partial(find_method(name).run, alpha=alpha)
     run = own if method is not None else partial(run_with_wilson, name, alpha)
-    if is_lazy(log):
+    if log.lazy is not None:
         reads_losses = partial(find_method(name).reads_lazy_losses, {})
         return run_lazily(log, run, by=by, reads_losses=reads_losses).assign_attrs(reason=reason)
     labels = groups.labels

@@ -83,11 +83,6 @@ def import_dask() -> Any:
     return dask
 
 
-def is_lazy(log: Log) -> bool:
-    """Whether the losses of a log are lazy."""
-    return log.lazy is not None
-
-
 def has_lazy_losses(*logs: object) -> bool:
     """Whether the losses of any of these objects are lazy."""
     for log in logs:
@@ -95,7 +90,7 @@ def has_lazy_losses(*logs: object) -> bool:
             return True
         if isinstance(log, xr.DataArray) and log.chunks is not None:
             return True
-        if isinstance(log, Log) and is_lazy(log):
+        if isinstance(log, Log) and log.lazy is not None:
             return True
     return False
 
@@ -748,7 +743,7 @@ def map_method(
     ``label`` makes a Dataset of the lazy numbers. A method that reads losses gets all losses of a
     carried cell at once.
     """
-    lazy = lazy_array(log)
+    lazy = cast(LazyArray, log.lazy)
     if asked[0]:  # pairs replace the models
         lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
     now = KnownCells.of(log.design, levels_needed(log, by))
@@ -883,13 +878,6 @@ def count_carried(lazy: LazyArray) -> int:
     """Count the carried cells, not counting models."""
     carried = lazy.array.dims[len(lazy.dims) :]
     return math.prod(lazy.array.sizes[dim] for dim in carried if dim != "model")
-
-
-def lazy_array(log: Log) -> LazyArray:
-    """Return the lazy losses."""
-    if log.lazy is None:
-        raise TypeError("the losses are in memory")
-    return log.lazy
 
 
 def labels_along(log: Log, lazy: LazyArray) -> ArrayLabels:
@@ -1061,7 +1049,7 @@ def as_array(losses: Any) -> xr.DataArray:
 
 def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     """Tabulate count, mean and variance of cells; the count is eager if the levels determine it."""
-    lazy = lazy_array(log)
+    lazy = cast(LazyArray, log.lazy)
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
     log = replace(log, used=(*log.used, *by))
@@ -1120,7 +1108,7 @@ def compute_cells(
 
     Also return the rows whose losses are examined, and these losses.
     """
-    lazy = lazy_array(log)
+    lazy = cast(LazyArray, log.lazy)
     chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1)) if pairs else NO_PAIRS
     masked = find_masked(lazy) if lazy.drop else None
     examined = replace(Examined.of(log.design, log.losses.width), step=1)

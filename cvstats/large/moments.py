@@ -37,7 +37,7 @@ from cvstats.large.cell_source import (
     sources_share_points,
     split_sizes,
 )
-from cvstats.large.lazy import compute_cells, is_lazy
+from cvstats.large.lazy import compute_cells
 from cvstats.log.align import align_logs, check_same_grid
 from cvstats.log.log import (
     CellSource,
@@ -287,7 +287,7 @@ class Moments:
         levels = levels_of(log, by)
         if pairs:
             check_pairs(log, levels)
-        if is_lazy(log):
+        if log.lazy is not None:
             log, cells, gaps, some = compute_cells(log, levels, pairs)
             return assemble(log, cells, gaps, within, some)
         log.design.check_labels(levels)
