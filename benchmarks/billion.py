@@ -1,128 +1,178 @@
 """A log that does not fit into memory: ``python -m benchmarks.billion --rows 1_000_000_000``.
 
-Writes a Parquet log (repetition, fold, source, point, loss) of many row groups, reads it with
-pyarrow alone, and then by `cvstats.scan_parquet`, all in one run: intervals within folds and by
-source, rows per second as a ratio to the plain read, and the peak of memory.
+Writes a folder of Parquet files (repetition, fold, point, and the losses of two models), reads it
+file by file with pyarrow and with pandas, which take the means of the losses and nothing else, and
+then by `cvstats.scan_parquet` and the commands, each in a new process: seconds, and the peak of
+memory of the whole process. ``--dask`` adds a cluster of two workers, one of which is killed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import tempfile
-import time
-from collections.abc import Callable
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
-from tqdm import tqdm
 
-import cvstats
 from benchmarks import measure
-from benchmarks.measure import Row, forget_peak, peak
 
-GROUP = 1 << 20
-FOLDS, SOURCES = 10, 1_000
-COLUMNS = ["repetition", "fold", "source", "point", "loss"]
-LEVEL, SPREAD = 1e3, 1e-2
-"""Losses far from zero compared with their spread: a plain sum of squares would lose precision."""
+FILES, FOLDS, REPETITIONS = 200, 10, 2
+LEVELS, MODELS = ["repetition", "fold", "point"], ["ridge", "forest"]
+MEMORY = "600MB"
+"""Of each worker of dask."""
 
 
-def chunk(start: int, stop: int) -> pa.Table:
-    """Make some rows: points in order, folds and sources in random order."""
-    rng = np.random.default_rng(start)
-    size = stop - start
+def make(number: int, rows: int) -> pa.Table:
+    """Make a file: half of the files are a repetition of the points of the others, in new folds."""
+    repetition, part = divmod(number, FILES // REPETITIONS)
+    base = np.random.default_rng(part).standard_exponential(rows, dtype=np.float32)
+    rng = np.random.default_rng([number, 1])
     columns: dict[str, Any] = {
-        "repetition": np.zeros(size, dtype=np.int16),
-        "fold": rng.integers(0, FOLDS, size, dtype=np.int16),
-        "source": rng.integers(0, SOURCES, size, dtype=np.int16),
-        "point": np.arange(start, stop),
-        "loss": rng.standard_normal(size),
+        "repetition": np.full(rows, repetition, dtype=np.int8),
+        "fold": rng.integers(0, FOLDS, rows, dtype=np.int8),
+        "point": np.arange(part * rows, (part + 1) * rows, dtype=np.int32),
     }
-    columns["loss"] *= 1 + 0.001 * columns["source"]
-    columns["loss"] += LEVEL + SPREAD * columns["fold"]
+    for place, model in enumerate(MODELS):
+        noise = rng.standard_normal(rows, dtype=np.float32)
+        columns[model] = (base + np.float32(0.3) * noise) ** 2 + np.float32(2e-4 * place)
     return pa.table(columns)
 
 
-def write(path: Path, rows: int) -> None:
-    """Write the log by row groups, each with its own seed."""
-    unfinished = path.with_suffix(".part")
-    writer = parquet.ParquetWriter(
-        unfinished, chunk(0, 1).schema, compression="none",
-        use_dictionary=["repetition", "fold", "source"],
-        column_encoding={"point": "DELTA_BINARY_PACKED", "loss": "PLAIN"},
-    )  # fmt: skip
-    with writer, tqdm(total=rows, desc="write", unit="row", unit_scale=True) as bar:
-        for start in range(0, rows, GROUP):
-            table = chunk(start, min(start + GROUP, rows))
-            writer.write_table(table, row_group_size=GROUP)
-            bar.update(len(table))
-    unfinished.replace(path)
+def write(folder: Path, rows: int) -> None:
+    """Write the log in files of equal length, each with its own seed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(FILES):
+        path = folder / f"{number:03d}.parquet"
+        unfinished = path.with_suffix(".part")
+        parquet.write_table(
+            make(number, rows // FILES), unfinished, compression="none",
+            use_dictionary=["repetition", "fold"],
+            column_encoding={"point": "DELTA_BINARY_PACKED", **dict.fromkeys(MODELS, "PLAIN")},
+        )  # fmt: skip
+        unfinished.replace(path)
 
 
-def read(path: Path, progress: Callable[[int], object]) -> None:
-    """Read every column with pyarrow and do nothing with it."""
-    with parquet.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(batch_size=GROUP, columns=COLUMNS):
-            progress(batch.num_rows)
+# --- what is measured, each in a new process ------------------------------------------------------
 
 
-def warm(folder: Path) -> None:
-    """Load kernels and libraries, so that their memory is not counted."""
-    path = folder / "small.parquet"
-    parquet.write_table(chunk(0, 2 * GROUP), path, row_group_size=GROUP)
-    read(path, lambda _: None)
-    moments = cvstats.scan_parquet(path, batch_size=GROUP)
-    moments.wald(variance="within-fold")
-    path.unlink()
+def by_pyarrow(folder: Path) -> list[float]:
+    """Read all columns file by file, and take the means of the losses."""
+    import pyarrow.compute as compute
+
+    means = []
+    for path in sorted(folder.iterdir()):
+        table = parquet.read_table(path, columns=[*LEVELS, *MODELS])
+        means.append([compute.mean(table[model]).as_py() for model in MODELS])
+    return [float(mean) for mean in np.mean(means, axis=0)]
 
 
-def timed(name: str, rows: int, work: Callable[[Callable[[int], object]], Any]) -> Any:
-    """Do some work with a progress bar; return its result, the time and the additional memory."""
-    forget_peak()
-    before, start = peak(), time.perf_counter()
-    with tqdm(total=rows, desc=name, unit="row", unit_scale=True) as bar:
-        found = work(bar.update)
-    return found, time.perf_counter() - start, peak() - before
+def by_pandas(folder: Path) -> list[float]:
+    """Read all columns file by file, and take the means of the losses."""
+    import pandas as pd
 
-
-def exact(rows: int) -> tuple[float, float]:
-    """Compute estimate and standard error within folds from generated chunks."""
-    count, mean, m2 = (np.zeros(FOLDS) for _ in range(3))
-    for start in tqdm(range(0, rows, GROUP), desc="check", unit="chunk"):
-        frame = chunk(start, min(start + GROUP, rows)).select(["fold", "loss"]).to_pandas()
-        part = frame.groupby("fold")["loss"].agg(["count", "mean", "var"])
-        n, k = part["count"].to_numpy(dtype=float), part.index.to_numpy()
-        apart = part["mean"].to_numpy() - mean[k]
-        total = count[k] + n
-        m2[k] += part["var"].fillna(0).to_numpy() * (n - 1) + apart**2 * n * count[k] / total
-        mean[k] += apart * n / total
-        count[k] = total
-    share = count / count.sum()
-    return float(share @ mean), float(np.sqrt((share * m2 / (count - 1)).sum() / count.sum()))
-
-
-def report(path: Path, rows: int, check: bool) -> list[Row]:
-    """Read twice, plainly and for intervals, and print what it took."""
-    warm(path.parent)
-    _, plain, plain_memory = timed("pyarrow", rows, lambda bar: read(path, bar))
-    moments, ours, memory = timed(
-        "cvstats", rows, lambda bar: cvstats.scan_parquet(path, batch_size=GROUP, progress=bar)
-    )
-    folds = moments.wald(variance="within-fold")
-    print(folds, moments.wald(by="source").head(3), moments, sep="\n")
-    print(f"rows/s: pyarrow {rows / plain:,.0f}, cvstats {rows / ours:,.0f}")
-    if check:
-        found = [float(np.ravel(folds[name])[0]) for name in ("estimate", "se")]
-        for name, one, other in zip(("estimate", "se"), found, exact(rows), strict=True):
-            print(f"{name}, against chunks by pandas: {abs(one / other - 1):.1e}")
-    size = f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB"
-    return [
-        Row("scan_parquet", size, "pyarrow alone", ours, plain, ours / plain),
-        Row("memory of scan_parquet", size, "pyarrow alone", memory, plain_memory, unit="MB"),
+    means = [
+        pd.read_parquet(path, columns=[*LEVELS, *MODELS])[MODELS].mean()
+        for path in sorted(folder.iterdir())
     ]
+    return [float(mean) for mean in np.mean(means, axis=0)]
+
+
+def by_scanning(folder: Path) -> list[float]:
+    """Compute moments with pairs, the intervals and the comparison."""
+    import cvstats
+
+    moments = cvstats.scan_parquet(folder, loss=MODELS, pairs=True)
+    moments.compare()
+    return [float(mean) for mean in moments.wald()["estimate"]]
+
+
+def by_command(name: str, folder: Path, *options: str) -> str:
+    """Run a command; return what it prints."""
+    import contextlib
+    import io
+
+    from cvstats.cli import main
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main([name, str(folder), *options])
+    return printed.getvalue()
+
+
+def by_dask(folder: Path, kill: float = 0.0) -> list[float]:
+    """Compute intervals on two workers; the first one is killed after some seconds."""
+    import dask.dataframe
+    from dask.distributed import Client, LocalCluster
+
+    import cvstats
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=MEMORY,
+                     dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        frame = dask.dataframe.read_parquet(folder)
+        if kill:
+            first = next(iter(cluster.workers.values())).pid
+            threading.Timer(kill, os.kill, (first, 9)).start()
+        found = client.compute(cvstats.wald(frame)).result()
+    return [float(mean) for mean in found["estimate"]]
+
+
+def timed(call: str, folder: Path) -> tuple[list[float], Any]:
+    """Evaluate a call in a new process: time, processor time and peak of memory; its result."""
+    code = (
+        "import json, time; from pathlib import Path; from benchmarks import billion, measure; "
+        f"import cvstats; folder = Path({str(folder)!r}); clocks = time.perf_counter, "
+        "time.process_time; before = [clock() for clock in clocks]; "
+        f"found = billion.{call}; spent = [clock() - b for clock, b in zip(clocks, before)]; "
+        "print(); print(json.dumps([[*spent, measure.peak()], found]))"
+    )
+    spent, found = json.loads(measure.run_python(code).splitlines()[-1])
+    return spent, found
+
+
+HEAD = ("work", "time", "ratio", "processor time", "ratio", "peak of memory")
+
+
+def report(folder: Path, cluster: bool) -> list[tuple[str, ...]]:
+    """Read the log in each way; all must find the same means."""
+    plain, means = timed("by_pyarrow(folder)", folder)
+    lines: list[tuple[str, ...]] = [HEAD]
+
+    def add(work: str, spent: list[float], answer: Any) -> Any:
+        ratios = [f"{ours / theirs:.2f}" for ours, theirs in zip(spent, plain, strict=True)]
+        seconds, busy = (f"{value:.0f} s" for value in spent[:2])
+        lines.append((work, seconds, ratios[0], busy, ratios[1], f"{spent[2]:.0f} MB"))
+        print(*lines[-1], sep=" | ", flush=True)
+        if not isinstance(answer, str):
+            np.testing.assert_allclose(answer, means, rtol=1e-6)
+        return answer
+
+    add("pyarrow, means", plain, means)
+    add("pandas, means", *timed("by_pandas(folder)", folder))
+    add("scan_parquet, wald and compare", *timed("by_scanning(folder)", folder))
+    for name in ("interval", "compare", "summary"):
+        print(add(f"cvstats {name}", *timed(f"by_command({name!r}, folder)", folder)))
+    page = folder.parent / "report.html"
+    options = f"'report', folder, '-o', {str(page)!r}"
+    add("cvstats report", *timed(f"by_command({options})", folder))
+    if cluster:  # the workers are processes of their own
+        spent, whole = timed("by_dask(folder)", folder)
+        lines.append(("dask frame, 2 workers", f"{spent[0]:.0f} s", "", "", "", f"2 x {MEMORY}"))
+        spent, again = timed(f"by_dask(folder, {spent[0] / 3})", folder)
+        lines.append(("the same, one killed", f"{spent[0]:.0f} s", "", "", "", f"2 x {MEMORY}"))
+        print(means, whole, again)
+        np.testing.assert_allclose(whole, means, rtol=1e-6)
+        if whole != again:
+            raise AssertionError(f"with one worker killed: {again}, not {whole}")
+    return lines
 
 
 def main() -> None:
@@ -131,18 +181,18 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10**9)
     parser.add_argument("--folder", type=Path, help="where the log stays; otherwise it is removed")
     parser.add_argument("--json", type=Path, help="add what was measured to a saved run")
-    parser.add_argument("--check", action="store_true", help="compute the answer by pandas too")
+    parser.add_argument("--dask", action="store_true", help="also on a local cluster of dask")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=None) as temporary:
-        folder = chosen.folder or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"log_{chosen.rows}.parquet"
-        if not path.exists():
-            write(path, chosen.rows)
-        found = report(path, chosen.rows, chosen.check)
-    print(measure.table(found))
+        folder = (chosen.folder or Path(temporary)) / f"log_{chosen.rows}"
+        if not folder.exists():
+            write(folder, chosen.rows)
+        size = sum(path.stat().st_size for path in folder.iterdir()) / 1e9
+        lines = report(folder, chosen.dask)
+    print(measure.lay_out(lines, left=1))
     if chosen.json:
-        billion = {"heading": f"{measure.machine()} Each once.", "rows": measure.pack(found)}
+        heading = f"{chosen.rows:,} rows, {size:.1f} GB in {FILES} files. {measure.machine()}"
+        billion = {"heading": f"{heading} Each once.", "lines": lines}
         measure.save({**measure.load(chosen.json), "billion": billion}, chosen.json)
 
 

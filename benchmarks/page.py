@@ -52,8 +52,8 @@ def of_a_billion(run: Run) -> str:
     """Lay out the log that does not fit into memory, if it was measured."""
     if "billion" not in run:
         return "Not measured in this run."
-    rows = measure.unpack(run["billion"]["rows"])
-    return f"{run['billion']['heading']}\n\n{measure.table(rows, markdown=True, whole=False)}"
+    found = run["billion"]
+    return f"{found['heading']}\n\n{measure.lay_out(found['lines'], left=1, markdown=True)}"
 
 
 def of_scaling(run: Run) -> str:

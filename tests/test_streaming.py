@@ -475,3 +475,35 @@ def test_leave_one_out_in_one_cell():
     assert len(moments.cells.count) == 1
     ours, theirs = moments.wald(), cvstats.wald(log)
     np.testing.assert_allclose(only_row(ours)["se"], only_row(theirs)["se"], rtol=1e-13)
+
+
+def test_points_whose_numbers_may_be_years_are_no_dates_in_one_batch_only():
+    draw = np.random.default_rng(0)
+    levels = [np.repeat([0, 1], 1000), draw.integers(0, 5, 2000), np.tile(np.arange(1400, 2400), 2)]
+    index = pd.MultiIndex.from_arrays(levels, names=["repetition", "fold", "point"])
+    log = pd.DataFrame(draw.normal(size=(2000, 2)), index, ["ridge", "forest"])
+    cuts = [1000, *range(1050, 2000, 50)]  # points 1,800 to 2,099 fill six batches
+    parts = [part.reset_index().set_index(index.names) for part in batches(log, cuts, range(21))]
+    found, expected = streamed(parts, pairs=True).compare(), log.cvci.compare()
+    np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["years", "days", "quarters"])
+def test_batches_of_times_show_the_dependence_of_the_log(kind):
+    number = np.arange(240)
+    days = pd.date_range("2013-01-01", periods=240)
+    times = {
+        "years": 1850 + number,
+        "days": days.strftime("%Y%m%d").astype(int),
+        "quarters": [f"{1950 + at // 4}Q{at % 4 + 1}" for at in number],
+    }[kind]
+    walk = np.repeat(np.random.default_rng(0).normal(size=24), 10)
+    index = pd.MultiIndex.from_arrays([number % 5, times], names=["fold", "point"])
+    log = pd.Series(walk, index, name="loss")
+    parts = [
+        part.reset_index().set_index(["fold", "point"])["loss"]
+        for part in batches(log.to_frame(), [90, 180], range(3))
+    ]
+    found, expected = streamed(parts).wald(), log.cvci.wald()
+    assert only_row(found)["caution"] == only_row(expected)["caution"]
+    assert "serial dependence" in only_row(found)["caution"]

@@ -268,7 +268,8 @@ def compare(
     limits covered 97%, 95% and 95%, and those of the delta method 91%, 93% and 94%. ``over`` uses
     the t interval of the log ratios of at least five data sets.
 
-    Without ``reference``, time and memory grow with the square of the number of models.
+    Without ``reference``, and with ``"max-t"``, time and memory grow with the square of the number
+    of models, because every pair is compared.
 
     References
     ----------

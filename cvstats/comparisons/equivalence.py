@@ -157,7 +157,8 @@ def equivalence(
     points, the point averages are tested by their standard error. ``attrs["test"]`` names the
     test.
 
-    On folds the difference must be relatively stable, see `compare`.
+    On folds the difference must be relatively stable, see `compare`. Without ``reference``, time
+    and memory grow with the square of the number of models.
 
     References
     ----------

@@ -21,7 +21,7 @@ from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import is_resampled
 from cvstats.core.types import FloatArray, IntArray, Labels
 from cvstats.errors import LogError, spelled
-from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, is_dated
+from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, is_dated, read_calendar
 from cvstats.log.log import HiddenTable, Log, Sample, words_for_cells
 from cvstats.log.sketches import Prints, as_index, hash_array, hashes_of
 
@@ -162,8 +162,8 @@ class KeptLosses:
     ----------
     cells : Cells
         One row per evaluation. The columns are the models, each in evenly spaced carried cells,
-        then the hash or the date of the point, and the number by which evaluations are chosen:
-        those with the smallest are kept.
+        then the hash of the point, and the number by which evaluations are chosen, the date of the
+        point or its hash: those with the smallest are kept.
     whole : bool
         Whether these are all evaluations.
     dated, pointed : bool
@@ -211,10 +211,11 @@ class KeptLosses:
         first = np.sort(find_first(number, rows_to_keep(models.size)))
         rows, number = rows[first], number[first]
         point, pointed = number, "point" in design.levels
-        if pointed and not dated:
+        if pointed:
             level = design.levels["point"].take(rows)
             prints = hashes_of(as_index(level.labels).take(np.asarray(level.codes)))
-            point = shorten(prints if hashes is not None else hash_array(prints ^ salt))
+            named = dated or hashes is not None
+            point = shorten(prints if named else hash_array(prints ^ salt))
         columns = models[:, :: choose_step(models.size)].reshape(-1)
         if some is None:
             losses = log.losses.table(rows, columns)
@@ -236,15 +237,23 @@ class KeptLosses:
 
     def __add__(self, other: KeptLosses) -> KeptLosses:
         """Keep the evaluations of both that come first."""
+        if self.dated != other.dated:
+            return self.undated() + other.undated()
         return replace(
             self, cells=self.cells.concat(other.cells), whole=self.whole and other.whole,
-            dated=self.dated and other.dated, pointed=self.pointed and other.pointed,
+            pointed=self.pointed and other.pointed,
         ).cut()  # fmt: skip
 
     @property
     def count(self) -> FloatArray:
         """The number of losses of each evaluation: 1."""
         return self.cells.count
+
+    def undated(self) -> KeptLosses:
+        """Take points for names: numbers such as 1901 are years only if all of them may be."""
+        mean = self.cells.mean
+        mean = np.hstack([mean[:, :-1], mean[:, -2:-1]])
+        return replace(self, cells=replace(self.cells, mean=mean), dated=False)
 
     def cut(self) -> KeptLosses:
         """Keep the first evaluations, as many as for a batch."""
@@ -291,7 +300,7 @@ class KeptLosses:
             for at, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
         }
         if self.pointed:
-            point, names = pd.factorize(found.mean[:, -2], sort=True)
+            point, names = pd.factorize(found.mean[:, -1 if self.dated else -2], sort=True)
             labels: Labels = pd.Index(names.astype(np.int64))
             if self.dated:
                 labels = pd.DatetimeIndex(names.astype("M8[us]"))
@@ -330,8 +339,13 @@ def shorten(hashes: Prints) -> FloatArray:
 def number_dates(level: Level, rows: IntArray) -> FloatArray:
     """Convert the dates of some rows to microseconds, or numbers in the same order."""
     index = as_index(level.labels).infer_objects()
-    if isinstance(index, pd.PeriodIndex):
+    if (calendar := read_calendar(index)) is not None:
+        years = not isinstance(calendar, pd.DatetimeIndex)
+        index = pd.to_datetime(calendar.astype(str), format="%Y") if years else calendar
+    elif isinstance(index, pd.PeriodIndex):
         index = index.to_timestamp()
+    elif isinstance(index[0], str) and "Q" in index[0]:
+        index = pd.PeriodIndex([label.replace("-", "") for label in index], freq="Q").to_timestamp()
     elif index.dtype == object and not isinstance(index[0], str):  # dates, also of climate models
         index = pd.Index([
             pd.Timedelta(

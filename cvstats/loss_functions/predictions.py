@@ -306,6 +306,10 @@ def losses(
     negative of another score). Their mean over the cell is exactly the metric, and their variance
     is that of T by the delta method. They may lie outside the range of the metric.
 
+    Metrics of ranks (``auc``, ``average_precision``, ``spearman``, ``kendall``, ``concordance``
+    and their relatives) sort the n points of each cell: their time grows as n log n. The time of
+    every other loss and metric is proportional to n.
+
     References
     ----------
     Gneiting and Raftery (2007), Strictly proper scoring rules, JASA 102(477), 359-378,
