@@ -22,11 +22,13 @@ from scipy import special
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.kernels import compiled
+from cvstats.core.orientation import turn
 from cvstats.core.results import Result, half_widths, quantile
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.log.log import TYPE, WHOLE, Log
+from cvstats.log.metadata import has_several
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
@@ -502,6 +504,30 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
         return np.zeros(len(estimate), dtype=bool)
     known = name in PROPORTION_NAMES or log.metadata.get(TYPE) == WHOLE
     return log.zero_one() & (known | (estimate > 0) & (estimate < 1))
+
+
+def cut_limits(result: Result, log: Log) -> Result:
+    """Replace limits outside the range of the loss by its end, if the range is known.
+
+    Nothing within the range is lost, so the coverage for means of losses does not change.
+    """
+    if log.of_differences or log.of_contrasts:
+        return result
+    estimate, facts = result.columns["estimate"], log.metadata
+    name = str(facts.get("loss")).removeprefix("1 - ")
+    lowest, highest = np.full(len(estimate), -np.inf), np.full(len(estimate), np.inf)
+    if "range" in facts and not has_several(facts):
+        ends = turn(np.array(facts["range"], dtype=float), str(facts.get("orientation")))
+        lowest[:], highest[:] = ends.min(), ends.max()
+    elif name in NOT_ZERO_ONE:
+        lowest[:] = 0.0
+    else:
+        at = find_proportions(log, estimate)
+        lowest[at], highest[at] = 0.0, 1.0
+    columns = dict(result.columns)
+    for side in ("lower", "upper"):
+        columns[side] = np.clip(columns[side], lowest, highest)
+    return replace(result, columns=columns)
 
 
 TABLE = 1 << 20

@@ -28,6 +28,13 @@ SOURCES_BY_POINTS = "source", "point"
 NEW_GROUPS = "mean loss on points of new groups, drawn like these, of models not trained on them"
 """The target of an interval whose sampling unit is the group."""
 
+PREDICTION_TARGET = "mean loss on one new source, drawn like these and with as many points"
+PREDICTION_GUARANTEE = (
+    "valid for any number of sources if their means are independent draws from one normal "
+    "distribution, and not otherwise"
+)
+"""Target and guarantee of a prediction interval."""
+
 INDEPENDENT = (
     "asymptotically exact in the number of groups, if they are independent and none occurs in "
     "both training and test folds"

@@ -19,9 +19,11 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import divides_both, find_across_folds, find_crossed, has_crossed_sources
-from cvstats.core.results import Result, flag, interval
+from cvstats.core.results import Result, flag
+from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level
+from cvstats.intervals._limits import cut_limits
 from cvstats.intervals._method import RELATIVE_STABILITY, IntervalMethod
 from cvstats.intervals._requirements import no_level, several_groups, single_dataset
 from cvstats.intervals._sources import (
@@ -30,6 +32,8 @@ from cvstats.intervals._sources import (
     INDEPENDENT,
     NEW_GROUPS,
     OF_FOLDS,
+    PREDICTION_GUARANTEE,
+    PREDICTION_TARGET,
     SOURCES_BY_POINTS,
     are_skewed,
     count_points,
@@ -80,6 +84,16 @@ def needs_pairs(options: Mapping[str, Any], log: Log) -> bool:
     return is_sources_by_points(options["by"]) and has_crossed_sources(log.planned)
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Reject parts of one cluster each, and predictions for two levels."""
+    check_parts(options)
+    if options["interval"] == "prediction" and not isinstance(options["by"], str):
+        raise LogError(
+            "interval='prediction' is for one new cluster, but by= names two levels. Expected one "
+            "level, such as by='source'."
+        )
+
+
 def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:
     """Compute the shares of the clusters, and the factors of ``m_c - mu``.
 
@@ -108,7 +122,7 @@ def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArra
     fits="as the log has",
     reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
     "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
-    check=check_parts,
+    check=check_options,
     level_option="by",
     takes_two_levels=True,
     group_option="per",
@@ -122,6 +136,7 @@ def clustered(
     *,
     by: str | Sequence[str] = "source",
     correction: Literal["CR2", "CR1", "CR3"] = "CR2",
+    interval: Literal["mean", "prediction"] = "mean",
     alpha: float = 0.05,
     per: str | None = None,
     missing: Missing = "raise",
@@ -157,6 +172,10 @@ def clustered(
         are smaller if some clusters contain much of the log. CR1 is the usual correction in other
         software, and too narrow for such clusters. With two levels ``"CR1"`` always uses the sum
         of clusters, and CR3 is not available.
+    interval : {"mean", "prediction"}, optional
+        Whether the interval is for the mean error on points of new clusters, or for the mean error
+        of a single new cluster. The prediction is that of `out_of_source`: its estimate is the
+        mean over clusters with equal weights.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     per : str, optional
@@ -179,7 +198,8 @@ def clustered(
     LogError
         If there is only one cluster, or a point is in several; for two levels, if each label of
         one occurs with a single label of the other, or the points named by ``by`` are not
-        available (lazy arrays, `Moments`).
+        available (lazy arrays, `Moments`); for a prediction also if clusters occur in several folds
+        or a metric was pooled over them.
 
     See Also
     --------
@@ -305,6 +325,8 @@ def clustered(
         return compute_two_ways(log, (by[0], by[1]), correction, alpha)
     cells = log.moments((by,))
     points, g = count_points(log, by, cells, "clustered"), cells.n_cells
+    if interval == "prediction":
+        return predict_cluster(log, cells, points, by, alpha)
     mean, total = cells.over(()).mean, cells.repeat(cells.sum(cells.count))
     v = cells.count[:, None] / total
     deviations = cells.mean - cells.repeat(mean)
@@ -320,7 +342,7 @@ def clustered(
     across = find_crossed(log.design, by)
     caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, across)
     target = {"target": OF_OTHER_POINTS} if across.any() else {}
-    return interval(
+    return symmetric_interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
             "df": df, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
@@ -328,6 +350,37 @@ def clustered(
         },
         caution=caution, attrs={"by": by, "correction": correction, **target},
     )  # fmt: skip
+
+
+def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: float) -> Result:
+    """Compute the prediction interval of `out_of_source`: its means are those of clusters."""
+    if log.design.metric == "pool" or find_crossed(log.design, by).any():
+        why = "a metric pooled over all points" if log.design.metric else (
+            f"labels of {by!r} that occur in several folds, so models were trained on them"
+        )  # fmt: skip
+        raise LogError(
+            f"interval='prediction' is for the mean loss on one new cluster, but this log has "
+            f"{why}. Expected losses of points, and whole clusters in each fold. Use "
+            "interval='mean'."
+        )
+    estimate, squares = cells.mean_and_squares()
+    g = cells.n_cells
+    caution = flag(Caution.FEW_CLUSTERS, g < FEW_CLUSTERS)
+    skewed = are_skewed(cells, cells.mean - cells.repeat(estimate)) & (g >= FEW_CLUSTERS)
+    result = symmetric_interval(
+        "clustered", estimate, squares / (g - 1) * (1 + 1 / g), origin=cells.origin, alpha=alpha,
+        df=g - 1,
+        extra={
+            "df": g - 1, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
+            **size_range(points, cells),
+        },
+        caution=caution | flag(Caution.SKEWED, skewed),
+        attrs={
+            "by": by, "interval": "prediction", "target": PREDICTION_TARGET,
+            "guarantee": PREDICTION_GUARANTEE,
+        },
+    )  # fmt: skip
+    return cut_limits(result, log)
 
 
 OF_OTHER_POINTS = NEW_GROUPS.replace("not trained on them", "trained on other points of them")
@@ -454,7 +507,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     if log.of_differences:
         guarantee = f"{guarantee}, {OF_FOLDS}"
         reference = f"{reference}; {RELATIVE_STABILITY}"
-    return interval(
+    return symmetric_interval(
         "clustered", ways.mean, variance, origin=ways.first.origin, alpha=alpha, df=df,
         extra={"df": df, **counts, "crossed": int(ways.crossed), **extra}, caution=flags,
         attrs={

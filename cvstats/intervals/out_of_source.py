@@ -19,9 +19,12 @@ from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._limits import cut_limits
 from cvstats.intervals._method import GERAS, IntervalMethod
 from cvstats.intervals._requirements import one_source_out
 from cvstats.intervals._sources import (
+    PREDICTION_GUARANTEE,
+    PREDICTION_TARGET,
     are_skewed,
     average_sources,
     repeated_levels,
@@ -41,11 +44,6 @@ GUARANTEES = {
     "new_source": "asymptotically exact in the number of sources, if they are drawn independently",
     "these_sources": "heuristic: ignores the covariances of the losses",
 }
-PREDICTION_TARGET = "mean loss on one new source, drawn like these and with as many points"
-PREDICTION_GUARANTEE = (
-    "valid for any number of sources if their means are independent draws from one normal "
-    "distribution, and not otherwise"
-)
 FIXED_TARGET = (
     "mean over these tasks, each with the same weight, of the expected loss on new points of a task"
 )
@@ -155,7 +153,7 @@ def out_of_source(
 
     See Also
     --------
-    cvstats.clustered : For folds or a test set of whole groups.
+    cvstats.clustered : For folds or a test set of whole groups, with the same prediction interval.
     cvstats.heterogeneity : Whether the sources differ, and by how much.
     cvstats.plans.leave_one_source_out : The resampling plan this method needs.
 
@@ -182,13 +180,14 @@ def out_of_source(
     ``caution`` flags it. The training sets lack one source, so the target is the error of
     training with K - 1 sources.
 
-    Most sources lie outside the interval for their mean, as most heights lie outside the interval
-    for a mean height. The prediction interval covers the mean loss of the next source. It refers
-    to a source with as many points as these have, and includes the sampling error of those
-    points: with more points the mean varies less, and the interval is conservative. Instead of
-    the central limit theorem it assumes that the source means are normally distributed, however
-    many there are. For differences of two models it shows how much the advantage varies between
-    sources.
+    Most sources lie outside the interval for their mean, as most heights lie outside the
+    interval for a mean height. The prediction interval covers the mean loss of the next source.
+    It refers to a source with as many points as these have, and includes the sampling error of
+    those points: with more points the mean varies less, and the interval is conservative.
+    Instead of the central limit theorem it assumes that the source means are normally
+    distributed, however many there are. A limit below 0 of a loss that cannot be negative, or
+    above 1 of a proportion, is replaced by that end of the range. For differences of two models
+    it shows how much the advantage varies between sources.
 
     References
     ----------
@@ -259,8 +258,9 @@ def out_of_source(
             caution = caution | np.int64(Caution.SOURCES_AS_FOLDS)
             attrs |= {"bias": BIASES[variance]}
     extra = {} if df is None else {"df": df}
-    return symmetric_interval(
+    result = symmetric_interval(
         "out_of_source", estimate, squared, origin=cells.origin, alpha=alpha, df=df,
         extra=extra | {"n_points": n, "n_sources": k, **size_range(points, part)},
         caution=caution, attrs=attrs,
     )  # fmt: skip
+    return cut_limits(result, log) if interval == "prediction" else result

@@ -24,6 +24,7 @@ from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.formatting import name_rows, printable, result_frame
+from cvstats.intervals.clustered import clustered
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.heterogeneity import heterogeneity
 from cvstats.intervals.out_of_source import out_of_source
@@ -748,8 +749,12 @@ def add_intervals_of_sources(
     section.parts.append(
         grid(turned_rows, caption, [*NUMBERS], best="estimate", larger=scale.larger)
     )
-    if new:
-        one = facts.apply(out_of_source, interval="prediction", alpha=evidence.alpha)
+    predict = out_of_source if new else clustered
+    try:
+        one = facts.apply(predict, interval="prediction", alpha=evidence.alpha)
+    except LogError:  # sources that models were trained on
+        pass
+    else:
         caption = f"{level} prediction intervals for a new source"
         section.parts.append(
             grid(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import statistics
 
+import numpy as np
 import oracle_sources as exactly
 import pandas as pd
 import pytest
+import xarray as xr
 from grouped_logs import LIMITS, LOGS, log_of, random_rows
 from rows import only_row
 from scipy import stats
 
 import cvstats
+from cvstats import LogError
 
 
 @pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
@@ -133,3 +136,104 @@ def test_balanced_identities():
     assert only_row(cvstats.clustered(log))["se"] == pytest.approx(
         only_row(cvstats.cv_t(log))["se"], rel=1e-14
     )
+
+
+# --- the range of the loss -----------------------------------------------------------------------
+
+
+def firms(loss="absolute_error", n_sources=5):
+    """Losses that cannot be negative, of sources that differ much."""
+    rng = np.random.default_rng(2)
+    source = np.repeat(range(n_sources), 20)
+    values = np.abs(rng.normal(size=len(source))) * 10.0 ** (source % 3)
+    index = pd.MultiIndex.from_arrays([source, range(len(source))], names=["source", "point"])
+    log = pd.DataFrame({"a": values, "b": values[::-1]}, index)
+    log.attrs["loss"] = loss
+    return log
+
+
+ROADS = {
+    "frame": lambda log: log,
+    "moments": cvstats.Moments.of_log,
+    "array": lambda log: as_array(log),
+    "lazy": lambda log: as_array(log).chunk(row=30),
+}
+
+
+def as_array(log):
+    coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    return xr.DataArray(log, dims=("row", "model"), attrs=log.attrs,
+                        coords={**coords, "model": list(log)})  # fmt: skip
+
+
+def limits_of(result):
+    result = result.compute() if isinstance(result, xr.Dataset) else result
+    return np.array([result["lower"], result["upper"]])
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_prediction_of_absolute_errors_ends_at_zero(road):
+    log = firms()
+    open_ended = limits_of(firms("profit").cvci.out_of_source(interval="prediction"))
+    assert (open_ended[0] < 0).all()
+    found = limits_of(cvstats.out_of_source(ROADS[road](log), interval="prediction"))
+    np.testing.assert_array_equal(found[0], 0.0)
+    np.testing.assert_allclose(found[1], open_ended[1])
+
+
+def test_a_prediction_of_errors_ends_at_one():
+    rng = np.random.default_rng(0)
+    source = np.repeat(range(4), 25)
+    wrong = (rng.random(100) < np.array([0.1, 0.95, 0.2, 0.9])[source]).astype(float)
+    index = pd.MultiIndex.from_arrays([source, range(100)], names=["source", "point"])
+    found = limits_of(pd.DataFrame({"a": wrong}, index).cvci.out_of_source(interval="prediction"))
+    assert found.ravel().tolist() == [0.0, 1.0]
+    gaps = firms().cvci.difference()
+    assert (limits_of(gaps.cvci.out_of_source(interval="prediction"))[0] < 0).all()
+
+
+def grouped(log, k=5):
+    """Put whole sources into folds."""
+    fold = log.index.get_level_values("source") % k
+    return log.set_index(fold.rename("fold"), append=True).reorder_levels([2, 0, 1])
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_one_new_source_from_folds_of_whole_sources(road):
+    log = firms(n_sources=12)
+    alone = limits_of(log.cvci.out_of_source(interval="prediction"))
+    folds = grouped(log)
+    assert folds.cvci.interval().attrs["method"] == "clustered"
+    found = cvstats.clustered(ROADS[road](folds), interval="prediction")
+    np.testing.assert_allclose(limits_of(found), alone)
+    assert found.attrs["target"].startswith("mean loss on one new source")
+
+
+def test_one_new_source_needs_sources_that_were_left_out():
+    log = firms()
+    spread = log.set_index(pd.Index(np.arange(len(log)) % 5, name="fold"), append=True)
+    with pytest.raises(LogError, match="labels of 'source' that occur in several folds"):
+        spread.cvci.clustered(interval="prediction")
+    with pytest.raises(LogError, match="is for one new cluster, but by= names two levels"):
+        log.cvci.clustered(by=("source", "point"), interval="prediction")
+
+
+@pytest.mark.slow
+def test_cut_predictions_cover_as_often():
+    """The loss on a new source is in the interval before it is cut if and only if after."""
+    rng = np.random.default_rng(1)
+    index = pd.MultiIndex.from_arrays([np.repeat(range(8), 10), range(80)],
+                                      names=["source", "point"])  # fmt: skip
+    inside = 0
+    for _ in range(500):
+        means = rng.gamma(2.0, size=9)
+        losses = rng.exponential(np.repeat(means[:8], 10))
+        log = pd.DataFrame({"a": losses}, index)
+        log.attrs["loss"] = "absolute_error"
+        lower, upper = limits_of(log.cvci.out_of_source(interval="prediction")).ravel()
+        new = rng.exponential(means[8], 10).mean()
+        log.attrs["loss"] = "profit"
+        before = limits_of(log.cvci.out_of_source(interval="prediction")).ravel()
+        assert (lower <= new <= upper) == (before[0] <= new <= before[1])
+        inside += lower <= new <= upper
+    assert 0.91 < inside / 500 < 0.98
