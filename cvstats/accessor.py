@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 import pandas as pd
 import xarray as xr
@@ -15,12 +14,18 @@ from cvstats.registry import add_methods
 
 if TYPE_CHECKING:
     from cvstats.log.log import Losses
+    from cvstats.log.methods import LogMethods
     from cvstats.plot import Plots
+else:
+    LogMethods = Generic
 
 __all__ = ["CVAccessor", "register_dask"]
 
+T = TypeVar("T")
+"""What its methods return: DataFrames for pandas, Datasets for xarray."""
 
-class CVAccessor:
+
+class CVAccessor(LogMethods[T]):
     """Confidence intervals and comparisons of the losses in this object.
 
     Parameters
@@ -40,6 +45,10 @@ class CVAccessor:
     <cvci: 442 points, 10 repetitions, 10 folds, 1 model>
     """
 
+    @overload
+    def __init__(self: CVAccessor[pd.DataFrame], losses: pd.Series | pd.DataFrame) -> None: ...
+    @overload
+    def __init__(self: CVAccessor[xr.Dataset], losses: xr.DataArray | xr.Dataset) -> None: ...
     def __init__(self, losses: Losses) -> None:
         self._losses = losses
 
@@ -54,11 +63,6 @@ class CVAccessor:
         from cvstats import reporting
 
         return reporting.fragment(self._losses)
-
-    if TYPE_CHECKING:  # added to the class by `add_methods`
-
-        def __getattr__(self, name: str) -> Callable[..., Any]:
-            """Return a method."""
 
     @property
     def plot(self) -> Plots:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import os
 import subprocess
 import sys
@@ -20,7 +18,7 @@ from rows import only_row
 from strategies import ARRAYS, frames, indexed
 
 import cvstats
-from cvstats import LogError, Moments, registry
+from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.log.sketches import hashes_of
@@ -411,18 +409,6 @@ def test_repr_and_methods():
     )
     assert "checked" not in moments.wald().attrs
     assert list(moments.moments(by="source").loc["a"].index) == [f"site {i}" for i in range(6)]
-
-
-def test_type_checkers_see_every_method():
-    (block,) = (
-        node
-        for node in ast.walk(ast.parse(inspect.getsource(Moments)))
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    )
-    seen = {node.id for node in ast.walk(block) if isinstance(node, ast.Name)}
-    without = {"diagnose", "largest_differences", "report", *registry.LOGS}
-    assert set(registry.FUNCTIONS) - without <= seen
-    assert {name for name in seen if hasattr(Moments, name)} <= set(registry.FUNCTIONS)
 
 
 PLANS = {

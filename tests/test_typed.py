@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import ast
 from importlib.resources import files
-from typing import assert_type
+from typing import Any, assert_type
 
 import pandas as pd
+import pytest
 import xarray as xr
 
 import cvstats
 from cvstats.accessor import CVAccessor
+from cvstats.registry import FUNCTIONS
+from cvstats.reporting.sentences import Summary
 
 LOG: pd.DataFrame = cvstats.datasets.load("diabetes")
 
@@ -51,12 +55,57 @@ def test_results_are_of_the_kind_of_the_log() -> None:
             assert isinstance(function(log), kind)
 
 
-def test_the_accessor_and_moments_have_their_methods() -> None:
+def test_methods_of_an_accessor_return_the_kind_of_its_log() -> None:
     losses = cvstats.losses(LOG, prediction=["ridge", "random_forest"])
-    result = CVAccessor(losses).wald()
+    accessor = CVAccessor(losses)
+    result = accessor.wald()
     pd.testing.assert_frame_equal(result, cvstats.wald(losses))
+    assert_type(result, pd.DataFrame)
+    assert_type(accessor.compare(reference="ridge"), pd.DataFrame)
+    assert_type(accessor.power(effect=100.0), pd.DataFrame)
+    assert_type(accessor.methods(), pd.DataFrame)
+    assert_type(accessor.summary(), Summary | Any)
+    arrays = CVAccessor(xr.Dataset.from_dataframe(losses))
+    assert_type(arrays.wald(), xr.Dataset)
+    assert_type(arrays.moments(), xr.Dataset)
+    assert isinstance(arrays.moments(), xr.Dataset)
+
+
+def test_methods_of_moments_return_frames() -> None:
+    losses = cvstats.losses(LOG, prediction=["ridge", "random_forest"])
     total = cvstats.Moments.of_log(losses)
-    assert list(total.wald().index) == list(result.index)
+    result = total.wald()
+    assert_type(result, pd.DataFrame | Any)  # a Dataset, if the batches were arrays
+    assert_type(total.summary(), Summary | Any)
+    pd.testing.assert_frame_equal(result, cvstats.wald(losses))
+
+
+def test_attempts_become_a_log_of_their_kind() -> None:
+    index = pd.MultiIndex.from_product([range(4), range(3)], names=["point", "repetition"])
+    attempts = pd.Series([0.0, 1.0] * 6, index, name="llm")
+    assert_type(cvstats.passes(attempts, k=2), "pd.Series[float]")
+    assert isinstance(cvstats.passes(attempts, k=2), pd.Series)
+
+
+def test_wrong_names_are_errors() -> None:
+    """Type checkers report the names that Python refuses: unused ignores are errors."""
+    accessor = CVAccessor(cvstats.losses(LOG, prediction=["ridge", "random_forest"]))
+    with pytest.raises(TypeError, match="Did you mean 'alpha'"):
+        accessor.wald(alpa=0.1)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="wold"):
+        accessor.wold()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("owner", [CVAccessor, cvstats.Moments])
+def test_type_checkers_see_the_methods_that_python_adds(owner: type) -> None:
+    tree = ast.parse(files("cvstats.log").joinpath("methods.pyi").read_text("utf-8"))
+    names = {
+        node.name: [line.split()[0].rstrip(":") for line in map(ast.unparse, node.body)]
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    seen = names["MomentsMethods"] + names["LogMethods"] * (owner is CVAccessor)
+    assert sorted(seen) == sorted(name for name in FUNCTIONS if hasattr(owner, name))
 
 
 def test_the_package_says_that_it_is_typed() -> None:

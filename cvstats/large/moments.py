@@ -9,7 +9,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
-from itertools import repeat
 from operator import add, and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -55,6 +54,13 @@ from cvstats.log.sketches import PointSketch, Prints, as_index, hash_evaluations
 from cvstats.log.xarray import ArrayLabels, units_of
 from cvstats.options import Missing
 from cvstats.registry import LOGS, add_methods
+
+if TYPE_CHECKING:
+    from cvstats.log.methods import MomentsMethods
+
+    Methods = MomentsMethods[pd.DataFrame | Any]  # a Dataset if the batches were arrays
+else:
+    Methods = object
 
 MOST_GAPS = 1 << 26
 """Maximum number of differences of all pairs."""
@@ -151,7 +157,7 @@ def merge(parts: tuple[Part, ...]) -> Part:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments:
+class Moments(Methods):
     """Counts, means and squared deviations of the cells of a log, instead of the log itself.
 
     Create them from a batch with `of_log`, add batches with ``+``, save them to a file, and use
@@ -207,18 +213,6 @@ class Moments:
     sketch: PointSketch | None = None
     planned: Parts = ()  # counts before evaluations were dropped, if any were
     kept: tuple[KeptLosses, ...] = ()  # losses of some evaluations, to be examined one by one
-
-    if TYPE_CHECKING:  # added to the class by `add_methods`
-
-        def _method(*args: Any, **options: Any) -> Any: ...
-
-        (answers, best_set, bootstrap_632, bootstrap_oob, case_bootstrap, clustered, cochran_q,
-         compare, conservative_z, corrected_t, cv_t, decompose, diagnose, difference, equivalence,
-         five_by_two, friedman, heterogeneity, holdout, interval, location_shifted, mcnemar,
-         methods, moments, naive, nemenyi, nested_cv, ordered, out_of_source, power,
-         quadratic, refit_corrected, replace_one, report, rope, source_components,
-         source_estimators, summary, two_stage, wald, wild_cluster,
-         winner) = repeat(_method)  # fmt: skip
 
     def __post_init__(self) -> None:
         """Refuse arguments meant for `of_log`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.errors import LogError, checked_flag, describe_type, is_several, listed, spelled
-from cvstats.log.log import Log, Losses
+from cvstats.log.log import Log
 from cvstats.log.metadata import OF_PROBLEMS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.loss_functions.predictions import join_metrics
 from cvstats.options import whole_number
+
+LogT = TypeVar("LogT", bound=pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset)
 
 KEPT = ("sources_are", "points_are", "format")
 """Facts about the log of attempts that also apply to problems."""
@@ -31,8 +33,8 @@ Share = Callable[[NDArray[Any], NDArray[Any], int], NDArray[np.float64]]
 
 
 def passes(
-    losses: Losses, *, k: int | Sequence[int], all: bool = False, majority: bool = False
-) -> Any:
+    losses: LogT, *, k: int | Sequence[int], all: bool = False, majority: bool = False
+) -> LogT:
     r"""Convert repeated attempts at problems to a log of pass@k, pass^k or majority of k.
 
     The target is the mean, over problems drawn like these, of the probability that at least one
@@ -127,13 +129,13 @@ def passes(
     if majority:
         name, share = "maj@", share_majority
     kept: dict[Hashable, Any] = {fact: log.metadata[fact] for fact in KEPT if fact in log.metadata}
-    made: dict[str, Any] = {}
+    made: dict[str, LogT] = {}
     for number in numbers:
         made[f"{name}{number}"] = found = reduce_attempts(losses, share, number)
         found.attrs = kept | facts_of_pass(f"{name}{number}")
     if not several:
         return made[f"{name}{numbers[0]}"]
-    whole = join_metrics(made)
+    whole: LogT = join_metrics(made)
     whole.attrs.update(kept | LIMITS)
     return whole
 

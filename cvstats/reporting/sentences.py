@@ -295,7 +295,7 @@ def summary(
     by: str | None = None,
     seed: int = 0,
     missing: Missing = "raise",
-) -> Any:
+) -> Summary | Any:
     """Summarize a log in at most three sentences: the best model, its advantage, its significance.
 
     The target is that of the interval that `interval` recommends for this log; the last sentence
