@@ -14,8 +14,8 @@ from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.evidence import describe_measured
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
-from cvstats.intervals._ends import OF_PROPORTIONS, name_limits, take_own_limits
 from cvstats.intervals._method import IntervalMethod, Method
+from cvstats.intervals._metric_limits import OF_PROPORTIONS, name_limits, take_own_limits
 from cvstats.intervals._recommend import (
     POINTS,
     recommend_method,

@@ -17,7 +17,6 @@ from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.orientation import targets_of
-from cvstats.core.refits import widen_one_partition
 from cvstats.core.results import Result, scale_errors
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import (
@@ -31,10 +30,11 @@ from cvstats.errors import (
     unpaired,
 )
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._ends import add_pseudo_errors, compare_numerators
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
+from cvstats.intervals._metric_limits import add_pseudo_errors, compare_numerators
 from cvstats.intervals._recommend import recommend_method, recommend_options
+from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
 from cvstats.log.align import CONSTANT, align_logs, same_facts, zeros_like

@@ -43,7 +43,7 @@ from cvstats.core.folds import covers_all_points
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
-from cvstats.intervals._contrasts import qualify_contrast
+from cvstats.intervals._limits import qualify_contrast
 from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer

@@ -8,16 +8,17 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_levels
-from cvstats.core.refits import (
-    NEARLY_ALIKE,
-    measure_refits,
-    widen_one_partition,
-)
 from cvstats.core.results import Result, interval
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import several_folds
-from cvstats.intervals._stability import find_alike, read_partitions
+from cvstats.intervals._stability import (
+    NEARLY_ALIKE,
+    find_alike,
+    measure_refits,
+    read_partitions,
+    widen_one_partition,
+)
 from cvstats.log.checks import find_whole
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log

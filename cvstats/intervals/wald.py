@@ -14,7 +14,6 @@ from cvstats.core.folds import (
     fold_levels,
     repetition_level,
 )
-from cvstats.core.refits import ALIKE
 from cvstats.core.results import Result, flag, rescale_limits
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
@@ -27,7 +26,7 @@ from cvstats.intervals._limits import (
 )
 from cvstats.intervals._method import BAYLE, IntervalMethod
 from cvstats.intervals._requirements import partition
-from cvstats.intervals._stability import RELATIVELY_STABLE, find_alike
+from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_alike
 from cvstats.log.log import Log
 from cvstats.options import Alternative, Missing
 

@@ -32,7 +32,7 @@ from cvstats.core.results import Result, separate_counts
 from cvstats.core.small_logs import FEW
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.large.cell_source import cell_levels, design_of_cells, join_columns
+from cvstats.large.batches import cell_levels, design_of_cells, join_columns
 from cvstats.log.align import align_logs, same_facts
 from cvstats.log.checks import choose_rows, choose_step
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design

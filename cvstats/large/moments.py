@@ -24,7 +24,7 @@ from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import tally
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, unpaired
-from cvstats.large.cell_source import (
+from cvstats.large.batches import (
     KeptLosses,
     Rows,
     cell_levels,

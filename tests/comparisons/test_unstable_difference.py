@@ -15,8 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 import cvstats
 from cvstats.comparisons._pairs import read_pairs
-from cvstats.core.refits import Partitions, measure_refits
-from cvstats.intervals._stability import exchange_ratio
+from cvstats.intervals._stability import Partitions, exchange_ratio, measure_refits
 
 ROOT = Path(__file__).parents[2]
 LABEL = "unstable difference"
@@ -87,7 +86,7 @@ def test_every_comparison_says_so_on_every_road(name, road):
 @pytest.mark.parametrize("path", ["memory", "moments", "moments of a long log"])
 def test_the_label_is_that_of_the_refits_and_of_long_moments_that_of_the_ratio(path, monkeypatch):
     if path == "moments of a long log":
-        monkeypatch.setattr("cvstats.large.cell_source.LIMIT", 100)
+        monkeypatch.setattr("cvstats.large.batches.LIMIT", 100)
     seen = set()
     for seed in range(12):
         log = predict_mean(0.15 if seed % 2 else 0.5, seed=seed)[PAIR]

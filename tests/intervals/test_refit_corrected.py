@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import cvstats
-from cvstats.core.refits import Partitions, measure_refits
+from cvstats.intervals._stability import Partitions, measure_refits
 
 
 def repeated_log(n=40, k=4, repetitions=3, seed=0, models="ab"):

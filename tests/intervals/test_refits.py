@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from cvstats.core.refits import Partitions, measure_refits
+from cvstats.intervals._stability import Partitions, measure_refits
 
 
 def partitions(rng, n, k, repetitions):
