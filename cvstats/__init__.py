@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from cvstats.describe import moments as moments
     from cvstats.diagnostics import diagnose as diagnose
     from cvstats.differences import largest_differences as largest_differences
-    from cvstats.evaluation import evaluate as evaluate
+    from cvstats.evaluation.evaluate import evaluate as evaluate
     from cvstats.formatting import cautions as cautions
     from cvstats.formatting import to_apa as to_apa
     from cvstats.formatting import to_latex as to_latex
@@ -90,9 +90,9 @@ if TYPE_CHECKING:
     from cvstats.io.scan import scan_parquet as scan_parquet
     from cvstats.io.scan import scan_predictions as scan_predictions
     from cvstats.large.moments import Moments as Moments
-    from cvstats.loss_functions import losses as losses
     from cvstats.loss_functions.contrast import contrast as contrast
     from cvstats.loss_functions.label_counts import LabelCounts as LabelCounts
+    from cvstats.loss_functions.losses import losses as losses
     from cvstats.loss_functions.passes import passes as passes
     from cvstats.loss_functions.strengths import strengths as strengths
     from cvstats.recommend import interval as interval

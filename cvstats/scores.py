@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats.core.orientation import TURNED, turn
 from cvstats.errors import LogError, describe_type
-from cvstats.loss_functions import LOSSES
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 
 Result = TypeVar("Result", pd.DataFrame, xr.Dataset)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.loss_functions import LOSSES, TAKES
 from cvstats.loss_functions.forecasts import FORECASTS
+from cvstats.loss_functions.pointwise import LOSSES, TAKES
 
 metrics = pytest.importorskip("sklearn.metrics")
 

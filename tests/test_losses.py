@@ -13,8 +13,8 @@ from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.loss_functions import TAKES
-from cvstats.loss_functions.predictions import LossKeywords
+from cvstats.loss_functions.losses import LossKeywords
+from cvstats.loss_functions.pointwise import TAKES
 from cvstats.metrics import METRICS
 
 MODELS = ["ridge", "forest"]

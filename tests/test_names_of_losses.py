@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import cvstats
 from cvstats import LogError
-from cvstats.loss_functions import find_loss
+from cvstats.loss_functions.losses import find_loss
 
 N = 90
 RNG = np.random.default_rng(3)

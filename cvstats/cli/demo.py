@@ -15,7 +15,7 @@ from cvstats.comparisons.compare import compare
 from cvstats.describe import moments
 from cvstats.intervals.naive import naive
 from cvstats.intervals.wald import wald
-from cvstats.loss_functions import losses
+from cvstats.loss_functions.losses import losses
 
 LOGS = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
 """The logs to show, each with its loss and the name of the loss."""

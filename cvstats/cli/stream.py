@@ -21,7 +21,8 @@ from cvstats.io.text import MARK, TextOptions, csv_options
 from cvstats.io.tools.columns import FACTS, USUAL
 from cvstats.large.moments import Moments, SharedAttrs
 from cvstats.log.tables import find_columns
-from cvstats.loss_functions import LOSSES, find_loss
+from cvstats.loss_functions.losses import find_loss
+from cvstats.loss_functions.pointwise import LOSSES
 
 ROWS, BYTES = 4_000_000, 200_000_000
 """Number of rows of Parquet files, and size of CSV files, above which they are streamed."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, spelled
-from cvstats.loss_functions import LossOptions, checked_loss, loss_name, pointwise
+from cvstats.loss_functions.pointwise import LossOptions, checked_loss, loss_name, pointwise
 from cvstats.metrics import METRICS
 
 RESPONSES = {

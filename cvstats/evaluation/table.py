@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, place
 from cvstats.evaluation.fit import Data, FitResult, Loss, ScoringSpec, response_of
-from cvstats.loss_functions import (
-    LossOptions,
-    check_different,
-    checked_loss,
-    find_loss,
-    join_metrics,
-    looks_at,
-    loss_name,
-    losses,
-)
+from cvstats.loss_functions.losses import find_loss, join_metrics, losses, split_options
+from cvstats.loss_functions.pointwise import LossOptions, checked_loss
 from cvstats.metrics import METRICS
 from cvstats.plans import BoundPlan, Fit
 
@@ -195,45 +187,45 @@ def asks_for_metrics(loss: Loss | Sequence[Loss]) -> bool:
     return find_loss(loss)[0] in METRICS and loss != "accuracy"
 
 
-def listed_losses(loss: Loss | Sequence[Loss]) -> list[Loss]:
-    """List the requested losses."""
-    return list(loss) if isinstance(loss, Sequence) and not isinstance(loss, str) else [loss]
+def split_losses(
+    loss: Loss | Sequence[Loss], given: Mapping[str, Any]
+) -> dict[str, tuple[Loss, dict[str, Any]]]:
+    """Find the options of each loss, by its name; a single metric has all of them."""
+    if not isinstance(loss, str):
+        return split_options(loss if isinstance(loss, Sequence) else [loss], given)
+    known, implied = find_loss(loss)
+    return {loss: (known, {**given, **implied})}
 
 
 def prediction_spec(
     loss: Loss | Sequence[Loss], given: Mapping[str, Any], truth: NDArray[Any], plan: BoundPlan
 ) -> ScoringSpec:
     """Find which predictions every fit must keep."""
-    names = check_different(listed_losses(loss))
-    wanted = [find_loss(one)[0] for one in listed_losses(loss)]
+    wanted = split_losses(loss, given).values()
     if "count" in plan.plan.levels:
         raise LogError(
             f"{plan.plan.name} draws bootstrap samples, whose methods average pointwise losses. "
             "Expected one pointwise loss, such as loss='zero_one'. For metrics use "
             "cvstats.plans.k_fold."
         )
-    if not isinstance(loss, str):
-        for option in given:
-            if not any(looks_at(one, option, given) for one in wanted):
-                raise LogError(f"none of loss={names!r} uses {option}=. Omit it.")
-    for one in wanted:
+    for one, own in wanted:
         metric = METRICS.get(one) if isinstance(one, str) else None
         if metric is None:
-            checked_loss(one, LossOptions.of(used_by(one, given)))
+            checked_loss(one, LossOptions.of(own))
         elif "reference" in metric.takes or metric.assumes:
             what = "events of censored times" if metric.assumes else "predictions of a reference"
             raise LogError(
                 f"loss={one!r} requires the {what}. Use another metric, or save the predictions "
                 f"and use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
             )
-    responses = tuple(dict.fromkeys(response_of(one, used_by(one, given)) for one in wanted))
+    responses = tuple(dict.fromkeys(response_of(one, own) for one, own in wanted))
     labels = {"predict_proba", "decision_function"} & set(responses) or any(
         isinstance(one, str)
         and (one == "zero_one" or (one in METRICS and METRICS[one].reads == "labels"))
-        for one in wanted
+        for one, _ in wanted
     )
     classes = tuple(np.unique(truth).tolist()) if labels else ()
-    return ScoringSpec(wanted[0], responses[0], classes, LossOptions(), responses)
+    return ScoringSpec(next(iter(wanted))[0], responses[0], classes, LossOptions(), responses)
 
 
 def metric_log(
@@ -254,28 +246,20 @@ def metric_log(
             names = [f"{response} {at + j}" for j in range(width)]
             for j, name in enumerate(names):
                 column = values[:, at + j]
-                labels = response == "predict" and spec.classes
-                table[name] = from_codes(column, spec.classes) if labels else column
+                if response == "predict" and spec.classes:
+                    column = np.array(spec.classes)[column.astype(np.int64)]
+                table[name] = column
             columns.setdefault(response, {})[model] = names if width > 1 else names[0]
             at += width
     frame = pd.DataFrame(table, index=index)
     logs = {}
-    for one in listed_losses(loss):
-        known, implied = find_loss(one)
-        asked = {**given, **implied}
-        own = asked if isinstance(loss, str) else used_by(known, asked)
-        response = response_of(known, own)
-        own = own | options_of(known, response, spec, own)
-        made: Any = losses(frame, "truth", columns[response], known, **own)
-        made.columns.name = "model"
-        logs[loss_name(one)] = made
+    for name, (one, own) in split_losses(loss, given).items():
+        response = response_of(one, own)
+        own |= options_of(one, response, spec, own)
+        made: Any = losses(frame, "truth", columns[response], one, **own)
+        logs[name] = made.rename_axis(columns="model")
     log: pd.DataFrame = logs[loss] if isinstance(loss, str) else join_metrics(logs)
     return log
-
-
-def used_by(loss: Loss, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the options that one of several losses uses."""
-    return {name: value for name, value in given.items() if looks_at(loss, name, given)}
 
 
 def options_of(
@@ -290,9 +274,3 @@ def options_of(
     if metric is not None and metric.uses("average") and binary:
         return {"positive": spec.classes[1]}
     return {}
-
-
-def from_codes(codes: FloatArray, classes: Sequence[Hashable]) -> NDArray[Any]:
-    """Convert the codes of predicted labels to labels."""
-    labels = np.array(classes)
-    return labels[codes.astype(np.int64)]

@@ -25,7 +25,7 @@ from cvstats.log.tables import (
     no_levels,
     unnamed_labels,
 )
-from cvstats.loss_functions import is_name, single
+from cvstats.loss_functions.losses import is_name, single
 
 
 def as_log(

@@ -43,16 +43,16 @@ from cvstats.io.table import (
 )
 from cvstats.io.tabulate import read_one, read_several
 from cvstats.log.align import align_logs
-from cvstats.loss_functions import (
+from cvstats.loss_functions.losses import (
     LossKeywords,
     choose_columns,
     join_metrics,
-    loss_name,
     losses,
     refuse_unknown,
-    several_losses,
+    split_options,
     with_implied,
 )
+from cvstats.loss_functions.pointwise import loss_name
 from cvstats.options import check_choices, find_choices
 
 
@@ -579,7 +579,8 @@ def losses_of(
             "loss='squared_error', 'zero_one', 'log_loss', …; or cvstats.read_predictions."
         )
     if is_several(loss):
-        return several_losses(loss, options, lambda one, own: losses_of(parts, one, own, called))
+        several = split_options(loss, options).items()
+        return join_metrics({k: losses_of(parts, one, own, called) for k, (one, own) in several})
     loss, own = with_implied(loss, options)
     columns, own = choose_columns(parts.responses, parts.probabilities, parts.classes, loss, own)
     if None in columns:

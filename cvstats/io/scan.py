@@ -31,13 +31,14 @@ from cvstats.large.frames import (
 )
 from cvstats.large.moments import Moments
 from cvstats.log.tables import TableColumns
-from cvstats.loss_functions import LOSSES, find_loss, losses
 from cvstats.loss_functions.label_counts import (
     LabelCounts,
     count_batch,
     count_columns,
     encode_batch,
 )
+from cvstats.loss_functions.losses import find_loss, losses
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.options import Missing
 

@@ -25,7 +25,7 @@ from cvstats.errors import (
     spelled,
 )
 from cvstats.io.text import TextOptions, as_numbers
-from cvstats.loss_functions import OF_COLUMNS, LossKeywords, find_loss, is_loss
+from cvstats.loss_functions.losses import OF_COLUMNS, LossKeywords, find_loss, is_loss
 from cvstats.metrics import METRICS
 from cvstats.plans.plan import folds_in_turn
 

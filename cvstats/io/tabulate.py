@@ -18,7 +18,7 @@ from cvstats.io.formats import FORMATS, is_inspect_log, recognise, refuse_unused
 from cvstats.io.load import SeveralObjects, is_mapping_of_columns, refuse_head
 from cvstats.io.paths import LONGEST, raise_as_log_error
 from cvstats.io.table import TASK, PredictionTable, ReadOptions, refuse_strays
-from cvstats.loss_functions import refuse_columns
+from cvstats.loss_functions.losses import refuse_columns
 
 OF_TASKS = {"lm-eval", "inspect"}
 """Formats with one file per model and task."""

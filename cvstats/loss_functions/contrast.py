@@ -32,7 +32,7 @@ from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, cell_key, names_of_met
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.log.xarray import level_dims
-from cvstats.loss_functions.predictions import join_metrics
+from cvstats.loss_functions.losses import join_metrics
 from cvstats.metrics import METRICS
 
 REST = "rest"

@@ -23,6 +23,13 @@ from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.tables import set_level_index
+from cvstats.loss_functions.losses import (
+    Columns,
+    models,
+    require_columns,
+    single,
+    with_implied,
+)
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
     Labelling,
@@ -40,13 +47,6 @@ from cvstats.loss_functions.metric_logs import (
     write_reaches,
 )
 from cvstats.loss_functions.pointwise import LOSSES, flat_columns, loss_name, which_label
-from cvstats.loss_functions.predictions import (
-    Columns,
-    models,
-    require_columns,
-    single,
-    with_implied,
-)
 from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
 from cvstats.metrics.metric import reach_of_labels
 from cvstats.options import Missing, check_choices, find_choices

@@ -17,7 +17,7 @@ from cvstats.log.log import Log
 from cvstats.log.metadata import OF_PROBLEMS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
-from cvstats.loss_functions.predictions import join_metrics
+from cvstats.loss_functions.losses import join_metrics
 from cvstats.options import whole_number
 
 LogT = TypeVar("LogT", bound=pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset)

@@ -14,8 +14,8 @@ from cvstats.intervals._limits import wilson
 from cvstats.intervals._metric_limits import OF_CLUSTERS, korn_graubard
 from cvstats.intervals.clustered import clustered
 from cvstats.log.tables import set_level_index
+from cvstats.loss_functions.losses import models, require_columns
 from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
-from cvstats.loss_functions.predictions import models, require_columns
 from cvstats.options import check_alpha
 from cvstats.plot._axes import (
     GREY,

@@ -15,7 +15,7 @@ from scipy import stats
 import cvstats
 from cvstats.errors import LogError
 from cvstats.intervals._limits import NOT_ZERO_ONE
-from cvstats.loss_functions import LOSSES
+from cvstats.loss_functions.pointwise import LOSSES
 
 KINDS = {"wilson": oracle.wilson, "clopper-pearson": oracle.clopper_pearson}
 

@@ -24,7 +24,8 @@ from cvstats.io.table import (
 )
 from cvstats.io.text import NESTED, SPELLINGS
 from cvstats.log.tables import find_columns, index_to_columns, unnamed_labels
-from cvstats.loss_functions import LOSSES, OF_COLUMNS, is_loss, unknown_loss
+from cvstats.loss_functions.losses import OF_COLUMNS, is_loss
+from cvstats.loss_functions.pointwise import LOSSES, unknown_loss
 
 USUAL = (PREDICTION, "prediction", "pred", "oof_pred")
 """Default names of columns of predictions."""

@@ -14,7 +14,7 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, listed, spelled
 from cvstats.io.formats import SCORE, is_search
 from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers
-from cvstats.loss_functions import find_loss
+from cvstats.loss_functions.losses import find_loss
 from cvstats.metrics import METRICS
 
 

@@ -26,14 +26,9 @@ from cvstats.evaluation.fit import (
     scoring_spec,
 )
 from cvstats.evaluation.table import LossTable, asks_for_metrics, metric_log, prediction_spec
-from cvstats.loss_functions import (
-    ACCURACY,
-    LossKeywords,
-    find_loss,
-    loss_name,
-    refuse_columns,
-    refuse_unknown,
-)
+from cvstats.loss_functions.losses import LossKeywords, find_loss, refuse_columns, refuse_unknown
+from cvstats.loss_functions.metric_logs import ACCURACY
+from cvstats.loss_functions.pointwise import loss_name
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
 from cvstats.plans.plan import bind_splits

@@ -355,7 +355,8 @@ def losses(
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         ask = partial(losses, predictions, truth, prediction)
-        return several_losses(loss, asked, lambda known, own: ask(known, **own))
+        parts = split_options(loss, asked).items()
+        return join_metrics({name: ask(one, **own) for name, (one, own) in parts})
     loss, asked = with_implied(loss, asked)
     cuts = asked.get("threshold")
     if loss == "net_benefit" and isinstance(cuts, Iterable) and not isinstance(cuts, str):
@@ -645,23 +646,19 @@ def put_together(
     return only
 
 
-def several_losses(
-    wanted: Sequence[Loss], asked: Mapping[str, Any], compute: Callable[[Any, dict[str, Any]], Any]
-) -> Any:
-    """Create a log of several losses with their own options, in the level ``metric``.
-
-    ``compute`` makes the log of one loss with its options.
-    """
+def split_options(
+    wanted: Sequence[Loss], asked: Mapping[str, Any]
+) -> dict[str, tuple[Loss, dict[str, Any]]]:
+    """Find the options of each of several losses; none may be unused."""
     names = check_different(wanted)
-    found = [find_loss(loss) for loss in wanted]
-    own = [{name: asked[name] for name in asked if looks_at(loss, name, asked)}
-           for loss, _ in found]  # fmt: skip
-    if unused := [name for name in asked if not any(name in options for options in own)]:
+    parts: dict[str, tuple[Loss, dict[str, Any]]] = {}
+    for name, loss in zip(names, wanted, strict=True):
+        known, implied = find_loss(loss)
+        own = {option: asked[option] for option in asked if looks_at(known, option, asked)}
+        parts[name] = known, own | implied
+    if unused := [o for o in asked if not any(o in own for _, own in parts.values())]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Omit it.")
-    parts = zip(names, found, own, strict=True)
-    return join_metrics(
-        {name: compute(loss, options | implied) for name, (loss, implied), options in parts}
-    )
+    return parts
 
 
 def check_different(wanted: Sequence[Loss]) -> list[str]:
