@@ -117,6 +117,14 @@ def test_openml_looks_the_truth_up_by_row(table):
         cvstats.read_log(laid, loss="squared_error", y=truth.drop(5))
 
 
+@pytest.mark.parametrize(
+    ("rows", "levels"), [("repeat == 1", ["fold", "point"]), ("repeat == fold == 0", ["point"])]
+)
+def test_openml_of_one_repetition_or_one_fold(table, rows, levels):
+    log = cvstats.read_log(openml(table).query(rows), loss="squared_error")
+    assert log.index.names == levels
+
+
 def test_obs_loss_of_mlr3_needs_no_loss(table):
     values = (table["y"] - table["guess"]) ** 2
     laid = mlr3(table).assign(**{"regr.mse": values})
