@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from lazily import guard, now
 from slow_block import slowly
 
 import cvstats
@@ -38,15 +38,6 @@ def grid(seed=1, level=1e3, masked=True):
         ("repetition", "lat", "point", "model", "lon"), attrs={"units": "K"},
     )  # fmt: skip
     return log.where((log["lat"] > 0) | (log["lon"] > 0)) if masked else log
-
-
-def early(graph, keys, **_):
-    """Stand in for a scheduler where nothing may be computed."""
-    raise AssertionError("something was computed early")
-
-
-guard = partial(dask.config.set, scheduler=early)
-now = partial(dask.config.set, scheduler="synchronous")
 
 
 CHUNKS = {"repetition": REPETITIONS, "point": POINTS, "lat": LAT, "lon": LON, "model": MODELS}

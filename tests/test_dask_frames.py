@@ -9,21 +9,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from lazily import guard, now
 
 import cvstats
 from cvstats import LogError
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 frames = pytest.importorskip("dask.dataframe", reason="the extra dask is not installed")
-
-
-def early(graph, keys, **_):
-    """Stand in for a scheduler where nothing may be computed."""
-    raise AssertionError("something was computed early")
-
-
-guard = partial(dask.config.set, scheduler=early)
-now = partial(dask.config.set, scheduler="synchronous")
 
 
 @pytest.fixture(autouse=True)

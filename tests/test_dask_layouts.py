@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lazily import guard, now
 from rows import counts_to_attrs
 from strategies import ARRAYS, indexed
 
@@ -20,15 +19,6 @@ dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
 
 REPETITIONS, FOLDS, SOURCES, POINTS = 2, 4, 3, 36
-
-
-def early(graph, keys, **_):
-    """Stand in for a scheduler where nothing may be computed."""
-    raise AssertionError("something was computed early")
-
-
-guard = partial(dask.config.set, scheduler=early)
-now = partial(dask.config.set, scheduler="synchronous")
 
 
 def frame(repetitions=REPETITIONS, sources=True, level=0.0):

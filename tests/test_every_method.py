@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import golden
 import pandas as pd
@@ -87,6 +88,7 @@ def test_every_record_says_what_users_read():
     for method in list_methods():
         for fact in (method.needs, method.target, method.fits, method.reference):
             assert fact, method.name
+        assert re.search(r"(doi:10\.|arXiv:|PMLR|JMLR)", method.reference), method.name
         assert method.function.__doc__, method.name
         assert method.name == method.function.__name__
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import xarray as xr
+from lazily import now
 from rows import counts_to_attrs
 
 import cvstats
@@ -14,8 +15,6 @@ from cvstats import LogError
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
-
-now = partial(dask.config.set, scheduler="synchronous")
 
 
 def gridded(losses, kind="lat"):

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 import xarray as xr
+from lazily import now
 
 import cvstats
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
 
-now = partial(dask.config.set, scheduler="synchronous")
 
 SHAPE = {"repetition": 2, "point": 48, "lat": 4, "model": 3}
 CHUNKS = {"repetition": 1, "point": 12, "lat": 2}

@@ -147,8 +147,11 @@ WRONG = [
     *[("decompose", {"rho": wrong}, f"rho={wrong!r} is out of range")
       for wrong in (True, 1.5, b"x", np.array(3), [0.1, True])],
     ("decompose", {"rho": [0.1, 1.0]}, "rho=1.0 is out of range. Expected a correlation"),
+    ("decompose", {"rho": -0.1}, "rho=-0.1 is out of range"),
+    ("decompose", {"gamma": np.inf}, "gamma=inf is out of range"),
     ("decompose", {"rho": 0.1, "gamma": 0.1}, "rho and gamma are two ways to specify"),
-    ("quadratic", {"bias": np.array(3)}, "bias=array(3) is out of range"),
+    *[("quadratic", {"bias": wrong}, f"bias={wrong!r} is out of range. Expected a sequence of")
+      for wrong in (np.array(3), 3, "123", (0, np.nan, 1))],
     ("quadratic", {"bias": (1, 2)}, "bias=(1, 2) has 2 numbers"),
     ("bootstrap_632", {"plus": "yes"}, "Invalid plus='yes'. Expected True or False."),
     ("mcnemar", {"correction": 1}, "Invalid correction=1. Expected True or False."),

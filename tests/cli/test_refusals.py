@@ -140,7 +140,6 @@ def test_the_class_of_a_probability(capsys, files):
     ("words", "said"),
     [
         ("interval odd", "as in format='csv'. On the command line: --read-as."),
-        ("interval odd --read-as abacus", "abacus"),
         (
             "interval odd.csv",
             "line: --fold, --point, --metric, --truth, --prediction, --loss.",
@@ -151,15 +150,8 @@ def test_the_class_of_a_probability(capsys, files):
         ("interval plain.csv --filter f", "filter"),
         ("interval both.csv --truth y", "On the command line: --truth, --prediction, --loss."),
         ("interval both.csv --prediction lasso", "prediction= names 'lasso'"),
-        ("interval both.csv --method best", "--method"),
-        ("interval both.csv --method best", "Invalid method='best'"),
-        ("interval both.csv --alpha 2", "alpha=2.0 is out of range"),
         ("interval scores.csv --read-as scores --repetition run", "--higher-is-better"),
         ("interval odd.csv --loss lossy --fold split", "Unknown loss 'lossy'"),
-        (
-            "compare both.csv --prediction ridge",
-            "the log has only one model. Expected at least two",
-        ),
     ],
 )
 def test_advice_names_options(capsys, files, words, said):

@@ -106,31 +106,6 @@ def test_swapping_the_models_changes_the_sign():
     assert only_row(ours)["p_value"] == only_row(swapped)["p_value"]
 
 
-def test_unpaired_logs_are_refused():
-    one, two = FRAME["ridge"], FRAME["forest"]
-    elsewhere = two.reset_index()
-    elsewhere["fold"] = (elsewhere["fold"] + 1) % 4
-    elsewhere = elsewhere.set_index(["repetition", "fold", "point"])["forest"]
-    cases = {
-        "not evaluated on the same points": two.iloc[1:],
-        "in different folds": elsewhere,
-        "different levels": two.droplevel("repetition"),
-        "cannot be compared to": two.to_frame(),
-    }
-    for words, other in cases.items():
-        for call in (cvstats.compare, cvstats.difference):
-            with pytest.raises(LogError, match=words):
-                call(one, other)
-    with pytest.raises(LogError, match="Expected only one of them"):
-        cvstats.compare(one, two, reference="ridge")
-    with pytest.raises(LogError, match="one model"):
-        cvstats.compare(one)
-    with pytest.raises(LogError, match="Unknown model 'tree'"):
-        FRAME.cvci.compare(reference="tree")
-    with pytest.raises(LogError, match="different models"):
-        cvstats.compare(FRAME, FRAME[["ridge"]])
-
-
 # --- many models ----------------------------------------------------------------------------------
 
 
@@ -161,38 +136,6 @@ def test_all_pairs(width):
 
 
 # --- methods --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["wald", "naive", "cv_t", "quadratic", "holdout"])
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_each_method_tests_its_own_interval(method, alternative):
-    frame = FRAME if method != "holdout" else FRAME.xs(0, level="fold")
-    table = frame.cvci.compare(method=method, alternative=alternative)
-    gaps = frame.cvci.difference()
-    own = getattr(gaps.cvci, method)()
-    assert table.attrs["interval_method"] == method
-    np.testing.assert_allclose(table["difference"], own["estimate"], rtol=1e-13)
-    np.testing.assert_allclose(table["se"], own["se"], rtol=1e-13)
-    df = own.get("df")
-    for i, (_, row) in enumerate(table.iterrows()):
-        ci = oracle.Interval(row["difference"], None, row["se"], 0.0, 0.0,
-                             None if df is None else int(only_row(df).iloc[i]))  # fmt: skip
-        test = oracle.zero_test(ci, alternative)
-        assert row["statistic"] == test.statistic
-        assert row["p_value"] == pytest.approx(test.p_value, rel=1e-12)
-    if alternative == "two-sided":
-        np.testing.assert_allclose(table[["lower", "upper"]], own[["lower", "upper"]], rtol=1e-13)
-    else:
-        side = "lower" if alternative == "less" else "upper"
-        assert only_row(np.isinf(table[side])).all()
-
-
-def test_the_method_follows_the_folds():
-    assert FRAME.cvci.compare().attrs["interval_method"] == "wald"
-    one = FRAME.droplevel(["repetition", "fold"])
-    assert one.cvci.compare().attrs["interval_method"] == "holdout"
-    with pytest.raises(LogError, match="Invalid method='decompose'"):
-        FRAME.cvci.compare(method="decompose")
 
 
 def test_repetitions():
@@ -497,14 +440,3 @@ def test_points_that_are_a_coordinate_without_an_index_are_matched():
     one, two = both.isel(model=0), both.isel(model=1)
     ours = one.cvci.compare(two.isel(row=slice(None, None, -1)))
     assert ours["se"].item() == pytest.approx(both.cvci.compare()["se"].item(), rel=1e-12)
-
-
-def test_three_pairs_print_complete_in_eighty_columns():
-    log = cvstats.datasets.load("diabetes")
-    table = cvstats.compare(cvstats.losses(log, prediction=log.attrs["models"]))
-    with pd.option_context("display.width", 80, "display.max_columns", 0):
-        for shown in (repr(table), repr(table.round(3))):
-            assert "..." not in shown
-            assert all(name in shown for name in table.columns)
-            assert max(map(len, shown.splitlines())) <= 80
-    assert table.round(3).attrs == table.attrs

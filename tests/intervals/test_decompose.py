@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from fold_logs import (
     WEIGHTS,
-    golden,
     top_of,
 )
 from hypothesis import given
@@ -55,12 +54,6 @@ def test_decompose(rows, rho, fold_weights):
         len(parts[0]),
         len(parts),
     )
-
-
-def test_rho_and_gamma():
-    for arguments in ({"rho": 1.0}, {"rho": -0.1}, {"rho": 0.1, "gamma": 0.1}):
-        with pytest.raises(cvstats.errors.LogError, match="rho"):
-            cvstats.decompose(golden(), **arguments)
 
 
 def test_assumed_correlations_of_each_label_of_by():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import oracle
-import pandas as pd
 import pytest
 from fold_logs import (
     ALPHAS,
     LIMITS,
     agrees,
-    golden,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,20 +35,3 @@ def test_holdout_of_proportions(rows, alpha):
             assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12, abs=1e-15)
         assert 0 <= ours["lower"] < ours["upper"] <= 1
         assert "zero variance" not in ours["caution"]
-
-
-def test_holdout_refuses():
-    log = golden().xs(0, level="fold")
-    with pytest.raises(cvstats.errors.LogError, match="0/1"):
-        cvstats.holdout(log, interval="wilson")
-    with pytest.raises(cvstats.errors.LogError, match="Invalid interval='score'"):
-        cvstats.holdout(log, interval="score")
-    with pytest.raises(cvstats.errors.LogError, match="3 folds"):
-        cvstats.holdout(golden())
-    log = (log > 0.5).astype(float)
-    log.iloc[1] = np.nan
-    with pytest.raises(cvstats.errors.LogError, match="missing"):
-        cvstats.holdout(log, interval="wilson")
-    twice = pd.concat({0: golden().xs(0, level="fold")} | {1: log}, names=["repetition"]).fillna(0)
-    with pytest.raises(cvstats.errors.LogError, match="2 repetitions"):
-        cvstats.holdout(twice, interval="clopper-pearson")

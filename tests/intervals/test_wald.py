@@ -123,21 +123,3 @@ def test_leave_one_out(values, alpha):
         cvstats.quadratic(log, bias=(0, 0, -1))
     with pytest.raises(cvstats.errors.LogError, match="leave-one-out"):
         cvstats.decompose(log)
-
-
-@pytest.mark.parametrize(
-    ("method", "arguments", "words"),
-    [
-        ("wald", {"variance": "all"}, "Invalid variance='all'"),
-        ("wald", {"fold_weights": "n"}, "Invalid fold_weights='n'"),
-        ("wald", {"alternative": "lower"}, "Invalid alternative='lower'"),
-        ("quadratic", {"estimator": "theta_6"}, "Invalid estimator='theta_6'"),
-        ("quadratic", {"bias": (0, 1)}, "2 numbers. Expected three"),
-        ("quadratic", {"fold_weights": "n"}, "Invalid fold_weights='n'"),
-        ("cv_t", {"alpha": 1.0}, "alpha=1.0 is out of range"),
-        ("naive", {"alpha": 0.0}, "alpha=0.0 is out of range"),
-    ],
-)
-def test_unknown_words(method, arguments, words):
-    with pytest.raises(cvstats.errors.LogError, match=words):
-        getattr(cvstats, method)(golden(), **arguments)

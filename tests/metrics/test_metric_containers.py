@@ -261,20 +261,13 @@ def test_facts_survive_a_file(tmp_path: Any) -> None:
 
 def test_a_file_of_predictions_is_read_as_a_metric() -> None:
     one = frame().query("repetition == 0")
-    truth = np.where(one["y"] == 1, "well", "ill")
-    table = pd.DataFrame(
-        {
-            "rowIndex": one["point"], "obs": truth, "pred": np.where(one["p"] > 0.5, "well", "ill"),
-            "ill": 1 - one["p"], "well": one["p"], "Resample": one["fold"].map("Fold{}".format),
-        }
-    )  # fmt: skip
     expected = cvstats.losses(one, "y", "p", "auc").cvci.wald()
-    read = cvstats.read_log(table, loss="auc")
+    read = cvstats.read_log(caret(), loss="auc")
     assert (read.attrs["metric"], read.attrs["positive"]) == ("auc", "well")
     np.testing.assert_allclose(read.cvci.wald()["se"], expected["se"], rtol=1e-12)
     label = cvstats.losses(one, "y", "p", "f1", threshold=0.5).cvci.wald()
     for options in ({"threshold": 0.5, "positive": "well"}, {"positive": "well"}):
-        again = cvstats.read_log(table, loss="f1", **options)
+        again = cvstats.read_log(caret(), loss="f1", **options)
         np.testing.assert_allclose(again.cvci.wald()["estimate"], label["estimate"], rtol=1e-12)
 
 

@@ -1,0 +1,18 @@
+"""Schedulers of dask for tests of lazy logs: one that refuses to compute, one without threads."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+dask = pytest.importorskip("dask", reason="the extra dask is not installed")
+
+
+def early(graph, keys, **_):
+    """Stand in for a scheduler where nothing may be computed."""
+    raise AssertionError("something was computed early")
+
+
+guard = partial(dask.config.set, scheduler=early)
+now = partial(dask.config.set, scheduler="synchronous")
