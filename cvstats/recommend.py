@@ -12,6 +12,7 @@ import pandas as pd
 from cvstats.core.results import Result
 from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.evidence import describe_measured
+from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
 from cvstats.intervals._method import IntervalMethod, Method
@@ -350,3 +351,18 @@ def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
     """Run a method with Wilson's limits for 0/1 losses instead of normal limits."""
     options = recommend_options(log) if name in ("clustered", "holdout") else {}
     return take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)
+
+
+def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:
+    """Compute the recommended interval if its sampling unit is the source.
+
+    Otherwise, if sources are split, that of `clustered`. Returns a short name of its target, and
+    the result.
+    """
+    name = facts.recommended[0]
+    chosen = find_method(name).of_groups
+    method = find_method(name if chosen else "clustered")
+    result = facts.apply(interval, method=None if chosen else method.name, alpha=alpha)
+    if method.plan and facts.attrs.get("sources_are") == "fixed":
+        return "mean over all", result
+    return "new source" if method.plan else f"all ({method.name})", result

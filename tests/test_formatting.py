@@ -17,7 +17,7 @@ from plotted import logged
 import cvstats
 from cvstats.errors import LogError
 from cvstats.formatting import printable, write_p
-from cvstats.reporting.sentences import Scale
+from cvstats.reporting.verdict import Scale
 
 
 @pytest.mark.parametrize("digits", ["auto", None, 0, 3])

@@ -14,7 +14,7 @@ import xarray as xr
 from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, describe_type, install_command, is_several
-from cvstats.facts import LogFacts, examine
+from cvstats.facts import LOSSES, LogFacts, examine
 from cvstats.formatting import printable, result_frame, write_labels
 from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
@@ -286,6 +286,27 @@ def set_tick_labels(
     axis.set_major_formatter(FuncFormatter(name_at))
 
 
+# --- positions ----------------------------------------------------------------------------------
+
+
+def is_numeric(labels: xr.DataArray | pd.Index[Any]) -> bool:
+    """Whether the labels of a dimension are numbers or only positions."""
+    return labels.dtype.kind in "iuf"
+
+
+def places_of(labels: xr.DataArray | pd.Index[Any]) -> FloatArray:
+    """Return the positions of cells along a dimension: their numbers, or 0, 1, 2, …."""
+    return np.asarray(labels if is_numeric(labels) else range(labels.size), dtype=float)
+
+
+def edges_of(places: FloatArray) -> FloatArray:
+    """Compute the edges of cells halfway between their centers."""
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    between = (places[1:] + places[:-1]) / 2
+    return np.concatenate([2 * places[:1] - between[:1], between, 2 * places[-1:] - between[-1:]])
+
+
 # --- intervals --------------------------------------------------------------------------------
 
 
@@ -361,15 +382,6 @@ def measure_space(ax: Axes) -> tuple[float, float]:
 
 # --- what an axis shows -----------------------------------------------------------------------
 
-LOSSES = {
-    "brier": "Brier score",
-    "crps": "CRPS",
-    "huber": "Huber loss",
-    "zero one": "error rate",
-    "1 - accuracy": "error rate",
-}
-"""Names of losses in words, unless it is the name with spaces."""
-
 MEAN = "mean "
 OF_CELLS = {"error rate", "Brier score", *(metric.words for metric in METRICS.values())}
 """Names that already denote a mean, or a metric of many points."""
@@ -407,9 +419,13 @@ def describe_level(alpha: float) -> str:
     return f"{100 * (1 - alpha):g}%"
 
 
-def describe_evidence(alpha: float, adjust: str | None, number: int) -> str:
+ADJUSTMENTS = {"bh": "Benjamini-Hochberg", "holm": "Holm", "sidak": "Šidák"}
+"""Adjustments of p-values in words, unless it is their name."""
+
+
+def describe_significance(alpha: float, adjust: str | None, number: int) -> str:
     """Describe the meaning of a filled marker."""
-    name = "Šidák" if adjust == "sidak" else adjust
+    name = ADJUSTMENTS.get(str(adjust), adjust)
     return f"p < {alpha:g}" + (f" ({name})" if name and number > 1 else "")
 
 

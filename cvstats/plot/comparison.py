@@ -28,9 +28,9 @@ from cvstats.plot._axes import (
     check_rows,
     colours,
     column_width,
-    describe_evidence,
     describe_level,
     describe_loss,
+    describe_significance,
     diverging,
     draw_intervals,
     font_size,
@@ -174,7 +174,7 @@ def draw_rows(
     ax = canvas(ax, max(3.0, 1.6 * len(table)))
     at = np.arange(len(table), dtype=float)
     ax.axvline(0, color=ink(ax), linewidth=0.9)
-    words = describe_evidence(alpha, adjust, len(table))
+    words = describe_significance(alpha, adjust, len(table))
     for here, colour, filled, label in (
         (clear, colours(ax)[0], True, words),
         (~clear, GREY, False, words.replace("<", "≥")),
@@ -249,7 +249,7 @@ def draw_matrix(
         draw_dots(ax, i[clear], j[clear], values, min(4.0, 0.8 * wide, 0.8 * high))
         mark = "dot"
     direction = [] if targets_of(facts.attrs) else ["blue: the row is better"]
-    label_x(ax, f"{mark}: {describe_evidence(alpha, adjust, len(table))}", *direction)
+    label_x(ax, f"{mark}: {describe_significance(alpha, adjust, len(table))}", *direction)
     return keep_inside(ax)
 
 

@@ -20,17 +20,20 @@ from cvstats.plot._axes import (
     add_bar,
     canvas,
     column_width,
-    describe_evidence,
     describe_level,
     describe_loss,
+    describe_significance,
     diverging,
+    edges_of,
     ink,
     is_dark,
+    is_numeric,
     keep_inside,
     label_x,
     label_y,
     legend_above,
     paper,
+    places_of,
     read_facts,
     row_height,
     set_tick_labels,
@@ -184,7 +187,7 @@ def map(
         mark_axes(panel, values.isel(at))
         drawn.append((image, dots))
 
-    shape = proportion(values) or float(np.clip(values.shape[-2] / values.shape[-1], 0.4, 1.4))
+    shape = shape_of(values)
     if values.ndim == 2:
         wide = min(3.7, 5.0 / shape)
         ax = canvas(ax, (wide * shape - 0.4) / 0.27, width=wide + 1.3)
@@ -197,14 +200,11 @@ def map(
             ax, names, lambda panel, name: draw(panel, {str(values.dims[0]): places[name]}),
             numbers=None, beside=min(beside, 60.0), aside=BAR, aspect=1 / shape,
         )  # fmt: skip
-    below = [] if marks is None else [f"dot: {describe_evidence(alpha, adjust, values.size)}"]
+    below = [] if marks is None else [f"dot: {describe_significance(alpha, adjust, values.size)}"]
     label_dimensions(ax, values, *below, *([] if against is None else ["blue: first is better"]))
     dots = list({dot.get_label(): dot for _, dots in drawn for dot in dots}.values())
     one = drawn[0][0].axes
-    high = min(row_height(ax) - 50, shape * (column_width(ax) - BAR))
-    if one is not ax:
-        high = row_height(ax) - 50
-    add_bar(ax, drawn[0][0], words, int(high / LETTER["small"]))
+    add_map_bar(ax, drawn[0][0], words, values if one is ax else None)
     nothing = grey_patch(ax) if values.isnull().any() else []
     if dots or nothing:
         legend_above(ax, [*dots, *nothing], BAR)
@@ -262,24 +262,6 @@ def name_panels(result: xr.Dataset, dim: str) -> list[str]:
         return [f"{one} − {two}" for one, two in pairs]
     named = names_of(result[dim])
     return named if dim == "model" else [f"{dim} {label}" for label in named]
-
-
-def is_numeric(labels: xr.DataArray) -> bool:
-    """Whether the labels of a dimension are numbers or only positions."""
-    return labels.dtype.kind in "iuf"
-
-
-def places_of(labels: xr.DataArray) -> FloatArray:
-    """Return the positions of cells along a dimension: their numbers, or 0, 1, 2, …."""
-    return np.asarray(labels if is_numeric(labels) else range(labels.size), dtype=float)
-
-
-def edges_of(places: FloatArray) -> FloatArray:
-    """Compute the edges of cells halfway between their centers."""
-    if len(places) == 1:
-        return np.array([places[0] - 0.5, places[0] + 0.5])
-    between = (places[1:] + places[:-1]) / 2
-    return np.concatenate([2 * places[:1] - between[:1], between, 2 * places[-1:] - between[-1:]])
 
 
 def limit_colours(values: xr.DataArray, symmetric: bool) -> tuple[float, float]:
@@ -347,6 +329,11 @@ def proportion(values: xr.DataArray) -> float | None:
     return float(np.clip(high / wide, 0.2, 3.0))
 
 
+def shape_of(values: xr.DataArray) -> float:
+    """Return the height of the plot of a grid relative to its width."""
+    return proportion(values) or float(np.clip(values.shape[-2] / values.shape[-1], 0.4, 1.4))
+
+
 def draw_dots(
     ax: Axes, clear: xr.DataArray, label: str, against: xr.DataArray | None = None
 ) -> list[Any]:
@@ -380,6 +367,14 @@ def draw_dots(
                 markersize=size, markeredgecolor=edge, markeredgewidth=0.2 * size, label=words,
             )  # fmt: skip
     return drawn
+
+
+def add_map_bar(ax: Axes, image: QuadMesh, words: str, values: xr.DataArray | None) -> None:
+    """Add a color bar as high as the map, or as all panels."""
+    high = row_height(ax) - 50
+    if values is not None:
+        high = min(high, shape_of(values) * (column_width(ax) - BAR))
+    add_bar(ax, image, words, int(high / LETTER["small"]))
 
 
 # --- words --------------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ import pandas as pd
 
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
-from cvstats.intervals import find_method
 from cvstats.intervals.wald import wald
-from cvstats.log.log import Losses, Table
+from cvstats.log.log import Losses
 from cvstats.options import Missing
 from cvstats.plot._axes import (
     LETTER,
@@ -35,7 +34,7 @@ from cvstats.plot._axes import (
     set_tick_labels,
 )
 from cvstats.plot._panels import draw_panels
-from cvstats.recommend import interval
+from cvstats.recommend import group_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,18 +175,3 @@ def draw_rows(
     else:
         set_tick_labels(ax, "y", [*labels, last], longest)
     ax.set_ylim(last_at + gap / 2, -0.5)
-
-
-def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:
-    """Compute the recommended interval if its sampling unit is the source.
-
-    Otherwise, if sources are split, that of `clustered`. Returns a short name of its target, and
-    the result.
-    """
-    name = facts.recommended[0]
-    chosen = find_method(name).of_groups
-    method = find_method(name if chosen else "clustered")
-    result = facts.apply(interval, method=None if chosen else method.name, alpha=alpha)
-    if method.plan and facts.attrs.get("sources_are") == "fixed":
-        return "mean over all", result
-    return "new source" if method.plan else f"all ({method.name})", result

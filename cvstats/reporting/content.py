@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import platform
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from importlib.metadata import version
 from io import StringIO
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,41 +34,18 @@ from cvstats.log.display import count_decimals, print_cells
 from cvstats.plot._axes import (
     COLOURS,
     GREY,
-    LETTER,
     MARKERS,
-    add_bar,
-    column_width,
+    edges_of,
     font_size,
     label_x,
     label_y,
     legend_above,
-    row_height,
+    places_of,
     set_numbers,
 )
-from cvstats.plot.comparison import draw_comparison
-from cvstats.plot.decomposition import RHO
-from cvstats.plot.map import (
-    BAR,
-    draw_cells,
-    draw_dots,
-    edges_of,
-    label_dimensions,
-    mark_axes,
-    places_of,
-    proportion,
-)
-from cvstats.plot.sources import group_interval, rank_sources
-from cvstats.recommend import NEEDS_LOSSES, interval, methods
-from cvstats.reporting.evidence import Cell, Evidence
-from cvstats.reporting.sentences import (
-    NUMBERS,
-    Scale,
-    describe_target,
-    join_words,
-    level_of,
-    scale_of_cell,
-    summarize_evidence,
-)
+from cvstats.recommend import NEEDS_LOSSES, group_interval, interval, methods
+from cvstats.reporting.sentences import NUMBERS, describe_target, describe_verdict, join_words
+from cvstats.reporting.verdict import Cell, Verdict
 from cvstats.scores import turned
 
 if TYPE_CHECKING:
@@ -100,8 +79,10 @@ HEADS = {
     "tau_lower": "from",
     "tau_upper": "to",
 }
-SPREAD = ["tau", "tau_lower", "tau_upper", "p_value"]
+SPREAD = ("tau", "tau_lower", "tau_upper", "p_value")
 """Columns shown about how much sources differ."""
+RHO = (0.0, 0.1, 0.2, 0.3)
+"""Correlations of fold means that are assumed."""
 
 
 @dataclass(frozen=True)
@@ -169,17 +150,17 @@ class Report:
     sections: list[Section] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
     pictures: int = 0
-    refusals: list[tuple[str, str]] = field(default_factory=list)
+    refusals: dict[str, str] = field(default_factory=dict)
     """What is not shown, and why."""
-    evidence: Evidence | None = None
+    verdict: Verdict | None = None
 
     @property
     def title(self) -> str:
         """The default title of the page."""
-        if self.evidence is None:
+        if self.verdict is None:
             return "Loss log"
-        scale, names = scale_of_cell(self.evidence, 0), self.evidence.names
-        what = "Metrics" if "metric" in self.evidence.dims else capital(scale.name)
+        names = self.verdict.names
+        what = "Metrics" if "metric" in self.verdict.dims else capital(self.verdict.scale.name)
         return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} models'}"
 
     def note(self, attrs: dict[Any, Any]) -> None:
@@ -188,68 +169,63 @@ class Report:
             self.references.append(words)
 
     def draw(
-        self, section: Section, draw: Callable[..., Any], *,
-        title: str, caption: str, height: float, tips: Sequence[Tip] = (),
-        crop: bool = False,
+        self, section: Section, draw: Callable[[Axes], Any], *,
+        title: str, caption: str, height: float,
+        tips: Callable[[], Sequence[Tip]] = tuple, crop: bool = False,
     ) -> None:  # fmt: skip
-        """Add a plot to a section, or the reason why it cannot be drawn to the appendix."""
+        """Add a plot to a section, or the reason why it cannot be drawn to the appendix.
+
+        A plot that fails for any other reason than the log is omitted with a warning.
+        """
         try:
-            source = draw_svg(lambda ax: draw(ax=ax), height, tips, f"p{self.pictures}-", crop)
+            known = tips()
+            source = draw_svg(draw, height, known, f"p{self.pictures}-", crop)
         except LogError as error:
-            self.refusals.append((title, reason_in_words(error)))
+            self.refusals[title] = reason_in_words(error)
+            return
+        except Exception as error:
+            self.refusals[title] = f"it could not be drawn ({error!r})."
+            warnings.warn(f"report: {title} could not be drawn: {error!r}", stacklevel=2)
             return
         self.pictures += 1
-        read = [words for *_, words in tips[:MOST_READ]]
-        more = [f"and {len(tips) - MOST_READ:,} more"] if len(tips) > MOST_READ else []
+        read = [words for *_, words in known[:MOST_READ]]
+        more = [f"and {len(known) - MOST_READ:,} more"] if len(known) > MOST_READ else []
         words = f"{capital(title)}. {'; '.join([*read, *more])}".strip()
         section.parts.append(Figure(source, words, caption))
 
 
 def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
     """Make the summary and all sections that apply to this log."""
-    evidence = Evidence(facts, alpha, seed)
+    verdict = Verdict(facts, alpha, seed)
     try:
-        verdict = summarize_evidence(evidence)
+        summary = describe_verdict(verdict)
     except LogError as error:
         words = "No interval could be computed for this log; see the appendix for the reason."
-        report = Report((words,), [], refusals=[("Intervals", reason_in_words(error))])
+        report = Report((words,), [], refusals={"Intervals": reason_in_words(error)})
         report.sections.append(of_diagnosis(facts))
         return report
-    report = Report(verdict.sentences, list(verdict.cautions.values()), evidence=evidence)
-    report.sections += (s for s in make_sections(report, evidence) if has_content(s))
-    reasons = {
-        "comparison": "Comparison of the models",
-        "winner": "Interval of the selected model",
-        "whole": "Mean over the cells",
-    }
-    report.refusals += [
-        (reasons[name], reason_in_words(LogError(words)))
-        for name, words in evidence.refusals.items()
-    ]
+    report = Report(summary.sentences, list(summary.cautions.values()), verdict=verdict)
+    report.sections += (s for s in make_sections(report, verdict) if s.paragraphs or s.parts)
+    report.refusals |= {what: reason_in_words(error) for what, error in verdict.refusals.items()}
     return report
 
 
-def has_content(section: Section) -> bool:
-    """Whether a section has any contents."""
-    return bool(section.paragraphs or section.parts or section.findings)
-
-
-def make_sections(report: Report, evidence: Evidence) -> Iterator[Section]:
+def make_sections(report: Report, verdict: Verdict) -> Iterator[Section]:
     """Make the sections in the order in which they are read."""
-    facts, models = evidence.facts, len(evidence.models)
-    yield of_intervals(report, evidence)
-    if is_gridded(evidence):
-        yield of_maps(report, evidence)
-        if evidence.whole is not None and models > 1:
-            yield of_pairs(report, evidence.whole)
+    facts, models = verdict.facts, len(verdict.models)
+    yield of_intervals(report, verdict)
+    if is_gridded(verdict):
+        yield of_maps(report, verdict)
+        if verdict.whole is not None and models > 1:
+            yield of_pairs(report, verdict.whole)
     elif 1 < models <= FEW_MODELS:
-        yield of_pairs(report, evidence)
+        yield of_pairs(report, verdict)
     elif models > 1:
-        yield of_many(report, evidence)
-    if not is_gridded(evidence):  # such tables and plots are uninformative for many cells
+        yield of_many(report, verdict)
+    if not is_gridded(verdict):  # such tables and plots are uninformative for many cells
         if facts.design.has("source"):
-            yield of_sources(report, evidence)
-        yield of_scatter(report, evidence)
+            yield of_sources(report, verdict)
+        yield of_scatter(report, verdict)
     yield of_diagnosis(facts)
 
 
@@ -257,30 +233,39 @@ FEW_MODELS = 10
 """Maximum number of models for a table of all pairs; with more, differences from the best."""
 
 
-def is_gridded(evidence: Evidence) -> bool:
+def is_gridded(verdict: Verdict) -> bool:
     """Whether the log has more carried cells than a table can show."""
-    return len(evidence.cells) > 1 and len(evidence.frame) > TOP
+    return len(verdict.cells) > 1 and len(verdict.frame) > TOP
 
 
-def shown(evidence: Evidence, result: Any) -> Any:
+def shown(verdict: Verdict, result: Any) -> Any:
     """Convert a result to the score from which the losses were made."""
-    scale = scale_of_cell(evidence, 0)
-    if not scale.larger or "metric" in evidence.dims:
+    scale = verdict.scale
+    if not scale.larger or "metric" in verdict.dims:
         return result
     return turned(result, scale.name, scale.orientation, result.attrs)
 
 
-def grid(
-    table: Any, caption: str, columns: list[str], *, best: str = "", larger: bool = False,
+def tabulate(
+    verdict: Verdict, result: Any, caption: str, columns: Sequence[str] = NUMBERS,
     most: int = MOST_ROWS,
 ) -> Grid:  # fmt: skip
-    """Format some columns of a result, sorted; cautions only if they vary between rows."""
-    frame = result_frame(table)
-    if "caution" in frame and frame["caution"].nunique() > 1:
-        columns = [*columns, "caution"]
-    kept = [name for name in columns if name in frame]
-    if best:
-        frame = frame.sort_values(best, kind="stable", ascending=not larger)
+    """Format some columns of a result, the best row first, unless there is a target."""
+    return grid(rank_rows(verdict, result, columns[0]), caption, columns, most)
+
+
+def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
+    """Convert a result to rows, the best first, unless there is a target."""
+    frame = result_frame(shown(verdict, result))
+    if verdict.has_target:
+        return frame
+    return frame.sort_values(by, kind="stable", ascending=not verdict.scale.larger)
+
+
+def grid(frame: pd.DataFrame, caption: str, columns: Sequence[str], most: int = MOST_ROWS) -> Grid:
+    """Format some columns of a table; cautions only if they vary between rows."""
+    varies = "caution" in frame and frame["caution"].nunique() > 1
+    kept = [name for name in (*columns, *["caution"] * varies) if name in frame]
     top = frame.head(most)
     if len(frame) > most:
         caption = f"{caption} (the first {most} of {len(frame):,} rows)"
@@ -309,7 +294,7 @@ MANY = 400
 
 
 def draw_svg(
-    draw: Callable[[Axes], Axes],
+    draw: Callable[[Axes], Any],
     height: float,
     tips: Sequence[Tip] = (),
     key: str = "",
@@ -330,7 +315,8 @@ def draw_svg(
     }
     with rc_context(settings):
         canvas = Canvas(figsize=(WIDTH, height))
-        ax = draw(canvas.subplots())
+        ax = canvas.subplots()
+        draw(ax)
         rasterize_many(canvas)
         file = StringIO()
         canvas.savefig(file, format="svg", dpi=200, transparent=True, metadata=dict.fromkeys(
@@ -347,6 +333,11 @@ def draw_svg(
     for colour, name in PAGE_COLOURS.items():
         svg = svg.replace(colour, name)
     return svg + "".join(write_tips(ax, tips, height)) + "</svg>"
+
+
+def draw_plot(name: str, log: Any, ax: Axes, **options: Any) -> None:
+    """Draw a plot of the package; its name is looked up here, since its file may be broken."""
+    getattr(plot, name)(log, ax=ax, **options)
 
 
 def rasterize_many(canvas: Any) -> None:
@@ -377,25 +368,24 @@ def write_tips(ax: Axes, tips: Sequence[Tip], height: float) -> Iterator[str]:
         )
 
 
-def tips_of_rows(names: Sequence[str], numbers: pd.DataFrame, start: int = 0) -> list[Tip]:
+def tips_of_rows(numbers: pd.DataFrame, start: int = 0) -> list[Tip]:
     """Name each row of a plot with its numbers, from the top."""
     first = next(name for name in ("difference", "estimate") if name in numbers)
     cells = print_cells(numbers[[first, "lower", "upper"]])
     return [
         (None, None, at - 0.5, at + 0.5, f"{name}: {mean} ({lower} to {upper})")
         for at, (name, (mean, lower, upper)) in enumerate(
-            zip(names, cells.to_numpy().tolist(), strict=True), start
+            zip(name_rows(numbers), cells.to_numpy().tolist(), strict=True), start
         )
     ]
 
 
-def tips_of_sources(evidence: Evidence) -> list[Tip]:
+def tips_of_sources(verdict: Verdict) -> list[Tip]:
     """Name each source of a plot with the numbers of each model."""
-    try:
-        each, labels = rank_sources(evidence.facts, alpha=evidence.alpha)
-    except LogError:  # nor can they be drawn
-        return []
-    if len(evidence.names) > len(MARKERS) or len(labels) > MANY:  # panels, or too many
+    from cvstats.plot.sources import rank_sources
+
+    each, labels = rank_sources(verdict.facts, alpha=verdict.alpha)
+    if len(verdict.names) > len(MARKERS) or len(labels) > MANY:  # panels, or too many
         return []
     cells = print_cells(each[["estimate", "lower", "upper"]]).to_numpy().tolist()
     words: dict[str, list[str]] = {label: [] for label in labels}
@@ -409,24 +399,24 @@ def tips_of_sources(evidence: Evidence) -> list[Tip]:
     ]
 
 
-def tips_of_cells(evidence: Evidence, at: Cell = ()) -> list[Tip]:
+def tips_of_cells(verdict: Verdict, at: Cell = ()) -> list[Tip]:
     """Name each cell of a map, or each place along a line, with the numbers of the best models."""
-    dims = range(-min(2, len(evidence.dims)), 0)
-    shown = [row for row, labels in enumerate(evidence.cells) if labels[:-2] == at or not at]
-    places = [find_edges([evidence.cells[row][k] for row in shown]) for k in dims]
+    dims = range(-min(2, len(verdict.dims)), 0)
+    shown = [row for row, labels in enumerate(verdict.cells) if labels[:-2] == at or not at]
+    places = [find_edges([verdict.cells[row][k] for row in shown]) for k in dims]
     if len(shown) > MANY or not all(places):
         return []
-    scale, decimals = scale_of_cell(evidence, 0), count_decimals(evidence.frame)
-    best = np.argsort(np.nanmean(evidence.estimate, axis=0), kind="stable")[:MOST_LINES].tolist()
-    lower, upper, names = evidence.spread("lower"), evidence.spread("upper"), evidence.cell_names()
+    scale, decimals = verdict.scale, count_decimals(verdict.frame)
+    best = np.argsort(np.nanmean(verdict.estimate, axis=0), kind="stable")[:MOST_LINES].tolist()
+    lower, upper, names = verdict.spread("lower"), verdict.spread("upper"), verdict.cell_names()
     found: list[Tip] = []
     for row in shown:
         numbers = "; ".join(
-            f"{evidence.names[j]} {scale.value(evidence.estimate[row, j], decimals)} "
+            f"{verdict.names[j]} {scale.value(verdict.estimate[row, j], decimals)} "
             f"({scale.range(lower[row, j], upper[row, j], decimals, of_values=True)})"
             for j in best
         )
-        ends = [edges[evidence.cells[row][k]] for edges, k in zip(places, dims, strict=True)]
+        ends = [edges[verdict.cells[row][k]] for edges, k in zip(places, dims, strict=True)]
         left, right = ends[-1]
         bottom, top = ends[0] if len(ends) == 2 else (None, None)
         found.append((left, right, bottom, top, f"{names[row]}: {numbers}"))
@@ -442,54 +432,47 @@ def find_edges(labels: list[Any]) -> dict[Any, tuple[float, float]]:
     return {label: (edges[k], edges[k + 1]) for k, label in enumerate(unique)}
 
 
-def of_intervals(report: Report, evidence: Evidence) -> Section:
+def of_intervals(report: Report, verdict: Verdict) -> Section:
     """Show the error of each model with its interval."""
-    scale, attrs = scale_of_cell(evidence, 0), evidence.attrs
+    scale, attrs = verdict.scale, verdict.attrs
     section = Section(
         "intervals", f"How {'high' if scale.larger else 'large'} is the {scale.name}?"
     )
     report.note(attrs)
-    level = level_of(evidence)
+    level = verdict.level
     if left_out := attrs.get("n_dropped"):
         one = left_out == 1
         section.paragraphs.append(
             f"{left_out:,.0f} {'evaluation was' if one else 'evaluations were'} dropped for all "
             "models, because the loss of some model is missing."
         )
-    if is_gridded(evidence):
-        if evidence.whole is not None:
-            table = shown(evidence, evidence.whole.intervals)
+    if is_gridded(verdict):
+        if verdict.whole is not None:
             caption = f"{capital(scale.name)} averaged over the cells, with {level} intervals"
-            section.parts.append(
-                grid(table, caption, [*NUMBERS], best="estimate", larger=scale.larger)
-            )
-        section.parts.append(quantiles(evidence))
+            section.parts.append(tabulate(verdict, verdict.whole.intervals, caption))
+        section.parts.append(quantiles(verdict))
         return section
-    table, larger = shown(evidence, evidence.intervals), scale.larger
     caption = f"{capital(scale.name)} of each model with its {level} interval"
-    caption += "" if evidence.has_target else ", the best first"
-    rows = len(evidence.frame)
-    many = rows > TOP and len(evidence.cells) == 1
+    caption += "" if verdict.has_target else ", the best first"
+    rows = len(verdict.frame)
+    many = rows > TOP and len(verdict.cells) == 1
     most = TOP if many else MOST_ROWS
-    best = "" if evidence.has_target else "estimate"
-    section.parts.append(grid(table, caption, [*NUMBERS], best=best, larger=larger, most=most))
-    ranked = result_frame(table)
-    if not evidence.has_target:
-        ranked = ranked.sort_values("estimate", kind="stable", ascending=not larger)
+    section.parts.append(tabulate(verdict, verdict.intervals, caption, most=most))
+    ranked = rank_rows(verdict, verdict.intervals, "estimate")
     if many:
         report.draw(
-            section, partial(draw_ranking, evidence=evidence, scale=scale),
-            tips=tips_of_rows(name_rows(ranked), ranked, 1) if rows <= MANY else (),
+            section, partial(draw_ranking, verdict=verdict),
+            tips=partial(tips_of_rows, ranked, 1) if rows <= MANY else tuple,
             title=f"{scale.name} of all {rows:,} models", height=4.5,
             caption=f"All {rows:,} models, the best at the top: dots are estimates of the "
             f"{scale.name}, lines {level} intervals. Possibly best models are blue.",
         )  # fmt: skip
-        order = np.argsort(evidence.estimate[0], kind="stable").tolist()
-        names = ", ".join(evidence.names[j] for j in order)
+        order = np.argsort(verdict.estimate[0], kind="stable").tolist()
+        names = ", ".join(verdict.names[j] for j in order)
         section.paragraphs.append(f"All models, the best first: {names}.")
         return section
     report.draw(
-        section, partial(draw_intervals, evidence), tips=tips_of_rows(name_rows(ranked), ranked),
+        section, partial(draw_intervals, verdict=verdict), tips=partial(tips_of_rows, ranked),
         title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
         caption="Dots are estimates, lines are intervals. Two models may differ significantly even "
         "if their intervals overlap: see their difference. The naive interval, in gray, treats "
@@ -498,32 +481,22 @@ def of_intervals(report: Report, evidence: Evidence) -> Section:
     return section
 
 
-def find_naive(evidence: Evidence) -> Any:
-    """Compute the interval that treats every loss as independent; None if it does not apply."""
-    try:
-        return evidence.facts.apply(interval, method="naive", alpha=evidence.alpha)
-    except LogError:
-        return None
-
-
-def draw_intervals(evidence: Evidence, ax: Axes) -> Axes:
-    """Draw the intervals of the table, and the naive intervals in a paler color."""
-    results = {str(evidence.attrs["method"]): evidence.intervals}
-    naive = find_naive(evidence)
-    if naive is not None:
-        results["naive"] = naive
-    plot.forest(evidence.log, methods=results, ax=ax)
+def draw_intervals(ax: Axes, verdict: Verdict) -> None:
+    """Draw the intervals of the table, and the naive intervals, if any, in a paler color."""
+    results = {str(verdict.attrs["method"]): verdict.intervals}
+    with suppress(LogError):
+        results["naive"] = verdict.facts.apply(interval, method="naive", alpha=verdict.alpha)
+    plot.forest(verdict.log, methods=results, ax=ax)
     for artist in (*ax.collections[1:], *ax.lines[1:]):  # those of the naive interval
         artist.set_alpha(PALE)
-    return ax
 
 
-def quantiles(evidence: Evidence) -> Grid:
+def quantiles(verdict: Verdict) -> Grid:
     """Describe the errors of many cells by their quantiles, a row for each model."""
-    scale, share = scale_of_cell(evidence, 0), np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-    decimals = count_decimals(evidence.frame)
-    half = (evidence.spread("upper") - evidence.spread("lower")) / 2
-    at = np.nanquantile(evidence.estimate, share[::-1] if scale.larger else share, axis=0)
+    scale, share = verdict.scale, np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    decimals = count_decimals(verdict.frame)
+    half = (verdict.spread("upper") - verdict.spread("lower")) / 2
+    at = np.nanquantile(verdict.estimate, share[::-1] if scale.larger else share, axis=0)
     width = np.nanmedian(half, axis=0)
     rows = [
         (
@@ -531,43 +504,43 @@ def quantiles(evidence: Evidence) -> Grid:
             [*(scale.value(value, decimals) for value in at[:, j]),
              scale.difference(width[j], decimals)],
         )
-        for j, name in enumerate(evidence.names)
+        for j, name in enumerate(verdict.names)
     ]  # fmt: skip
     heads = ["best", "25%", "median", "75%", "worst", "±"]
     caption = (
-        f"{capital(scale.name)} over {len(evidence.cells):,} cells ({', '.join(evidence.dims)}), "
-        f"from the best cell to the worst; ± is the median half-width of the {level_of(evidence)} "
+        f"{capital(scale.name)} over {len(verdict.cells):,} cells ({', '.join(verdict.dims)}), "
+        f"from the best cell to the worst; ± is the median half-width of the {verdict.level} "
         f"intervals"
     )
     return Grid(caption, heads, rows, [False] * len(heads))
 
 
-def of_maps(report: Report, evidence: Evidence) -> Section:
+def of_maps(report: Report, verdict: Verdict) -> Section:
     """Draw the cells of a grid: lines for one dimension, maps for two."""
     section = Section("cells", "Where is the error large, and which model is better where?")
-    scale = scale_of_cell(evidence, 0)
-    if len(evidence.models) == 1:
+    scale = verdict.scale
+    if len(verdict.models) == 1:
         section.title = "Where is the error large?"
-    if "metric" in evidence.dims:
+    if "metric" in verdict.dims:
         return section
-    level = level_of(evidence)
-    if len(evidence.dims) == 1:
+    level = verdict.level
+    if len(verdict.dims) == 1:
         report.draw(
-            section, partial(draw_lines, evidence=evidence, scale=scale),
-            title=f"{scale.name} along {evidence.dims[0]}", height=3.0,
-            tips=tips_of_cells(evidence),
+            section, partial(draw_lines, verdict=verdict),
+            title=f"{scale.name} along {verdict.dims[0]}", height=3.0,
+            tips=partial(tips_of_cells, verdict),
             caption=f"Lines are estimates, bands pointwise {level} intervals.",
         )  # fmt: skip
         return section
-    slices = list(dict.fromkeys(labels[:-2] for labels in evidence.cells))
+    slices = list(dict.fromkeys(labels[:-2] for labels in verdict.cells))
     for labels in slices[:MOST_MAPS]:
-        where = ", ".join(f"{d}={x}" for d, x in zip(evidence.dims, labels, strict=False))
+        where = ", ".join(f"{d}={x}" for d, x in zip(verdict.dims, labels, strict=False))
         at = f" at {where}" if where else ""
-        for what, title, caption in maps_of(evidence, scale.name, level):
+        for what, title, caption in maps_of(verdict, scale.name, level):
             report.draw(
-                section, partial(draw_map, evidence=evidence, scale=scale, what=what, at=labels),
+                section, partial(draw_map, verdict=verdict, what=what, at=labels),
                 title=f"{title}{at}", height=3.2, crop=True, caption=f"{caption}{at}.",
-                tips=tips_of_cells(evidence, labels),
+                tips=partial(tips_of_cells, verdict, labels),
             )  # fmt: skip
     if len(slices) > MOST_MAPS:
         section.paragraphs.append(
@@ -576,110 +549,110 @@ def of_maps(report: Report, evidence: Evidence) -> Section:
     return section
 
 
-def maps_of(evidence: Evidence, name: str, level: str) -> list[tuple[str, str, str]]:
+def maps_of(verdict: Verdict, name: str, level: str) -> list[tuple[str, str, str]]:
     """List the maps of a slice: what is drawn, title, and caption."""
-    models = evidence.names
+    models = verdict.names
     errors = (
         "estimate",
         f"Map of the {name}",
-        f"The {name} of {models[most_often_best(evidence)]}",
+        f"The {name} of {models[most_often_best(verdict)]}",
     )
     if len(models) == 1:
         half = f"Half-width of the {level} interval of each cell"
         return [errors, ("half-width", "Map of the intervals", half)]
-    if len(models) == 2 and evidence.pairs is not None:
+    if len(models) == 2 and verdict.pairs is not None:
         lead = (
             f"Difference between {models[0]} and {models[1]}: blue if {models[0]} is better, red "
             f"if worse. Dots mark cells where the difference is significant after adjusting for "
-            f"{evidence.n_tests:,} comparisons; on dense maps only some of them are dotted"
+            f"{verdict.n_tests:,} comparisons; on dense maps only some of them are dotted"
         )
         return [("lead", "Map of the difference", lead), errors]
     best = "Best model of each cell; pale if it is not significantly better than every other"
     return [("best", "Map of the best model", best), errors]
 
 
-def of_many(report: Report, evidence: Evidence) -> Section:
+def of_many(report: Report, verdict: Verdict) -> Section:
     """Compare many models with the best of them, and list the possibly best ones."""
     section = Section("comparisons", "Which models are possibly the best?")
-    if evidence.pairs is None:
+    if verdict.pairs is None:
         return section
-    report.note(evidence.comparison.attrs)
-    best, pairs = int(evidence.best[0]), evidence.pairs
-    order = [j for j in np.argsort(evidence.estimate[0], kind="stable").tolist() if j != best]
+    report.note(verdict.comparison.attrs)
+    best, pairs = int(verdict.best[0]), verdict.pairs
+    order = [j for j in np.argsort(verdict.estimate[0], kind="stable").tolist() if j != best]
     table = pd.DataFrame(
         {
             "difference": pairs.lead[0, best, order],
             "lower": pairs.lower[0, best, order],
             "upper": pairs.upper[0, best, order],
-            "possibly_best": evidence.tied[0, order],
+            "possibly_best": verdict.tied[0, order],
         },
-        index=pd.Index([evidence.names[j] for j in order], name="model"),
+        index=pd.Index([verdict.names[j] for j in order], name="model"),
     )
-    sure = level_of(evidence)
     section.paragraphs.append(
-        f"{count_best(evidence)} Intervals account for all {evidence.n_tests:,} comparisons."
+        f"{count_best(verdict)} Intervals account for all {verdict.n_tests:,} comparisons."
     )
-    caption = f"Differences from {evidence.names[best]}, with {sure} intervals"
-    section.parts.append(grid(table, caption, [str(column) for column in table], most=TOP))
+    caption = f"Differences from {verdict.names[best]}, with {verdict.level} intervals"
+    section.parts.append(grid(table, caption, [*map(str, table)], most=TOP))
     return section
 
 
-def count_best(evidence: Evidence) -> str:
+def count_best(verdict: Verdict) -> str:
     """Count the models that are not significantly worse than any other."""
-    tied = [name for name, kept in zip(evidence.names, evidence.tied[0], strict=True) if kept]
+    tied = [name for name, kept in zip(verdict.names, verdict.tied[0], strict=True) if kept]
     names = f": {join_words(tied)}" if len(tied) <= FEW_MODELS else ""
     return (
-        f"{len(tied):,} of {len(evidence.models):,} models {'is' if len(tied) == 1 else 'are'} "
+        f"{len(tied):,} of {len(verdict.models):,} models {'is' if len(tied) == 1 else 'are'} "
         f"possibly the best{names}. No other model is significantly better than these. The set "
-        f"contains the best model with probability about {level_of(evidence)}; with more points "
+        f"contains the best model with probability about {verdict.level}; with more points "
         "it would be smaller."
     )
 
 
-def of_pairs(report: Report, evidence: Evidence) -> Section:
+def of_pairs(report: Report, verdict: Verdict) -> Section:
     """Describe the paired differences between models."""
-    what = "How do the models differ?" if evidence.has_target else "Which model is better?"
+    what = "How do the models differ?" if verdict.has_target else "Which model is better?"
     section = Section("comparisons", what)
-    if evidence.comparison is None:
+    if verdict.comparison is None:
         return section
-    table = shown(evidence, evidence.comparison)
-    frame = result_frame(table)
-    report.note(table.attrs)
-    adjusted = "p_adjusted" in frame
-    name = "p_adjusted" if adjusted else "p_value"
-    clear, pairs = 0 if evidence.pairs is None else int(evidence.pairs.clear.sum()), len(frame)
-    larger = scale_of_cell(evidence, 0).larger
-    side = "above" if larger else "below"
-    meaning = f"{side} zero, the first model is better"
-    if evidence.has_target:
-        meaning = f"the model with the {scale_of_cell(evidence, 0).name} nearer to its target is "
-        meaning += "better, regardless of sign"
+    table, scale = rank_rows(verdict, verdict.comparison, "difference"), verdict.scale
+    report.note(verdict.comparison.attrs)
+    adjusted, adjust = "p_adjusted" in table, verdict.comparison.attrs.get("adjust")
+    clear, pairs = 0 if verdict.pairs is None else int(verdict.pairs.clear.sum()), len(table)
+    meaning = f"{'above' if scale.larger else 'below'} zero, the first model is better"
+    if verdict.has_target:
+        meaning = f"the model with the {scale.name} nearer to its target is better, regardless of "
+        meaning += "sign"
     section.paragraphs.append(
         f"Each row is the first model minus the second, on the same points: {meaning}. "
-        f"{count_significant(clear, pairs, evidence.alpha)}"
-        + (f" The p-values and intervals account for all {evidence.n_tests:,} comparisons"
-           f"{', by Šidák' * (table.attrs.get('adjust') == 'sidak')}." if adjusted else "")
+        f"{count_significant(clear, pairs, verdict.alpha)}"
+        + (f" The p-values and intervals account for all {verdict.n_tests:,} comparisons"
+           f"{', by Šidák' * (adjust == 'sidak')}." if adjusted else "")
     )  # fmt: skip
-    if len(evidence.cells) == 1 and len(evidence.models) > 2 and not evidence.has_target:
-        section.paragraphs.append(count_best(evidence))
-    numbers = ["difference", "lower", "upper", name]
-    caption = f"Differences of all pairs, with {level_of(evidence)} intervals"
-    best = "" if evidence.has_target else "difference"
-    ordered = frame.sort_values("difference", kind="stable", ascending=not larger)
-    section.parts.append(grid(table, caption, numbers, best=best, larger=larger))
+    if len(verdict.cells) == 1 and len(verdict.models) > 2 and not verdict.has_target:
+        section.paragraphs.append(count_best(verdict))
+    caption = f"Differences of all pairs, with {verdict.level} intervals"
+    numbers = ["difference", "lower", "upper", "p_adjusted" if adjusted else "p_value"]
+    section.parts.append(grid(table, caption, numbers))
+    few = pairs <= FEW_PAIRS
     report.draw(
-        section,
-        partial(draw_comparison, evidence.comparison, evidence.facts, alpha=evidence.alpha,
-                adjust=table.attrs.get("adjust")),
-        tips=tips_of_rows(name_rows(ordered), ordered) if pairs <= FEW_PAIRS else (),
-        title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs)
-        if pairs <= FEW_PAIRS
-        else 4.2,
+        section, partial(draw_pairs, verdict=verdict),
+        tips=partial(tips_of_rows, table) if few else tuple,
+        title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs) if few else 4.2,
         caption="Differences of all pairs; those that are significant after adjusting for the "
         "number of comparisons are marked."
         if pairs > 1 else "The difference; zero means that the models do not differ.",
     )  # fmt: skip
     return section
+
+
+def draw_pairs(ax: Axes, verdict: Verdict) -> None:
+    """Draw the comparison of the table."""
+    from cvstats.plot.comparison import draw_comparison
+
+    found = verdict.comparison
+    draw_comparison(
+        found, verdict.facts, alpha=verdict.alpha, adjust=found.attrs.get("adjust"), ax=ax
+    )
 
 
 FEW_PAIRS = 10
@@ -698,9 +671,9 @@ def count_significant(clear: int, pairs: int, alpha: float) -> str:
     return f"{many} {pairs:,} differences {verb} statistically significant {test}."
 
 
-def of_sources(report: Report, evidence: Evidence) -> Section:
+def of_sources(report: Report, verdict: Verdict) -> Section:
     """Describe how sources differ, and the interval for new sources; tasks are fixed."""
-    facts, number = evidence.facts, evidence.facts.design.number("source")
+    facts, number = verdict.facts, verdict.facts.design.number("source")
     tasks = facts.attrs.get("sources_are") == "fixed"
     name = "task" if tasks else "source"
     section = Section("sources", f"How much do {name}s differ?")
@@ -708,14 +681,13 @@ def of_sources(report: Report, evidence: Evidence) -> Section:
         section.paragraphs.append(
             f"The points come from {number:,} tasks, which have equal weight in every mean."
         )
-    elif not add_intervals_of_sources(report, section, evidence, number):
+    elif not add_intervals_of_sources(report, section, verdict, number):
         return section
-    models, one = max(1.0, 0.45 * len(evidence.models)), len(evidence.models) == 1
+    models, one = max(1.0, 0.45 * len(verdict.models)), len(verdict.models) == 1
     report.draw(
-        section,
-        partial(plot.sources, evidence.log, alpha=evidence.alpha),
+        section, partial(draw_plot, "sources", verdict.log, alpha=verdict.alpha),
+        tips=partial(tips_of_sources, verdict),
         title=f"{capital(name)} by {name}", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
-        tips=tips_of_sources(evidence),
         caption=f"One interval for each {name}, treating its points as independent. The last row "
         f"{'and the band are' * one or 'is'} the interval over all of them.",
     )  # fmt: skip
@@ -723,75 +695,59 @@ def of_sources(report: Report, evidence: Evidence) -> Section:
 
 
 def add_intervals_of_sources(
-    report: Report, section: Section, evidence: Evidence, number: int
+    report: Report, section: Section, verdict: Verdict, number: int
 ) -> bool:
     """Add the intervals with sources as the sampling unit, and how much these differ.
 
     Returns False if they do not apply.
     """
-    facts, level = evidence.facts, level_of(evidence)
-    try:
-        row, result = group_interval(facts, alpha=evidence.alpha)
-    except LogError as error:
-        report.refusals.append(("Intervals of sources", reason_in_words(error)))
+    facts, level, alpha = verdict.facts, verdict.level, verdict.alpha
+    found = verdict.attempt("Intervals of sources", partial(group_interval, facts, alpha=alpha))
+    if found is None:
         return False
+    row, result = found
     report.note(result.attrs)
-    scale = scale_of_cell(evidence, 0)
+    section.paragraphs.append(
+        f"The points come from {number:,} sources. These intervals are for the "
+        f"{describe_target(str(result.attrs['target']), verdict.scale)}."
+    )
     new = row == "new source"
     caption = f"{level} intervals for the mean over new sources" if new else (
         f"{level} intervals with sources, not points, as the sampling unit"
     )  # fmt: skip
-    target = describe_target(str(result.attrs["target"]), scale)
-    section.paragraphs.append(
-        f"The points come from {number:,} sources. These intervals are for the {target}."
-    )
-    turned_rows = shown(evidence, result)
-    section.parts.append(
-        grid(turned_rows, caption, [*NUMBERS], best="estimate", larger=scale.larger)
-    )
+    section.parts.append(tabulate(verdict, result, caption))
     predict = out_of_source if new else clustered
-    try:
-        one = facts.apply(predict, interval="prediction", alpha=evidence.alpha)
-    except LogError:  # sources that models were trained on
-        pass
-    else:
+    with suppress(LogError):  # of sources that models were trained on
+        one = facts.apply(predict, interval="prediction", alpha=alpha)
         caption = f"{level} prediction intervals for a new source"
-        section.parts.append(
-            grid(
-                shown(evidence, one), caption, [*NUMBERS[:3]], best="estimate", larger=scale.larger
-            )
-        )
-    try:
-        spread = facts.apply(heterogeneity, alpha=evidence.alpha)
-    except LogError as error:
-        report.refusals.append(("How much sources differ", reason_in_words(error)))
-    else:
+        section.parts.append(tabulate(verdict, one, caption, NUMBERS[:3]))
+    ask = partial(facts.apply, heterogeneity, alpha=alpha)
+    if (spread := verdict.attempt("How much sources differ", ask)) is not None:
         report.note(spread.attrs)
         words = (
             f"Standard deviation between sources, its {level} interval, and the p-value of the "
             f"test that sources do not differ"
         )
-        section.parts.append(grid(spread, words, SPREAD))
+        section.parts.append(grid(result_frame(spread), words, SPREAD))
     return True
 
 
-def of_scatter(report: Report, evidence: Evidence) -> Section:
+def of_scatter(report: Report, verdict: Verdict) -> Section:
     """Show folds and repetitions."""
-    facts, design = evidence.facts, evidence.facts.design
+    facts, design = verdict.facts, verdict.facts.design
     title = "Repetitions" if facts.log.only_tested else "Folds and repetitions"
     section = Section("scatter", title)
     trained = not (facts.resampled or facts.log.only_tested)
-    if trained and (design.has("fold") or design.has("repetition")) and len(evidence.names) <= TOP:
+    if trained and (design.has("fold") or design.has("repetition")) and len(verdict.names) <= TOP:
         report.draw(
-            section, partial(plot.folds, evidence.log),
+            section, partial(draw_plot, "folds", verdict.log),
             title="Means of the folds", height=2.6,
             caption="The mean of each test set. Their scatter is not a standard error: folds "
             "share most of their training data, and repetitions share all data.",
         )  # fmt: skip
     if design.has("repetition"):
         report.draw(
-            section,
-            partial(plot.stability, evidence.log, alpha=evidence.alpha),
+            section, partial(draw_plot, "stability", verdict.log, alpha=verdict.alpha),
             title="The interval of the first repetitions", height=2.6,
             caption="Estimates and limits when only the first repetitions are used. If the curves "
             "are flat, more repetitions would change nothing.",
@@ -848,36 +804,33 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
     names = ("cvstats", "numpy", "scipy", "pandas", "xarray", "numba", "matplotlib")
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
     made: dict[str, Any] = {
-        "call": call, "versions": versions,
-        "references": list_works(report.references),
-        "refusals": report.refusals, "methods": None, "others": None,
+        "call": call, "versions": versions, "methods": None,
         "variance": of_variance(report, facts),
-        "method": [] if report.evidence is None else describe_method(report.evidence),
+        "references": list_works(report.references),
+        "method": [] if report.verdict is None else describe_method(report.verdict),
     }  # fmt: skip
     try:
-        table = facts.apply(methods)
+        known = facts.apply(methods).reset_index().to_dict("records")
     except LogError:
         return made
-    known = table[["applies", "target", "needs", "why_not"]].to_dict("index")
-    made["methods"] = Grid(
-        "Methods that apply to this log", ["target"],
-        [(str(name), [row["target"]]) for name, row in known.items() if row["applies"]],
-        [True], corner="method",
-    )  # fmt: skip
-    made["others"] = Grid(
-        "Methods for other logs", ["what such a log has"],
-        [(str(name), [describe_need(row["needs"], row["why_not"])])
-         for name, row in known.items() if not row["applies"]],
-        [True], corner="method",
-    )  # fmt: skip
+    for part, caption, head in (
+        ("methods", "Methods that apply to this log", "target"),
+        ("others", "Methods for other logs", "what such a log has"),
+    ):
+        rows = [
+            (row["method"], [row["target"] if row["applies"] else describe_need(row)])
+            for row in known
+            if row["applies"] == (part == "methods")
+        ]
+        made[part] = Grid(caption, [head], rows, [True], corner="method")
     return made
 
 
-def describe_need(needs: str, why_not: str) -> str:
+def describe_need(method: dict[str, Any]) -> str:
     """Describe what a log for a method has: single losses if this one has moments only."""
-    if why_not.startswith(NEEDS_LOSSES):
+    if method["why_not"].startswith(NEEDS_LOSSES):
         return "single losses; this log was read as moments of its cells"
-    return re.sub(r" \((?:level|levels) .*?\)", "", needs)
+    return re.sub(r" \((?:level|levels) .*?\)", "", method["needs"])
 
 
 def list_works(references: list[str]) -> list[tuple[str, str, str]]:
@@ -899,10 +852,10 @@ def list_works(references: list[str]) -> list[tuple[str, str, str]]:
     return list(found)
 
 
-def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
+def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     """Describe the method of the intervals and its guarantee."""
-    facts = evidence.attrs
-    switch = evidence.switches.get("intervals")
+    facts = verdict.attrs
+    switch = verdict.switches.get("intervals")
     why = "" if switch is None else (
         f"; it replaces {switch.before.attrs['method']} because of {switch.caution.cause}"
     )  # fmt: skip
@@ -911,8 +864,8 @@ def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
         ("target", facts["target"]),
         ("guarantee", facts["guarantee"]),
     ]
-    if evidence.comparison is not None:
-        compared = evidence.comparison.attrs
+    if verdict.comparison is not None:
+        compared = verdict.comparison.attrs
         rows.append(("guarantee of differences", compared["guarantee"]))
     if facts.get("suggestion"):
         rows.append(("before the next experiment", facts["suggestion"]))
@@ -921,9 +874,8 @@ def describe_method(evidence: Evidence) -> list[tuple[str, str]]:
 
 def of_variance(report: Report, facts: LogFacts) -> Section:
     """Show the components of the variance, which depend on an assumption."""
-    section, losses = Section("variance", "Parts of the variance"), cast(Any, facts)
-    evidence = report.evidence
-    if evidence is not None and (is_gridded(evidence) or len(evidence.names) > TOP):
+    section, verdict = Section("variance", "Parts of the variance"), report.verdict
+    if verdict is not None and (is_gridded(verdict) or len(verdict.names) > TOP):
         return section
     if facts.log.only_tested:  # no covariance of losses by common training data
         return section
@@ -933,8 +885,7 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
         return section
     report.note(parts.attrs)
     report.draw(
-        section,
-        partial(plot.decomposition, losses),
+        section, partial(draw_plot, "decomposition", facts, rho=RHO),
         title="Parts of the variance", height=min(12.0, 1.3 + 0.6 * len(result_frame(parts))),
         caption="The variance of the mean, θ, if fold means had correlation ρ. The hatched part, "
         "γ, is an assumption, because no single log can estimate it. A vertical line marks the "
@@ -954,23 +905,23 @@ MOST_LINES = 5
 """Maximum number of models drawn along a dimension."""
 
 
-def values_of(evidence: Evidence, scale: Scale) -> tuple[FloatArray, FloatArray, FloatArray]:
+def values_of(verdict: Verdict) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Estimates and limits by cell and model, as scores if the losses were made from a score."""
     estimate, lower, upper = (
-        turn(evidence.spread(name), scale.orientation) for name in ("estimate", "lower", "upper")
+        turn(verdict.spread(name), verdict.scale.orientation) for name in NUMBERS[:3]
     )
     return estimate, np.fmin(lower, upper), np.fmax(lower, upper)
 
 
-def draw_ranking(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
+def draw_ranking(ax: Axes, verdict: Verdict) -> None:
     """Draw the intervals of many models below each other, the best at the top."""
-    estimate, lower, upper = (values[0] for values in values_of(evidence, scale))
-    order = np.argsort(evidence.estimate[0], kind="stable")
+    estimate, lower, upper = (values[0] for values in values_of(verdict))
+    order = np.argsort(verdict.estimate[0], kind="stable")
     rank = np.arange(1, len(order) + 1)
     ax.tick_params(labelsize=font_size(ax))
     for here, colour, label in (
-        (evidence.tied[0][order], COLOURS[0], "possibly best"),
-        (~evidence.tied[0][order], GREY, "excluded"),
+        (verdict.tied[0][order], COLOURS[0], "possibly best"),
+        (~verdict.tied[0][order], GREY, "excluded"),
     ):
         ax.hlines(
             rank[here], lower[order][here], upper[order][here], colors=colour,
@@ -983,82 +934,78 @@ def draw_ranking(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
     ax.set_ylim(len(order) + 0.5, 0.5)
     legend_above(ax)
     label_y(ax, "rank of the model")
-    set_numbers(ax, scale.name)
-    return ax
+    set_numbers(ax, verdict.scale.name)
 
 
-def draw_lines(ax: Axes, evidence: Evidence, scale: Scale) -> Axes:
+def draw_lines(ax: Axes, verdict: Verdict) -> None:
     """Draw the error of each model along the one carried dimension."""
-    estimate, lower, upper = values_of(evidence, scale)
-    labels = [labels[0] for labels in evidence.cells]
-    at = positions(labels)
+    estimate, lower, upper = values_of(verdict)
+    at = places_of(pd.Index([labels[0] for labels in verdict.cells]))
     order = np.argsort(at)
     ax.tick_params(labelsize=font_size(ax))
-    best = np.argsort(np.nanmean(evidence.estimate, axis=0), kind="stable")[:MOST_LINES]
+    best = np.argsort(np.nanmean(verdict.estimate, axis=0), kind="stable")[:MOST_LINES]
     for colour, j in zip(COLOURS, best, strict=False):
         ax.fill_between(at[order], lower[order, j], upper[order, j], color=colour, alpha=0.2, lw=0)
-        ax.plot(at[order], estimate[order, j], color=colour, label=evidence.names[j])
+        ax.plot(at[order], estimate[order, j], color=colour, label=verdict.names[j])
     if len(best) > 1:
         legend_above(ax)
-    set_numbers(ax, scale.name, along="y")
-    label_x(ax, evidence.dims[0])
-    return ax
+    set_numbers(ax, verdict.scale.name, along="y")
+    label_x(ax, verdict.dims[0])
 
 
-def draw_map(ax: Axes, evidence: Evidence, scale: Scale, what: str, at: Cell) -> Axes:
+def draw_map(ax: Axes, verdict: Verdict, what: str, at: Cell) -> None:
     """Draw the cells of the last two dimensions: errors, half-widths, leads or the best model."""
-    rows = [row for row, labels in enumerate(evidence.cells) if labels[:-2] == at]
-    values, mark = map_values(evidence, scale, what, np.array(rows))
+    from cvstats.plot.map import add_map_bar, draw_cells, draw_dots, label_dimensions, mark_axes
+
+    rows = [row for row, labels in enumerate(verdict.cells) if labels[:-2] == at]
+    values, mark = map_values(verdict, what, np.array(rows))
     index = pd.MultiIndex.from_tuples(
-        [evidence.cells[row][-2:] for row in rows], names=evidence.dims[-2:]
+        [verdict.cells[row][-2:] for row in rows], names=verdict.dims[-2:]
     )
     field, clear = (pd.Series(numbers, index).to_xarray() for numbers in (values, mark))
+    clear = clear.fillna(0).astype(bool)
     ax.tick_params(labelsize=font_size(ax))
     if what == "best":
-        draw_categories(ax, evidence, field, clear.fillna(0).astype(bool))
+        draw_categories(ax, verdict, field, clear)
     else:
         image = draw_cells(ax, field, symmetric=what == "lead", turned=True)
         words = {
-            "estimate": scale.name, "half-width": "half-width of the interval",
-            "lead": f"advantage of {evidence.names[0]}",
+            "estimate": verdict.scale.name, "half-width": "half-width of the interval",
+            "lead": f"advantage of {verdict.names[0]}",
         }[what]  # fmt: skip
-        units = f" [{scale.units}]" if scale.units else ""
-        high = min(row_height(ax) - 50, (proportion(field) or 1.0) * (column_width(ax) - BAR))
-        add_bar(ax, image, f"{words}{units}", int(high / LETTER["small"]))
+        units = f" [{verdict.scale.units}]" if verdict.scale.units else ""
+        add_map_bar(ax, image, f"{words}{units}", field)
     if what == "lead":
-        draw_dots(ax, clear.fillna(0).astype(bool), "significant")
+        draw_dots(ax, clear, "significant")
     mark_axes(ax, field)
     label_dimensions(ax, field)
-    return ax
 
 
-def map_values(
-    evidence: Evidence, scale: Scale, what: str, rows: Any
-) -> tuple[FloatArray, MaskArray]:
+def map_values(verdict: Verdict, what: str, rows: Any) -> tuple[FloatArray, MaskArray]:
     """Compute the values of a map, and which cells are marked."""
-    best = evidence.best[rows]
-    alone = evidence.tied[rows].sum(axis=1) == 1
-    if what == "lead" and evidence.pairs is not None:
-        return evidence.pairs.lead[rows, 0, 1], evidence.pairs.clear[rows].any(axis=(1, 2))
+    alone = verdict.tied[rows].sum(axis=1) == 1
+    if what == "lead" and verdict.pairs is not None:
+        return verdict.pairs.lead[rows, 0, 1], verdict.pairs.clear[rows].any(axis=(1, 2))
     if what == "best":
-        return best.astype(float), alone
-    model = most_often_best(evidence)
-    estimate, lower, upper = (values[rows, model] for values in values_of(evidence, scale))
+        return verdict.best[rows].astype(float), alone
+    estimate, lower, upper = (
+        values[rows, most_often_best(verdict)] for values in values_of(verdict)
+    )
     return (estimate if what == "estimate" else (upper - lower) / 2), alone
 
 
-def most_often_best(evidence: Evidence) -> int:
+def most_often_best(verdict: Verdict) -> int:
     """Find the model that is best in most cells."""
-    return int(np.bincount(evidence.best).argmax())
+    return int(np.bincount(verdict.best).argmax())
 
 
-def draw_categories(ax: Axes, evidence: Evidence, field: xr.DataArray, alone: xr.DataArray) -> None:
+def draw_categories(ax: Axes, verdict: Verdict, field: xr.DataArray, alone: xr.DataArray) -> None:
     """Color each cell by its best model, pale if tied; the last color is for all others."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
     best = field.to_numpy()
-    wins = np.bincount(evidence.best, minlength=len(evidence.names))
+    wins = np.bincount(verdict.best, minlength=len(verdict.names))
     order = [int(j) for j in np.argsort(-wins, kind="stable") if wins[j]]
     known, others = order[: len(COLOURS) - 1], order[len(COLOURS) - 1 :]
     colour = {j: COLOURS[k] for k, j in enumerate(known)} | dict.fromkeys(others, COLOURS[-1])
@@ -1068,14 +1015,6 @@ def draw_categories(ax: Axes, evidence: Evidence, field: xr.DataArray, alone: xr
     pixels[..., 3] = np.where(alone, 1.0, PALE)
     down, across = (edges_of(places_of(field[name])) for name in field.dims)
     ax.pcolormesh(across, down, pixels, rasterized=True)
-    handles = [Patch(color=colour[j], label=evidence.names[j]) for j in known]
+    handles = [Patch(color=colour[j], label=verdict.names[j]) for j in known]
     handles += [Patch(color=COLOURS[-1], label=f"{len(others):,} others")] if others else []
     legend_above(ax, handles)
-
-
-def positions(labels: list[Any]) -> FloatArray:
-    """Return positions of labels on an axis: their values if numeric, otherwise 0, 1, 2, …."""
-    try:
-        return np.asarray(labels, dtype=float)
-    except (TypeError, ValueError):
-        return np.arange(len(labels), dtype=float)

@@ -24,7 +24,7 @@ from cvstats.log.plain import replacing
 from cvstats.log.read import MISSING
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Report, describe_computation, make_report
-from cvstats.reporting.sentences import scale_of
+from cvstats.reporting.verdict import read_scale
 
 PAGES = (".html", ".htm", "")
 """Valid suffixes of a page."""
@@ -227,7 +227,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     if "read_from" in attrs:
         rows.append(("read from", str(attrs["read_from"])))
     loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
-    scale = scale_of(facts.attrs, {})
+    scale = read_scale(facts.attrs, {})
     units = f" in {scale.units}" if scale.units else ""
     if facts.is_score:
         rows.append(("score", f"{scale.name}{units}, higher is better"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from html import escape
 from textwrap import fill
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution, cautions_by_label
-from cvstats.core.orientation import OFF_TARGET, TARGET, TURNED, turn
+from cvstats.core.orientation import OFF_TARGET
 from cvstats.core.types import MaskArray
 from cvstats.diagnostics import CHECKS, names_a_score
 from cvstats.errors import LogError, checked_choice
@@ -22,126 +22,19 @@ from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import delay_answer
-from cvstats.log.display import count_decimals, format_value
+from cvstats.log.display import count_decimals
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
 from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.log.tables import as_container
-from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
-from cvstats.reporting.evidence import Evidence, area_weights, narrow_cautions, sentences_in
-
-NAMES = {
-    "1 - accuracy": "error rate",
-    "absolute error": "mean absolute error",
-    "brier": "Brier score",
-    "crps": "mean CRPS",
-    "huber": "mean Huber loss",
-    "loss": "mean loss",
-    "percentage error": "mean percentage error",
-    "squared error": "mean squared error",
-    "zero one": "error rate",
-}
-"""Names of mean losses, unless it is "mean" plus the name of the loss."""
-
-SHORT = {"acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match"}
-"""Names of scores in the logs of benchmarks, in words."""
-
-SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
-"""Proportions of points, written in percent."""
+from cvstats.reporting.verdict import Scale, Verdict, area_weights, narrow_cautions, sentences_in
 
 LOSS_WORDS = ("mean loss", "expected loss", "expected risk", "test error", "risk", "loss")
 """Terms for the estimated quantity in targets, the longest first."""
 
-MOST_DECIMALS = 15
-"""Maximum number of decimals."""
-
 NAMED = 4
 """Maximum number of names listed; the others are counted."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The loss of a log, or the score from which it was made: name, units and direction."""
-
-    name: str
-    orientation: str = "error"
-    units: str = ""
-    target: float | None = None
-    """The value of a perfect model, for metrics that are neither a loss nor a score."""
-
-    @property
-    def larger(self) -> bool:
-        """Whether larger values are better."""
-        return self.orientation in TURNED
-
-    @cached_property
-    def percent(self) -> bool:
-        """Whether values, or each of several scores, are proportions, written in percent."""
-        return set(self.name.split(" or ")) <= set(SHARES)
-
-    @property
-    def unit_words(self) -> str:
-        """The units with a leading space, to follow a number."""
-        return f" {self.units}" if self.units else ""
-
-    def value(self, loss: float, decimals: int) -> str:
-        """Write the value that belongs to a mean loss."""
-        return self._write(turn(loss, self.orientation), decimals) + ("%" if self.percent else "")
-
-    def difference(self, value: float, decimals: int) -> str:
-        """Write a difference of two values."""
-        text = self._write(value, decimals)
-        return f"{text} percentage points" if self.percent else text
-
-    def range(self, lower: float, upper: float, decimals: int, *, of_values: bool) -> str:
-        """Format limits of values (converted from the loss) or of a difference."""
-        if of_values and self.larger:
-            lower, upper = (turn(limit, self.orientation) for limit in (upper, lower))
-        ends = [self._write(limit, decimals) for limit in (lower, upper)]
-        while (
-            not of_values
-            and decimals < MOST_DECIMALS
-            and any(
-                limit and np.isfinite(limit) and not any(digit in end for digit in "123456789")
-                for limit, end in zip((lower, upper), ends, strict=True)
-            )
-        ):  # a nonzero limit is not written as 0
-            decimals += 1
-            ends = [self._write(limit, decimals) for limit in (lower, upper)]
-        return " to ".join(f"{end}%" for end in ends) if self.percent and of_values else (
-            " to ".join(ends)
-        )  # fmt: skip
-
-    def _write(self, number: float, decimals: int) -> str:
-        if self.percent:
-            number, decimals = 100 * number, max(0, decimals - 2)
-        return format_value(number + 0.0, "estimate", decimals, "auto").replace("-", "−")
-
-
-def scale_of(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
-    """Read the scale of the numbers from the attrs of a log and its result."""
-    named = {**facts, **metadata}
-    metric, orientation = named.get("metric"), named.get("orientation")
-    units = str(named.get("units", ""))
-    units = "" if units in ("1", "None") else units
-    if isinstance(metric, str) and orientation is not None:
-        if metric in METRICS:
-            known = METRICS[metric]
-            words = known.words_at(named.get("at"))
-            return Scale(words, str(orientation), units, named.get(TARGET))
-        words = " or ".join(
-            SHORT.get(name, name.replace("_", " ")) for name in metric.split(" or ")
-        )
-        return Scale(words, str(orientation), units, named.get(TARGET))
-    loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
-    for start, turned in (("1 - ", "1 - score"), ("-", "-score")):
-        if loss.startswith(start) and len(loss) > len(start):
-            words = loss.removeprefix(start)
-            return Scale(words, turned, units)
-    mean = NAMES.get(loss) or (loss if loss.endswith((" score", " rate")) else f"mean {loss}")
-    words = mean.removeprefix("mean ") if loss.startswith("mean ") else mean
-    return Scale(words, "error", units)
 
 
 def describe_basis(facts: Mapping[Any, Any]) -> str:
@@ -169,6 +62,12 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
         return f"{whole['n_splits']:,.0f} splits" + (f" of {points}" if points else "")
     reason = str(facts.get("reason", "")).partition(";")[0].partition(":")[0]
     return f"{points} ({reason})" if points and reason else points or reason
+
+
+def basis_of(verdict: Verdict) -> str:
+    """Describe what was evaluated, by the attrs of result and log."""
+    log = {name: verdict.facts.attrs.get(name) for name in ("holds", "sources_are")}
+    return describe_basis({**verdict.attrs, **log})
 
 
 def describe_target(target: str, scale: Scale) -> str:
@@ -252,29 +151,25 @@ class Summary:
         return f"{text}<ul>{cautions}</ul>" if cautions else text
 
 
-@dataclass(frozen=True, repr=False)
-class Summaries(Mapping[Hashable, Summary]):
-    """The summaries of the parts of a log, by the labels of a level."""
+class Summaries(dict[Hashable, Summary]):
+    """The summaries of the parts of a log, by the labels of a level.
 
-    by: str
-    parts: Mapping[Hashable, Summary]
+    Parameters
+    ----------
+    by : str
+        The level.
+    parts : mapping
+        The summary of each label.
+    """
 
-    def __getitem__(self, label: Hashable) -> Summary:
-        """Return the summary of a label."""
-        return self.parts[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        """Iterate over the labels."""
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        """Count the labels."""
-        return len(self.parts)
+    def __init__(self, by: str, parts: Mapping[Hashable, Summary]) -> None:
+        super().__init__(parts)
+        self.by = by
 
     def __str__(self) -> str:
         """Write the summaries in sequence, each below its label."""
         return "\n\n".join(
-            f"{printable(f'{self.by}={label}')}\n{part}" for label, part in self.parts.items()
+            f"{printable(f'{self.by}={label}')}\n{part}" for label, part in self.items()
         )
 
     __repr__ = __str__
@@ -283,7 +178,7 @@ class Summaries(Mapping[Hashable, Summary]):
         """Write the summaries as HTML, each below its label."""
         return "".join(
             f"<h4>{escape(printable(f'{self.by}={label}'))}</h4>{part._repr_html_()}"
-            for label, part in self.parts.items()
+            for label, part in self.items()
         )
 
 
@@ -385,7 +280,7 @@ def summary(
     if by is None and len(labels_of_level(losses, "metric")) > 1:
         by = "metric"
     if by is None:
-        return summarize_evidence(Evidence(LogFacts(losses, missing), alpha, seed, method))
+        return describe_verdict(Verdict(LogFacts(losses, missing), alpha, seed, method))
     parts = parts_of_log(losses, by)
     ask = partial(summary, method=method, alpha=alpha, seed=seed, missing=missing)
     return Summaries(by, {label: ask(part) for label, part in parts})
@@ -417,10 +312,10 @@ def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
             yield label, losses.isel({dim: np.flatnonzero(losses[by].to_numpy() == label)})
 
 
-def summarize_evidence(evidence: Evidence) -> Summary:
+def describe_verdict(verdict: Verdict) -> Summary:
     """Write the sentences of a summary, and collect its cautions."""
-    cells, models = len(evidence.cells), len(evidence.models)
-    if isinstance(evidence.facts.attrs.get("contrast"), list) and "contrast" not in evidence.dims:
+    cells, models = len(verdict.cells), len(verdict.models)
+    if isinstance(verdict.facts.attrs.get("contrast"), list) and "contrast" not in verdict.dims:
         raise LogError(
             "this log has differences between several groups, one per column. Expected one, "
             "as in contrast(by=..., between=(a, b)). To test all of them, type "
@@ -428,31 +323,30 @@ def summarize_evidence(evidence: Evidence) -> Summary:
         )
     if not cells:
         sentences = ["No cell of this log has any losses."]
-    elif evidence.has_target:
-        sentences = describe_targets(evidence)
+    elif verdict.has_target:
+        sentences = describe_targets(verdict)
     elif cells == 1:
-        sentences = describe_cell(evidence, 0, "")
-    elif evidence.whole is not None:
-        sentences = describe_grid(evidence, evidence.whole)
+        sentences = describe_cell(verdict, 0, "")
+    elif verdict.whole is not None:
+        sentences = describe_grid(verdict, verdict.whole)
     elif models > 1:
-        sentences = describe_winners(evidence)
+        sentences = describe_winners(verdict)
     else:
-        sentences = describe_range(evidence)
+        sentences = describe_range(verdict)
     if cells and len(sentences) < 3:
-        sentences += describe_scope(evidence)
-    cautions = list_cautions(evidence)
+        sentences += describe_scope(verdict)
     said, advised = {}, {}
-    if words := find_scores(evidence):
+    if words := find_scores(verdict):
         said[label := CHECKS[SCORES].title.lower()] = words
         advised[label] = CHECKS[SCORES].advice
-    if dropped := int(evidence.attrs.get("n_dropped", 0)):
+    if dropped := int(verdict.attrs.get("n_dropped", 0)):
         said["missing losses"] = (
             f"Evaluations without a loss of some model are left out for all models ({dropped:,} in "
             "all): if they are hard points, errors are too small, and models that lack them look "
             "better."
         )
         advised["missing losses"] = "Find out why the losses are missing."
-    if lost := evidence.facts.lost_metrics:
+    if lost := verdict.facts.lost_metrics:
         said["metric not named"] = (
             f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), but no "
             "label shows which one."
@@ -460,118 +354,111 @@ def summarize_evidence(evidence: Evidence) -> Summary:
         advised["metric not named"] = (
             f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False)."
         )
-    return Summary(
-        tuple(sentences[:3]),
-        said | {caution.label: caution.sentence for caution in cautions},
-        advised | {caution.label: advise(caution, evidence) for caution in cautions},
-    )
+    for caution, words in list_cautions(verdict).items():
+        said[caution.label] = caution.sentence
+        advised[caution.label] = words.removeprefix(caution.sentence).strip()
+    return Summary(tuple(sentences[:3]), said, advised)
 
 
-def advise(caution: Caution, evidence: Evidence) -> str:
-    """Return the advice for a caution of an interval or of the comparison."""
-    tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
-    words = (sentences_in(table).get(caution.label) for table in tables if table is not None)
-    return next((text.removeprefix(caution.sentence).strip() for text in words if text), "")
-
-
-def find_scores(evidence: Evidence) -> str:
+def find_scores(verdict: Verdict) -> str:
     """Describe losses that look like scores.
 
     Only values above 1/2, and models named like a score, need another pass.
     """
-    if not (evidence.estimate > 0.5).any() and not any(map(names_a_score, evidence.models)):
+    if not (verdict.estimate > 0.5).any() and not any(map(names_a_score, verdict.models)):
         return ""
     try:
-        found = list(CHECKS[SCORES].find(evidence.facts))
+        found = list(CHECKS[SCORES].find(verdict.facts))
     except LogError:  # not in memory
         return ""
     return f"{found[0].words[:1].upper()}{found[0].words[1:]}." if found else ""
 
 
-def list_cautions(evidence: Evidence) -> list[Caution]:
-    """List the cautions of the intervals and of the comparison."""
-    tables = [evidence.intervals, evidence.comparison, *evidence.of_whole]
-    found = {label for table in tables if table is not None for label in sentences_in(table)}
-    return [
-        caution
+def list_cautions(verdict: Verdict) -> dict[Caution, str]:
+    """Map the cautions of intervals and comparison to their sentence and advice."""
+    words: dict[str, str] = {}
+    for table in verdict.tables:
+        words = sentences_in(table) | words
+    return {
+        caution: words[label]
         for label, caution in cautions_by_label().items()
-        if label in found
+        if label in words
         and caution is not Caution.NO_LOSSES  # already visible
-        and (caution is not Caution.ZERO_VARIANCE or best_is_constant(evidence))
-    ]
+        and (caution is not Caution.ZERO_VARIANCE or best_is_constant(verdict))
+    }
 
 
-def best_is_constant(evidence: Evidence) -> bool:
+def best_is_constant(verdict: Verdict) -> bool:
     """Whether the best model has a zero variance, alone or compared; True for several cells.
 
     Constant or equal candidates of a search that are not the best concern no sentence.
     """
-    if len(evidence.cells) > 1 or len(evidence.models) < 3:
+    if len(verdict.cells) > 1 or len(verdict.models) < 3:
         return True
-    best = evidence.models[int(evidence.best[0])]
-    for table in (evidence.intervals, evidence.comparison):
+    best = verdict.models[int(verdict.best[0])]
+    for table in (verdict.intervals, verdict.comparison):
         if table is None:
             continue
         frame = result_frame(table)
         rows = frame[frame["caution"].str.contains(Caution.ZERO_VARIANCE.label, regex=False)]
         names = [name for name in ("model", "other") if name in rows.index.names]
-        if any(best in evidence.labels(rows, name) for name in names):
+        if any(best in verdict.labels(rows, name) for name in names):
             return True
     return False
 
 
-def describe_cell(evidence: Evidence, cell: int, before: str) -> list[str]:
+def describe_cell(verdict: Verdict, cell: int, before: str) -> list[str]:
     """Describe the verdict of one cell, and then the error of its best model."""
-    scale = scale_of_cell(evidence, cell)
-    best = int(evidence.best[cell])
-    name = evidence.names[best]
-    row = {column: float(evidence.spread(column)[cell, best]) for column in NUMBERS}
-    how = describe_switch(evidence, "intervals")
-    if evidence.winner is not None:
-        found = result_frame(evidence.winner)
+    scale = verdict.scale_of(cell)
+    best = int(verdict.best[cell])
+    name = verdict.names[best]
+    row = {column: float(verdict.spread(column)[cell, best]) for column in NUMBERS}
+    how = describe_switch(verdict, "intervals")
+    if verdict.winner is not None:
+        found = result_frame(verdict.winner)
         row = {column: float(found[column].iloc[0]) for column in NUMBERS}
-        how = f", using winner because it was selected among {len(evidence.models):,}"
+        how = f", using winner because it was selected among {len(verdict.models):,}"
     decimals = count_decimals(pd.DataFrame([row]))
     value = scale.value(row["estimate"], decimals)
     limits = ""
     if not np.isnan(row["lower"] + row["upper"]):
         ends = scale.range(row["lower"], row["upper"], decimals, of_values=True)
-        limits = f" ({level_of(evidence)} interval {ends}{how})"
-    basis = describe_basis(facts_of_basis(evidence))
+        limits = f" ({verdict.level} interval {ends}{how})"
+    basis = basis_of(verdict)
     error = f"the {scale.name} of {name} is {value}{scale.unit_words}{limits}, measured on {basis}."
-    if len(evidence.models) == 1 and "kind" in evidence.facts.attrs and limits:
+    if len(verdict.models) == 1 and "kind" in verdict.facts.attrs and limits:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
-    if "contrast" in evidence.facts.attrs and len(evidence.models) > 1:
-        return [capitalize(before + describe_contrasts(evidence, cell, scale))]
-    if len(evidence.models) == 1:
+    if "contrast" in verdict.facts.attrs and len(verdict.models) > 1:
+        return [capitalize(before + describe_contrasts(verdict, cell, scale))]
+    if len(verdict.models) == 1:
         return [capitalize(before + error)]
-    return [capitalize(before + describe_lead(evidence, cell, scale)), capitalize(error)]
+    return [capitalize(before + describe_lead(verdict, cell, scale)), capitalize(error)]
 
 
 NUMBERS = ("estimate", "lower", "upper", "se")
 """The columns of an interval used in a sentence."""
 
 
-def describe_switch(evidence: Evidence, what: str) -> str:
+def describe_switch(verdict: Verdict, what: str) -> str:
     """Name the method used instead of the default, and why."""
-    switch, other = evidence.switches.get(what), evidence.switches.get("comparison")
+    switch, other = verdict.switches.get(what), verdict.switches.get("comparison")
     if switch is None:
         return ""
     said = what == "intervals" and other is not None and other.caution is switch.caution
     return f", using {switch.method}" + ("" if said else f" because of {switch.caution.cause}")
 
 
-def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
+def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
     """Compare the limits of a difference with those of the default method."""
-    switch, pairs = evidence.switches.get("comparison"), evidence.pairs
+    switch, pairs = verdict.switches.get("comparison"), verdict.pairs
     if switch is None or pairs is None:
         return ""
-    before = evidence.arrange(switch.before)
+    before = verdict.arrange(switch.before)
     if not before.narrow[cell, one, two]:
         return ""
     new, old = (it.upper[cell, one, two] - it.lower[cell, one, two] for it in (pairs, before))
-    words = describe_switch(evidence, "comparison")
+    words = describe_switch(verdict, "comparison")
     used = str(switch.before.attrs.get("interval_method", "the default"))
     if not (old > 0 and np.isfinite(new)):
         return words
@@ -588,48 +475,48 @@ def describe_width(evidence: Evidence, cell: int, one: int, two: int) -> str:
     return f"{words}: {size} with {used}"
 
 
-def describe_grid(evidence: Evidence, whole: Evidence) -> list[str]:
+def describe_grid(verdict: Verdict, whole: Verdict) -> list[str]:
     """Describe the mean over all cells, and then in how many of them models differ."""
-    weighted = area_weights(evidence.facts.losses, evidence.dims) is not None
+    weighted = area_weights(verdict.facts.losses, verdict.dims) is not None
     mean = "in the area-weighted mean" if weighted else "on average"
-    before = f"{mean} over {len(evidence.cells):,} cells ({cells_of(evidence)}), "
+    before = f"{mean} over {len(verdict.cells):,} cells ({join_words(verdict.dims)}), "
     first = describe_cell(whole, 0, before)[0]
-    if len(evidence.models) == 1:
-        return [first, describe_range(evidence)[0]]
-    basis = describe_basis(facts_of_basis(evidence))
+    if len(verdict.models) == 1:
+        return [first, describe_range(verdict)[0]]
+    basis = basis_of(verdict)
     return [
         first,
-        describe_winners(evidence)[0],
-        f"Each cell was measured on {basis}; {describe_scope(evidence)[0]}".replace(
+        describe_winners(verdict)[0],
+        f"Each cell was measured on {basis}; {describe_scope(verdict)[0]}".replace(
             "; The", "; the"
         ),
     ]
 
 
-def describe_targets(evidence: Evidence) -> list[str]:
+def describe_targets(verdict: Verdict) -> list[str]:
     """Describe which models miss the target of a metric, in which direction, and by how much.
 
     The limits are simultaneous over all models and cells, by Šidák's method.
     """
     lower, estimate, upper = (
-        evidence.spread_of(evidence.simultaneous, name) for name in ("lower", "estimate", "upper")
+        verdict.spread(name, verdict.simultaneous) for name in ("lower", "estimate", "upper")
     )
-    metric = str(evidence.facts.attrs.get("metric"))
+    metric = str(verdict.facts.attrs.get("metric"))
     words = OFF_TARGET.get(metric, ("it is too low", "it is too high"))
-    scales = [scale_of_cell(evidence, cell) for cell in range(len(evidence.cells))]
+    scales = [verdict.scale_of(cell) for cell in range(len(verdict.cells))]
     targets = np.array([[scale.target] for scale in scales], dtype=float)
     sides = [upper < targets, lower > targets]
     name, many = scales[0].name, estimate.size > FEW_VERDICTS
-    decimals = count_decimals(result_frame(evidence.simultaneous))
+    decimals = count_decimals(result_frame(verdict.simultaneous))
     adjusted = f", adjusted for {estimate.size:,} intervals" if estimate.size > 1 else ""
-    basis = f"measured on {describe_basis(facts_of_basis(evidence))}"
+    basis = f"measured on {basis_of(verdict)}"
     if many:
-        places = f"{estimate.size:,} {'cells' if len(evidence.models) == 1 else 'models and cells'}"
+        places = f"{estimate.size:,} {'cells' if len(verdict.models) == 1 else 'models and cells'}"
         below, above = (int(side.sum()) for side in sides)
         ideal = f"{np.unique(targets)[0]:g}" if len(np.unique(targets)) == 1 else "the target"
         return [
             f"The {name} is below {ideal} in {below:,} of {places}, above it in {above:,}, and not "
-            f"significantly different in the others ({level_of(evidence)} intervals{adjusted}).",
+            f"significantly different in the others ({verdict.level} intervals{adjusted}).",
             f"It was {basis}.",
         ]
     sentences = []
@@ -637,16 +524,16 @@ def describe_targets(evidence: Evidence) -> list[str]:
         scale, which = scales[cell], [k for k in (0, 1) if sides[k][cell, model]]
         limits = scale.range(lower[cell, model], upper[cell, model], decimals, of_values=True)
         found = (
-            f"{scale.value(estimate[cell, model], decimals)} ({level_of(evidence)} interval "
+            f"{scale.value(estimate[cell, model], decimals)} ({verdict.level} interval "
             f"{limits}{adjusted})"
         )
-        where = f" at {evidence.cell_names()[cell]}" if len(evidence.cells) > 1 else ""
+        where = f" at {verdict.cell_names()[cell]}" if len(verdict.cells) > 1 else ""
         if np.isnan(lower[cell, model] + upper[cell, model]):
             value = scale.value(estimate[cell, model], decimals)
-            whose = f"the {scale.name} of {evidence.names[model]}{where}"
+            whose = f"the {scale.name} of {verdict.names[model]}{where}"
             sentences.append(f"{whose} is {value}, without an interval")
             continue
-        whose = f"the {scale.name} of {evidence.names[model]}{where} is {found}"
+        whose = f"the {scale.name} of {verdict.names[model]}{where} is {found}"
         miss = f": {words[which[0]]}" if which else ""
         ideal = f"{scale.target or 0.0:g}"
         sure = "not significantly different from" if not which else "above" if which[0] else "below"
@@ -658,71 +545,71 @@ FEW_VERDICTS = 4
 """With more models and cells, those that miss a target are counted."""
 
 
-def describe_contrasts(evidence: Evidence, cell: int, scale: Scale) -> str:
+def describe_contrasts(verdict: Verdict, cell: int, scale: Scale) -> str:
     """Describe the difference between groups for each model, without ranking models."""
-    each = {name: evidence.spread(name)[cell] for name in ("lower", "upper", "se")}
-    estimate = evidence.estimate[cell]
+    each = {name: verdict.spread(name)[cell] for name in ("lower", "upper", "se")}
+    estimate = verdict.estimate[cell]
     decimals = count_decimals(pd.DataFrame({"estimate": estimate, **each}))
     words = []
-    for at, name in enumerate(evidence.names[:NAMED]):
+    for at, name in enumerate(verdict.names[:NAMED]):
         ends = scale.range(each["lower"][at], each["upper"][at], decimals, of_values=True)
         value = scale.value(estimate[at], decimals) + scale.unit_words
-        words.append(f"{value} for {name} ({level_of(evidence)} interval {ends})")
-    rest = len(evidence.names) - NAMED
+        words.append(f"{value} for {name} ({verdict.level} interval {ends})")
+    rest = len(verdict.names) - NAMED
     more = f"; {rest:,} more models are in the table of interval()" if rest > 0 else ""
     text = f"the {scale.name} is {join_words(words)}{more}."
-    pairs = evidence.pairs
-    if pairs is None or len(evidence.names) != 2:
+    pairs = verdict.pairs
+    if pairs is None or len(verdict.names) != 2:
         return text
-    decimals = count_decimals(result_frame(evidence.comparison))
+    decimals = count_decimals(result_frame(verdict.comparison))
     lower, upper = pairs.lower[cell, 0, 1], pairs.upper[cell, 0, 1]
     lead = scale.difference(abs(pairs.lead[cell, 0, 1]), decimals) + scale.unit_words
     sure = "" if lower > 0 or upper < 0 else "not "
-    p = describe_p(evidence, cell, 0, 1).removeprefix(", ")
+    p = describe_p(verdict, cell, 0, 1).removeprefix(", ")
     return (
         f"{text} These differ by {lead}, which is {sure}statistically significant"
         f"{f' ({p})' if p else ''}."
     )
 
 
-def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
+def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
     """Describe which model is best, by how much, and whether this is significant."""
-    models, best = len(evidence.models), int(evidence.best[cell])
-    name = evidence.names[best]
+    models, best = len(verdict.models), int(verdict.best[cell])
+    name = verdict.names[best]
     most, more = ("highest", "higher") if scale.larger else ("lowest", "lower")
-    pairs = evidence.pairs
+    pairs = verdict.pairs
     if pairs is None:
         return (
             f"{name} has the {most} {scale.name} of {models:,} models, which were not compared, so "
             f"the difference may be due to chance."
         )
-    order = np.argsort(evidence.estimate[cell], kind="stable")
-    others = [int(j) for j in order if j != best and not np.isnan(evidence.estimate[cell, j])]
-    tied = [j for j in others if evidence.tied[cell, j]]
+    order = np.argsort(verdict.estimate[cell], kind="stable")
+    others = [int(j) for j in order if j != best and not np.isnan(verdict.estimate[cell, j])]
+    tied = [j for j in others if verdict.tied[cell, j]]
     rival = (tied or others)[0]
-    decimals = count_decimals(result_frame(evidence.comparison))
+    decimals = count_decimals(result_frame(verdict.comparison))
     lead = scale.difference(pairs.lead[cell, best, rival], decimals) + scale.unit_words
     limits = scale.range(
         pairs.lower[cell, best, rival], pairs.upper[cell, best, rival], decimals, of_values=False
     )
-    sure = f"({level_of(evidence)} interval {limits}{describe_p(evidence, cell, best, rival)}"
-    sure += f"{describe_width(evidence, cell, best, rival)})"
-    other = evidence.names[rival]
+    sure = f"({verdict.level} interval {limits}{describe_p(verdict, cell, best, rival)}"
+    sure += f"{describe_width(verdict, cell, best, rival)})"
+    other = verdict.names[rival]
     if pairs.narrow[cell, best, rival] and pairs.lower[cell, best, rival] > 0:
-        cautions = narrow_cautions(evidence.comparison)
+        cautions = narrow_cautions(verdict.comparison)
         return (
             f"{name} has the {most} {scale.name} of {models:,} models, {more} than that of "
             f"{other} by {lead}, but this log cannot show whether the difference is significant: "
             f"no method accounts for {join_words([caution.label for caution in cautions])}."
         )
-    noise = 1e-12 * np.nanmax(np.abs(evidence.estimate[cell]))
+    noise = 1e-12 * np.nanmax(np.abs(verdict.estimate[cell]))
     if abs(pairs.lead[cell, best, rival]) <= noise:
         return describe_draw(
-            evidence, cell, scale, rival, others, f"The difference is {lead} {sure}."
+            verdict, cell, scale, rival, others, f"The difference is {lead} {sure}."
         )
     if not pairs.clear[cell, best, rival]:
-        beaten = [evidence.names[j] for j in others if j not in tied and j != rival]
-        chance = f"of {lead} is not statistically significant {sure}{count_beaten(beaten)}."
+        beaten = [verdict.names[j] for j in others if j not in tied and j != rival]
+        chance = f"of {lead} is not statistically significant {sure}{name_worse(beaten)}."
         if models == 2:
             return f"{name} has a {more} {scale.name} than {other}, but its advantage {chance}"
         if len(tied) == models - 1:
@@ -731,7 +618,7 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
                 f"the {most} {scale.name}, but its advantage over {other} {chance}"
             )
         among = f"{name} has the {most} {scale.name} of {models:,} models"
-        names = list_names([evidence.names[j] for j in tied or [rival]])
+        names = list_names([verdict.names[j] for j in tied or [rival]])
         return (
             f"{among}, but is not significantly better than {names}: its advantage over {other} "
             f"{chance}"
@@ -745,78 +632,67 @@ def describe_lead(evidence: Evidence, cell: int, scale: Scale) -> str:
 
 
 def describe_draw(
-    evidence: Evidence, cell: int, scale: Scale, rival: int, others: list[int], sure: str
+    verdict: Verdict, cell: int, scale: Scale, rival: int, others: list[int], sure: str
 ) -> str:
     """Describe two best models with equal error, and list others not significantly worse."""
-    models, best = len(evidence.models), int(evidence.best[cell])
+    models, best = len(verdict.models), int(verdict.best[cell])
     most = "highest" if scale.larger else "lowest"
-    who = f"{evidence.names[best]} and {evidence.names[rival]}"
+    who = f"{verdict.names[best]} and {verdict.names[rival]}"
     if models == 2:
         return f"{who} have the same {scale.name}. {sure}"
-    tied = [evidence.names[j] for j in others if evidence.tied[cell, j] and j != rival]
-    rest = (
-        f"; {list_names(tied)} {'is' if len(tied) == 1 else 'are'} not significantly worse"
-        if tied
-        else ""
-    )
-    clear = [j for j in others if not evidence.tied[cell, j] and j != rival]
-    rest += count_beaten([evidence.names[j] for j in clear])
+    tied = [verdict.names[j] for j in others if verdict.tied[cell, j] and j != rival]
+    clear = [verdict.names[j] for j in others if not verdict.tied[cell, j] and j != rival]
+    rest = name_worse(tied, "not ") + name_worse(clear)
     return f"{who} share the {most} {scale.name} of {models:,} models{rest}. {sure}"
 
 
-def count_beaten(names: Sequence[str]) -> str:
-    """Name models that are significantly worse."""
-    if not names:
-        return ""
-    return f"; {list_names(names)} {'is' if len(names) == 1 else 'are'} significantly worse"
+def name_worse(names: Sequence[str], sure: str = "") -> str:
+    """Name models that are significantly worse, or, with ``"not "``, are not."""
+    verb = "is" if len(names) == 1 else "are"
+    return f"; {list_names(names)} {verb} {sure}significantly worse" if names else ""
 
 
-def describe_p(evidence: Evidence, cell: int, best: int, rival: int) -> str:
-    """Format the p-value of a difference and its adjustment."""
-    p = np.nan if evidence.pairs is None else float(evidence.pairs.p[cell, best, rival])
-    words = "" if np.isnan(p) else f", {p_words(p, evidence.alpha)}"
-    return f"{words}{describe_adjustment(evidence)}"
+def describe_p(verdict: Verdict, cell: int, best: int, rival: int) -> str:
+    """Format the p-value of a difference, the number of comparisons adjusted for, and how."""
+    p = np.nan if verdict.pairs is None else float(verdict.pairs.p[cell, best, rival])
+    words = "" if np.isnan(p) else f", {p_words(p, verdict.alpha)}"
+    if verdict.n_tests < 2:
+        return words
+    sidak = verdict.comparison.attrs.get("adjust") == "sidak"
+    return f"{words}, adjusted for {verdict.n_tests:,} comparisons{' by Šidák' * sidak}"
 
 
-def describe_adjustment(evidence: Evidence) -> str:
-    """Describe the number of comparisons adjusted for, and the method."""
-    if evidence.n_tests < 2:
-        return ""
-    sidak = evidence.comparison.attrs.get("adjust") == "sidak"
-    return f", adjusted for {evidence.n_tests:,} comparisons{' by Šidák' * sidak}"
-
-
-def describe_winners(evidence: Evidence) -> list[str]:
+def describe_winners(verdict: Verdict) -> list[str]:
     """Count the cells in which models are best or not significantly worse."""
-    where = f"{len(evidence.cells):,} cells ({cells_of(evidence)})"
-    wins = np.bincount(evidence.best, minlength=len(evidence.models))
-    names = evidence.names
-    most = "highest" if scale_of_cell(evidence, 0).larger else "lowest"
-    name = scale_of_cell(evidence, 0).name
-    if evidence.pairs is None:
+    where = f"{len(verdict.cells):,} cells ({join_words(verdict.dims)})"
+    wins = np.bincount(verdict.best, minlength=len(verdict.models))
+    names = verdict.names
+    most = "highest" if verdict.scale.larger else "lowest"
+    name = verdict.scale.name
+    if verdict.pairs is None:
         order = np.argsort(-wins, kind="stable")
         words = [f"{names[j]} in {wins[j]:,}" for j in order if wins[j]]
         return [
             f"Among {where}, the {most} {name} is that of {list_names(words)}; the models were not "
             f"compared, so the differences may be due to chance."
         ]
-    alone = evidence.tied.sum(axis=1) == 1
-    clear = np.bincount(evidence.best[alone], minlength=len(names))
-    chance = f"adjusted for {evidence.n_tests:,} comparisons"
-    basis = f"each cell was measured on {describe_basis(facts_of_basis(evidence))}"
+    alone = verdict.tied.sum(axis=1) == 1
+    clear = np.bincount(verdict.best[alone], minlength=len(names))
+    chance = f"adjusted for {verdict.n_tests:,} comparisons"
+    basis = f"each cell was measured on {basis_of(verdict)}"
     if len(names) == 2:
-        noise = 1e-12 * np.nanmax(np.abs(evidence.estimate))
-        ahead = evidence.pairs.lead[:, 0, 1]
+        noise = 1e-12 * np.nanmax(np.abs(verdict.estimate))
+        ahead = verdict.pairs.lead[:, 0, 1]
         wins = np.array([(ahead > noise).sum(), (ahead < -noise).sum()])
         one, two = (int(j) for j in np.argsort(-wins, kind="stable"))
-        more = "higher" if scale_of_cell(evidence, 0).larger else "lower"
+        more = "higher" if verdict.scale.larger else "lower"
         return [
             f"{names[one]} has the {more} {name} in {wins[one]:,} of {where}, significantly in "
-            f"{name_cells(evidence, alone, one)}, and {names[two]} in {wins[two]:,}, significantly "
-            f"in {name_cells(evidence, alone, two)} ({chance}).",
-            f"{describe_median_lead(evidence, one, two)}; {basis}.",
+            f"{name_cells(verdict, alone, one)}, and {names[two]} in {wins[two]:,}, significantly "
+            f"in {name_cells(verdict, alone, two)} ({chance}).",
+            f"{describe_median_lead(verdict, one, two)}; {basis}.",
         ]
-    best_or_tied = evidence.tied.sum(axis=0)
+    best_or_tied = verdict.tied.sum(axis=0)
     order = np.argsort(-best_or_tied, kind="stable")
     words = [
         f"{names[j]} in {best_or_tied[j]:,}" + (f" (alone in {clear[j]:,})" if clear[j] else "")
@@ -832,103 +708,62 @@ def describe_winners(evidence: Evidence) -> list[str]:
     ]
 
 
-def name_cells(evidence: Evidence, alone: MaskArray, model: int) -> str:
+def name_cells(verdict: Verdict, alone: MaskArray, model: int) -> str:
     """Count the cells in which a model is alone the best, and name a few."""
-    chosen = np.flatnonzero(alone & (evidence.best == model)).tolist()
-    every = evidence.cell_names()
+    chosen = np.flatnonzero(alone & (verdict.best == model)).tolist()
+    every = verdict.cell_names()
     some = f" ({'; '.join(every[cell] for cell in chosen)})" if 0 < len(chosen) <= NAMED else ""
     return f"{len(chosen):,}{some}"
 
 
-def describe_median_lead(evidence: Evidence, one: int, two: int) -> str:
+def describe_median_lead(verdict: Verdict, one: int, two: int) -> str:
     """Describe by how much a model is better in the median cell."""
-    scale, pairs = scale_of_cell(evidence, 0), evidence.pairs
+    scale, pairs = verdict.scale, verdict.pairs
     middle = 0.0 if pairs is None else float(np.nanmedian(pairs.lead[:, one, two]))
-    decimals = count_decimals(result_frame(evidence.comparison))
+    decimals = count_decimals(result_frame(verdict.comparison))
     size = scale.difference(abs(middle), decimals) + scale.unit_words
     more = "higher" if scale.larger == (middle > 0) else "lower"
     return (
-        f"In the median cell the {scale.name} of {evidence.names[one]} is {size} {more} than that "
-        f"of {evidence.names[two]}"
+        f"In the median cell the {scale.name} of {verdict.names[one]} is {size} {more} than that "
+        f"of {verdict.names[two]}"
     )
 
 
-def describe_range(evidence: Evidence) -> list[str]:
+def describe_range(verdict: Verdict) -> list[str]:
     """Describe the errors of one model in many cells."""
-    scale, estimate = scale_of_cell(evidence, 0), evidence.estimate[:, 0]
-    decimals = count_decimals(evidence.frame)
+    scale, estimate = verdict.scale, verdict.estimate[:, 0]
+    decimals = count_decimals(verdict.frame)
     ends = sorted((float(np.min(estimate)), float(np.max(estimate))), reverse=scale.larger)
     low, high = (scale.value(end, decimals) for end in ends)
     middle = scale.value(float(np.median(estimate)), decimals)
-    half = (evidence.spread("upper") - evidence.spread("lower"))[:, 0] / 2
+    half = (verdict.spread("upper") - verdict.spread("lower"))[:, 0] / 2
     width = scale.difference(float(np.nanmedian(half)), decimals)
     return [
         capitalize(
-            f"the {scale.name} of {evidence.names[0]} ranges from {low} to "
-            f"{high}{scale.unit_words} over {len(estimate):,} cells ({cells_of(evidence)}), and "
-            f"{middle} in the median cell."
+            f"the {scale.name} of {verdict.names[0]} ranges from {low} to "
+            f"{high}{scale.unit_words} over {len(estimate):,} cells ({join_words(verdict.dims)}), "
+            f"and {middle} in the median cell."
         ),
-        f"The {level_of(evidence)} interval of the median cell is ±{width}; each "
-        f"cell was measured on {describe_basis(facts_of_basis(evidence))}.",
+        f"The {verdict.level} interval of the median cell is ±{width}; each "
+        f"cell was measured on {basis_of(verdict)}.",
     ]
 
 
-def describe_scope(evidence: Evidence) -> list[str]:
+def describe_scope(verdict: Verdict) -> list[str]:
     """Name the target of the intervals, and which data would narrow them."""
-    several = len(evidence.models) > 1 or len(evidence.cells) > 1
+    several = len(verdict.models) > 1 or len(verdict.cells) > 1
     what = "The intervals are" if several else "The interval is"
-    groups = {"n_sources", "n_clusters"} & set(evidence.attrs)
-    drawn = evidence.attrs.get("target") != FIXED_TARGET
+    groups = {"n_sources", "n_clusters"} & set(verdict.attrs)
+    drawn = verdict.attrs.get("target") != FIXED_TARGET
     unit = "sources" if groups and drawn else "test points"
-    unit = "sources and points" if evidence.attrs.get("by") == "source, point" else unit
-    tied = several and bool((evidence.tied.sum(axis=1) > 1).any())
-    more = f"; they would narrow with more {unit}" if tied and len(evidence.models) > 1 else ""
-    scale = scale_of_cell(evidence, 0)
-    if "kind" in evidence.facts.attrs:  # the target states that it is a difference
+    unit = "sources and points" if verdict.attrs.get("by") == "source, point" else unit
+    tied = several and bool((verdict.tied.sum(axis=1) > 1).any())
+    more = f"; they would narrow with more {unit}" if tied and len(verdict.models) > 1 else ""
+    scale = verdict.scale
+    if "kind" in verdict.facts.attrs:  # the target states that it is a difference
         scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
-    target = describe_target(str(evidence.attrs["target"]), scale)
+    target = describe_target(str(verdict.attrs["target"]), scale)
     return [f"{what} for the {target}{more}."]
-
-
-def facts_of_basis(evidence: Evidence) -> dict[Any, Any]:
-    """Collect the attrs of result and log that describe what was evaluated."""
-    metadata = evidence.facts.attrs
-    return {
-        **evidence.attrs,
-        "holds": metadata.get("holds"),
-        "sources_are": metadata.get("sources_are"),
-    }
-
-
-def scale_of_cell(evidence: Evidence, cell: int) -> Scale:
-    """Find the scale of a cell, since cells may have different metrics."""
-    metadata = evidence.facts.attrs
-    several = metadata.get("metrics")
-    if isinstance(several, Mapping) and "metric" in evidence.dims:
-        label = evidence.cells[cell][evidence.dims.index("metric")]
-        return scale_of_kind(scale_of(several.get(label, {}), {}), metadata)
-    scale = scale_of(metadata, {} if evidence.facts.lost_metrics else evidence.attrs)
-    return scale_of_kind(scale, metadata)
-
-
-def scale_of_kind(scale: Scale, metadata: Mapping[Any, Any]) -> Scale:
-    """Name a difference; "(f - m)" denotes the groups of a contrast."""
-    if "kind" not in metadata:
-        return scale
-    groups = metadata.get("contrast")
-    name = NAMES.get(scale.name, scale.name)
-    words = f"difference in {name}" + (f" ({groups})" if isinstance(groups, str) else "")
-    return replace(scale, name=words)
-
-
-def cells_of(evidence: Evidence) -> str:
-    """Name the dimensions of the cells."""
-    return join_words(evidence.dims)
-
-
-def level_of(evidence: Evidence) -> str:
-    """Write the level of the intervals."""
-    return f"{100 * (1 - evidence.alpha):g}%"
 
 
 def capitalize(text: str) -> str:

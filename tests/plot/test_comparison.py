@@ -25,11 +25,11 @@ def test_differences_about_zero(ax):
     plot.comparison(FLIGHTS, reference="naive_bayes", ax=ax)
     table = cvstats.compare(FLIGHTS, reference="naive_bayes").sort_values("difference")
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0, 0])
-    np.testing.assert_array_equal(marks(ax)["p < 0.05 (holm)"].get_xdata(), table["difference"])
+    np.testing.assert_array_equal(marks(ax)["p < 0.05 (Holm)"].get_xdata(), table["difference"])
     lower, upper, _ = reach(ax.collections[0])
     np.testing.assert_array_equal([lower, upper], [table["lower"], table["upper"]])
     open_marks = plot.comparison(DIABETES, ax=Figure().subplots())
-    assert marks(open_marks)["p ≥ 0.05 (holm)"].get_markerfacecolor() == "#ffffff"
+    assert marks(open_marks)["p ≥ 0.05 (Holm)"].get_markerfacecolor() == "#ffffff"
     two = plot.comparison(DIABETES["ridge"], DIABETES["random_forest"], ax=Figure().subplots())
     assert list(marks(two)) == ["p ≥ 0.05"]
 
@@ -64,7 +64,7 @@ def test_a_score_is_drawn_in_its_own_direction(ax):
     assert (table["difference"] > 0).all()
     plot.comparison(losses, reference="naive_bayes", ax=ax)
     np.testing.assert_array_equal(
-        marks(ax)["p < 0.05 (holm)"].get_xdata(),
+        marks(ax)["p < 0.05 (Holm)"].get_xdata(),
         table["difference"].sort_values(ascending=False),
     )
     assert ax.get_xlabel() == "difference in AUC,\N{NO-BREAK SPACE}95%\nfirst is better →"

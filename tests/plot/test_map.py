@@ -58,7 +58,7 @@ def test_two_models_are_a_map_of_differences_with_dots_where_these_are_clear(ax)
     assert 0 < clear.sum() < clear.size
     assert dots(ax) == set(clear[clear]["cell"].to_numpy())
     assert legend(ax) == ["first better", "second better", "no losses"]
-    assert ax.get_xlabel() == "lon\ndot: p < 0.05 (bh)\nblue: first is better"
+    assert ax.get_xlabel() == "lon\ndot: p < 0.05 (Benjamini-Hochberg)\nblue: first is better"
     first, second = (np.array(line.get_xydata()) for line in ax.lines)
     better = {
         (lon, lat): float(result["difference"].sel(lon=lon, lat=lat)) for lon, lat in dots(ax)

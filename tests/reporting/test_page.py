@@ -474,6 +474,17 @@ def test_it_is_written_where_it_should_be(tmp_path):
     assert "seed=3" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("plot", ["forest", "comparison", "folds", "stability", "decomposition"])
+def test_a_plot_whose_file_is_broken_is_left_out(plot, monkeypatch):
+    monkeypatch.delattr(f"cvstats.plot.{plot}")
+    monkeypatch.setitem(sys.modules, f"cvstats.plot.{plot}", None)
+    with pytest.warns(UserWarning, match="could not be drawn") as notes:
+        text = cvstats.report(logged("diabetes"))
+    assert [plot in str(note.message) for note in notes] == [True]
+    assert len(pictures(text)) == 4
+    assert "it could not be drawn" in text
+
+
 def test_places_where_no_page_can_be_written(tmp_path, monkeypatch):
     losses = logged("flights")[["naive_bayes"]]
     folder = str(tmp_path / "nowhere")
@@ -524,7 +535,7 @@ def test_hundreds_of_models_are_compared_with_the_best_alone(monkeypatch):
         asked.append(options.get("reference"))
         return cvstats.compare(log, **options)
 
-    monkeypatch.setattr("cvstats.reporting.evidence.compare", compare)
+    monkeypatch.setattr("cvstats.reporting.verdict.compare", compare)
     text = cvstats.report(losses)
     assert asked == [losses.mean().idxmin()]
     assert text.count("<tr>") < 150

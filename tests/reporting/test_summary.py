@@ -16,7 +16,8 @@ from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.reporting import Summary
 from cvstats.reporting.page import list_facts
-from cvstats.reporting.sentences import describe_basis, list_names, p_words, scale_of
+from cvstats.reporting.sentences import describe_basis, list_names, p_words
+from cvstats.reporting.verdict import read_scale
 
 
 def pairs(shift=0.3, n=200, noise=0.3, models=2, levels=("fold", "point"), **attrs):
@@ -176,16 +177,16 @@ def test_a_score_keeps_its_name_and_its_direction():
 
 
 def test_scores_without_a_percent_and_named_by_their_loss():
-    assert scale_of({"loss": "1 - exact_match"}, {}).value(0.25, 3) == "75.0%"
-    negative = scale_of({"loss": "-r2"}, {})
+    assert read_scale({"loss": "1 - exact_match"}, {}).value(0.25, 3) == "75.0%"
+    negative = read_scale({"loss": "-r2"}, {})
     assert (negative.name, negative.value(-0.25, 2)) == ("r2", "0.25")
     assert negative.range(-0.5, -0.25, 2, of_values=True) == "0.25 to 0.50"
-    assert scale_of({"metric": "gain", "orientation": "-score"}, {}).name == "gain"
-    assert scale_of({"metric": "auc", "orientation": "1 - score"}, {}).value(0.2, 2) == "0.80"
-    assert scale_of({"metric": "rmse", "orientation": "error"}, {}).value(0.2, 2) == "0.20"
-    assert scale_of({"long_name": "mean delay", "units": "1"}, {}).unit_words == ""
-    assert scale_of({"long_name": "mean delay"}, {}).name == "mean delay"
-    assert scale_of({}, {"loss": "brier"}).name == "Brier score"
+    assert read_scale({"metric": "gain", "orientation": "-score"}, {}).name == "gain"
+    assert read_scale({"metric": "auc", "orientation": "1 - score"}, {}).value(0.2, 2) == "0.80"
+    assert read_scale({"metric": "rmse", "orientation": "error"}, {}).value(0.2, 2) == "0.20"
+    assert read_scale({"long_name": "mean delay", "units": "1"}, {}).unit_words == ""
+    assert read_scale({"long_name": "mean delay"}, {}).name == "mean delay"
+    assert read_scale({}, {"loss": "brier"}).name == "Brier score"
 
 
 def test_sources_are_the_sample_where_the_log_has_them():
@@ -384,7 +385,7 @@ def test_masked_cells_are_left_out():
 
 
 def test_too_many_tests_are_not_made(monkeypatch):
-    monkeypatch.setattr("cvstats.reporting.evidence.MOST_TESTS", 10)
+    monkeypatch.setattr("cvstats.reporting.verdict.MOST_TESTS", 10)
     _, first, _ = grid(3).cvci.summary().sentences
     assert first.startswith(
         "Among 20 cells (lat and lon), the lowest mean loss is that of m0 in 20"

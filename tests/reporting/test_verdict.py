@@ -12,7 +12,7 @@ import xarray as xr
 import cvstats
 from cvstats.facts import LogFacts
 from cvstats.reporting.content import Grid, make_report
-from cvstats.reporting.evidence import Evidence
+from cvstats.reporting.verdict import Verdict
 
 DESIGNS = ("test set", "folds", "repeated", "seeds", "sources", "whole sources", "splits", "scores",
            "cells")  # fmt: skip
@@ -88,8 +88,8 @@ def number(text):
 def check_verdict(seed):
     """Intervals exclude 0 exactly where p < alpha: of all pairs, and in the sentences."""
     losses = make_log(seed)
-    evidence = Evidence(LogFacts(losses), 0.05, 0)
-    for part in (evidence, evidence.whole):
+    verdict = Verdict(LogFacts(losses), 0.05, 0)
+    for part in (verdict, verdict.whole):
         pairs = None if part is None else part.pairs
         if part is not None:
             assert pairs is not None
@@ -164,7 +164,7 @@ def test_equal_models_are_tied(models):
         losses = pd.DataFrame(
             rng.exponential(size=(100, 1)) + rng.normal(size=(100, models)), index
         )
-        wrong += not Evidence(LogFacts(losses), 0.05, run).tied.all()
+        wrong += not Verdict(LogFacts(losses), 0.05, run).tied.all()
     assert wrong <= 6  # of 40 at 5%: exceeded in 1.4% of seeds
 
 
@@ -260,7 +260,7 @@ def test_sidak_takes_the_student_step():
     for run in range(runs):
         rng = np.random.default_rng([3, run])
         losses = pd.DataFrame(rng.normal(size=(40, 210)) + 3 * rng.normal(size=(40, 1)), index)
-        wrong += not Evidence(LogFacts(losses), 0.05, run).tied.all()
+        wrong += not Verdict(LogFacts(losses), 0.05, run).tied.all()
     assert wrong <= 8
 
 
@@ -276,7 +276,7 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for():
         {name: (("point", "cell"), losses) for name, losses in {"a": a, "b": b}.items()},
         coords={"point": days},
     )
-    evidence = Evidence(LogFacts(grid), 0.05, 0)
-    assert evidence.whole.comparison.attrs["interval_method"] == "ordered"
-    independent = Evidence(LogFacts(grid.assign(a=grid["b"] + rng.normal(size=(200, 12)))), 0.05, 0)
+    verdict = Verdict(LogFacts(grid), 0.05, 0)
+    assert verdict.whole.comparison.attrs["interval_method"] == "ordered"
+    independent = Verdict(LogFacts(grid.assign(a=grid["b"] + rng.normal(size=(200, 12)))), 0.05, 0)
     assert independent.whole.comparison.attrs["interval_method"] == "holdout"

@@ -1,10 +1,10 @@
-"""The numbers of a summary: intervals by model and cell, and ties."""
+"""What a log says about its models: intervals and comparisons by cell, ties, and their scale."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,15 +15,26 @@ from scipy import special
 from cvstats.comparisons.compare import compare
 from cvstats.comparisons.winner import winner
 from cvstats.core.cautions import Caution, flag_attrs, list_cautions, narrow_labels
-from cvstats.core.orientation import TARGET, targets_of
+from cvstats.core.orientation import TARGET, TURNED, targets_of, turn
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.facts import LogFacts
+from cvstats.facts import LOSSES, LogFacts
 from cvstats.formatting import result_frame, write_labels
+from cvstats.log.display import format_value
+from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; empty without carried dimensions."""
+
+SHORT = {"acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match"}
+"""Names of scores in the logs of benchmarks, in words."""
+
+SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
+"""Proportions of points, written in percent."""
+
+MOST_DECIMALS = 15
+"""Maximum number of decimals."""
 
 MOST_TESTS = 200_000
 """Number of pairs in several carried cells above which none are tested."""
@@ -70,7 +81,7 @@ MANY_CELLS = 0.1
 
 
 @dataclass(eq=False)
-class Evidence:
+class Verdict:
     """Intervals and comparisons of a log, each computed once when first needed."""
 
     facts: LogFacts
@@ -78,8 +89,8 @@ class Evidence:
     seed: int
     method: str | None = None
     """The name of the interval for models and differences; None for the defaults of the log."""
-    refusals: dict[str, str] = field(default_factory=dict)
-    """What could not be computed, and why."""
+    refusals: dict[str, LogError] = field(default_factory=dict)
+    """What could not be computed, in words, and why."""
     joint: Any = None
     """A comparison by max-t whose cautions require another method."""
     switches: dict[str, Switch] = field(default_factory=dict)
@@ -110,16 +121,12 @@ class Evidence:
         """
         if len(self.models) < 2:
             return None
-        if self.n_tests > MOST_TESTS and len(self.cells) > 1:
-            words = f"{self.n_tests:,} tests are too many to report."
-            return self.refuse("comparison", words)
-        try:
-            return self.compare_all()
-        except LogError as error:
-            return self.refuse("comparison", str(error))
+        return self.attempt("Comparison of the models", self.compare_all)
 
     def compare_all(self) -> Any:
         """Compare all pairs of models, using another method for pairs whose caution requires it."""
+        if self.n_tests > MOST_TESTS and len(self.cells) > 1:
+            raise LogError(f"{self.n_tests:,} tests are too many to report.")
         if len(self.models) > 2 and len(self.cells) == 1 and not self.against_best:
             options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
             try:
@@ -173,29 +180,27 @@ class Evidence:
     @cached_property
     def winner(self) -> Any:
         """The interval of the best model that accounts for its selection; None if not needed."""
-        flagged = Caution.SELECTED.label in result_frame(self.intervals).attrs.get("cautions", {})
+        flagged = Caution.SELECTED.label in sentences_in(self.intervals)
         if not flagged or self.method is not None or len(self.cells) > 1:
             return None
-        return self.ask("winner", winner, alpha=self.alpha, rng=self.seed)
+        compute = partial(self.facts.apply, winner, alpha=self.alpha, rng=self.seed)
+        return self.attempt("Interval of the selected model", compute)
 
     @cached_property
-    def whole(self) -> Evidence | None:
-        """The evidence for the mean over all carried cells; None if there is no such mean."""
+    def whole(self) -> Verdict | None:
+        """The verdict for the mean over all carried cells; None if there is no such mean."""
         losses = self.facts.losses
         has_mean = isinstance(losses, xr.DataArray | xr.Dataset) and len(self.cells) > 1
         if not has_mean or "metric" in self.dims or self.has_target:
             return None
         facts = LogFacts(average_cells(losses, self.dims), self.facts.missing)
-        found = Evidence(facts, self.alpha, self.seed, self.method)
-        try:
-            _ = found.intervals
-        except LogError as error:
-            self.refusals["whole"] = str(error)
+        found = Verdict(facts, self.alpha, self.seed, self.method)
+        if self.attempt("Mean over the cells", lambda: found.intervals) is None:
             return None
         found.follow_cells(self)
         return found
 
-    def follow_cells(self, cells: Evidence) -> None:
+    def follow_cells(self, cells: Verdict) -> None:
         """Use for the mean over cells the methods that the cautions of many cells require."""
         for what in ("intervals", "comparison"):
             before, alone = getattr(self, what), getattr(cells, what)
@@ -226,20 +231,20 @@ class Evidence:
     @cached_property
     def simultaneous(self) -> Any:
         """Simultaneous intervals of all models and cells, by Šidák's method."""
-        alpha = float(-np.expm1(np.log1p(-self.alpha) / max(1, len(self.frame))))
+        alpha = split_alpha(self.alpha, len(self.frame))
         return self.facts.apply(interval, method=self.method, alpha=alpha)
 
     @property
     def alpha_of_each(self) -> float:
         """One minus the level of each difference, by Šidák's method."""
-        if self.n_tests < 2:
-            return self.alpha
-        return float(-np.expm1(np.log1p(-self.alpha) / self.n_tests))
+        return split_alpha(self.alpha, self.n_tests)
 
     @property
-    def of_whole(self) -> list[Any]:
-        """The tables of the mean over all cells."""
-        return [] if self.whole is None else [self.whole.intervals, self.whole.comparison]
+    def tables(self) -> list[Any]:
+        """The intervals and the comparison, and those of the mean over all cells."""
+        parts = [self] if self.whole is None else [self, self.whole]
+        found = [table for part in parts for table in (part.intervals, part.comparison)]
+        return [table for table in found if table is not None]
 
     def adjust_by_sidak(self, table: Any) -> Any:
         """Add the p-values that belong to limits at the level of each difference.
@@ -266,16 +271,13 @@ class Evidence:
         adjusted.attrs = {**table.attrs, "alpha": self.alpha, "adjust": "sidak"}
         return adjusted
 
-    def ask(self, name: str, function: Callable[..., Any], **options: Any) -> Any:
-        """Compute a result, or record why it is not available."""
+    def attempt(self, what: str, compute: Callable[[], Any]) -> Any:
+        """Compute a result; if the log does not allow it, record why, and return None."""
         try:
-            return self.facts.apply(function, **options)
+            return compute()
         except LogError as error:
-            return self.refuse(name, str(error))
-
-    def refuse(self, name: str, reason: str) -> None:
-        """Record why something was not computed."""
-        self.refusals[name] = reason
+            self.refusals[what] = error
+            return None
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -322,6 +324,27 @@ class Evidence:
             dict(zip(self.models, range(len(self.models)), strict=True)),
         )
 
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale of the numbers, or of those of the first cell."""
+        return self.scale_of(0)
+
+    def scale_of(self, cell: int) -> Scale:
+        """Find the scale of a cell, since cells may have different metrics."""
+        metadata = self.facts.attrs
+        several = metadata.get("metrics")
+        if isinstance(several, Mapping) and "metric" in self.dims:
+            label = self.cells[cell][self.dims.index("metric")]
+            scale = read_scale(several.get(label, {}), {})
+        else:
+            scale = read_scale(metadata, {} if self.facts.lost_metrics else self.attrs)
+        return name_difference(scale, metadata)
+
+    @property
+    def level(self) -> str:
+        """The level of the intervals: ``95%``."""
+        return f"{100 * (1 - self.alpha):g}%"
+
     def cell_names(self) -> list[str]:
         """Name each cell by the labels of its dimensions."""
         return [
@@ -345,13 +368,9 @@ class Evidence:
 
     # --- numbers, by cell and model ---------------------------------------------------------------
 
-    def spread(self, column: str) -> FloatArray:
-        """Arrange a column of the intervals by cell and model."""
-        return self.spread_of(self.intervals, column)
-
-    def spread_of(self, intervals: Any, column: str) -> FloatArray:
-        """Arrange a column of some intervals by cell and model."""
-        frame = result_frame(intervals)
+    def spread(self, column: str, intervals: Any = None) -> FloatArray:
+        """Arrange a column of the intervals, or of other ones, by cell and model."""
+        frame = result_frame(self.intervals if intervals is None else intervals)
         frame = frame[frame["estimate"].notna()]
         values = np.full((len(self.cells), len(self.models)), np.nan)
         cell, model = self.places
@@ -418,6 +437,11 @@ class Evidence:
         return tied
 
 
+def split_alpha(alpha: float, tests: int) -> float:
+    """Compute one minus the level of each of several intervals, by Šidák's method."""
+    return alpha if tests < 2 else float(-np.expm1(np.log1p(-alpha) / tests))
+
+
 def narrow_cautions(table: Any) -> list[Caution]:
     """List the cautions of a result whose intervals are too narrow for a decision."""
     if table is None:
@@ -471,6 +495,96 @@ def sentences_in(table: Any) -> dict[str, str]:
     if not isinstance(words, dict):  # from an array
         words = result_frame(table).attrs.get("cautions", {})
     return dict(words)
+
+
+# --- the scale of the numbers --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The loss of a log, or the score from which it was made: name, units and direction."""
+
+    name: str
+    orientation: str = "error"
+    units: str = ""
+    target: float | None = None
+    """The value of a perfect model, for metrics that are neither a loss nor a score."""
+
+    @property
+    def larger(self) -> bool:
+        """Whether larger values are better."""
+        return self.orientation in TURNED
+
+    @cached_property
+    def percent(self) -> bool:
+        """Whether values, or each of several scores, are proportions, written in percent."""
+        return set(self.name.split(" or ")) <= set(SHARES)
+
+    @property
+    def unit_words(self) -> str:
+        """The units with a leading space, to follow a number."""
+        return f" {self.units}" if self.units else ""
+
+    def value(self, loss: float, decimals: int) -> str:
+        """Write the value that belongs to a mean loss."""
+        return self._write(turn(loss, self.orientation), decimals) + ("%" if self.percent else "")
+
+    def difference(self, value: float, decimals: int) -> str:
+        """Write a difference of two values."""
+        text = self._write(value, decimals)
+        return f"{text} percentage points" if self.percent else text
+
+    def range(self, lower: float, upper: float, decimals: int, *, of_values: bool) -> str:
+        """Format limits of values (converted from the loss) or of a difference."""
+        if of_values and self.larger:
+            lower, upper = (turn(limit, self.orientation) for limit in (upper, lower))
+        limits = [limit for limit in (lower, upper) if limit and np.isfinite(limit)]
+        while not of_values and decimals < MOST_DECIMALS:  # a nonzero limit is not written as 0
+            if all(set("123456789") & set(self._write(limit, decimals)) for limit in limits):
+                break
+            decimals += 1
+        unit = "%" if self.percent and of_values else ""
+        return " to ".join(self._write(limit, decimals) + unit for limit in (lower, upper))
+
+    def _write(self, number: float, decimals: int) -> str:
+        if self.percent:
+            number, decimals = 100 * number, max(0, decimals - 2)
+        return format_value(number + 0.0, "estimate", decimals, "auto").replace("-", "−")
+
+
+def read_scale(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
+    """Read the scale of the numbers from the attrs of a log and its result."""
+    named = {**facts, **metadata}
+    metric, orientation = named.get("metric"), named.get("orientation")
+    units = str(named.get("units", ""))
+    units = "" if units in ("1", "None") else units
+    if isinstance(metric, str) and orientation is not None:
+        words = METRICS[metric].words_at(named.get("at")) if metric in METRICS else " or ".join(
+            SHORT.get(name, name.replace("_", " ")) for name in metric.split(" or ")
+        )  # fmt: skip
+        return Scale(words, str(orientation), units, named.get(TARGET))
+    loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
+    for start, orientation in (("1 - ", "1 - score"), ("-", "-score")):
+        if loss.startswith(start) and len(loss) > len(start):
+            return Scale(loss.removeprefix(start), orientation, units)
+    return Scale(name_mean(loss), "error", units)
+
+
+def name_mean(loss: str) -> str:
+    """Name the mean of a loss; the Brier score and error rates are means already."""
+    loss = loss.removeprefix("mean ")
+    name = LOSSES.get(loss, loss)
+    return name if name.endswith((" score", " rate")) else f"mean {name}"
+
+
+def name_difference(scale: Scale, metadata: Mapping[Any, Any]) -> Scale:
+    """Name a difference; "(f - m)" denotes the groups of a contrast."""
+    if "kind" not in metadata:
+        return scale
+    loss = scale.orientation == "error" and metadata.get("metric") not in METRICS
+    name, groups = name_mean(scale.name) if loss else scale.name, metadata.get("contrast")
+    words = f"difference in {name}" + (f" ({groups})" if isinstance(groups, str) else "")
+    return replace(scale, name=words)
 
 
 # --- the mean over the cells ----------------------------------------------------------------------
