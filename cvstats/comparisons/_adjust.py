@@ -4,7 +4,9 @@ Max-t adjusts tests and intervals by the largest statistic of their joint distri
 
 The standard errors of all differences determine the covariance A of the models' means, up to a part
 that cancels in differences: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
-distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008).
+distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008). If some
+standard errors were widened or clamped, no covariance may have them all. The nearest one is then
+used, and each drawn difference is divided by its own standard deviation.
 
 The standard errors are estimated from n points, so a statistic follows Student's t with n - 1
 degrees of freedom rather than the normal distribution. This matters little for one statistic but
@@ -172,11 +174,11 @@ def adjust_max_t(
         here = np.searchsorted(there, np.stack([left, right]))
         known = np.flatnonzero(~np.isnan(statistic[:, c]))
         squared = pair_matrix(variance[:, c], models)[np.ix_(there, there)]
-        largest = None if np.isnan(squared).any() else max_statistic_draws(
-            squared, *here[:, known], alternative=alternative, n_draws=n_draws, seed=seed
-        )  # fmt: skip
-        if largest is None:
+        if np.isnan(squared).any():
             raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
+        largest = max_statistic_draws(
+            squared, *here[:, known], alternative=alternative, n_draws=n_draws, seed=seed
+        )
         critical = critical_value(largest, alpha)
         p[:, c] = max_t_p_values(normal_quantile(statistic[:, c], own[:, c]), largest)
         if of_method and own[known, c].min(initial=np.inf) < 2 * (len(there) - 1):
@@ -257,11 +259,20 @@ def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray 
 
 
 def inverse_deviations(
-    root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray
+    root: FloatArray,
+    squared: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    *,
+    nearest: bool = False,
 ) -> FloatArray:
-    """Invert the standard deviations of drawn differences; 0 if two models are identical."""
+    """Invert the standard deviations of drawn differences; 0 if two models are identical.
+
+    ``nearest``: whether the covariance has other variances than ``squared``.
+    """
     variance = squared[left, right].copy()
-    close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max(initial=0.0)))
+    least = np.inf if nearest else ALIKE * squared.max(initial=0.0)
+    close = np.flatnonzero((variance > 0) & (variance < least))
     if len(close):  # rounding in L may exceed these: each must stay standard normal
         variance[close] = ((root[left[close]] - root[right[close]]) ** 2).sum(axis=1)
     with np.errstate(divide="ignore"):
@@ -323,7 +334,7 @@ def max_statistic_draws(
     alternative: str,
     n_draws: int,
     seed: int,
-) -> FloatArray | None:
+) -> FloatArray:
     """Draw the largest statistic of some pairs under no difference.
 
     Parameters
@@ -339,13 +350,14 @@ def max_statistic_draws(
 
     Returns
     -------
-    array, shape (draws,), or None
-        ``-inf`` if no pair has a variance; None if no covariance has these variances.
+    array, shape (draws,)
+        ``-inf`` if no pair has a variance.
     """
     root = factor_covariance(squared)
-    if root is None:
-        return None
-    scale = inverse_deviations(root, squared, left, right)
+    if nearest := root is None:  # some standard errors were widened or clamped individually
+        root = factor_covariance(squared, clip=True)
+    assert root is not None
+    scale = inverse_deviations(root, squared, left, right, nearest=nearest)
     keep = scale > 0
     if not keep.any():
         return np.full(n_draws, -np.inf)

@@ -116,8 +116,8 @@ class Verdict:
     def comparison(self) -> Any:
         """All pairs of models, with simultaneous limits and adjusted p-values.
 
-        By max-t, or by Šidák's method for several cells, very many models, standard errors
-        without a common covariance, and few discordant points. None if not available.
+        By max-t, or by Šidák's method for several cells, very many models, methods without
+        standard errors, and few discordant points. None if not available.
         """
         if len(self.models) < 2:
             return None
@@ -131,7 +131,7 @@ class Verdict:
             options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
             try:
                 table = self.facts.apply(compare, alpha=self.alpha, **options)
-            except LogError:  # no common covariance, or not available at all
+            except LogError:  # no standard errors, or not available at all
                 pass
             else:
                 if Caution.DISCORDANT_FEW.label not in table.attrs.get("cautions", {}):

@@ -316,9 +316,38 @@ def test_words():
             FRAME.cvci.compare(adjust="max-t", n_draws=n_draws)
     with pytest.raises(LogError, match="'holm', 'bonferroni', 'bh', 'max-t', None"):
         FRAME.cvci.compare(adjust="sidak")
-    one = models(names="abcdefghij").droplevel("repetition")
-    with pytest.raises(LogError, match="one covariance of all models, but those of quadratic"):
-        one.cvci.compare(adjust="max-t", method="quadratic")
+
+
+def alike_models(number=20, n=100, seed=3):
+    """Very similar models in one partition: `compare` widens some of their differences."""
+    rng = np.random.default_rng(seed)
+    index = pd.MultiIndex.from_arrays([np.arange(n) % 5, range(n)], names=["fold", "point"])
+    own = rng.normal(size=(n, number)) * np.linspace(0.05, 2.0, number)
+    return pd.DataFrame(
+        (rng.normal(size=(n, 1)) + own) ** 2, index, [f"m{i}" for i in range(number)]
+    )
+
+
+def test_widened_differences_are_adjusted_too():
+    log = alike_models()
+    each = log.cvci.compare(adjust=None)
+    squared = max_t.pair_matrix(each["se"].to_numpy() ** 2, 20)
+    assert max_t.factor_covariance(squared) is None  # only some are widened
+    found = log.cvci.compare(adjust="max-t", rng=1)
+    assert (found["se"] == each["se"]).all()
+    sidak = stats.t.isf((1 - 0.95 ** (1 / 190)) / 2, 99)
+    reach = (found["upper"] - found["difference"]) / found["se"]
+    assert stats.t.isf(0.025, 99) < reach.min() <= reach.max() < sidak
+    assert "Šidák" not in str(log.cvci.summary())
+
+
+def test_each_drawn_difference_is_standard_without_a_common_covariance():
+    squared = np.array([[0, 1.0, 9.0], [1.0, 0, 1.0], [9.0, 1.0, 0]])
+    for i, j in itertools.combinations(range(3), 2):
+        drawn = max_t.max_statistic_draws(
+            squared, np.array([i]), np.array([j]), alternative="greater", n_draws=50_000, seed=1
+        )
+        assert stats.kstest(drawn, "norm").pvalue > 1e-3
 
 
 def test_variances_without_a_covariance_are_refused():
