@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from strategies import (
-    as_dataset,
-)
+from strategies import as_dataset
 
 import cvstats
 from cvstats.core.cautions import Caution

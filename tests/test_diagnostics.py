@@ -334,14 +334,6 @@ def test_every_code_has_a_case_and_a_row_in_the_guide():
     assert "_cautions.md" in guide
 
 
-def test_labels_are_short_and_differ():
-    labels = [caution.label for caution in Caution]
-    assert len(labels) == len(set(labels))
-    assert all(0 < len(label) <= 25 and "," not in label for label in labels)
-    found = {check.label for check in CHECKS.values()}
-    assert {"few points", "unstable", "heavy tails", "serial dependence"} < found
-
-
 def test_numbers_are_those_of_the_definitions():
     values = with_outlier().to_numpy()
     mean = statistics.fmean(values)

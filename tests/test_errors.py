@@ -11,13 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from strategies import (
-    as_dataset,
-    assert_unchanged,
-    by_point,
-    dense,
-    remembered,
-)
+from strategies import as_dataset, assert_unchanged, by_point, dense, remembered
 
 import cvstats
 from cvstats import LogError, errors

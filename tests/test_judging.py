@@ -18,7 +18,6 @@ from cvstats import LogError, prediction_powered
 
 CASES = json.loads((Path(__file__).parent / "reference" / "sequences.json").read_text())
 (CASE,) = [case for case in CASES if case["id"] == "prediction_powered"]
-RNG = np.random.default_rng(8)
 
 
 def named(values, start=0):

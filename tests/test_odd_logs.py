@@ -109,17 +109,6 @@ def test_the_same_log_in_another_dress(name):
     np.testing.assert_allclose(pairs.to_numpy(), expected.to_numpy(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "boolean", "uint8", "Int64", "float32", "float16"])
-def test_numbers_of_other_kinds(dtype):
-    ones = (FRAME > 0.5).astype(dtype)
-    expected = cvstats.wald((FRAME > 0.5).astype(float))
-    first = ["estimate", "se", "lower", "upper"]
-    np.testing.assert_allclose(cvstats.wald(ones)[first], expected[first], rtol=1e-12)
-    assert (
-        cvstats.mcnemar(ones)["n01"].tolist() == cvstats.mcnemar(ones.astype(float))["n01"].tolist()
-    )
-
-
 def objects(value):
     """Losses as objects, one of them another thing."""
     log = FRAME.astype(object)

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import ALTERNATIVES, as_array, models
+from paired_logs import ALTERNATIVES, models
 from rows import only_row
 from strategies import close, logs, shuffled
 
@@ -151,20 +151,6 @@ def test_repetitions():
 
 
 # --- types ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8, bool])
-def test_types_of_frames(dtype):
-    frame = (models() > 1).astype(dtype) if dtype in (bool, np.uint8) else models(dtype=dtype)
-    wide = frame.astype(float)
-    pd.testing.assert_frame_equal(frame.cvci.compare(), wide.cvci.compare())
-    for reference in (None, "ridge"):
-        ours = frame.cvci.difference(reference=reference)
-        pd.testing.assert_frame_equal(ours, wide.cvci.difference(reference=reference))
-    gap = cvstats.difference(frame["ridge"], frame["boost"])
-    pd.testing.assert_series_equal(gap, wide["ridge"] - wide["boost"], check_names=False)
-    array = as_array(frame)
-    np.testing.assert_allclose(array.cvci.compare()["se"], wide.cvci.compare()["se"], rtol=1e-14)
 
 
 def test_models_are_paired_by_name():

@@ -28,8 +28,6 @@ from cvstats import LogError, plans
 
 DIABETES = load_diabetes(return_X_y=True, as_frame=True)
 CANCER = load_breast_cancer(return_X_y=True, as_frame=True)
-SOURCES = pd.Series(list("abcdef"))
-
 EVERY = [
     plans.k_fold(5, rng=1),
     plans.k_fold(3, grouped=True, rng=1),

@@ -6,17 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from bootstrap_logs import (
-    LOGS,
-    METHODS,
-    MODELS,
-    OPTIONS,
-    RATES,
-    answer,
-    bootstrap,
-    case,
-    two_stage,
-)
+from bootstrap_logs import LOGS, METHODS, MODELS, OPTIONS, RATES, answer, bootstrap, case, two_stage
 from rows import only_row
 from strategies import ARRAYS
 

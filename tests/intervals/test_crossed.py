@@ -14,7 +14,6 @@ import cvstats
 from cvstats.errors import LogError
 
 BOTH = ("source", "point")
-DAYS = pd.date_range("2024-01-01", periods=65, name="point")
 MODELS = ["a", "b"]
 
 

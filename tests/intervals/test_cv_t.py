@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import oracle
-from fold_logs import (
-    ALPHAS,
-    agrees,
-)
+from fold_logs import ALPHAS, agrees
 from hypothesis import given
 from rows import only_row
 from strategies import logs, shuffled

@@ -6,10 +6,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from fold_logs import (
-    WEIGHTS,
-    top_of,
-)
+from fold_logs import WEIGHTS, top_of
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import oracle
 import pytest
-from fold_logs import (
-    ALPHAS,
-    LIMITS,
-    agrees,
-)
+from fold_logs import ALPHAS, LIMITS, agrees
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row

@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 import oracle
 import pytest
-from fold_logs import (
-    ALPHAS,
-    GOLDEN,
-    WEIGHTS,
-    golden,
-    printed,
-    quantile_of,
-    top_of,
-)
+from fold_logs import ALPHAS, GOLDEN, WEIGHTS, golden, printed, quantile_of, top_of
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row

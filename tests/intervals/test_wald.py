@@ -6,16 +6,7 @@ import json
 
 import oracle
 import pytest
-from fold_logs import (
-    ALPHAS,
-    GOLDEN,
-    REFERENCE,
-    WEIGHTS,
-    agrees,
-    frame_log,
-    golden,
-    printed,
-)
+from fold_logs import ALPHAS, GOLDEN, REFERENCE, WEIGHTS, agrees, frame_log, golden, printed
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rows import only_row

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from plotted import (
-    many,
-    marks,
-    named,
-    reach,
-)
+from plotted import many, marks, named, reach
 
 import cvstats
 from cvstats import plot

@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from plotted import (
-    as_arrays,
-    logged,
-    many,
-    marks,
-    named,
-    reach,
-)
+from plotted import as_arrays, logged, many, marks, named, reach
 
 import cvstats
 from cvstats import plot

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from plotted import (
-    as_arrays,
-    logged,
-    marks,
-)
+from plotted import as_arrays, logged, marks
 
 import cvstats
 from cvstats import plot

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from plotted import (
-    logged,
-)
+from plotted import logged
 
 import cvstats
 from cvstats import plot

@@ -8,13 +8,7 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from plotted import (
-    as_arrays,
-    logged,
-    marks,
-    named,
-    reach,
-)
+from plotted import as_arrays, logged, marks, named, reach
 
 import cvstats
 from cvstats import plot

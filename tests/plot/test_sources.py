@@ -5,11 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from plotted import (
-    logged,
-    named,
-    schools,
-)
+from plotted import logged, named, schools
 from rows import only_row
 
 import cvstats

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from plotted import (
-    as_arrays,
-    logged,
-    repeated,
-)
+from plotted import as_arrays, logged, repeated
 from rows import only_row
 
 import cvstats
