@@ -47,8 +47,13 @@ from cvstats.loss_functions.metric_logs import (
     write_reaches,
 )
 from cvstats.loss_functions.pointwise import LOSSES, flat_columns, loss_name, which_label
-from cvstats.metrics import METRICS, CellNotes, UndefinedMetricError, influence_of_counts
-from cvstats.metrics.metric import reach_of_labels
+from cvstats.metrics import METRICS
+from cvstats.metrics.metric import (
+    CellNotes,
+    UndefinedMetricError,
+    influence_of_counts,
+    reach_of_labels,
+)
 from cvstats.options import Missing, check_choices, find_choices
 
 WEIGHT = "the weight"

@@ -31,7 +31,9 @@ from cvstats.loss_functions.pointwise import (
     map_columns,
     pointwise,
 )
-from cvstats.metrics import F1_OF_SETS, METRICS, metric_of
+from cvstats.metrics import METRICS
+from cvstats.metrics.confusion import F1_OF_SETS
+from cvstats.metrics.numbers import metric_of
 from cvstats.options import check_choices, find_choices
 
 Columns: TypeAlias = (

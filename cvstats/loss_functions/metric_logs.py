@@ -41,8 +41,8 @@ from cvstats.loss_functions.pointwise import (
     signs,
     which_label,
 )
-from cvstats.metrics import (
-    METRICS,
+from cvstats.metrics import METRICS
+from cvstats.metrics.metric import (
     CellNotes,
     Metric,
     MetricOptions,
@@ -137,9 +137,9 @@ class MetricRequest:
 def mean_loss(loss: Any, options: LossOptions) -> Metric:
     """Create the record of the weighted mean of a pointwise loss."""
 
-    def influence(own: Any, same: Any, weight: Any, asked: MetricOptions) -> Any:
-        value = sign * float(np.average(own, weights=weight))
-        return value, sign * own - value
+    def influence(points: Points, options: MetricOptions) -> Any:
+        value = sign * float(np.average(points.truth, weights=points.weight))
+        return value, sign * points.truth - value
 
     name = loss_name(loss)
     facts = facts_of_loss(loss, options)

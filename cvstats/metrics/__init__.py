@@ -4,41 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from cvstats.metrics.confusion import F1_OF_SETS
-from cvstats.metrics.metric import (
-    CellNotes,
-    Influence,
-    Metric,
-    MetricOptions,
-    Points,
-    Rows,
-    UndefinedMetricError,
-    count_rows,
-    first_row,
-    influence_of_counts,
-    pseudo_losses,
-    rows_of_cells,
-)
-from cvstats.metrics.numbers import metric_of
+from cvstats.metrics.metric import Metric
 from cvstats.registry import warn_if_broken
-
-__all__ = [
-    "F1_OF_SETS",
-    "METRICS",
-    "CellNotes",
-    "Influence",
-    "Metric",
-    "MetricOptions",
-    "Points",
-    "Rows",
-    "UndefinedMetricError",
-    "count_rows",
-    "first_row",
-    "influence_of_counts",
-    "metric_of",
-    "pseudo_losses",
-    "rows_of_cells",
-]
 
 FILES = (
     "cvstats.metrics.confusion",

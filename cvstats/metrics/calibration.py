@@ -8,11 +8,10 @@ solutions of ``sum w (y - m) x = 0``; their influences are those of such estimat
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.core.types import FloatArray
-from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMetricError
+from cvstats.metrics.metric import Influence, Metric, MetricOptions, Points, UndefinedMetricError
 from cvstats.metrics.numbers import FROM_ZERO, UP_AND_DOWN, ratio
 
 STEPS = 100
@@ -32,11 +31,10 @@ def logits(probability: FloatArray, options: MetricOptions) -> FloatArray:
     return found
 
 
-def classes_of(
-    truth: NDArray[np.int64], weight: FloatArray | None, options: MetricOptions
-) -> tuple[FloatArray, FloatArray]:
+def classes_of(points: Points, options: MetricOptions) -> tuple[FloatArray, FloatArray]:
     """Code the positive class as 1, and compute the share of weight of each point."""
-    y = (truth == options.positive).astype(np.float64)
+    y = (points.truth == options.positive).astype(np.float64)
+    weight = points.weight
     share = np.full(len(y), 1 / len(y)) if weight is None else weight / weight.sum()
     if not 0 < share @ y < 1 - PRECISION:
         raise UndefinedMetricError("the truth has only one class")
@@ -71,13 +69,10 @@ def fit_logistic(
     return found, np.asarray(phi, dtype=np.float64)
 
 
-def calibration_slope(
-    truth: NDArray[np.int64], prediction: FloatArray, weight: FloatArray | None,
-    options: MetricOptions,
-) -> Influence:  # fmt: skip
+def calibration_slope(points: Points, options: MetricOptions) -> Influence:
     """Slope of the truth on the logit of the prediction; below 1 predictions are too extreme."""
-    y, share = classes_of(truth, weight, options)
-    x, some = logits(prediction, options), share > 0
+    y, share = classes_of(points, options)
+    x, some = logits(points.prediction, options), share > 0
     high, low = x[some & (y == 1)], x[some & (y == 0)]
     if x[some].min() == x[some].max():
         raise UndefinedMetricError("the prediction is constant")
@@ -89,24 +84,18 @@ def calibration_slope(
     return float(found[1]), phi[1]
 
 
-def calibration_intercept(
-    truth: NDArray[np.int64], prediction: FloatArray, weight: FloatArray | None,
-    options: MetricOptions,
-) -> Influence:  # fmt: skip
+def calibration_intercept(points: Points, options: MetricOptions) -> Influence:
     """Calibration in the large: the offset to add to the logit of all predictions."""
-    y, share = classes_of(truth, weight, options)
+    y, share = classes_of(points, options)
     columns = np.ones((len(y), 1))
-    found, phi = fit_logistic(y, columns, logits(prediction, options), share)
+    found, phi = fit_logistic(y, columns, logits(points.prediction, options), share)
     return float(found[0]), phi[0]
 
 
-def observed_expected(
-    truth: NDArray[np.int64], prediction: FloatArray, weight: FloatArray | None,
-    options: MetricOptions,
-) -> Influence:  # fmt: skip
+def observed_expected(points: Points, options: MetricOptions) -> Influence:
     """Ratio of the number of positives to the sum of their predicted probabilities."""
-    y = (truth == options.positive).astype(np.float64)
-    return ratio(y, prediction, weight, "the predicted probabilities")
+    y = (points.truth == options.positive).astype(np.float64)
+    return ratio(points, y, points.prediction, "the predicted probabilities")
 
 
 METRICS = [

@@ -6,13 +6,12 @@ all combinations is sufficient: it is small, and tables of parts can be added.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
-from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
+from cvstats.metrics.metric import Influence, Metric, MetricOptions, Points, UndefinedMetricError
 
 
 def influence_of_ratio(
@@ -85,36 +84,6 @@ def influence_of_classes(name: str, table: FloatArray, options: MetricOptions) -
     return float(share @ values), np.tensordot(share, phi, 1) + own[:, None]
 
 
-def precision(table: FloatArray, options: MetricOptions) -> Influence:
-    """Fraction of predicted positives that are positive."""
-    return influence_of_classes("precision", table, options)
-
-
-def recall(table: FloatArray, options: MetricOptions) -> Influence:
-    """Fraction of positives predicted as positive."""
-    return influence_of_classes("recall", table, options)
-
-
-def specificity(table: FloatArray, options: MetricOptions) -> Influence:
-    """Fraction of negatives predicted as negative."""
-    return influence_of_classes("specificity", table, options)
-
-
-def npv(table: FloatArray, options: MetricOptions) -> Influence:
-    """Negative predictive value: fraction of predicted negatives that are negative."""
-    return influence_of_classes("npv", table, options)
-
-
-def fbeta(table: FloatArray, options: MetricOptions) -> Influence:
-    """Harmonic mean of precision and recall, with weight beta squared for recall."""
-    return influence_of_classes("fbeta", table, options)
-
-
-def jaccard(table: FloatArray, options: MetricOptions) -> Influence:
-    """Intersection over union of positives and predicted positives."""
-    return influence_of_classes("jaccard", table, options)
-
-
 def accuracy(table: FloatArray, options: MetricOptions) -> Influence:
     """Fraction of correct labels."""
     right = np.eye(len(table))
@@ -185,17 +154,16 @@ def kappa(table: FloatArray, options: MetricOptions) -> Influence:
     return 1 - observed / expected, phi
 
 
-def f1_of_sets(
-    truth: NDArray[Any], label: NDArray[Any], weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def f1_of_sets(points: Points, options: MetricOptions) -> Influence:
     """Micro F1 of points with several labels each: a ratio of two means over points."""
+    truth, label = points.truth, points.prediction
     a, b = 2.0 * (truth * label).sum(axis=1), 1.0 * (truth + label).sum(axis=1)
-    below = mean(weight, b)
+    below = points.mean(b)
     if below == 0:
         if options.zero_division is None:
             raise UndefinedMetricError("no point has a label and none is predicted")
         return float(options.zero_division), np.zeros(len(a))
-    value = mean(weight, a) / below
+    value = points.mean(a) / below
     return value, (a - value * b) / below
 
 
@@ -204,13 +172,18 @@ CLASSES = ("average", "zero_division")
 
 METRICS = [
     Metric("accuracy", "accuracy", "labels", accuracy),
-    Metric("precision", "precision", "labels", precision, takes=CLASSES),
-    Metric("recall", "recall", "labels", recall, takes=CLASSES),
-    Metric("specificity", "specificity", "labels", specificity, takes=CLASSES),
-    Metric("npv", "negative predictive value", "labels", npv, takes=CLASSES),
-    Metric("f1", "F1", "labels", fbeta, takes=CLASSES),
-    Metric("fbeta", "F-beta", "labels", fbeta, takes=(*CLASSES, "beta")),
-    Metric("jaccard", "Jaccard index", "labels", jaccard, takes=CLASSES),
+    *(
+        Metric(name, words, "labels", partial(influence_of_classes, ratio), takes=(*CLASSES, *more))
+        for name, words, ratio, *more in (
+            ("precision", "precision", "precision"),
+            ("recall", "recall", "recall"),
+            ("specificity", "specificity", "specificity"),
+            ("npv", "negative predictive value", "npv"),
+            ("f1", "F1", "fbeta"),
+            ("fbeta", "F-beta", "fbeta", "beta"),
+            ("jaccard", "Jaccard index", "jaccard"),
+        )
+    ),
     Metric("balanced_accuracy", "balanced accuracy", "labels", balanced_accuracy),
     Metric("g_mean", "G-mean", "labels", g_mean),
     Metric("matthews", "Matthews correlation", "labels", matthews, SIGNED),

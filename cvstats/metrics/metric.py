@@ -95,8 +95,8 @@ class Metric:
         probability of one of two classes; numbers; losses of a model and of a reference; possibly
         censored times; anything.
     influence : callable
-        Maps truth, prediction, weights (None if all are equal) and options to T and phi. A metric
-        of ``labels`` receives the table of shares, truth by prediction, and options.
+        Maps `Points` and options to T and phi. A metric of ``labels`` receives the table of shares,
+        truth by prediction, and options.
     range : pair of float
         The smallest and the largest value.
     folds : {"average", "pool"}
@@ -117,16 +117,16 @@ class Metric:
     several : bool
         Whether it reads several columns of predictions for a model.
     classes : callable, optional
-        For metrics of times: maps points and options to the class of each point, 0 or 1, or -1 if
-        unknown, and the weights of the points (None if all are equal).
+        For metrics of times: maps `Points` and options to the class of each point, 0 or 1, or -1
+        if unknown, and inverse weights of the points (None if all are equal).
     assumes : str
         Assumptions of its interval, besides those of the interval method.
     limits : {"", "log", "fisher-z", "fieller"}
         The scale of the limits of `interval`: ratios and one minus R2 use logarithms,
         correlations Fisher's z, and ratios of losses the limits of Fieller.
     shape : callable, optional
-        Maps truth, prediction, weights and influences to the two numbers that those limits need
-        besides the variance.
+        Maps `Points` and influences to the two numbers that those limits need besides the
+        variance.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Metric:
     classes: Callable[[Points, MetricOptions], tuple[Codes, FloatArray | None]] | None = None
     assumes: str = ""
     limits: Literal["", "log", "fisher-z", "fieller"] = ""
-    shape: Callable[..., tuple[float, float]] | None = None
+    shape: Callable[[Points, FloatArray], tuple[float, float]] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -219,6 +219,31 @@ class Points:
     event: NDArray[Any] | None = None
     source: IntArray | None = None
 
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the points, 1 by default."""
+        return np.ones(len(self.truth)) if self.weight is None else self.weight
+
+    @property
+    def columns(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+        """Truth, prediction and weights."""
+        return self.truth, self.prediction, self.weights
+
+    def take(self, rows: Any) -> Points:
+        """Return some of the points, all of whose values are known."""
+        columns = ("truth", "prediction", "weight", "stratum", "event", "source")
+        parts = {name: part_of(getattr(self, name), rows) for name in columns}
+        return Points(**parts, shares=self.shares)
+
+    def mean(self, values: FloatArray) -> float:
+        """Mean of values of the points, weighted if they have weights."""
+        return mean(self.weight, values)
+
+
+def part_of(values: Any, rows: Any) -> Any:
+    """Return some rows of a column, if there is one."""
+    return None if values is None else values[rows]
+
 
 @dataclass(eq=False)
 class CellNotes:
@@ -290,10 +315,15 @@ def pseudo_losses(
             continue
         if n < 2:
             raise refuse(first_row(rows), "the cell has only one point")
-        here = take(points, rows, metric)
+        here = points.take(rows)  # numbers are converted to float64 one cell at a time
+        if metric.reads in ("numbers", "times"):
+            here = replace(here, truth=as_floats(here.truth))
+        if metric.reads in ("scores", "probabilities", "numbers", "times"):
+            here = replace(here, prediction=as_floats(here.prediction))
         weight, shares_known = weights_of(here, rows, refuse)
+        here = replace(here, weight=weight)
         try:
-            value, phi = influence(metric, here, weight, options, notes)
+            value, phi = influence(metric, here, options, notes)
         except UndefinedMetricError as error:
             raise refuse(first_row(rows), str(error)) from None
         if metric.reads in ("labels", "scores", "probabilities"):
@@ -301,13 +331,13 @@ def pseudo_losses(
             notes.see_class(int(counts.min()))
             if ddof and metric.scales_classes and here.prediction.ndim == 1:
                 phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
-        two = here, weight
+        classed = here
         if metric.classes is not None:
-            two = of_classes(metric.classes, here, weight, options, notes)
+            classed = of_classes(metric.classes, here, options, notes)
         if metric.reads == "labels" or metric.span is not None:
-            note_reach(metric, *two, options, notes)
+            note_reach(metric, classed, options, notes)
         if metric.shape is not None and here.stratum is None:
-            notes.reaches.append([*metric.shape(here.truth, here.prediction, weight, phi)] * 2)
+            notes.reaches.append([*metric.shape(here, phi)] * 2)
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
@@ -318,20 +348,14 @@ def pseudo_losses(
     return out, notes
 
 
-def note_reach(
-    metric: Metric,
-    points: Points,
-    weight: FloatArray | None,
-    options: MetricOptions,
-    notes: CellNotes,
-) -> None:
+def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: CellNotes) -> None:
     """Record the largest change by one prediction in a cell, if known."""
     span = notes.span if metric.reads == "labels" else metric.span
     if span is None or points.stratum is not None:
         return
     classes = classes_of(metric, points)
     number = max(options.labels, int(classes.max()) + 1)
-    weights = np.ones(len(classes)) if weight is None else weight
+    weights = points.weights
     of_each: FloatArray
     total: FloatArray = np.bincount(classes, weights, minlength=number).astype(float)
     found: list[float] = []
@@ -384,43 +408,32 @@ def classes_of(metric: Metric, points: Points) -> IntArray:
 def of_classes(
     classes: Callable[[Points, MetricOptions], tuple[Codes, FloatArray | None]],
     points: Points,
-    weight: FloatArray | None,
     options: MetricOptions,
     notes: CellNotes,
-) -> tuple[Points, FloatArray | None]:
+) -> Points:
     """Return the points of a cell of times with known class, as two classes."""
-    codes, inverse = classes(replace(points, weight=weight), options)
+    codes, inverse = classes(points, options)
     known = codes >= 0
     notes.see_class(int(np.bincount(codes[known], minlength=2)[codes[known].min() :].min()))
-    whole = inverse if weight is None or inverse is None else inverse * weight
-    stratum, source = (
-        None if part is None else part[known] for part in (points.stratum, points.source)
-    )
-    found = Points(codes[known], points.prediction[known], stratum=stratum, source=source)
-    return found, None if whole is None else whole[known]
+    if points.weight is not None and inverse is not None:
+        inverse = inverse * points.weight
+    return replace(points.take(known), truth=codes[known], weight=part_of(inverse, known))
 
 
 def influence(
-    metric: Metric,
-    points: Points,
-    weight: FloatArray | None,
-    options: MetricOptions,
-    notes: CellNotes,
+    metric: Metric, points: Points, options: MetricOptions, notes: CellNotes
 ) -> Influence:
     """Compute the metric of one cell and the influence of its points."""
     if metric.reads == "labels":
         k = options.labels
         pair = points.truth * k + points.prediction
-        counts = np.bincount(pair, weight, k * k).reshape(k, k)
+        counts = np.bincount(pair, points.weight, k * k).reshape(k, k)
         value, phi = influence_of_counts(metric, counts, options, notes)
         notes.span = float(np.ptp(phi)) if phi.any() else None
         return value, phi.reshape(-1)[pair]
-    if metric.reads == "times" or points.event is not None:
-        return metric.influence(points.truth, points.prediction, weight, options, points.event)
     if metric.reads == "sets":
-        work = partial(metric.influence, points.truth, points.prediction, weight)
-        return with_zero_division(work, options, notes)
-    value, phi = metric.influence(points.truth, points.prediction, weight, options)
+        return with_zero_division(partial(metric.influence, points), options, notes)
+    value, phi = metric.influence(points, options)
     notes.constant += metric.reads == "numbers" and value == 0 and not phi.any()
     return value, phi
 
@@ -443,22 +456,6 @@ def with_zero_division(
             raise
         notes.constant += 1
         return work(options)
-
-
-def take(points: Points, rows: Rows, metric: Metric) -> Points:
-    """Return the points of one cell; numbers are converted to float64 one cell at a time."""
-    truth, prediction = points.truth[rows], points.prediction[rows]
-    if metric.reads in ("numbers", "times"):
-        truth = as_floats(truth)
-    if metric.reads in ("scores", "probabilities", "numbers", "times"):
-        prediction = as_floats(prediction)
-    return Points(
-        truth, prediction, None,
-        None if points.weight is None else points.weight[rows],
-        None if points.stratum is None else points.stratum[rows],
-        points.shares, None if points.event is None else points.event[rows],
-        None if points.source is None else points.source[rows],
-    )  # fmt: skip
 
 
 def as_floats(values: NDArray[Any]) -> FloatArray:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.metrics import kernels
-from cvstats.metrics.metric import Influence, Metric, MetricOptions, UndefinedMetricError, mean
+from cvstats.metrics.metric import Influence, Metric, MetricOptions, Points, UndefinedMetricError
 
 
-def rmse(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def rmse(points: Points, options: MetricOptions) -> Influence:
     """Root mean squared error; without any error its influence is 0."""
-    phi = np.empty(len(truth))
-    m = kernels.mean_square(truth, prediction, phi)
-    if weight is not None:
-        m = mean(weight, phi)
+    phi = np.empty(len(points.truth))
+    m = kernels.mean_square(points.truth, points.prediction, phi)
+    if points.weight is not None:
+        m = points.mean(phi)
     value = float(np.sqrt(m))
     phi -= m
     if value > 0:
@@ -30,45 +28,40 @@ def rmse(
     return value, phi
 
 
-def r2(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def r2(points: Points, options: MetricOptions) -> Influence:
     """Explained fraction of the variance of the truth about the cell's mean."""
-    square = (truth - prediction) ** 2
-    apart = (truth - mean(weight, truth)) ** 2
-    m, s = mean(weight, square), mean(weight, apart)
+    square, apart = squares_of_r2(points)
+    m, s = points.mean(square), points.mean(apart)
     if not s > 0:
         raise UndefinedMetricError("the truth is constant")
     return 1 - m / s, -(square - m / s * apart) / s
 
 
-def standardize(values: FloatArray, weight: FloatArray | None, what: str) -> FloatArray:
-    """Subtract the mean, divide by the standard deviation."""
-    apart = values - mean(weight, values)
-    variance = mean(weight, apart**2)
-    if not variance > 0:
-        raise UndefinedMetricError(f"the {what} is constant")
-    standardized: FloatArray = apart / np.sqrt(variance)
-    return standardized
+def squares_of_r2(points: Points) -> tuple[FloatArray, FloatArray]:
+    """Squared errors, and squared deviations of the truth from its mean."""
+    apart = points.truth - points.mean(points.truth)
+    return (points.truth - points.prediction) ** 2, apart**2
 
 
-def pearson(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def pearson(points: Points, options: MetricOptions) -> Influence:
     """Linear correlation."""
-    u = standardize(truth, weight, "truth")
-    v = standardize(prediction, weight, "prediction")
-    value = mean(weight, u * v)
+    standardized = []
+    for what, values in (("truth", points.truth), ("prediction", points.prediction)):
+        apart = values - points.mean(values)
+        variance = points.mean(apart**2)
+        if not variance > 0:
+            raise UndefinedMetricError(f"the {what} is constant")
+        standardized.append(apart / np.sqrt(variance))
+    u, v = standardized
+    value = points.mean(u * v)
     return value, u * v - value * (u**2 + v**2) / 2
 
 
-def concordance_correlation(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def concordance_correlation(points: Points, options: MetricOptions) -> Influence:
     """Lin's concordance correlation: T = 2C/D with D = A + B + (difference of means)^2."""
-    y, p = truth - mean(weight, truth), prediction - mean(weight, prediction)
-    gap = mean(weight, truth) - mean(weight, prediction)
-    a, b, c = mean(weight, y**2), mean(weight, p**2), mean(weight, y * p)
+    means = points.mean(points.truth), points.mean(points.prediction)
+    y, p, gap = points.truth - means[0], points.prediction - means[1], means[0] - means[1]
+    a, b, c = points.mean(y**2), points.mean(p**2), points.mean(y * p)
     d = a + b + gap**2
     if not d > 0:
         raise UndefinedMetricError("truth and prediction are the same constant")
@@ -77,75 +70,63 @@ def concordance_correlation(
     return value, (2 * (y * p - c) - value * of_d) / d
 
 
-def ratio(a: FloatArray, b: FloatArray, weight: FloatArray | None, what: str) -> Influence:
+def ratio(points: Points, a: FloatArray, b: FloatArray, what: str) -> Influence:
     """Ratio of two means."""
-    below = mean(weight, b)
+    below = points.mean(b)
     if not below != 0:
         raise UndefinedMetricError(f"the mean of {what} is 0")
-    value = mean(weight, a) / below
+    value = points.mean(a) / below
     return value, (a - value * b) / below
 
 
-def skill(
-    own: FloatArray, reference: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def skill(points: Points, options: MetricOptions) -> Influence:
     """One minus the ratio of the mean loss to that of a reference on the same points."""
-    value, phi = ratio(own, reference, weight, "the losses of the reference")
+    value, phi = relative_error(points, options)
     return 1 - value, -phi
 
 
-def relative_error(
-    own: FloatArray, reference: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def relative_error(points: Points, options: MetricOptions) -> Influence:
     """Ratio of the mean loss to that of a reference on the same points."""
-    return ratio(own, reference, weight, "the losses of the reference")
+    return ratio(points, points.truth, points.prediction, "the losses of the reference")
 
 
-def wmape(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def wmape(points: Points, options: MetricOptions) -> Influence:
     """Sum of absolute errors over the sum of the absolute truth."""
-    return ratio(np.abs(truth - prediction), np.abs(truth), weight, "the absolute truth")
+    return ratio(points, *absolute_errors(points), "the absolute truth")
 
 
-def of_fisher_z(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, phi: FloatArray
-) -> tuple[float, float]:
+def absolute_errors(points: Points) -> tuple[FloatArray, FloatArray]:
+    """Absolute errors, and the absolute truth."""
+    return np.abs(points.truth - points.prediction), np.abs(points.truth)
+
+
+def of_fisher_z(points: Points, phi: FloatArray) -> tuple[float, float]:
     """Divide the jackknife variance of atanh(r) by that of the influences; 1 with weights."""
-    n = len(truth)
-    x, y = truth - truth.mean(), prediction - prediction.mean()
+    n = len(phi)
+    x, y = points.truth - points.truth.mean(), points.prediction - points.prediction.mean()
     xx, yy, xy = (x @ x, y @ y, x @ y)
     k = n / (n - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.arctanh((xy - k * x * y) / np.sqrt((xx - k * x**2) * (yy - k * y**2)))
         delta = (phi @ phi) / n**2 / (1 - xy**2 / (xx * yy)) ** 2
         ratio = (n - 1) / n * ((z - z.mean()) ** 2).sum() / delta
-    return (float(ratio) if weight is None and np.isfinite(ratio) else 1.0), 0.0
+    return (float(ratio) if points.weight is None and np.isfinite(ratio) else 1.0), 0.0
 
 
-def of_fieller(
-    own: FloatArray, reference: FloatArray, weight: FloatArray | None, phi: FloatArray
+def fieller(
+    parts: Callable[[Points], tuple[FloatArray, FloatArray]], points: Points, phi: FloatArray
 ) -> tuple[float, float]:
-    """Relative covariance of the ratio with its denominator, and relative variance of that."""
-    above, below = mean(weight, own), mean(weight, reference)
+    """Relative covariance of a ratio with its denominator, and relative variance of that."""
+    own, reference = parts(points)
+    above, below, weight = points.mean(own), points.mean(reference), points.weight
     share = np.full(len(own), 1 / len(own)) if weight is None else weight / weight.sum()
     to_ratio, to_below = share * (own - above / below * reference) / below, reference / below - 1
     return float(to_ratio @ (share * to_below)), float((share * to_below) @ (share * to_below))
 
 
-def of_explained(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, phi: FloatArray
-) -> tuple[float, float]:
-    """Covariance and variance of the two mean squares of R2."""
-    apart = (truth - mean(weight, truth)) ** 2
-    return of_fieller((truth - prediction) ** 2, apart, weight, phi)
-
-
-def of_absolute(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, phi: FloatArray
-) -> tuple[float, float]:
-    """Covariance and variance of the mean absolute error and the mean absolute truth."""
-    return of_fieller(np.abs(truth - prediction), np.abs(truth), weight, phi)
+def both_losses(points: Points) -> tuple[FloatArray, FloatArray]:
+    """Losses of the model and of the reference."""
+    return points.truth, points.prediction
 
 
 UP_AND_DOWN = (-np.inf, np.inf)
@@ -156,7 +137,8 @@ SIGNED = (-1.0, 1.0)
 METRICS = [
     Metric("rmse", "RMSE", "numbers", rmse, FROM_ZERO, better="smaller"),
     Metric(
-        "r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log", shape=of_explained
+        "r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log",
+        shape=partial(fieller, squares_of_r2),
     ),
     Metric(
         "pearson", "Pearson correlation", "numbers", pearson, SIGNED, limits="fisher-z",
@@ -167,15 +149,16 @@ METRICS = [
         SIGNED,
     ),
     Metric(
-        "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller", shape=of_absolute
+        "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller",
+        shape=partial(fieller, absolute_errors),
     ),
     Metric(
         "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), limits="fieller",
-        shape=of_fieller,
+        shape=partial(fieller, both_losses),
     ),
     Metric(
         "relative_error", "relative error", "losses", relative_error, FROM_ZERO, better="smaller",
-        takes=("reference",), limits="fieller", shape=of_fieller,
+        takes=("reference",), limits="fieller", shape=partial(fieller, both_losses),
     ),
 ]  # fmt: skip
 
@@ -193,19 +176,14 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
     """
     weighted, own_event, needs_event = arguments_of(function)
 
-    def influence(
-        truth: NDArray[Any],
-        prediction: NDArray[Any],
-        weight: FloatArray | None,
-        options: MetricOptions,
-        event: NDArray[Any] | None = None,
-    ) -> Influence:
+    def influence(points: Points, options: MetricOptions) -> Influence:
+        weight, event = points.weight, points.event
         if needs_event and event is None:
             raise LogError(
                 f"{name} has a parameter for events. Pass the column that is 1 for event times "
                 "and 0 for censored times: event='died'."
             )
-        columns = [truth, prediction] if event is None else [truth, prediction, event]
+        columns = [points.truth, points.prediction, *([] if event is None else [event])]
 
         def ask(rows: Any, *weights: FloatArray) -> float:
             first, second, *events = (column[rows] for column in columns)
@@ -214,11 +192,11 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
             return number(function(first, second, *weights, *events))
 
         if weighted:
-            own = np.ones(len(truth)) if weight is None else weight / weight.mean()
+            own = points.weights if weight is None else weight / weight.mean()
             return by_weights(ask, own)
         if weight is not None and np.ptp(weight) > 0:
             raise UndefinedMetricError("the function does not accept weights")
-        return by_jackknife(ask, len(truth))
+        return by_jackknife(ask, len(points.truth))
 
     name = getattr(function, "__name__", "metric")
     takes = ("event",) if own_event else ()

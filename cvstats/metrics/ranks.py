@@ -19,15 +19,11 @@ from cvstats.metrics.metric import (
     Influence,
     Metric,
     MetricOptions,
+    Points,
     UndefinedMetricError,
     mean,
     shares,
 )
-
-
-def fill_weights(weight: FloatArray | None, points: NDArray[Any]) -> FloatArray:
-    """Return weights, 1 by default."""
-    return np.ones(len(points)) if weight is None else weight
 
 
 def area(
@@ -52,11 +48,9 @@ def area(
     return value, placed
 
 
-def auc(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def auc(points: Points, options: MetricOptions) -> Influence:
     """Area under the ROC curve, of two classes or averaged over several."""
-    weight = fill_weights(weight, truth)
+    truth, score, weight = points.columns
     if score.ndim == 1:
         known = options.class_shares
         positive = None if known is None else float(known[options.positive])
@@ -88,16 +82,14 @@ def one_against_one(truth: NDArray[Any], score: FloatArray, weight: FloatArray) 
     return float(np.mean(values)), phi / len(values)
 
 
-def partial_auc(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def partial_auc(points: Points, options: MetricOptions) -> Influence:
     """Area under the ROC curve up to a false positive rate (Dodd and Pepe 2003).
 
     Its largest value is that rate. The cutoff is a quantile of the negatives and varies with
     them; its effect on the area is the height of the curve there, which needs no density
     estimate.
     """
-    weight = fill_weights(weight, truth)
+    truth, score, weight = points.columns
     positive, limit = truth == options.positive, float(options.max_fpr or 1.0)
     levels, at = np.unique(-score, return_inverse=True)
     w1, w0 = weight * positive, weight * ~positive
@@ -125,19 +117,15 @@ def partial_auc(
     return value, phi
 
 
-def gini(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def gini(points: Points, options: MetricOptions) -> Influence:
     """Gini coefficient of a score: 2 AUC - 1."""
-    value, phi = auc(truth, score, weight, options)
+    value, phi = auc(points, options)
     return 2 * value - 1, 2 * phi
 
 
-def average_precision(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def average_precision(points: Points, options: MetricOptions) -> Influence:
     """Mean over the positives of the precision at their score."""
-    weight = fill_weights(weight, truth)
+    truth, score, weight = points.columns
     positive = truth == options.positive
     if not positive.any() or not weight[positive].sum() > 0:
         raise UndefinedMetricError("no point is of the positive class")
@@ -164,11 +152,9 @@ def change_of_ranks(
     return change
 
 
-def spearman(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def spearman(points: Points, options: MetricOptions) -> Influence:
     """Rank correlation, with middle ranks for ties."""
-    weight = fill_weights(weight, truth)
+    truth, prediction, weight = points.columns
     a, of_a = middle_ranks(truth, weight)
     b, of_b = middle_ranks(prediction, weight)
     c, aa, bb = mean(weight, a * b), mean(weight, a**2), mean(weight, b**2)
@@ -202,13 +188,10 @@ def pairs(
     return same, comparable
 
 
-def concordance(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
-    event: NDArray[Any] | None = None,
-) -> Influence:  # fmt: skip
+def concordance(points: Points, options: MetricOptions) -> Influence:
     """Harrell's C index: fraction of comparable pairs predicted in the correct order."""
-    weight = fill_weights(weight, truth)
-    same, comparable = pairs(truth, prediction, weight, event)
+    truth, prediction, weight = points.columns
+    same, comparable = pairs(truth, prediction, weight, points.event)
     below = mean(weight, comparable)
     if not below > 0:
         raise UndefinedMetricError("no two points are comparable")
@@ -216,12 +199,9 @@ def concordance(
     return value, 2 * (same - value * comparable) / below
 
 
-def somers_d(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
-    event: NDArray[Any] | None = None,
-) -> Influence:  # fmt: skip
+def somers_d(points: Points, options: MetricOptions) -> Influence:
     """Somers' D: concordant minus discordant pairs, as a fraction of comparable pairs."""
-    value, phi = concordance(truth, prediction, weight, options, event)
+    value, phi = concordance(points, options)
     return 2 * value - 1, 2 * phi
 
 
@@ -232,11 +212,9 @@ def share_untied(values: FloatArray, weight: FloatArray) -> FloatArray:
     return share
 
 
-def kendall(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def kendall(points: Points, options: MetricOptions) -> Influence:
     """Kendall's tau-b."""
-    weight = fill_weights(weight, truth)
+    truth, prediction, weight = points.columns
     same, of_truth = pairs(truth, prediction, weight)
     # same counts pairs untied in the truth, those tied in the prediction by half
     k = 2 * same - of_truth
@@ -249,11 +227,9 @@ def kendall(
     )
 
 
-def kendall_a(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def kendall_a(points: Points, options: MetricOptions) -> Influence:
     """Kendall's tau-a: concordant minus discordant pairs, as a fraction of all pairs."""
-    weight = fill_weights(weight, truth)
+    truth, prediction, weight = points.columns
     same, of_truth = pairs(truth, prediction, weight)
     total = weight.sum()
     every = 1 - mean(weight, weight) / total  # the share of pairs of two points
@@ -263,15 +239,13 @@ def kendall_a(
     return value, 2 * (2 * same - of_truth - value * (1 - weight / total)) / every
 
 
-def ordered_gini(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions
-) -> Influence:
+def ordered_gini(points: Points, options: MetricOptions) -> Influence:
     """Covariance of the truth with the ranks of the prediction, relative to its own ranks.
 
     This is the Gini index of the truth ordered by the prediction (Frees, Meyers and Cummings 2011,
     doi:10.1198/jasa.2011.tm10506), as a share of what the best order would reach.
     """
-    weight = fill_weights(weight, truth)
+    truth, prediction, weight = points.columns
     middle = truth - mean(weight, truth)
     found = []
     for key in (prediction, truth):

@@ -29,7 +29,7 @@ from cvstats.metrics.metric import (
     Points,
     UndefinedMetricError,
 )
-from cvstats.metrics.ranks import ROUNDING, area, fill_weights
+from cvstats.metrics.ranks import ROUNDING, area
 
 ASSUMPTION = "censoring is independent of the time of the event and of the features"
 """The assumption of every metric in this module."""
@@ -209,65 +209,57 @@ def squared_errors(
     return value, error - value + through_censoring(error, event, found, at)
 
 
-def brier_at(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
-    event: NDArray[Any] | None = None,
-) -> Influence:  # fmt: skip
+def brier_at(points: Points, options: MetricOptions) -> Influence:
     """Brier score of the predicted probabilities of the event by a time."""
+    time, risk, weight = points.columns
     at = read_time("brier_at", options.at)
-    happened = read_events("brier_at", truth, event)
-    check_probabilities("brier_at", prediction)
-    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
-    return squared_errors(truth, happened, prediction, found, at)
+    happened = read_events("brier_at", time, points.event)
+    check_probabilities("brier_at", risk)
+    found = estimate_censoring(time, happened, weight)
+    return squared_errors(time, happened, risk, found, at)
 
 
-def integrated_brier(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
-    event: NDArray[Any] | None = None,
-) -> Influence:  # fmt: skip
+def integrated_brier(points: Points, options: MetricOptions) -> Influence:
     """Mean Brier score between the first and the last time of a grid, by trapezoids."""
-    columns = 1 if prediction.ndim == 1 else prediction.shape[1]
+    time, risk, weight = points.columns
+    columns = 1 if risk.ndim == 1 else risk.shape[1]
     grid = read_grid("integrated_brier", options.at, columns)
-    happened = read_events("integrated_brier", truth, event)
-    check_probabilities("integrated_brier", prediction)
-    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
+    happened = read_events("integrated_brier", time, points.event)
+    check_probabilities("integrated_brier", risk)
+    found = estimate_censoring(time, happened, weight)
     gaps = np.diff(grid, prepend=grid[0], append=grid[-1])
     parts = (gaps[1:] + gaps[:-1]) / 2 / (grid[-1] - grid[0])
-    value, phi = 0.0, np.zeros(len(truth))
-    for at, (part, time) in enumerate(zip(parts, grid.tolist(), strict=True)):
-        own, of_points = squared_errors(truth, happened, prediction[:, at], found, time)
+    value, phi = 0.0, np.zeros(len(time))
+    for at, (part, until) in enumerate(zip(parts, grid.tolist(), strict=True)):
+        own, of_points = squared_errors(time, happened, risk[:, at], found, until)
         value += part * own
         phi += part * of_points
     return value, phi
 
 
-def auc_at(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
-    event: NDArray[Any] | None = None,
-) -> Influence:  # fmt: skip
+def auc_at(points: Points, options: MetricOptions) -> Influence:
     """Probability that a point with the event by a time has a larger risk than one without."""
+    time, risk, weight = points.columns
     at = read_time("auc_at", options.at)
-    happened = read_events("auc_at", truth, event)
-    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
-    case, inverse = weigh_observed(truth, happened, found, at)
-    value, placed = area(case, prediction, found.share * inverse)
+    happened = read_events("auc_at", time, points.event)
+    found = estimate_censoring(time, happened, weight)
+    case, inverse = weigh_observed(time, happened, found, at)
+    value, placed = area(case, risk, found.share * inverse)
     rate = inverse * placed / (found.share @ inverse)
     return value, rate + through_censoring(rate, happened, found, at)
 
 
-def uno(
-    truth: FloatArray, prediction: FloatArray, weight: FloatArray | None, options: MetricOptions,
-    event: NDArray[Any] | None = None,
-) -> Influence:  # fmt: skip
+def uno(points: Points, options: MetricOptions) -> Influence:
     """Uno's C index: weighted fraction of pairs predicted in the correct order, up to a time."""
+    time, risk, weight = points.columns
     last = np.inf if options.at is None else read_time("uno", options.at)
-    happened = read_events("uno", truth, event)
-    found = estimate_censoring(truth, happened, fill_weights(weight, truth))
-    inverse = weigh_events(truth, happened, found, last)
-    levels, rank = np.unique(prediction, return_inverse=True)
-    as_first, as_second = np.zeros((2, 2, len(truth)))
+    happened = read_events("uno", time, points.event)
+    found = estimate_censoring(time, happened, weight)
+    inverse = weigh_events(time, happened, found, last)
+    levels, rank = np.unique(risk, return_inverse=True)
+    as_first, as_second = np.zeros((2, 2, len(time)))
     kernels.pair_sums(
-        truth, happened, rank, found.share, inverse * found.share, np.argsort(truth), len(levels),
+        time, happened, rank, found.share, inverse * found.share, np.argsort(time), len(levels),
         as_first, as_second,
     )  # fmt: skip
     right, comparable = as_first * inverse
@@ -276,7 +268,7 @@ def uno(
         raise UndefinedMetricError("no two points are comparable")
     value = float(found.share @ right) / below
     if min(value, 1 - value) < ROUNDING:  # all pairs have the same order: no point can change it
-        return float(round(value)), np.zeros(len(truth))
+        return float(round(value)), np.zeros(len(time))
     own = (right - value * comparable) / below
     direct = own + (as_second[0] - value * as_second[1]) / below
     return value, direct + through_censoring(2 * own, happened, found)
@@ -292,7 +284,7 @@ def classes_at(points: Points, options: MetricOptions) -> tuple[Codes, None]:
 def weighted_classes_at(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
     """Find the classes with the inverse weights."""
     time, event = points.truth, np.asarray(points.event, dtype=bool)
-    found = estimate_censoring(time, event, fill_weights(points.weight, time))
+    found = estimate_censoring(time, event, points.weights)
     at = read_time("auc_at", options.at)
     return classes_at(points, options)[0], weigh_observed(time, event, found, at)[1]
 
@@ -300,7 +292,7 @@ def weighted_classes_at(points: Points, options: MetricOptions) -> tuple[Codes, 
 def weighted_events(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
     """Find the events that Uno's index counts, 1, and their weights; other points have -1."""
     time, event = points.truth, np.asarray(points.event, dtype=bool)
-    found = estimate_censoring(time, event, fill_weights(points.weight, time))
+    found = estimate_censoring(time, event, points.weights)
     last = np.inf if options.at is None else read_time("uno", options.at)
     inverse = weigh_events(time, event, found, last)
     return np.where(inverse > 0, 1, -1), inverse

@@ -9,7 +9,8 @@ from frontier import BINARY, CASES, binary_frame
 
 import cvstats
 from cvstats import LogError
-from cvstats.metrics import METRICS, MetricOptions
+from cvstats.metrics import METRICS
+from cvstats.metrics.metric import MetricOptions, Points
 
 TARGETS = {"calibration_slope": 1.0, "calibration_intercept": 0.0, "observed_expected": 1.0}
 
@@ -64,17 +65,17 @@ def test_influences_are_the_derivatives_in_the_weights(loss, ties):
     p = np.round(p, 1).clip(0.1, 0.9) if ties else p
     truth = (rng.random(n) < p).astype(int)
     ask = METRICS[loss].influence
-    value, phi = ask(truth, p, weight, MetricOptions())
+    value, phi = ask(Points(truth, p, weight=weight), MetricOptions())
     assert weight @ phi == pytest.approx(0, abs=1e-10)
     for i in range(0, n, 7):
         ends = []
         for step in (1e-4, -1e-4):
             moved = weight.copy()
             moved[i] += step
-            ends.append(ask(truth, p, moved, MetricOptions())[0])
+            ends.append(ask(Points(truth, p, weight=moved), MetricOptions())[0])
         slope = (ends[0] - ends[1]) / 2e-4 * weight.sum()
         assert phi[i] == pytest.approx(slope, abs=1e-7)
-    assert ask(truth, p, None, MetricOptions())[0] != value
+    assert ask(Points(truth, p), MetricOptions())[0] != value
 
 
 @pytest.mark.parametrize("loss", TARGETS)

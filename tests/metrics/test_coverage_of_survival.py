@@ -15,7 +15,8 @@ import pytest
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.metrics import METRICS, MetricOptions
+from cvstats.metrics import METRICS
+from cvstats.metrics.metric import MetricOptions, Points
 
 pytestmark = pytest.mark.slow
 
@@ -189,7 +190,7 @@ def early_marker(rng, n, censoring):
 def test_the_target_of_harrells_c_moves_with_the_censoring():
     rng = np.random.default_rng(0)
     time, event, score = early_marker(rng, 100_000, 0)
-    target = METRICS["concordance"].influence(time, score, None, MetricOptions(), event)[0]
+    target = METRICS["concordance"].influence(Points(time, score, event=event), MetricOptions())[0]
     print("uncensored", round(target, 3))
     for censoring in (0, 0.5, 2.0):
         hits, values, shares = {"concordance": 0, "uno": 0}, {"concordance": [], "uno": []}, []

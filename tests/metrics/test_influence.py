@@ -15,7 +15,9 @@ import pytest
 from sklearn.metrics import f1_score
 
 import cvstats
-from cvstats.metrics import F1_OF_SETS, METRICS, MetricOptions
+from cvstats.metrics import METRICS
+from cvstats.metrics.confusion import F1_OF_SETS
+from cvstats.metrics.metric import MetricOptions, Points
 from cvstats.metrics.ranks import area
 
 STORED = Path(__file__).parents[1] / "reference" / "metrics.json"
@@ -71,7 +73,7 @@ def pseudo_values(
         value, phi = metric.influence(table, asked)
         phi = phi[truth, prediction]
     else:
-        value, phi = metric.influence(truth, prediction, weight, asked)
+        value, phi = metric.influence(Points(truth, prediction, weight=weight), asked)
     return value, value + weight / weight.mean() * phi
 
 
@@ -116,12 +118,12 @@ def test_censored_times_are_those_of_survival() -> None:
     data, stored = CASES["concordance_censored"]["inputs"], CASES["concordance_censored"]["outputs"]
     time, event = np.array(data["time"]), np.array(data["event"])
     later = -np.array(data["risk"])
-    weight, asked = np.ones(len(time)), MetricOptions()
-    value, phi = METRICS["concordance"].influence(time, later, weight, asked, event)
+    points, asked = Points(time, later, weight=np.ones(len(time)), event=event), MetricOptions()
+    value, phi = METRICS["concordance"].influence(points, asked)
     assert value == pytest.approx(stored["C"], abs=1e-14)
     assert phi @ phi / len(phi) ** 2 == pytest.approx(stored["variance"], abs=1e-14)
     np.testing.assert_allclose(value + phi, stored["pseudo_value"], rtol=0, atol=1e-12)
-    value, phi = METRICS["somers_d"].influence(time, later, weight, asked, event)
+    value, phi = METRICS["somers_d"].influence(points, asked)
     assert value == pytest.approx(2 * stored["C"] - 1, abs=1e-14)
 
 
@@ -182,7 +184,7 @@ def test_influence_of_several_labels_is_the_derivative() -> None:
     rng = np.random.default_rng(7)
     truth, label = rng.integers(0, 2, (2, 30, 4))
     w, asked = DATA["weight"], MetricOptions()
-    value, phi = F1_OF_SETS.influence(truth, label, w, asked)
+    value, phi = F1_OF_SETS.influence(Points(truth, label, weight=w), asked)
     assert value == pytest.approx(
         f1_score(truth, label, average="micro", sample_weight=w), abs=1e-12
     )
@@ -191,7 +193,7 @@ def test_influence_of_several_labels_is_the_derivative() -> None:
         ends = []
         for step in (1e-5, -1e-5):
             moved = w + step * (np.arange(30) == i)
-            ends.append(F1_OF_SETS.influence(truth, label, moved, asked)[0])
+            ends.append(F1_OF_SETS.influence(Points(truth, label, weight=moved), asked)[0])
         assert phi[i] == pytest.approx((ends[0] - ends[1]) / 2e-5 * w.sum(), abs=2e-7)
 
 
@@ -203,7 +205,7 @@ def test_class_shares_of_the_log_are_those_of_cvauc() -> None:
     squares = []
     for k in np.unique(fold):
         here = fold == k
-        _, phi = METRICS["auc"].influence(truth[here], score[here], None, asked)
+        _, phi = METRICS["auc"].influence(Points(truth[here], score[here]), asked)
         squares.append(np.mean(phi**2))
     assert np.sqrt(np.mean(squares) / len(truth)) == pytest.approx(stored["cvAUC_se"], abs=1e-14)
 

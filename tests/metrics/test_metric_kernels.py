@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvstats.metrics import METRICS, MetricOptions, kernels
+from cvstats.metrics import METRICS, kernels
+from cvstats.metrics.metric import MetricOptions, Points
 
 RNG = np.random.default_rng(4)
 N = 40
@@ -60,7 +61,9 @@ def test_pairs_of_censored_times_by_a_double_loop() -> None:
                 for one, other in ((i, j), (j, i)):
                     same[one] += WEIGHT[other] * right
                     comparable[one] += WEIGHT[other]
-    value, phi = METRICS["concordance"].influence(TIME, SCORE, WEIGHT, MetricOptions(), EVENT)
+    value, phi = METRICS["concordance"].influence(
+        Points(TIME, SCORE, weight=WEIGHT, event=EVENT), MetricOptions()
+    )
     expected = (WEIGHT @ same) / (WEIGHT @ comparable)
     assert value == pytest.approx(expected, abs=1e-13)
     below = WEIGHT @ comparable / WEIGHT.sum() ** 2

@@ -11,7 +11,8 @@ from sklearn.metrics import roc_auc_score
 import cvstats
 from cvstats import LogError
 from cvstats.intervals._limits import fieller
-from cvstats.metrics import METRICS, MetricOptions
+from cvstats.metrics import METRICS
+from cvstats.metrics.metric import MetricOptions, Points
 
 ASK = METRICS["partial_auc"].influence
 
@@ -46,17 +47,17 @@ def test_influences_are_the_derivatives_in_the_weights(limit, ties):
     score = rng.normal(size=50) + truth
     score = np.round(score) if ties else score
     weight, asked = rng.gamma(2.0, size=50), MetricOptions(max_fpr=limit)
-    value, phi = ASK(truth, score, weight, asked)
+    value, phi = ASK(Points(truth, score, weight=weight), asked)
     assert weight @ phi == pytest.approx(0, abs=1e-12)
     for i in range(50):
         ends = []
         for step in (1e-6, -1e-6):
             moved = weight.copy()
             moved[i] += step
-            ends.append(ASK(truth, score, moved, asked)[0])
+            ends.append(ASK(Points(truth, score, weight=moved), asked)[0])
         assert phi[i] == pytest.approx((ends[0] - ends[1]) / 2e-6 * weight.sum(), abs=1e-7)
     if limit == 1:
-        whole, of_auc = METRICS["auc"].influence(truth, score, weight, asked)
+        whole, of_auc = METRICS["auc"].influence(Points(truth, score, weight=weight), asked)
         assert value == pytest.approx(whole, abs=1e-14)
         np.testing.assert_allclose(phi, of_auc, atol=1e-13)
 

@@ -15,7 +15,8 @@ from scipy import stats
 import cvstats
 from cvstats import cli
 from cvstats.errors import LogError
-from cvstats.metrics import METRICS, MetricOptions
+from cvstats.metrics import METRICS
+from cvstats.metrics.metric import MetricOptions, Points
 from cvstats.metrics.survival import estimate_censoring, through_censoring
 
 CASES = {
@@ -114,7 +115,9 @@ def test_direct_parts_as_riskregression_has_them(kind):
         for loss, first, second in (
             ("brier_at", error - error.mean(), error), ("auc_at", rate, rate),
         ):  # fmt: skip
-            total = METRICS[loss].influence(time, risk, None, MetricOptions(at=at), event)[1]
+            total = METRICS[loss].influence(Points(time, risk, event=event), MetricOptions(at=at))[
+                1
+            ]
             parts = first + through_censoring(second, event, found, at)
             np.testing.assert_allclose(total, parts, atol=1e-12)
             known[loss, model] = first
@@ -182,7 +185,7 @@ def test_uno_and_its_variance_by_a_table_of_all_pairs(kind, last, output):
     expected = CASES[f"uno_{kind}"]["outputs"][output]
     assert ((own + later) ** 2).sum() / n**2 == pytest.approx(expected, rel=1e-9)
     options = MetricOptions(at=None if last == math.inf else last)
-    got = METRICS["uno"].influence(time, score, None, options, event)
+    got = METRICS["uno"].influence(Points(time, score, event=event), options)
     assert got[0] == pytest.approx(value, rel=1e-12)
     phi = own + later + through_censoring(2 * own, event, found)
     np.testing.assert_allclose(got[1], phi, atol=1e-12)
@@ -211,9 +214,9 @@ def test_influences_are_derivatives(asked, weighted, kind):
     metric = METRICS[asked.split()[0]]
 
     def value(w):
-        return metric.influence(time, score, w, options, event)[0]
+        return metric.influence(Points(time, score, weight=w, event=event), options)[0]
 
-    phi = metric.influence(time, score, weight, options, event)[1]
+    phi = metric.influence(Points(time, score, weight=weight, event=event), options)[1]
     assert abs(weight @ phi) < 1e-12 * len(time)
     step = 1e-5
     for i in np.flatnonzero(weight)[::3]:
