@@ -107,8 +107,7 @@ def with_labels(files: Sequence[ParquetFile], folder: bool) -> list[ParquetFile]
     whole = {name for name, labels in used.items() if all(map(is_integer, labels))}
     return [
         ParquetFile(
-            file.path,
-            {k: int(v) if k in whole else v for k, v in file.keys.items() if k in used},
+            file.path, {k: int(v) if k in whole else v for k, v in file.keys.items() if k in used}
         )
         for file in files
     ]

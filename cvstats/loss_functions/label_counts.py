@@ -23,13 +23,7 @@ from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.tables import set_level_index
-from cvstats.loss_functions.losses import (
-    Columns,
-    models,
-    require_columns,
-    single,
-    with_implied,
-)
+from cvstats.loss_functions.losses import Columns, models, require_columns, single, with_implied
 from cvstats.loss_functions.metric_logs import (
     ACCURACY,
     Labelling,

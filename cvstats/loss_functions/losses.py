@@ -737,10 +737,7 @@ def reads_several(loss: Any, metric: Any) -> bool:
 
 
 def models(
-    prediction: Any,
-    classes: Sequence[Hashable] | None,
-    several: bool = False,
-    alone: bool = False,
+    prediction: Any, classes: Sequence[Hashable] | None, several: bool = False, alone: bool = False
 ) -> dict[Hashable, list[Hashable]]:
     """Find the columns of each model; with ``alone`` a list has the columns of one model."""
     chosen: dict[Hashable, list[Hashable]]

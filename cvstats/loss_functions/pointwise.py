@@ -275,10 +275,7 @@ NEAR_IN_MEANING = {
 
 
 def pointwise(
-    truth: Values,
-    prediction: Values,
-    loss: str | Callable[[Any, Any], Any],
-    options: LossOptions,
+    truth: Values, prediction: Values, loss: str | Callable[[Any, Any], Any], options: LossOptions
 ) -> FloatArray:
     """One loss per point, by name or by a custom function."""
     if callable(loss):

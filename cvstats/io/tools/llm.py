@@ -682,8 +682,5 @@ def facts_of_scores(chosen: Mapping[str, str], higher: bool) -> dict[str, Any]:
     if higher:
         facts |= {"metric": name, "orientation": "1 - score"}
     if len(chosen) > 1:
-        facts |= {
-            "sources_are": "fixed",
-            "task_metrics": dict(chosen),
-        }
+        facts |= {"sources_are": "fixed", "task_metrics": dict(chosen)}
     return facts

@@ -68,11 +68,7 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
             chances.append(np.asarray(estimator.predict_proba(part)))
     rows = np.concatenate(columns["row"])
     table = pd.DataFrame(
-        {
-            "point": points[rows],
-            "y_true": truth[rows],
-            "y_pred": np.concatenate(columns["y_pred"]),
-        }
+        {"point": points[rows], "y_true": truth[rows], "y_pred": np.concatenate(columns["y_pred"])}
     )
     table, found = with_classes(table, names, chances)
     table = with_groups(table, options, rows, len(truth))
