@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal, cast
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from cvstats.evidence import describe_measured
 from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
-from cvstats.intervals._method import IntervalMethod, Method
+from cvstats.intervals._method import IntervalMethod, Method, answer_log
 from cvstats.intervals._metric_limits import OF_PROPORTIONS, name_limits, take_own_limits
 from cvstats.intervals._recommend import (
     POINTS,
@@ -25,10 +25,9 @@ from cvstats.intervals._recommend import (
     take_points,
 )
 from cvstats.large.frames import delay_answer
-from cvstats.large.lazy import run_lazily
 from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
-from cvstats.log.groups import Groups, answer_groups
+from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Losses, Table, of_its_kind
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name
@@ -287,7 +286,8 @@ def interval(
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = partial(find_method(name).reads_lazy_losses, options)
         facts["reason"] = join_reasons(reason, describe(binary=None))
-        return run_lazily(log, run, reads_losses=reads_losses).assign_attrs(facts)
+        table: Any = answer_log(log, run, reads_losses=reads_losses)
+        return cast(Table, table.assign_attrs(facts))
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     kind = result.attrs.get("interval")
     wilson = not asked and kind in OF_PROPORTIONS
@@ -320,13 +320,15 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
         )
     own = partial(find_method(name).run, alpha=alpha)
     run = own if method is not None else partial(run_with_wilson, name, alpha)
-    if log.lazy is not None:
-        reads_losses = partial(find_method(name).reads_lazy_losses, {})
-        return run_lazily(log, run, by=by, reads_losses=reads_losses).assign_attrs(reason=reason)
-    labels = groups.labels
-    result = answer_cells(log, partial(answer_groups, by, labels, run))
-    facts = {"reason": reason, "suggestion": ""}
-    return log.label(replace(result, attrs={**result.attrs, **facts}), [(by, labels)])
+    facts = {"reason": reason} | ({"suggestion": ""} if log.lazy is None else {})
+    reads_losses = partial(find_method(name).reads_lazy_losses, {})
+    return answer_log(log, partial(add_attrs, facts, run), by=by, reads_losses=reads_losses)
+
+
+def add_attrs(facts: Mapping[str, str], run: Callable[[Log], Result], log: Log) -> Result:
+    """Run a method, and add attrs to its result."""
+    result = run(log)
+    return replace(result, attrs={**result.attrs, **facts})
 
 
 def join_reasons(*reasons: str) -> str:

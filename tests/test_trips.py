@@ -13,11 +13,11 @@ from tools import trips
 
 BOUNDS = {
     "wald": (128, 101, 18),
-    "wald(by=)": (181, 123, 20),
-    "corrected_t(by=)": (219, 136, 20),
-    "compare": (218, 139, 24),
-    "dask wald": (688, 216, 21),
-    "dask compare": (819, 247, 28),
+    "wald(by=)": (180, 122, 20),
+    "corrected_t(by=)": (218, 135, 20),
+    "compare": (217, 139, 23),
+    "dask wald": (681, 214, 21),
+    "dask compare": (818, 245, 27),
     "summary": (692, 314, 40),
     "report": (7_490, 731, 74),  # each plot is a module of its own; works are looked up for links
 }

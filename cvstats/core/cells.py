@@ -278,21 +278,6 @@ class Cells:
             m2=self.m2[rows], prints=None if self.prints is None else self.prints[rows],
         )  # fmt: skip
 
-    def _pooled(self, starts: IntArray, order: Any) -> State:
-        """Merge runs of cells about the mean of the first cell of each run."""
-        n, size = self.count[order][:, None], np.diff(starts, append=len(self.count))
-        total = np.add.reduceat(n, starts)
-        pooled = np.empty((len(starts), self.mean.shape[1]))
-        m2 = np.empty_like(pooled)
-        for bounds in block_bounds(self.mean.shape[1], max(1, TILE // len(n))):
-            tile = slice(*bounds)
-            mean = self.mean[order, tile]
-            apart = mean - np.repeat(mean[starts], size, axis=0)
-            pooled[:, tile] = mean[starts] + np.add.reduceat(n * apart, starts) / total
-            apart = mean - np.repeat(pooled[:, tile], size, axis=0)
-            m2[:, tile] = np.add.reduceat(self.m2[order, tile] + n * apart * apart, starts)
-        return total[:, 0], pooled, m2
-
     def over(self, levels: Sequence[str]) -> Cells:
         """Merge the cells of each group that have the same labels on ``levels``.
 
@@ -310,7 +295,10 @@ class Cells:
         return self if tuple(names) == self.levels else self._merge(tuple(names))
 
     def _merge(self, names: tuple[str, ...]) -> Cells:
-        """Merge the cells that have the same labels on some levels."""
+        """Merge the cells that have the same labels on some levels.
+
+        Each run of them is merged about the mean of its first cell.
+        """
         keep = list(map(self.levels.index, names))
         codes = self.codes[:, keep]
         order: Any = slice(None)
@@ -318,9 +306,19 @@ class Cells:
             order = np.lexsort(codes.T[::-1])
             codes = codes[order]
         starts = find_runs(codes)
+        n, size = self.count[order][:, None], np.diff(starts, append=len(self.count))
+        total = np.add.reduceat(n, starts)
+        pooled, m2 = np.empty((2, len(starts), self.mean.shape[1]))
+        for bounds in block_bounds(self.mean.shape[1], max(1, TILE // len(n))):
+            tile = slice(*bounds)
+            mean = self.mean[order, tile]
+            apart = mean - np.repeat(mean[starts], size, axis=0)
+            pooled[:, tile] = mean[starts] + np.add.reduceat(n * apart, starts) / total
+            apart = mean - np.repeat(pooled[:, tile], size, axis=0)
+            m2[:, tile] = np.add.reduceat(self.m2[order, tile] + n * apart * apart, starts)
         return Cells(
-            names, tuple(map(self.labels.__getitem__, keep)), codes[starts],
-            *self._pooled(starts, order), self.origin, self.grouped,
+            names, tuple(map(self.labels.__getitem__, keep)), codes[starts], total[:, 0], pooled,
+            m2, self.origin, self.grouped,
             None if self.prints is None else np.add.reduceat(self.prints[order], starts),
         )  # fmt: skip
 

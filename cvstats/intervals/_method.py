@@ -47,7 +47,7 @@ from cvstats.intervals._limits import qualify_contrast
 from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer
-from cvstats.large.lazy import ReadsLosses, run_lazily
+from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
 from cvstats.log.checks import find_cautions
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
@@ -550,15 +550,30 @@ def apply_method(
         log.design.require_labels(levels)
     elif levels:
         run = partial(run_labelled, run, levels)
-    if log.lazy is not None:
-        return run_lazily(log, run, by=by, axis=axis, reads_losses=reads_losses)
+    return answer_log(log, run, by=by, axis=axis, reads_losses=reads_losses)
+
+
+def answer_log(
+    log: Log,
+    run: Callable[[Log], Result],
+    *,
+    by: str | None = None,
+    axis: Axis | None = None,
+    reads_losses: ReadsLosses | None = None,
+) -> Table:
+    """Run a method on a log, in memory or lazy; see `apply_method`."""
     axes = [] if axis is None else [axis]
     if by is not None:
         labels = Groups(log, by).labels
         axes.insert(0, (by, labels))
-        run = partial(answer_groups, by, labels, run)
-    result = run(log) if log.gaps is None else answer_cells(log, run)
-    return log.label(result, axes)
+        each = answer_groups if log.lazy is None else answer_lazy_groups
+        run = partial(each, by, labels, run)
+    if log.lazy is None:
+        return log.label(run(log) if log.gaps is None else answer_cells(log, run), axes)
+    return map_method(
+        log, run, log.labels.stack(axes).table, by=by,
+        leading=tuple(len(names) for _, names in axes), reads_losses=reads_losses,
+    )  # fmt: skip
 
 
 def run_labelled(run: Callable[[Log], Result], levels: Sequence[str], log: Log) -> Result:

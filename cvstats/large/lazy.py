@@ -40,7 +40,6 @@ from cvstats.log.groups import Groups, answer_groups, take_rows
 from cvstats.log.log import (
     DIFFERENT_GAPS,
     Attrs,
-    Axis,
     CellSource,
     LazyArray,
     Log,
@@ -117,8 +116,6 @@ class ChunkCells:
         of models; empty cells are omitted.
     faults : array of FAULT, shape (columns,)
         The losses that are missing or infinite.
-    carried : tuple of int
-        The shape of the columns.
     rows : array of int
         The positions of the evaluations that are examined, in ascending order.
     losses : array, shape (rows, columns of some carried cells)
@@ -127,12 +124,11 @@ class ChunkCells:
 
     cells: Cells
     faults: NDArray[Any]
-    carried: tuple[int, ...]
     rows: IntArray
     losses: FloatArray
 
 
-FIELDS = attrgetter("cells", "faults", "carried", "rows", "losses")
+FIELDS = attrgetter("cells", "faults", "rows", "losses")
 
 
 def sum_chunk(
@@ -192,7 +188,7 @@ def sum_chunk(
     losses = table[inside]
     if columns is not None and examined.step > 1:
         losses = losses[:, np.sort(columns[:, :: examined.step].reshape(-1))]
-    return ChunkCells(cells, faults, carried, taken, losses.astype(np.float64, copy=False))
+    return ChunkCells(cells, faults, taken, losses.astype(np.float64, copy=False))
 
 
 def sum_cells(
@@ -274,15 +270,13 @@ def find_faults(table: NDArray[Any], rows: IntArray) -> NDArray[Any]:
 def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
     """Pool the cells of several chunks of the same columns."""
     chunks = np.array(parts, dtype=object).reshape(-1)
-    cells, faults, carried, rows, losses = zip(*map(FIELDS, chunks), strict=True)
+    cells, faults, rows, losses = zip(*map(FIELDS, chunks), strict=True)
     every = np.stack(faults)
     first = every[every["first"].argmin(axis=0), np.arange(every.shape[1])]
     first["missing"] = every["missing"].sum(axis=0)
     places = np.concatenate(rows)
     order = np.argsort(places)
-    return ChunkCells(
-        pool_cells(cells), first, carried[0], places[order], np.concatenate(losses)[order]
-    )  # fmt: skip
+    return ChunkCells(pool_cells(cells), first, places[order], np.concatenate(losses)[order])
 
 
 def pool_cells(parts: Sequence[Cells]) -> Cells:
@@ -541,8 +535,8 @@ class MappedMethod:
         The dimensions of the result before the carried ones.
     pairs, asked : tuple of tuple of int
         The model numbers of the pairs whose cells exist, and of those that are compared.
-    nan_tells, drop : bool
-        Whether NaN means not evaluated, or is dropped.
+    drop : bool
+        Whether missing losses are dropped.
     dtype : dtype
         A field for each column of the result.
     examined : Examined
@@ -558,7 +552,6 @@ class MappedMethod:
     leading: tuple[int, ...] = ()
     pairs: Pairs = NO_PAIRS
     asked: Pairs = NO_PAIRS
-    nan_tells: bool = False
     drop: bool = False
     dtype: np.dtype[Any] | None = None
     examined: Examined | None = None
@@ -569,7 +562,7 @@ class MappedMethod:
     ) -> NDArray[Any]:
         """Compute the numbers of a chunk of carried cells from their cells."""
         labels = labels_at(self.labels, along)
-        out = self.empty_numbers(found.carried)
+        out = self.empty_numbers(labels.sizes)
         if out.size:
             refuse_faults(found, known, seen, self.log.design, labels.name)
             log = self.log_of_cells(found, known, labels)
@@ -626,7 +619,7 @@ class MappedMethod:
 
     def log_of_cells(self, found: ChunkCells, known: KnownCells, labels: ArrayLabels) -> Log:
         """Make a log of cells."""
-        columns = model_columns(found.carried, self.labels.model_dim)
+        columns = model_columns(labels.sizes, self.labels.model_dim)
         left, right = map(np.array, self.pairs)
         whole = onto_cells(known.cells, found.cells)
         own, gaps = whole.take_columns(np.arange(columns.size)), None
@@ -750,7 +743,7 @@ def map_method(
     examined = Examined.of(log.design, log.losses.width)
     method = MappedMethod(
         run, replace(log, lazy=None, design=whole_design(log)), labels_along(log, lazy),
-        log.find_cautions(), leading, pairs, asked, lazy.nan_tells, lazy.drop, examined=examined,
+        log.find_cautions(), leading, pairs, asked, lazy.drop, examined=examined,
     )  # fmt: skip
     quick = replace(method, run=example or run)
     reads = reads_losses is not None and reads_losses(log)
@@ -849,7 +842,7 @@ def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> R
     m2 = np.repeat(squares[:, None], width + number, axis=1)
     cells = replace(known.cells, mean=mean, m2=m2, origin=np.zeros(width + number))
     nothing = np.zeros((0, width))
-    found = ChunkCells(cells, np.full(width, NO_FAULT), carried, np.arange(0), nothing)
+    found = ChunkCells(cells, np.full(width, NO_FAULT), np.arange(0), nothing)
     try:
         with np.errstate(all="ignore"):
             small = replace(method, labels=labels)
@@ -895,23 +888,7 @@ def count_dropped(known: Any) -> NDArray[np.int64]:
     return np.array(known.dropped, dtype=np.int64)
 
 
-def run_lazily(
-    log: Log, run: Run, *, by: str | None = None, axis: Axis | None = None,
-    reads_losses: ReadsLosses | None = None,
-) -> xr.Dataset:  # fmt: skip
-    """Run a method lazily; its requirements on the levels are checked now."""
-    axes = [] if axis is None else [axis]
-    if by is not None:
-        labels = Groups(log, by).labels
-        axes.insert(0, (by, labels))
-        run = partial(run_on_groups, by, labels, run)
-    return map_method(
-        log, run, log.labels.stack(axes).table, by=by,
-        leading=tuple(len(names) for _, names in axes), reads_losses=reads_losses,
-    )  # fmt: skip
-
-
-def run_on_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Result:
+def answer_lazy_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) -> Result:
     """Run a method on the part of a log for each label of a level; each must have losses."""
     found = Groups(log, by).labels
     if len(found) < len(labels):
