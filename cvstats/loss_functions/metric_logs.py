@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, overload
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import fold_level
 from cvstats.core.orientation import TARGET, TURNED, Better
+from cvstats.core.threads import BLOCK, ordered_map
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
 from cvstats.log.checks import LIMIT, mark_shapes
@@ -180,23 +181,23 @@ def metric_log(
     arrays = arrays_of(predictions, truth, models, request)
     classes = find_classes(arrays, truth, models, request)
     notes: list[CellNotes] = []
+    values: dict[Hashable, Any] = {}
+    carried: dict[str, list[str]] = {}
+    every = {model: [*truth, *cs, *request.further.values()] for model, cs in models.items()}
     if isinstance(predictions, pd.DataFrame):
         missing = [name for name in request.by if name not in predictions.index.names]
         if missing:
             predictions = predictions.set_index(missing, append=True)
-        run = MetricRun(design_of(predictions.index), request, classes, notes)
-    values: dict[Hashable, Any] = {}
-    carried: dict[str, list[str]] = {}
-    for model, columns in models.items():
-        names = [*truth, *columns, *request.further.values()]
-        if isinstance(predictions, xr.Dataset):
-            run, dims = run_of_arrays(predictions, names, request, classes, notes)
+        run = MetricRun(design_of(predictions.index), request, classes)
+        for model, (found, noticed) in zip(models, run.models(every, arrays), strict=True):
+            values[model] = pd.Series(found, index=predictions.index, copy=False)
+            notes.append(noticed)
+    else:
+        for model, names in every.items():
+            run, dims = run_of_arrays(predictions, names, request, classes)
             work = partial(each_carried, partial(run.losses, model), len(dims), notes)
             carried = labels_of_carried(predictions, names, dims)
             values[model] = map_columns(predictions, names, work, dims)
-        else:
-            found = run.losses(model, *(arrays[name] for name in names))
-            values[model] = pd.Series(found, index=predictions.index, copy=False)
     made_of = count_points_of_cells(run, list(map(str, models)), notes)
     if isinstance(predictions, xr.Dataset) and not notes:
         notes += notes_of_truth(predictions, truth, models, run, carried)
@@ -227,7 +228,7 @@ def arrays_of(
 
 def run_of_arrays(
     predictions: xr.Dataset, names: Sequence[Hashable], request: MetricRequest,
-    classes: Labelling, notes: list[CellNotes],
+    classes: Labelling,
 ) -> tuple[MetricRun, tuple[Hashable, ...]]:  # fmt: skip
     """Find the evaluations of some variables, and the dimensions along which they lie."""
     parts, whole = broadcast(predictions, names)
@@ -240,7 +241,7 @@ def run_of_arrays(
             f"predictions.chunk({{{split[0]!r}: -1}})."
         )
     design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
-    return MetricRun(design, request, classes, notes), dims
+    return MetricRun(design, request, classes), dims
 
 
 def notes_of_truth(
@@ -258,9 +259,8 @@ def notes_of_truth(
     labels = np.asarray(predictions[truth[0]].values).reshape(-1)
     if len(labels) != run.design.size:
         return []
-    alone = replace(run, notes=[])
-    alone.losses(None, labels, np.linspace(0, 1, len(labels)))
-    return alone.notes * (len(models) * int(np.prod([len(each) for each in carried.values()])))
+    _, noticed = run.losses(None, labels, np.linspace(0, 1, len(labels)))
+    return [noticed] * (len(models) * int(np.prod([len(each) for each in carried.values()])))
 
 
 def labels_of_carried(
@@ -276,8 +276,9 @@ def labels_of_carried(
 
 
 def each_carried(
-    work: Callable[..., FloatArray], levels: int, notes: list[CellNotes], *parts: Values
-) -> FloatArray:
+    work: Callable[..., tuple[FloatArray, CellNotes]], levels: int, notes: list[CellNotes],
+    *parts: Values,
+) -> FloatArray:  # fmt: skip
     """Apply a function of columns to each carried cell; ``levels`` dimensions come last."""
     shape = parts[0].shape
     carried = int(np.prod(shape[: len(shape) - levels]))
@@ -286,9 +287,10 @@ def each_carried(
     for at in range(len(out)):
         columns = [table[at] for table in tables]
         if not (columns[1].dtype.kind == "f" and np.isnan(columns[1]).all()):
-            out[at] = work(*columns)
+            out[at], noticed = work(*columns)
         else:
-            notes.append(CellNotes())
+            noticed = CellNotes()
+        notes.append(noticed)
     return out.reshape(shape)
 
 
@@ -299,7 +301,6 @@ class MetricRun:
     design: Design
     request: MetricRequest
     classes: Labelling
-    notes: list[CellNotes] = field(default_factory=list)
 
     @cached_property
     def cells(self) -> tuple[str, ...]:
@@ -312,7 +313,30 @@ class MetricRun:
         self.design.cell_table(self.cells)
         return rows_of_cells(partial(self.design.cells, self.cells), self.design.size)
 
-    def losses(self, model: Hashable, *columns: Values) -> FloatArray:
+    def models(
+        self, columns: Columns, arrays: Mapping[Hashable, Values]
+    ) -> Iterator[tuple[FloatArray, CellNotes]]:
+        """Compute the pseudo-losses of several models; threads share those of a long log."""
+        asked = [(model, [arrays[name] for name in names]) for model, names in columns.items()]
+        metric, base = self.request.metric, self.request["base"]
+        own = METRICS.get(metric.name) is metric and not callable(base)  # not a user's function
+        if not own or self.design.size < BLOCK:
+            yield from (self.losses(model, *parts) for model, parts in asked)
+            return
+        self.rows  # noqa: B018  # found once for all models
+
+        def work(at: int) -> tuple[FloatArray, CellNotes] | LogError:
+            try:
+                return self.losses(asked[at][0], *asked[at][1])
+            except LogError as error:  # that of the first model is raised
+                return error
+
+        for found in ordered_map(work, len(asked)):
+            if isinstance(found, LogError):
+                raise found
+            yield found
+
+    def losses(self, model: Hashable, *columns: Values) -> tuple[FloatArray, CellNotes]:
         """Compute the pseudo-losses of a model, from truth, predictions and the further columns."""
         request, classes = self.request, self.classes
         own = columns[: len(columns) - len(request.further)]
@@ -340,8 +364,7 @@ class MetricRun:
         if points.event is not None and request.metric.reads == "times":
             noticed.censored = not request.metric.assumes and not points.event.all()
         noticed.dominated = request.metric.name in RATIOS and self.has_heavy_parts(points)
-        self.notes.append(noticed)
-        return losses
+        return losses, noticed
 
     def has_heavy_parts(self, points: Points) -> bool:
         """Whether a few points dominate one of the two means of a ratio metric."""
