@@ -8,9 +8,10 @@ one pass. Duplicates are searched for in whole logs only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
-from cvstats.core.threads import block_bounds
+from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import Groups
@@ -122,17 +123,15 @@ def find_cautions(
     for batch in batches.values():
         numbers, sizes, taken = zip(*batch, strict=True)
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
-        tiles: Iterable[FloatArray] = ()  # scores of splits do not show the distribution
+        tiles: Sequence[Callable[[], FloatArray]] = ()  # scores of splits show no distribution
         if not design.scores and table is not None:
-            tiles = [table[every]]
+            tiles = [partial(table.__getitem__, every)]
         elif not design.scores and isinstance(losses, Differences):
             tiles = read_pairs(seen, losses, every)
         elif not design.scores:
-            tiles = [tabulate(seen, losses, every, columns)]
-        marks: list[IntArray] = []
-        for part in tiles:
-            marks.append(mark_shapes(part.reshape(shape), sizes))
-        if marks:
+            tiles = [partial(tabulate, seen, losses, every, columns)]
+        mark = partial(mark_tile, tiles, shape, sizes)
+        if marks := list(ordered_map(mark, len(tiles))):
             by_group[np.array(numbers)] |= np.concatenate(marks, axis=1)[:, spread]
         if design.metric and isinstance(losses, Differences):
             for side in (losses.left, losses.right):
@@ -312,13 +311,27 @@ def tabulate(
     return own.table(at, np.arange(own.width) if columns is None else columns)
 
 
-def read_pairs(log: Log, losses: Differences, rows: IntArray) -> Iterator[FloatArray]:
-    """Put evaluations into tables as `tabulate`, so many pairs in each as stay in the cache."""
+def read_pairs(log: Log, losses: Differences, rows: IntArray) -> list[Callable[[], FloatArray]]:
+    """Make functions that `tabulate` evaluations, so many pairs in each as stay in the cache."""
     models, at = np.unique([losses.left, losses.right], return_inverse=True)
     left, right = at.reshape(2, -1)
     lines = np.ascontiguousarray(tabulate(log, None, rows, models).T)
-    for start, stop in block_bounds(len(left), max(1, TILE // len(rows))):
-        yield (lines[left[start:stop]] - lines[right[start:stop]]).T
+    bounds = block_bounds(len(left), max(1, TILE // len(rows)))
+    return [partial(subtract_lines, lines, left[a:b], right[a:b]) for a, b in bounds]
+
+
+def subtract_lines(lines: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """Subtract pairs of lines; the differences are columns."""
+    found: FloatArray = (lines[left] - lines[right]).T
+    return found
+
+
+def mark_tile(
+    tiles: Sequence[Callable[[], FloatArray]], shape: tuple[int, ...], n_points: Sequence[int],
+    at: int,
+) -> IntArray:  # fmt: skip
+    """Mark the columns of one of several tables, as `mark_shapes`."""
+    return mark_shapes(tiles[at]().reshape(shape), n_points)
 
 
 # --- the distribution of the losses ---------------------------------------------------------------
@@ -698,7 +711,10 @@ def measure_shapes(values: FloatArray) -> Shapes:
         return Shapes(*map(np.concatenate, zip(*parts, strict=True)))
     lowest, highest = values.min(axis=0), values.max(axis=0)
     varies = lowest < highest
-    few_values = ((values == 0) | (np.abs(values) == 1)).all(axis=0)
+    few_values = (values[0] == 0) | (np.abs(values[0]) == 1)
+    if few_values.any():
+        some = values[:, few_values]
+        few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
     shaped = varies & ~few_values
     mean, negative = values.mean(axis=0), np.count_nonzero(values < 0, axis=0) / len(values)
     deviations = values - mean
