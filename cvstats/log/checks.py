@@ -8,10 +8,9 @@ one pass. Duplicates are searched for in whole logs only.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -123,16 +122,15 @@ def find_cautions(
     for batch in batches.values():
         numbers, sizes, taken = zip(*batch, strict=True)
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
-        tiles: Sequence[Callable[[], FloatArray]] = ()  # scores of splits show no distribution
+        marks: IntArray | None = None  # scores of splits do not show the distribution
         if not design.scores and table is not None:
-            tiles = [partial(table.__getitem__, every)]
+            marks = mark_shapes(table[every].reshape(shape), sizes)
         elif not design.scores and isinstance(losses, Differences):
-            tiles = read_pairs(seen, losses, every)
+            marks = mark_pairs(seen, losses, every, shape, sizes)
         elif not design.scores:
-            tiles = [partial(tabulate, seen, losses, every, columns)]
-        mark = partial(mark_tile, tiles, shape, sizes)
-        if marks := list(ordered_map(mark, len(tiles))):
-            by_group[np.array(numbers)] |= np.concatenate(marks, axis=1)[:, spread]
+            marks = mark_shapes(tabulate(seen, losses, every, columns).reshape(shape), sizes)
+        if marks is not None:
+            by_group[np.array(numbers)] |= marks[:, spread]
         if design.metric and isinstance(losses, Differences):
             for side in (losses.left, losses.right):
                 part = tabulate(seen, None, every, side).reshape(shape)
@@ -311,29 +309,6 @@ def tabulate(
     return own.table(at, np.arange(own.width) if columns is None else columns)
 
 
-def read_pairs(log: Log, losses: Differences, rows: IntArray) -> list[Callable[[], FloatArray]]:
-    """Make functions that `tabulate` evaluations, so many pairs in each as stay in the cache."""
-    models, at = np.unique([losses.left, losses.right], return_inverse=True)
-    left, right = at.reshape(2, -1)
-    lines = np.ascontiguousarray(tabulate(log, None, rows, models).T)
-    bounds = block_bounds(len(left), max(1, TILE // len(rows)))
-    return [partial(subtract_lines, lines, left[a:b], right[a:b]) for a, b in bounds]
-
-
-def subtract_lines(lines: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Subtract pairs of lines; the differences are columns."""
-    found: FloatArray = (lines[left] - lines[right]).T
-    return found
-
-
-def mark_tile(
-    tiles: Sequence[Callable[[], FloatArray]], shape: tuple[int, ...], n_points: Sequence[int],
-    at: int,
-) -> IntArray:  # fmt: skip
-    """Mark the columns of one of several tables, as `mark_shapes`."""
-    return mark_shapes(tiles[at]().reshape(shape), n_points)
-
-
 # --- the distribution of the losses ---------------------------------------------------------------
 
 
@@ -349,6 +324,23 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
     flags[(shapes.outlier_share > SHARE) | (shapes.tail_index < TAIL)] = Caution.HEAVY_TAILS
     flags[shapes.n_for_skewness > np.repeat(n_points, width)] |= Caution.SKEWED
     return flags.reshape(number, width)
+
+
+def mark_pairs(
+    log: Log, losses: Differences, rows: IntArray, shape: tuple[int, ...], n_points: Sequence[int]
+) -> IntArray:
+    """Mark differences as `mark_shapes`, so many pairs at once as stay in the cache."""
+    models, at = np.unique([losses.left, losses.right], return_inverse=True)
+    left, right = at.reshape(2, -1)
+    lines = np.ascontiguousarray(tabulate(log, None, rows, models).T)
+    bounds = block_bounds(len(left), max(1, TILE // len(rows)))
+
+    def mark(tile: int) -> IntArray:
+        pairs = slice(*bounds[tile])
+        part = (lines[left[pairs]] - lines[right[pairs]]).T
+        return mark_shapes(part.reshape(shape), n_points)
+
+    return np.concatenate(list(ordered_map(mark, len(bounds))), axis=1)
 
 
 def skewness_within(log: Log, by: str) -> FloatArray:
@@ -711,10 +703,7 @@ def measure_shapes(values: FloatArray) -> Shapes:
         return Shapes(*map(np.concatenate, zip(*parts, strict=True)))
     lowest, highest = values.min(axis=0), values.max(axis=0)
     varies = lowest < highest
-    few_values = (values[0] == 0) | (np.abs(values[0]) == 1)
-    if few_values.any():
-        some = values[:, few_values]
-        few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
+    few_values = ((values == 0) | (np.abs(values) == 1)).all(axis=0)
     shaped = varies & ~few_values
     mean, negative = values.mean(axis=0), np.count_nonzero(values < 0, axis=0) / len(values)
     deviations = values - mean
