@@ -83,24 +83,6 @@ def test_curves_over_rho():
             cvstats.decompose(log, rho=bad)
 
 
-def test_logs_below_each_other_are_parts():
-    """The same points in the same folds, told apart by the level that is named, and no other."""
-    one = log_of(random_rows((3, 4), 4), levels=("fold", "point"))
-    one = one.set_axis(one.index.set_names(["fold", "point"]))
-    one.index = pd.MultiIndex.from_tuples(
-        [(f, f"{f}{p}") for f, p in one.index], names=["fold", "point"]
-    )
-    logs = pd.concat({"x": one, "y": one + 1, "z": one**2}, names=["study"])
-    table = cvstats.wald(logs, by="study")
-    assert table.loc["y", "estimate"] == pytest.approx(only_row(cvstats.wald(one))["estimate"] + 1)
-    assert table.loc["z", "se"] == pytest.approx(only_row(cvstats.wald(one**2))["se"])
-    with pytest.raises(cvstats.LogError, match="same evaluation appears twice"):
-        cvstats.wald(logs)
-    twice = pd.concat([logs, logs.iloc[:1]])
-    with pytest.raises(cvstats.LogError, match=r"same evaluation appears twice: study='x'"):
-        cvstats.wald(twice, by="study")
-
-
 def test_parts_know_their_points():
     """Repetitions that each part has for itself: some parts are partitions and some are not."""
     rows = [row._replace(point=f"{row.source}{row.point}", fold=row.point % 2)
@@ -129,36 +111,6 @@ def test_a_part_without_an_answer_is_named():
         cvstats.wald(log, by="source", variance="x")
     kept = log.drop(["s0", "s2"], level="source")
     assert len(cvstats.wald(kept, by="source")) == 1
-
-
-@pytest.mark.parametrize("by", ["month", 3, ["source"]])
-def test_a_level_that_is_not_there(by):
-    log = log_of(random_rows((3, 4), 7))
-    with pytest.raises(cvstats.LogError, match=r"the log has no level .*'repetition'; 'source'"):
-        cvstats.wald(log, by=by)
-
-
-def test_missing_labels_of_the_level():
-    log = log_of(random_rows((3, 4), 8)).reset_index()
-    log["month"] = ["may", None, *["june"] * 5]
-    log = log.set_index(["source", "point", "month"])["model"]
-    for call in (
-        lambda: cvstats.wald(log, by="month"),
-        lambda: cvstats.clustered(log, by="month"),
-        lambda: cvstats.heterogeneity(log, by="month"),
-    ):
-        with pytest.raises(cvstats.LogError, match=r"level 'month' has no label \(NaN\) in row 1"):
-            call()
-
-
-def test_dropped_losses_stay_dropped():
-    log = log_of(random_rows((3, 4, 5), 9))
-    log.iloc[[0, 5]] = np.nan
-    table = cvstats.wald(log, by="source", missing="drop")
-    assert table["n_points"].sum() == 10
-    assert table.attrs["n_dropped"] == 2
-    with pytest.raises(cvstats.LogError, match="missing"):
-        cvstats.wald(log, by="source")
 
 
 def test_many_labels_take_the_sparse_way():

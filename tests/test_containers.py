@@ -8,7 +8,6 @@ import pytest
 import xarray as xr
 from strategies import as_dataset
 
-import cvstats
 from cvstats.core.cautions import Caution
 
 FIRST = ["estimate", "se", "lower", "upper"]
@@ -37,20 +36,6 @@ def grid():
         name="squared_error",
         attrs={"units": "K2", "long_name": "squared error", "history": "made up"},
     )
-
-
-@pytest.mark.parametrize("name", ["wald", "cv_t", "naive", "quadratic", "decompose"])
-def test_carried_dimensions_are_a_loop_over_them(grid, name):
-    result = getattr(grid.cvci, name)()
-    number = "theta_5" if name == "decompose" else "upper"
-    assert result[number].dims == ("lat", "lon", "model", "lead_time")
-    for where in np.ndindex(3, 2, 2, 2):
-        place = dict(zip(("lat", "lon", "model", "lead_time"), where, strict=True))
-        series = grid.isel(place).drop_vars(["lat", "lon", "model", "lead_time", "height", "run"])
-        alone = getattr(series.to_series().to_frame("x").set_index(
-            pd.MultiIndex.from_arrays([grid["fold"].values, grid["point"].values],
-                                      names=["fold", "point"]))["x"].cvci, name)()  # fmt: skip
-        assert float(result[number].isel(place)) == pytest.approx(alone[number], rel=1e-13)
 
 
 def test_coordinates_of_carried_dimensions_stay(grid):
@@ -113,18 +98,3 @@ def test_masked_cells_give_nan_and_say_so(grid, options):
         xr.testing.assert_equal(result[name], grid.cvci.wald()[name].where(~gone))
     pairs = masked.cvci.compare(**options)
     np.testing.assert_array_equal(np.isnan(pairs["p_value"]).squeeze(), gone.isel(model=0))
-
-
-def test_a_gap_in_one_cell_is_an_error_and_may_be_dropped(grid):
-    whole = grid.cvci.wald()["se"]
-    grid[1, 4, 0, 0, 0] = np.nan
-    with pytest.raises(cvstats.LogError, match="lat=51.0, lon=7, model='old'.*point='e'"):
-        cvstats.wald(grid)
-    result = cvstats.wald(grid, missing="drop")
-    place = {"lat": 1, "lon": 0, "lead_time": 0}
-    gap = xr.zeros_like(result["se"], dtype=bool)
-    gap[place] = True  # all models of the cell, and no other cell
-    xr.testing.assert_equal(result["n_points"], xr.where(gap, 9, 10))
-    xr.testing.assert_equal(result["n_dropped"], xr.where(gap, 1, 0))
-    without = grid.drop_sel(point="e").cvci.wald()["se"]
-    xr.testing.assert_allclose(result["se"], xr.where(gap, without, whole), rtol=1e-13)

@@ -10,7 +10,6 @@ import pytest
 import xarray as xr
 from test_diagnostics import (
     SOUND,
-    bootstrap_log,
     dated,
     disagreeing,
     k_fold,
@@ -21,7 +20,6 @@ from test_diagnostics import splits as random_splits
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.diagnostics import CHECKS
 from cvstats.log.checks import LIMIT, count_near_best, measure_shapes, read_calendar
 
 
@@ -35,46 +33,10 @@ def heavy(n=300, seed=1):
     return k_fold(n, losses=np.random.default_rng(seed).standard_t(3, n) ** 2)
 
 
-@pytest.mark.parametrize(
-    ("losses", "call", "label"),
-    [
-        (heavy(), "wald", "heavy tails"),
-        (heavy(), "wald", "skewed"),
-        (heavy(), "interval", "heavy tails"),
-        (heavy(), "corrected_t", "heavy tails"),
-        (heavy(), "quadratic", "skewed"),
-        (dated(0.6), "wald", "serial dependence"),
-        (stored_twice(), "wald", "duplicated points"),
-        (near_models(6), "holdout", "selected model"),
-        (disagreeing(), "wald", "unstable"),
-    ],
-)
-def test_each_label_appears_with_the_interval(losses, call, label):
-    result = getattr(cvstats, call)(losses)
-    assert label in labels(result)
-    assert label in result.attrs["cautions"]
-    assert label not in labels(cvstats.naive(SOUND))
-    array = losses.to_xarray()
-    array = array.to_dataarray("model") if isinstance(losses, pd.DataFrame) else array
-    assert labels(getattr(cvstats, call)(array)) == labels(result)
-
-
 def test_a_sound_log_has_no_label():
     assert labels(cvstats.wald(SOUND)) == set()
     losses = cvstats.losses(cvstats.datasets.load("diabetes"), prediction="ridge")
     assert labels(losses.cvci.wald()) == set()
-
-
-def test_what_diagnose_finds_is_in_the_caution():
-    """Of each finding that bears on an interval, in the logs of this module."""
-    for losses in (heavy(), dated(0.6), stored_twice(), near_models(6), disagreeing(), SOUND):
-        codes = cvstats.diagnose(losses)["code"]
-        # that repetitions differ matters to differences where refits, and not chance, cause it
-        expected = {CHECKS[code].label for code in codes} - {"", "unstable difference"}
-        told = labels(cvstats.interval(losses))
-        if isinstance(losses, pd.DataFrame):
-            told |= labels(cvstats.compare(losses, method="wald"))
-        assert expected <= told, codes.tolist()
 
 
 # --- heavy tails and skewness ---------------------------------------------------------------------
@@ -279,17 +241,6 @@ def test_unstable_of_each_group_and_not_of_differences():
     pair = pd.DataFrame({"a": disagreeing(), "b": disagreeing() * 0})
     assert "unstable" not in labels(pair.cvci.compare())
     assert labels(disagreeing().xs(0).cvci.wald()) == set()
-
-
-def test_overfitting_where_the_apparent_error_is_close_to_zero():
-    losses = bootstrap_log(120)
-    assert "overfitting" in labels(losses.cvci.bootstrap_632(plus=False))
-    assert "overfitting" in labels(losses.cvci.location_shifted(correction="harrell"))
-    assert "overfitting" in labels(losses.cvci.location_shifted(no_information=2.0))
-    assert "overfitting" in labels(losses.cvci.bootstrap_632(no_information=2.0))
-    assert "overfitting" not in labels(losses.cvci.bootstrap_oob())
-    samples = pd.concat({s: losses for s in range(3)}, names=["sample"])
-    assert "overfitting" in labels(samples.cvci.two_stage(correction="harrell"))
 
 
 def test_few_splits_and_few_points():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from importlib.metadata import PackageNotFoundError
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -257,71 +256,7 @@ def test_a_masked_model_spoils_its_own_pairs_only():
         compare(log.where(log["model"] != "c"))
 
 
-@pytest.mark.skipif(find_spec("dask") is None, reason="needs dask")
-def test_lazy_arrays_answer_alike():
-    array = by_point(k_fold())
-    for log in (array, as_dataset(array)):
-        eager = wald(log)
-        xr.testing.assert_allclose(wald(log.chunk()).compute(), eager, rtol=1e-13)
-
-
 # --- the wrong method for the log -----------------------------------------------------------------
-
-WRONG_METHODS = {
-    "random splits to wald": (
-        random_splits, wald,
-        "wald needs a K-fold partition, leave-one-out, or several repetitions of it; its "
-        "repetitions "
-        "test 4 of the 7 points, so these are random splits",
-    ),
-    "random splits to cv_t": (random_splits, cvstats.cv_t, "cv_t needs a K-fold partition"),
-    "repetitions without point": (
-        lambda: k_fold(r=2).droplevel("point"), wald,
-        "the log has 2 repetitions and no level 'point', so losses of the same point cannot be "
-        "matched. Add the identity of each point to the index, or select one repetition",
-    ),
-    "several folds to holdout": (
-        one, holdout,
-        "holdout needs one test set; the log has 3 folds, each tested with a different model. "
-        "Select one fold: log.xs(0, level='fold'); or use wald for all of them.",
-    ),
-    "one fold to cv_t": (
-        lambda: one().xs(0, level="fold"), cvstats.cv_t,
-        "the log has one fold, a single test set. Add the level 'fold' to the index, or use "
-        "holdout.",
-    ),
-    "one fold to decompose": (lambda: one().xs(0, level="fold"), cvstats.decompose, "one fold"),
-    "repetitions to quadratic": (
-        lambda: k_fold(r=2), cvstats.quadratic,
-        "the log has 2 repetitions. Select one: log.xs(0, level='repetition'); or use wald",
-    ),
-    "leave-one-out to within-fold": (
-        lambda: one(k=12), lambda log: wald(log, variance="within-fold"),
-        "variance='within-fold' needs at least two points in each fold",
-    ),
-    "leave-one-out to quadratic": (
-        lambda: one(k=12), cvstats.quadratic, "Use wald, or quadratic(estimator='theta_3').",
-    ),
-    "leave-one-out to decompose": (lambda: one(k=12), cvstats.decompose, "has one point"),
-    "one point to holdout": (lambda: one().iloc[:1], holdout, "at least two points"),
-    "numbers to wilson": (
-        lambda: one().xs(0, level="fold"), lambda log: holdout(log, interval="wilson"),
-        "interval='wilson' needs one 0/1 loss per point, but this log has "
-        "other losses. Use interval='wald'.",
-    ),
-    "repetitions to clopper-pearson": (
-        lambda: (k_fold(k=1, r=2) > 0.5).droplevel("fold"),
-        lambda log: holdout(log, interval="clopper-pearson"),
-        "but this log has 2 repetitions. Use interval='wald'",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WRONG_METHODS)
-def test_the_wrong_method(name):
-    make, call, words = WRONG_METHODS[name]
-    assert words in refused(call, make())
-
 
 # --- options --------------------------------------------------------------------------------------
 

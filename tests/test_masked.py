@@ -26,13 +26,6 @@ def masked(log, **cells):
     return log.where(log[dim] != at)
 
 
-def test_a_masked_cell_has_no_points():
-    log = masked(grid().assign_coords(lat=[0, 1, 2]), lat=1)
-    for result in (log.cvci.wald(), log.cvci.naive(), log.chunk(lat=1).cvci.wald().compute()):
-        assert cvstats.cautions(result).values.tolist()[1] == "no losses"
-        assert np.isnan(result["estimate"].values).tolist() == [False, True, False]
-
-
 def test_diagnose_and_report_take_masked_grids(tmp_path):
     log = masked(grid(model=2).assign_coords(lat=[0, 1, 2], model=["a", "b"]), lat=1)
     twins = xr.concat([log.sel(model="a"), log.sel(model="a")], "model", coords="minimal")
@@ -70,14 +63,6 @@ def test_the_best_of_those_that_have_losses():
     for name in ("estimate", "p_value", "in_set", "lower_rank", "upper_rank", "statistic"):
         np.testing.assert_allclose(rest[name], pair.sel(lat=1)[name], rtol=1e-12)
     xr.testing.assert_allclose(result.sel(lat=[0, 2]), log.cvci.best_set(rng=0).sel(lat=[0, 2]))
-
-
-def test_a_lazy_model_without_losses_has_no_numbers():
-    log = masked(grid(model=3).assign_coords(model=list("abc")), model="b").chunk(lat=1)
-    result = log.cvci.wald().compute()
-    assert np.isnan(result["estimate"]).all("lat").values.tolist() == [False, True, False]
-    empty = cvstats.cautions(result) == "no losses"
-    assert empty.all("lat").values.tolist() == [False, True, False]
 
 
 def test_a_grid_without_any_losses_stays_a_grid():

@@ -11,11 +11,10 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
-import simulate
 import xarray as xr
 from hypothesis import given
 from rows import only_row
-from strategies import ARRAYS, frames, indexed
+from strategies import frames, indexed
 
 import cvstats
 from cvstats import LogError, Moments
@@ -122,31 +121,6 @@ def test_batches_that_bring_new_folds_are_added_in_linear_time(monkeypatch, miss
         whole = sum(parts)
         alike(whole.wald(), cvstats.wald(frame, missing=missing), 4, 4)
     assert moved[1] < 2 * (256 / 32) * moved[0]
-
-
-def test_a_large_level_costs_no_digits():
-    frame = sourced(level=0.0).round(6)
-    far = frame + 1e9
-    parts = batches(far, set(range(10, 240, 10)), range(24))
-    ours, theirs = streamed(parts).wald(variance="within-fold"), cvstats.wald(
-        frame, variance="within-fold")  # fmt: skip
-    np.testing.assert_allclose(ours["se"], theirs["se"], rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["dense", "by point", "stacked", "dataset by point"])
-def test_arrays(kind):
-    frame = sourced(repetitions=2)
-    array = ARRAYS[kind](frame.droplevel("source"))
-    dim = "point" if kind != "stacked" else "evaluation"
-    at = np.arange(array.sizes[dim])
-    parts = [array.isel({dim: rows}) for rows in np.array_split(at, 4)]
-    moments = streamed(parts[::-1], pairs=True)
-    for ours, theirs in (
-        (moments.wald(variance="within-fold"), cvstats.wald(array, variance="within-fold")),
-        (moments.compare(), cvstats.compare(array)),
-    ):
-        xr.testing.assert_allclose(ours, theirs, rtol=1e-11)
-        assert list(ours) == list(theirs)
 
 
 # --- save and load ------------------------------------------------------------------------------
@@ -280,18 +254,6 @@ def test_files_whose_cells_do_not_fit_together_are_refused(tmp_path):
 # --- checks across batches ----------------------------------------------------------------------
 
 
-def test_random_splits_are_no_partition():
-    rng = np.random.default_rng(2)
-    rows = [(r, int(p)) for r in range(8) for p in rng.permutation(60)[:20]]
-    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point"])
-    log = pd.Series(rng.standard_normal(len(rows)), index=index)
-    moments = streamed(batches(log, set(range(13, 160, 13)), range(13)))
-    with pytest.raises(LogError, match="do not test the same points"):
-        moments.wald()
-    ours, theirs = moments.corrected_t(train_size=40), cvstats.corrected_t(log, train_size=40)
-    pd.testing.assert_frame_equal(ours, theirs, rtol=1e-12)
-
-
 def test_a_missing_batch_is_noticed():
     parts = batches(sourced(), {30, 60, 200}, [0, 1, 2, 3])
     with pytest.raises(LogError, match="part of the log is missing"):
@@ -394,14 +356,6 @@ def test_refused_in_words(name):
         call()
 
 
-def test_dropped_evaluations_are_counted():
-    frame = sourced(repetitions=1)
-    frame.iloc[[3, 50], 0] = np.nan
-    moments = streamed(batches(frame, {40}, [0, 1]), missing="drop")
-    assert moments.wald().attrs["n_dropped"] == 2
-    alike(moments.wald(), cvstats.wald(frame, missing="drop"), 4, 4)
-
-
 def test_repr_and_methods():
     moments = Moments.of_log(sourced())
     assert repr(moments) == (
@@ -409,30 +363,6 @@ def test_repr_and_methods():
     )
     assert "checked" not in moments.wald().attrs
     assert list(moments.moments(by="source").loc["a"].index) == [f"site {i}" for i in range(6)]
-
-
-PLANS = {
-    "five_by_two": lambda rng: simulate.repeated_k_fold(20, 2, 5, rng),
-    "nested_cv": lambda rng: simulate.nested_cv(24, 3, 2, rng),
-    "conservative_z": lambda rng: simulate.paired_subsampling(30, 20, 3, 4, rng),
-    "replace_one": lambda rng: simulate.replace_one(12, 3, 2, rng),
-}
-
-
-@pytest.mark.parametrize("name", PLANS)
-def test_other_resamplings(name):
-    rng = np.random.default_rng(4)
-    index = simulate.index_of(PLANS[name](rng))
-    log = pd.Series(rng.standard_normal(len(index)), index=index)
-    log = log.iloc[rng.permutation(len(log))]
-    call = getattr(cvstats, name)
-    moments = streamed(batches(log, {15, 40}, [2, 1, 0]))
-    ours, theirs = call(moments), call(log)
-    shared = [label for label in only_row(theirs).index if label in only_row(ours).index]
-    assert {"estimate", "se", "lower", "upper"} <= set(shared)
-    pd.testing.assert_series_equal(
-        only_row(ours)[shared], only_row(theirs)[shared], rtol=1e-11, atol=1e-13
-    )
 
 
 def test_random_splits_are_answered_for():
@@ -451,16 +381,6 @@ def test_random_splits_are_answered_for():
     compared = cvstats.compare(frame)
     assert compared.attrs["interval_method"] == moments.compare().attrs["interval_method"]
     pd.testing.assert_frame_equal(moments.compare(), compared, rtol=1e-12)
-
-
-def test_leave_one_out_in_one_cell():
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays([range(50), range(50)], names=["fold", "point"])
-    log = pd.Series(rng.standard_normal(50), index=index)
-    moments = streamed(batches(log, {20}, [0, 1]), by=())
-    assert len(moments.cells.count) == 1
-    ours, theirs = moments.wald(), cvstats.wald(log)
-    np.testing.assert_allclose(only_row(ours)["se"], only_row(theirs)["se"], rtol=1e-13)
 
 
 def test_points_whose_numbers_may_be_years_are_no_dates_in_one_batch_only():

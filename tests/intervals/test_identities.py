@@ -221,12 +221,6 @@ def test_equal_losses_make_a_point(value):
     assert (parts[["sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"]] == 0).all()
 
 
-@pytest.mark.parametrize("method", ["wald", "naive", "holdout"])
-def test_one_point_has_no_variance(method):
-    with pytest.raises(LogError, match=r"at least two .* this log has 1"):
-        getattr(cvstats, method)(log_of([0.5]))
-
-
 def test_two_points():
     half = math.sqrt(0.5)
     log = log_of([0.0, 1.0])
@@ -241,42 +235,6 @@ def test_two_points():
     assert "few points" in only_row(cvstats.wald(log))["caution"]
 
 
-@pytest.mark.parametrize("folds", [None, [0] * 4])
-def test_one_fold(folds):
-    log = log_of([0.0, 1.0, 3.0, 5.0], folds)
-    log = log if folds else log.droplevel("fold")
-    wald = only_row(cvstats.wald(log))
-    assert "one fold" in wald["caution"]
-    naive = only_row(cvstats.naive(log))["se"]
-    assert only_row(cvstats.wald(log, variance="within-fold"))["se"] == pytest.approx(
-        naive, rel=1e-15
-    )
-    assert only_row(cvstats.holdout(log))["se"] == naive
-    for refused in (cvstats.cv_t, cvstats.quadratic, cvstats.decompose):
-        with pytest.raises(LogError, match="one fold, a single test set"):
-            refused(log)
-
-
-def test_one_fold_in_each_repetition_under_another_name():
-    """Two repetitions with one fold each are not two folds."""
-    log = log_of([1.0, 2, 3, 1, 2, 4], ["a"] * 3 + ["b"] * 3, [0] * 3 + [1] * 3)
-    for refused in (cvstats.cv_t, cvstats.decompose):
-        with pytest.raises(LogError, match="one fold, a single test set"):
-            refused(log)
-
-
-def test_folds_may_be_called_anew_in_each_repetition():
-    values = [1.0, 2, 3, 5, 1, 2, 4, 7]
-    repetitions = [0] * 4 + [1] * 4
-    log = log_of(values, list("aabbccdd"), repetitions)
-    same = log_of(values, [0, 0, 1, 1] * 2, repetitions)
-    for call in (cvstats.cv_t, lambda x: cvstats.wald(x, variance="within-fold")):
-        pd.testing.assert_frame_equal(call(log), call(same), check_exact=True)
-    pd.testing.assert_series_equal(
-        cvstats.decompose(log), cvstats.decompose(same), check_exact=True
-    )
-
-
 def test_a_fold_of_one_point():
     log = log_of([1.0, 2.0, 4.0, 5.0, 9.0], [0, 0, 1, 1, 2])
     rows = oracle.log([1.0, 2.0, 4.0, 5.0, 9.0], fold=[0, 0, 1, 1, 2])
@@ -289,32 +247,3 @@ def test_a_fold_of_one_point():
     assert only_row(cvstats.quadratic(log, estimator="theta_4"))["variance_raw"] == pytest.approx(
         h * within
     )
-
-
-def test_several_repetitions_are_no_single_partition():
-    log = log_of([1.0, 2, 3, 5, 1, 2, 4, 7], [0, 0, 1, 1] * 2, [0] * 4 + [1] * 4)
-    with pytest.raises(LogError, match="2 repetitions"):
-        cvstats.quadratic(log)
-
-
-def test_identical_models_and_constant_differences():
-    log = log_of([1.0, 2, 3, 5, 8], [0, 0, 1, 1, 1])
-    for method in ("wald", "naive", "cv_t", "quadratic"):
-        same = only_row(cvstats.compare(log, log.copy(), method=method).iloc[0])
-        assert (same[["difference", "se", "lower", "upper", "statistic"]] == 0).all()
-        assert same["p_value"] == 1
-        assert "zero variance" in same["caution"]
-        for alternative, p in (("two-sided", 0.0), ("less", 1.0), ("greater", 0.0)):
-            worse = only_row(
-                cvstats.compare(log + 1.0, log, method=method, alternative=alternative).iloc[0]
-            )
-            assert worse["difference"] == 1
-            assert worse["statistic"] == np.inf
-            assert worse["p_value"] == p
-            assert "zero variance" in worse["caution"]
-            excluded = not worse["lower"] <= 0 <= worse["upper"]
-            assert excluded == (p == 0)
-            better = cvstats.compare(log, log + 1.0, method=method, alternative=alternative)
-            assert (
-                better["p_value"].item() == {"two-sided": 0, "less": 0, "greater": 1}[alternative]
-            )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import simulate
 import xarray as xr
-from resampled_logs import CALLS, example
+from resampled_logs import example
 from rows import only_row
 
 import cvstats
@@ -135,27 +135,7 @@ def test_sources_left_out_are_folds_and_said_so():
     assert only_row(cvstats.corrected_t(split, train_size=16))["n_splits"] == 4
 
 
-def test_split_scores_do_as_losses():
-    log = pd.Series([0.2, 0.3, 0.25], index=pd.RangeIndex(3, name="repetition"))
-    found = only_row(cvstats.corrected_t(log, train_size=9))
-    variance = (1 / 3 + 1 / 9) * log.var()
-    assert found["se"] ** 2 == pytest.approx(variance)
-
-
 # --- no variance, empty, at the end of the range --------------------------------------------------
-
-
-@pytest.mark.parametrize(("method", "options"), CALLS)
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 + 0.1])
-def test_equal_losses_give_a_point(method, options, value):
-    log = example(method, models=1)
-    log[:] = value
-    found = only_row(getattr(cvstats, method)(log, **options).iloc[0])
-    assert only_row(found[["estimate", "lower", "upper"]]).tolist() == pytest.approx(
-        [value] * 3, rel=1e-14
-    )
-    assert found["upper"] - found["lower"] <= 1e-14 * value
-    assert "zero variance" in found["caution"]
 
 
 def test_empty_f_interval_and_its_neighbours():
@@ -224,17 +204,6 @@ def test_nested_standard_error_stays_in_range():
         assert bias == pytest.approx(factor * (found["err_ncv"] - found["err_cv"]))
 
 
-def test_cautions():
-    assert "few repetitions" in cvstats.conservative_z(example("conservative_z"))["caution"].iloc[0]
-    assert "few points" in cvstats.replace_one(example("replace_one"))["caution"].iloc[0]
-    index = pd.MultiIndex.from_product([range(3), range(4), range(9)], names=["sample", *"rp"])
-    index = index.set_names(["sample", "repetition", "point"])
-    log = pd.Series(np.random.default_rng(1).gamma(2.0, size=len(index)), index=index)
-    assert "unequal test sizes" not in only_row(cvstats.conservative_z(log))["caution"]
-    fewer = log[(index.get_level_values(0) == 0) | (index.get_level_values(2) < 5)]
-    assert "unequal test sizes" in only_row(cvstats.conservative_z(fewer))["caution"]
-
-
 @pytest.mark.parametrize(("points", "labelled"), [(18, False), (16, True), (24, True)])
 def test_halves_tested_on_more_or_fewer_points(points, labelled):
     """A tenth of the points that the data are tested on, here two of 20, is let pass."""
@@ -246,22 +215,6 @@ def test_halves_tested_on_more_or_fewer_points(points, labelled):
     assert ("unequal test sizes" in found["caution"]) == labelled
     one = only_row(cvstats.conservative_z(log[point < np.where(sample == 1, points, 20)]))
     assert ("unequal test sizes" in one["caution"]) == labelled
-
-
-def test_masked_cells_and_missing_losses():
-    frame = example("nested_cv")
-    index = frame.index
-    coords = {name: ("row", index.get_level_values(name)) for name in index.names}
-    grid = xr.DataArray(np.stack([frame["a"], np.full(len(frame), np.nan)]), coords, ("lat", "row"))
-    found = cvstats.nested_cv(grid)
-    assert np.isnan(found["estimate"][1])
-    assert found["caution"][1] == 1
-    assert float(found["se"][0]) == pytest.approx(only_row(cvstats.nested_cv(frame["a"]))["se"])
-    frame.iloc[3, 0] = np.nan
-    with pytest.raises(LogError, match="missing='drop'"):
-        cvstats.nested_cv(frame)
-    with pytest.raises(LogError, match="not all test the same points"):
-        cvstats.nested_cv(frame, missing="drop")
 
 
 def test_words_lead_to_what_can_be_typed():
@@ -297,22 +250,6 @@ def test_evaluations_left_out_were_trained_on():
     result = only_row(again.cvci.corrected_t(missing="drop"))
     assert result["n_train"] == 32
     assert result["n_splits"] == again.dropna().groupby(["repetition", "fold"]).ngroups
-
-
-def test_samples_below_zero_are_none():
-    index = pd.MultiIndex.from_product([(-3, -2, 0), range(4), range(3)])
-    index = index.set_names(["sample", "repetition", "point"])
-    log = pd.Series(np.arange(len(index)) % 5.0, index=index)
-    with pytest.raises(LogError, match="not whole numbers with 0 for the data"):
-        cvstats.conservative_z(log)
-
-
-def test_halves_with_fewer_splits_are_told():
-    log = example("conservative_z")["a"]
-    sample, split = (log.index.get_level_values(name) for name in ("sample", "repetition"))
-    fewer = log[(sample != 2) | (split == split.min())]
-    assert "unequal test sizes" not in only_row(cvstats.conservative_z(log))["caution"]
-    assert "unequal test sizes" in only_row(cvstats.conservative_z(fewer))["caution"]
 
 
 def test_halves_that_share_a_point_are_doubted():

@@ -54,13 +54,6 @@ OUT_OF_SOURCE = {
 }
 
 
-def label_lost(log):
-    """The log with a source that has no name."""
-    frame = log.reset_index()
-    frame.loc[2, "source"] = None
-    return frame.set_index(list(log.index.names))["model"]
-
-
 @pytest.mark.parametrize("name", OUT_OF_SOURCE)
 @pytest.mark.parametrize("function", [cvstats.out_of_source, cvstats.source_estimators])
 def test_no_source_was_left_out(name, function):
@@ -69,45 +62,6 @@ def test_no_source_was_left_out(name, function):
         function(make())
     said = str(caught.value).replace("source_estimators", "out_of_source")
     assert words in said
-
-
-@pytest.mark.parametrize(
-    "call",
-    [cvstats.out_of_source, cvstats.clustered, cvstats.heterogeneity, cvstats.source_estimators],
-)
-def test_missing_source_labels(call):
-    with pytest.raises(cvstats.LogError) as caught:
-        call(label_lost(log_of(ROWS)))
-    assert "level 'source' has no label (NaN) in row 2: repetition=0, source=nan" in str(
-        caught.value
-    ) or "level 'source' has no label (NaN) in row 2: repetition=0, source=None" in str(
-        caught.value
-    )
-    assert "Expected a label for every evaluation" in str(caught.value)
-
-
-@pytest.mark.parametrize("call", [cvstats.clustered, cvstats.heterogeneity])
-def test_one_cluster(call):
-    with pytest.raises(cvstats.LogError) as caught:
-        call(log_of(ROWS[:4]))
-    needs = (
-        "a level that identifies at least two independent groups (source), or two such levels"
-        if call is cvstats.clustered
-        else "a level that names at least two independent groups (source)"
-    )
-    assert str(caught.value) == (
-        f"{call.__name__} needs {needs}; the log has one cluster, source='s0'. Expected at least "
-        "two, and "
-        "preferably thirty or more: a single cluster is a sample of size one."
-    )
-
-
-@pytest.mark.parametrize("call", [cvstats.clustered, cvstats.heterogeneity])
-def test_no_clusters(call):
-    with pytest.raises(cvstats.LogError, match=r"no level 'source'\. Add .* or name another level"):
-        call(NO_SOURCES)
-    with pytest.raises(cvstats.LogError, match="no level 'month'"):
-        call(NO_SOURCES, by="month")
 
 
 @pytest.mark.parametrize("call", [cvstats.clustered, cvstats.heterogeneity])
@@ -144,26 +98,3 @@ def test_groups_without_a_variance():
     lone = log.groupby(level="source").head(1)
     with pytest.raises(cvstats.LogError, match="every group has one point"):
         cvstats.heterogeneity(lone, variance="pooled")
-
-
-@pytest.mark.parametrize(
-    ("call", "options", "words"),
-    [
-        (cvstats.clustered, {"per": "source"}, "leaves one cluster in each part"),
-        (cvstats.source_estimators, {"other": "s0"}, "other= names the second source of a pair"),
-        (cvstats.source_estimators, {"source": "s0", "other": "s0"}, "are both 's0'"),
-    ],
-)
-def test_wrong_options(call, options, words):
-    with pytest.raises(cvstats.LogError) as caught:
-        call(log_of(ROWS), **options)
-    assert words in str(caught.value)
-
-
-def test_the_table_of_methods_knows_sources():
-    left_out = cvstats.methods(log_of(ROWS, ("source", "point")))
-    assert left_out.loc[["out_of_source", "clustered", "heterogeneity"], "applies"].all()
-    assert "dataset" in left_out.loc["source_components", "why_not"]
-    folds = cvstats.methods(log_of(K_FOLD, WITH_FOLD))
-    assert "occurs in 2 folds" in folds.loc["out_of_source", "why_not"]
-    assert cvstats.interval(log_of(ROWS), points="nested").attrs["method"] == "out_of_source"

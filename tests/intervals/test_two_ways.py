@@ -193,21 +193,6 @@ def test_statsmodels_has_the_same_sums(capsys):
     assert worst <= 1e-12
 
 
-def test_points_numbered_within_their_sources():
-    table = crossed(12, 4, seed=5)
-    wanted = only_row(cvstats.clustered(log_of(table), by=BOTH))
-    numbered = {(f"s{int(a[1:]) // 3}", int(a[1:]) % 3, b): loss for (a, b), loss in table.items()}
-    log = log_of(numbered, ["source", "point", "seed"])
-    row = only_row(cvstats.clustered(log, by=BOTH))
-    for name in ("estimate", "se", "df", "n_first"):
-        assert row[name] == pytest.approx(wanted[name], rel=1e-13), name
-    apart = log.xs(0, level="seed").set_axis(
-        pd.MultiIndex.from_tuples([(f"s{a // 3}", a) for a in range(12)], names=["source", "point"])
-    )
-    with pytest.raises(LogError, match="each label of 'point' occurs with one label of 'source'"):
-        cvstats.clustered(apart, by=("source", "point"))
-
-
 # --- differences ----------------------------------------------------------------------------------
 
 
@@ -246,32 +231,6 @@ def test_differences_are_compared_with_their_own_degrees_of_freedom(alternative)
     assert apart["p_value"].iloc[0] == pytest.approx(table["p_value"].iloc[0], rel=1e-12)
     array = cvstats.compare(models.to_xarray(), **given, alternative=alternative)
     np.testing.assert_allclose(array["p_value"], table["p_value"], rtol=1e-12)
-
-
-def test_equivalence_with_two_ways():
-    models = three_models()
-    given = {"method": "clustered", "options": {"by": BOTH}}
-    table = cvstats.equivalence(models, margin=0.5, **given)
-    tests = [
-        cvstats.compare(models + move, alternative=side, **given)["p_value"].to_numpy()
-        for side, move in (
-            ("less", pd.Series({"a": -0.5, "b": 0.0, "c": 0.5})),
-            ("greater", pd.Series({"a": 0.5, "b": 0.0, "c": -0.5})),
-        )
-    ]
-    wanted = np.maximum(*tests)
-    assert table["p_value"].iloc[0] == pytest.approx(wanted[0], rel=1e-10)
-    assert table["p_value"].iloc[2] == pytest.approx(wanted[2], rel=1e-10)
-
-
-def test_the_union_of_two_intervals_of_two_ways():
-    models = three_models()
-    options = {"method": "clustered", "by": BOTH}
-    table = cvstats.compare(models, method="union", options=options)
-    each = cvstats.clustered(models, by=BOTH, alpha=0.025)
-    for (one, two), row in table.iterrows():
-        assert row["lower"] == pytest.approx(each["lower"][one] - each["upper"][two], rel=1e-12)
-        assert row["upper"] == pytest.approx(each["upper"][one] - each["lower"][two], rel=1e-12)
 
 
 def test_what_two_ways_allow():

@@ -9,7 +9,6 @@ import oracle
 import pandas as pd
 import pytest
 import xarray as xr
-from paired_logs import wrong_answers
 from scipy import stats
 
 import cvstats
@@ -42,27 +41,6 @@ def test_limits_of_a_proportion(kind, errors):
     assert row["caution"] == ""
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_repetitions_do_not_make_points(kind):
-    once, often = few_errors(3), few_errors(3, repetitions=4)
-    alike = cvstats.wald(often, interval=kind)
-    pd.testing.assert_frame_equal(alike, cvstats.wald(once, interval=kind), rtol=1e-12)
-    often.iloc[-1] = 1.0  # an error in one repetition of four is a quarter of one
-    row = cvstats.wald(often, interval=kind).iloc[0]
-    assert row["estimate"] == pytest.approx(3.25 / 50)
-    assert row["lower"] < row["estimate"] < row["upper"]
-    assert alike["upper"].item() < row["upper"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("alternative", "side"), [("less", "upper"), ("greater", "lower")])
-def test_one_sided(kind, alternative, side):
-    log = few_errors(3)
-    bound = cvstats.wald(log, interval=kind, alternative=alternative, alpha=0.025).iloc[0]
-    assert bound[side] == cvstats.wald(log, interval=kind)[side].item()
-    assert np.isinf(bound["lower" if side == "upper" else "upper"])
-
-
 def test_other_losses_are_refused():
     log = few_errors(3)
     log.iloc[7] = 0.5
@@ -71,38 +49,6 @@ def test_other_losses_are_refused():
             cvstats.wald(log, interval="wilson", by=by)
     with pytest.raises(LogError, match="a difference is not one.*method='tango'"):
         cvstats.compare(log, log, method="wald", options={"interval": "wilson"})
-
-
-def test_on_every_road():
-    frame = wrong_answers(n=120, rates=(0.02, 0.05, 0.3))
-    for options in ({"interval": "wilson"}, {"interval": "clopper-pearson"}):
-        eager = cvstats.wald(frame, **options)
-        parts = [frame.iloc[:50], frame.iloc[50:]]
-        streamed = sum(map(cvstats.Moments.of_log, parts[1:]), cvstats.Moments.of_log(parts[0]))
-        pd.testing.assert_frame_equal(streamed.wald(**options), eager, rtol=1e-12)
-        array = frame.droplevel("fold").rename_axis("model", axis=1).stack().to_xarray()
-        array = array.assign_coords(fold=("point", np.arange(120) % 4))
-        table = array.cvci.wald(**options)
-        np.testing.assert_allclose(table["lower"], eager["lower"], rtol=1e-12)
-        lazy = pytest.importorskip("dask") and array.chunk(point=30, model=1)
-        xr.testing.assert_allclose(lazy.cvci.wald(**options).compute(), table, rtol=1e-12)
-        each = cvstats.wald(frame, by="fold", **options)
-        own = cvstats.holdout(frame.xs(2, level="fold"), **options)
-        names = ["estimate", "lower", "upper"]
-        np.testing.assert_allclose(each.xs(2, level="fold")[names], own[names], rtol=1e-12)
-
-
-def test_other_losses_are_refused_on_every_road():
-    frame = wrong_answers(n=40) + 0.25
-    with pytest.raises(LogError, match="other losses"):
-        cvstats.Moments.of_log(frame).wald(interval="wilson")
-    array = xr.DataArray(
-        frame["a"].to_numpy(), dims="point", coords={"fold": ("point", np.arange(40) % 4)}
-    )
-    pytest.importorskip("dask")
-    lazy = array.chunk(point=10).cvci.wald(interval="wilson")
-    with pytest.raises(LogError, match="other losses"):
-        lazy.compute()
 
 
 def test_few_errors_are_flagged():
@@ -209,18 +155,6 @@ def test_a_metric_at_its_end_is_no_proportion(loss):
         assert "zero variance" in table["caution"].item()
     else:  # one prediction changes it by 1 / 30
         assert table["upper"].item() == pytest.approx(1 - 0.025 ** (1 / 30))
-
-
-def test_differences_are_not_proportions():
-    one, two = few_errors(4), few_errors(1)
-    gap = one.cvci.difference(two)
-    assert gap.isin([0, 1]).all()
-    pd.testing.assert_frame_equal(cvstats.interval(gap), cvstats.wald(gap))
-
-
-def test_points_averaged_over_repetitions_are_not_losses():
-    log = few_errors(3, repetitions=3).droplevel("fold")
-    pd.testing.assert_frame_equal(cvstats.interval(log), cvstats.holdout(log))
 
 
 # --- coverage -------------------------------------------------------------------------------------
