@@ -20,7 +20,7 @@ from test_diagnostics import splits as random_splits
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.log.checks import LIMIT, count_near_best, measure_shapes, read_calendar
+from cvstats.log.checks import LIMIT, count_near_best, measure_shapes, rank_labels, read_calendar
 
 
 def labels(result):
@@ -326,3 +326,44 @@ def test_numbers_of_points_are_no_days_without_a_look_at_all_of_them(monkeypatch
     assert read_calendar(range(20_000_000, 20_500_000)) is None
     assert seen == [100]
     assert read_calendar([20240131, 20240201]) is not None
+
+
+@pytest.mark.parametrize("labels", [
+    [202400 + month for month in range(1, 14)],  # no month 13
+    [f"{number}.1.2024" for number in range(20, 40)],  # no day 32
+    ["31.12.2024", "b"],
+    ["20240131", "7"],
+    ["1.2.3", "1.2.4"],
+    [1000001, 1000002],
+    ["12/31/2024", "31/12/2024"],
+])  # fmt: skip
+def test_labels_that_only_look_like_dates(labels):
+    assert read_calendar(labels) is None
+
+
+def test_other_dates_are_sorted_by_time():
+    for labels in (["01.02.2024", "15.01.2024"], ["02/01/2024", "01/15/2024"],
+                   ["2024/2/1", "2024/1/15"], ["202402", "202401"]):  # fmt: skip
+        assert rank_labels(labels).tolist() == [1, 0]
+    assert rank_labels(["01/02/2024", "15/01/2024"]).tolist() == [1, 0]  # no month 15
+
+
+@pytest.mark.parametrize(("name", "found"), [("date", True), ("Month", True), ("station", False)])
+def test_dates_next_to_points_have_the_name_of_dates(name, found):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=200)
+    for at in range(1, 200):
+        noise[at] += 0.8 * noise[at - 1]
+    index = pd.MultiIndex.from_arrays(
+        [rng.permutation(200), pd.date_range("2024-01-01", periods=200)], names=["point", name]
+    )
+    caution = pd.Series(noise, index).cvci.holdout()["caution"].item()
+    assert (caution == "serial dependence") == found
+
+
+def test_ordered_takes_dates_in_the_order_of_time():
+    days = pd.date_range("2024-01-01", periods=90)
+    noise = np.random.default_rng(0).normal(size=90).cumsum()
+    plain = pd.Series(noise, days.rename("point")).cvci.ordered()
+    text = pd.Series(noise, pd.Index(days.strftime("%d.%m.%Y"), name="point")).cvci.ordered()
+    pd.testing.assert_frame_equal(plain, text)

@@ -19,9 +19,9 @@ from cvstats.core.cells import Cells, sort_labels
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import is_resampled
-from cvstats.core.types import FloatArray, IntArray, Labels
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, spelled
-from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, is_dated, read_calendar
+from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, find_dates, read_calendar
 from cvstats.log.log import HiddenTable, Log, Sample, words_for_cells
 from cvstats.log.sketches import Prints, as_index, hash_array, hashes_of
 
@@ -166,13 +166,15 @@ class KeptLosses:
         point or its hash: those with the smallest are kept.
     whole : bool
         Whether these are all evaluations.
-    dated, pointed : bool
-        Whether points are dates, and whether they have names.
+    dates : str
+        The level of dates, empty without any.
+    pointed : bool
+        Whether points have names.
     """
 
     cells: Cells
     whole: bool
-    dated: bool
+    dates: str
     pointed: bool
 
     @classmethod
@@ -199,11 +201,11 @@ class KeptLosses:
         rows = np.arange(design.size) if some is None else some[0]
         rows = rows if design.valid is None else rows[design.valid[rows]]
         size = design.size if design.valid is None else int(design.valid.sum())
-        dated = is_dated(design) and not is_resampled(design)
+        dates = "" if is_resampled(design) else find_dates(design) or ""
         # Positions in an array, and points without names, do not recur in another batch.
         salt = np.uint64(zlib.crc32(cells.mean.tobytes()))
-        if dated:
-            number = number_dates(design.levels["point"], rows)
+        if dates:
+            number = number_dates(design.levels[dates], rows)
         elif hashes is not None and some is None:
             rows, number = hashes[0], shorten(hashes[1])
         else:
@@ -214,7 +216,7 @@ class KeptLosses:
         if pointed:
             level = design.levels["point"].take(rows)
             prints = hashes_of(as_index(level.labels).take(np.asarray(level.codes)))
-            named = dated or hashes is not None
+            named = dates == "point" or hashes is not None
             point = shorten(prints if named else hash_array(prints ^ salt))
         columns = models[:, :: choose_step(models.size)].reshape(-1)
         if some is None:
@@ -233,11 +235,11 @@ class KeptLosses:
             levels, tuple(part.labels for part in parts), codes, np.ones(len(rows)), table,
             np.zeros((len(rows), width)), np.zeros(width),
         )  # fmt: skip
-        return cls(drop_unused_labels(found), len(rows) == size, dated, pointed)
+        return cls(drop_unused_labels(found), len(rows) == size, dates, pointed)
 
     def __add__(self, other: KeptLosses) -> KeptLosses:
         """Keep the evaluations of both that come first."""
-        if self.dated != other.dated:
+        if self.dates != other.dates:
             return self.undated() + other.undated()
         return replace(
             self, cells=self.cells.concat(other.cells), whole=self.whole and other.whole,
@@ -253,7 +255,7 @@ class KeptLosses:
         """Take points for names: numbers such as 1901 are years only if all of them may be."""
         mean = self.cells.mean
         mean = np.hstack([mean[:, :-1], mean[:, -2:-1]])
-        return replace(self, cells=replace(self.cells, mean=mean), dated=False)
+        return replace(self, cells=replace(self.cells, mean=mean), dates="")
 
     def cut(self) -> KeptLosses:
         """Keep the first evaluations, as many as for a batch."""
@@ -300,11 +302,11 @@ class KeptLosses:
             for at, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
         }
         if self.pointed:
-            point, names = pd.factorize(found.mean[:, -1 if self.dated else -2], sort=True)
-            labels: Labels = pd.Index(names.astype(np.int64))
-            if self.dated:
-                labels = pd.DatetimeIndex(names.astype("M8[us]"))
-            levels["point"] = Level(labels, point)
+            point, names = pd.factorize(found.mean[:, -2], sort=True)
+            levels["point"] = Level(pd.Index(names.astype(np.int64)), point)
+        if self.dates:
+            time, days = pd.factorize(found.mean[:, -1], sort=True)
+            levels[self.dates] = Level(pd.DatetimeIndex(days.astype("M8[us]")), time)
         small = Design(levels, len(found.count), within=log.design.within)
         losses = LossColumns((found.mean[:, :-2][:, order],))
         return Sample(

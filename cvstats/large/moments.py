@@ -324,7 +324,7 @@ class Moments(Methods):
             losses = merge(self.kept)
             named = zip(losses.cells.levels, losses.cells.labels, strict=True)
             head["kept"] = {level: pack_names(labels, level) for level, labels in named}
-            head["examined"] = [losses.whole, losses.dated, losses.pointed]
+            head["examined"] = [losses.whole, losses.dates, losses.pointed]
             arrays["kept_codes"] = losses.cells.codes.astype(np.int32)
             arrays["kept_losses"] = losses.cells.mean
         if self.sketch is not None:
@@ -787,8 +787,8 @@ def unpack_losses(arrays: Mapping[str, Any], head: Mapping[str, Any]) -> KeptLos
     plain = {"count": np.ones(rows), "mean": losses, "m2": np.zeros((rows, width)),
              "origin": np.zeros(width), "codes": arrays["kept_codes"].astype(np.int64)}  # fmt: skip
     table = unpack_cells({f"kept_{name}": part for name, part in plain.items()}, "kept", labels)
-    whole, dated, pointed = map(bool, head["examined"])
-    return KeptLosses(table, whole, dated, pointed)
+    whole, dates, pointed = head["examined"]
+    return KeptLosses(table, bool(whole), str(dates), bool(pointed))
 
 
 def pack_names(names: Any, what: Hashable) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def find_cautions(
     seen, points = sample.log, log.points_by_group()
     alone = not (of_groups or is_resampled(design))
     of_points = alone and not design.metric and not design.scores
-    dated = of_points and is_dated(seen.design)
+    dated = of_points and find_dates(seen.design) is not None
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
     columns, losses, spread = pick_columns(log, sample, losses, step)
@@ -263,7 +263,7 @@ def choose_rows(design: Design, width: int) -> tuple[IntArray, bool]:
     if design.size * width <= LIMIT:
         return places, True
     share = 1 if valid is None else max(1, round(design.size / max(1, valid.sum())))
-    dated = is_dated(design) and not is_resampled(design)
+    dated = find_dates(design) is not None and not is_resampled(design)
     bare = design if valid is None else replace(design, valid=None, facts={})
     rows = sample_rows(bare, places, share * (LIMIT // width), dated=dated)
     return rows, len(rows) == design.size
@@ -283,7 +283,7 @@ def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: boo
         places = np.arange(number) * size // max(number, 1)
         return places if isinstance(rows, range) else rows[places]
     rows = np.asarray(rows)
-    level = design.levels["point"]
+    level = design.levels[find_dates(design) or "point"]
     valid = slice(None) if design.valid is None else design.valid
     time = rank_labels(level.labels)[level.block(0, design.size)[valid][rows]]
     first = int(time.min())
@@ -366,32 +366,40 @@ def skewness_within(log: Log, by: str) -> FloatArray:
 # --- the order of the points ----------------------------------------------------------------------
 
 
-def is_dated(design: Design) -> bool:
-    """Whether the labels of points are dates or times."""
-    level = design.levels.get("point")
-    if level is None or not len(level.labels):
-        return False
-    first = level.labels[0]
+def find_dates(design: Design) -> str | None:
+    """Find the level of dates or times: that of points, or one named so next to it."""
+    names = [name for name in design.levels if str(name).lower() in NAMES_OF_DATES]
+    for name in ("point", *names):
+        level = design.levels.get(name)
+        if level is not None and len(level.labels) and are_dates(level.labels):
+            return name
+    return None
+
+
+def are_dates(labels: Labels) -> bool:
+    """Whether the labels of a level are dates or times; only the first may be examined."""
+    first = labels[0]
     if is_date(first):
         return True
-    whole = isinstance(first, (int, np.integer)) and first >= YEARS[0]
-    return bool(whole) and read_calendar(level.labels) is not None
+    maybe = OTHER_DATE.match(first) if isinstance(first, str) else is_calendar_number(first)
+    return bool(maybe) and read_calendar(labels) is not None
 
 
 def measure_serial(
     design: Design, values: FloatArray, rows: Any = slice(None)
 ) -> tuple[FloatArray, int] | None:
-    """Measure the autocorrelation of neighboring dates; None if points are not dated.
+    """Measure the autocorrelation of neighboring dates; None if the log has no dates.
 
     ``values`` are the losses of the evaluations ``rows``.
 
     Returns the correlation of neighbors for each column, and the number of pairs. Each point is
     averaged over its repetitions first. With sources, each source is a series.
     """
-    if not is_dated(design):
+    name = find_dates(design)
+    if name is None:
         return None
     valid = slice(None) if design.valid is None else design.valid
-    level = design.levels["point"]
+    level = design.levels[name]
     order = rank_labels(level.labels)
     time = order[level.block(0, design.size)[valid][rows]]
     series = np.zeros_like(time)
@@ -524,6 +532,15 @@ def count_near_best(
 DATE = re.compile(r"\d{4}-\d\d(-\d\d)?\b|\d{4}-?Q[1-4]$")
 """Start of a date as text: ``2013-05``, ``2013-05-31T12:00``, ``2013Q2``."""
 
+OTHER_DATE = re.compile(r"(\d\d?)([./-])\d\d?\2\d{4}$|\d{4}/\d\d?/\d\d?$|\d{6}$|\d{8}$")
+"""Dates as text in another order than that of time, ``31.12.2024``, or without hyphens."""
+
+NAMES_OF_DATES = {
+    "date", "dates", "datetime", "day", "ds", "hour", "month", "period", "quarter", "time",
+    "timestamp", "week", "year",
+}  # fmt: skip
+"""Names of levels next to the points whose labels may be dates."""
+
 YEARS = 1800, 2100
 """Whole numbers from the first to the last are years."""
 
@@ -563,35 +580,66 @@ def is_date(label: object) -> bool:
 
 
 def is_calendar_number(label: object) -> bool:
-    """Whether a whole number may be a year, or a day as in 20240131."""
+    """Whether a whole number may be a year, a month as in 202401, or a day as in 20240131."""
     low, high = YEARS
     if not isinstance(label, (int, np.integer)):
         return False
-    return bool(low <= label <= high or 10_000 * low < label < 10_000 * (high + 1))
+    later = any(unit * low < label < unit * (high + 1) for unit in (100, 10_000))
+    return later or bool(low <= label <= high)
 
 
 def read_calendar(labels: Labels) -> pd.Index | None:
-    """Read whole numbers that are all years, or all days as in 20240131; None for others."""
+    """Read labels that are all years, months or days as numbers, or all dates as other text.
+
+    None for other labels, also for text in the order of time, such as ``2024-01-31``.
+    """
     index = as_index(labels).infer_objects()
+    if len(index) and isinstance(index[0], str) and OTHER_DATE.match(index[0]):
+        return read_other_dates(index)
     if index.dtype.kind not in "iu" or not all(map(is_calendar_number, (index.min(), index.max()))):
         return None
     if index.max() <= YEARS[1]:
         return index
-    for part in (index[:100], index):  # consecutive numbers of points have a day 32 soon
-        days = pd.to_datetime(part.astype(str), format="%Y%m%d", errors="coerce")
+    return read_dates(index.astype(str), "%Y%m%d" if index.max() > 10_000 * YEARS[0] else "%Y%m")
+
+
+def read_other_dates(index: pd.Index) -> pd.Index | None:
+    """Read text such as 31.12.2024, or 12/31/2024 if some day cannot be a month, or digits."""
+    if not all(isinstance(label, str) and OTHER_DATE.match(label) for label in index):
+        return None
+    if index[0].isdigit():
+        digits = all(map(str.isdigit, index))
+        return read_calendar(index.astype(np.int64)) if digits else None
+    mark = next(letter for letter in index[0] if not letter.isdigit())
+    orders = ("%Y{0}%m{0}%d",) if index[0][:4].isdigit() else ("%d{0}%m{0}%Y", "%m{0}%d{0}%Y")
+    found = (read_dates(index, order.format(mark)) for order in orders)
+    return next((days for days in found if days is not None), None)
+
+
+def read_dates(text: pd.Index, order: str) -> pd.DatetimeIndex | None:
+    """Read dates in one format; None if some cannot be read."""
+    for part in (text[:100], text):  # consecutive numbers of points have a day 32 soon
+        days = pd.DatetimeIndex(pd.to_datetime(part, format=order, errors="coerce"))
         if days.hasnans:
             return None
     return days
 
 
+def read_times(labels: Labels) -> pd.Index:
+    """Read labels whose ascending order is that of time."""
+    index = as_index(labels).infer_objects()
+    calendar = read_calendar(index) if len(index) else None
+    return index if calendar is None else calendar
+
+
 def rank_labels(labels: Labels) -> IntArray:
-    """Return the rank of each label in ascending order."""
-    return pd.factorize(as_index(labels).infer_objects(), sort=True)[0].astype(np.int64)
+    """Return the rank of each label in ascending order of time."""
+    return pd.factorize(read_times(labels), sort=True)[0].astype(np.int64)
 
 
 def find_odd_time(labels: Labels) -> str | None:
     """Name the first label that is neither a date nor a number, unlike all others; or None."""
-    index = as_index(labels).infer_objects()
+    index = read_times(labels)
     kind = index.dtype.kind
     if kind in "iufmM" or isinstance(index.dtype, (pd.DatetimeTZDtype, pd.PeriodDtype)):
         return None
@@ -607,10 +655,10 @@ def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None
     None for other labels: numbers may count anything, unless all are years or days.
     """
     index = as_index(labels).infer_objects()[codes]
-    if index.dtype.kind in "biuf":
-        if (calendar := read_calendar(index)) is None:
-            return None
-        index = calendar
+    calendar = read_calendar(index)
+    if calendar is None and index.dtype.kind in "biuf":
+        return None
+    index = index if calendar is None else calendar
     if find_odd_time(index) is not None:
         return None
     order = np.argsort(rank_labels(index))
@@ -623,7 +671,7 @@ def order_times(design: Design) -> Times:
     codes = level.block(0, design.size)
     codes = codes if design.valid is None else codes[design.valid]
     used, at = np.unique(codes, return_inverse=True)
-    index = as_index(level.labels).infer_objects()[used]
+    index = read_times(as_index(level.labels)[used])
     rank = rank_labels(index)
     order = np.argsort(rank)
     return Times(rank[at.reshape(-1)], order, len(used), is_regular(index[order]))
