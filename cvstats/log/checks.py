@@ -368,21 +368,19 @@ def skewness_within(log: Log, by: str) -> FloatArray:
 
 def find_dates(design: Design) -> str | None:
     """Find the level of dates or times: that of points, or one named so next to it."""
-    names = [name for name in design.levels if str(name).lower() in NAMES_OF_DATES]
-    for name in ("point", *names):
+    for name in dict.fromkeys(("point", *design.levels)):
         level = design.levels.get(name)
-        if level is not None and len(level.labels) and are_dates(level.labels):
+        named = name == "point" or str(name).lower() in NAMES_OF_DATES
+        if level is None or not named or not len(level.labels):
+            continue
+        first = level.labels[0]
+        if is_date(first):
+            return name
+        maybe = isinstance(first, (int, np.integer)) and first >= YEARS[0]
+        maybe = maybe or (isinstance(first, str) and OTHER_DATE.match(first) is not None)
+        if maybe and read_calendar(level.labels) is not None:
             return name
     return None
-
-
-def are_dates(labels: Labels) -> bool:
-    """Whether the labels of a level are dates or times; only the first may be examined."""
-    first = labels[0]
-    if is_date(first):
-        return True
-    maybe = OTHER_DATE.match(first) if isinstance(first, str) else is_calendar_number(first)
-    return bool(maybe) and read_calendar(labels) is not None
 
 
 def measure_serial(
