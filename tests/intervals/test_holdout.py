@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import oracle
+import pandas as pd
 import pytest
-from fold_logs import ALPHAS, LIMITS, agrees
+from fold_logs import ALPHAS, LIMITS, agrees, golden
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
@@ -31,3 +32,10 @@ def test_holdout_of_proportions(rows, alpha):
             assert ours[name] == pytest.approx(float(getattr(exact, name)), rel=1e-12, abs=1e-15)
         assert 0 <= ours["lower"] < ours["upper"] <= 1
         assert "zero variance" not in ours["caution"]
+
+
+def test_proportions_of_several_repetitions_are_refused():
+    right = golden().xs(0, level="fold") > 0.5
+    twice = pd.concat({0: right, 1: right}, names=["repetition"])
+    with pytest.raises(cvstats.LogError, match="this log has 2 repetitions"):
+        cvstats.holdout(twice, interval="clopper-pearson")

@@ -98,3 +98,16 @@ def test_groups_without_a_variance():
     lone = log.groupby(level="source").head(1)
     with pytest.raises(cvstats.LogError, match="every group has one point"):
         cvstats.heterogeneity(lone, variance="pooled")
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "words"),
+    [
+        (cvstats.clustered, {"per": "source"}, "leaves one cluster in each part"),
+        (cvstats.source_estimators, {"other": "s0"}, "other= names the second source of a pair"),
+        (cvstats.source_estimators, {"source": "s0", "other": "s0"}, "are both 's0'"),
+    ],
+)
+def test_wrong_options(call, options, words):
+    with pytest.raises(cvstats.LogError, match=words):
+        call(log_of(ROWS), **options)
