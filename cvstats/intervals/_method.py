@@ -414,7 +414,7 @@ class LogMethod(Method):
         for design in list_kinds(log) if grouped else [log.design]:
             self.require(design, options)
         result = self.qualify(self.add_facts(self.formula(log, **options)), log)
-        calls: dict[Caution, str] = {}
+        calls = dict(result.calls)
         for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
             if call := find_call(caution, log, self.name):
                 calls[caution] = call

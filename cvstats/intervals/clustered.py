@@ -476,6 +476,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     flags = np.zeros(len(ways.mean), dtype=np.int64)
     target, guarantee, reference = TWO_WAYS_TARGET, TWO_WAYS_GUARANTEE, TWO_WAYS_REFERENCE
     extra: dict[str, int] = {}
+    calls: dict[Caution, str] = {}
     if of_sources and correction == "CR2":
         of_dates = compute_long_run(ways)
         variance, df = sum_ways(ways, of_dates)
@@ -485,6 +486,12 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
             reference = f"{TWO_WAYS_REFERENCE}; {COSINES_REFERENCE}"
             flags |= of_dates.flags
             extra = {"n_cosines": of_dates.df}
+            if ways.i < FEW_OF_ONE:
+                calls[Caution.FEW_OF_ONE_WAY] = (
+                    f"log.cvci.ordered() and compare(method='ordered') if only these {ways.i} "
+                    "sources matter, such as the horizons of a forecast, with by='source' for each "
+                    "of them"
+                )
     elif correction == "CR2" and ways.crossed:
         variance, df, clamped = mean_squares(ways)
         flags[clamped] |= np.int64(Caution.TWO_WAYS_CLAMPED)
@@ -507,7 +514,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     if log.of_differences:
         guarantee = f"{guarantee}, {OF_FOLDS}"
         reference = f"{reference}; {RELATIVE_STABILITY}"
-    return symmetric_interval(
+    result = symmetric_interval(
         "clustered", ways.mean, variance, origin=ways.first.origin, alpha=alpha, df=df,
         extra={"df": df, **counts, "crossed": int(ways.crossed), **extra}, caution=flags,
         attrs={
@@ -515,6 +522,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
             "guarantee": guarantee, "reference": reference,
         },
     )  # fmt: skip
+    return replace(result, calls=calls)
 
 
 def divides_sources(log: Log, names: tuple[str, str]) -> bool:

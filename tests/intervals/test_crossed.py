@@ -372,3 +372,25 @@ def test_labels_that_mean_nothing(capsys):
     with capsys.disabled():
         print(f"\nno effect at all: {found:.3f}")
     assert found <= 0.05
+
+
+def test_few_series_of_dates_may_be_the_only_ones():
+    """Three horizons are no sample of horizons: the advice is the analysis of these series."""
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2000-01-01", periods=120, freq="MS")
+    index = pd.MultiIndex.from_product([[1, 2, 3], days], names=["source", "point"])
+    naive = rng.gamma(2.0, size=360)
+    log = pd.DataFrame({"naive": naive, "last": naive + np.repeat([0.3, 0.5, 0.9], 120)}, index)
+    log["last"] += 0.5 * rng.normal(size=360)
+    words = (
+        "Use log.cvci.ordered() and compare(method='ordered') if only these 3 sources matter, such "
+        "as the horizons of a forecast, with by='source' for each of them, or add labels"
+    )
+    assert words in log.cvci.compare().attrs["cautions"]["few of one way"]
+    text = " ".join(str(log.cvci.summary()).split())
+    assert "not statistically significant" in text
+    assert words in text
+    each = log.cvci.compare(method="ordered", by="source")
+    assert (each["p_value"] < 0.001).all()
+    numbered = log.rename(index={day: f"i{at}" for at, day in enumerate(days)}, level="point")
+    assert "horizons" not in numbered.cvci.compare().attrs["cautions"]["few of one way"]
