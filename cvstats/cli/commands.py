@@ -41,6 +41,7 @@ from cvstats.intervals import interval_names
 from cvstats.io.paths import path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
+from cvstats.io.table import METRIC, MODEL
 from cvstats.large.moments import Moments
 from cvstats.options import Missing, check_alpha
 
@@ -555,6 +556,8 @@ def read_files(
     if scans and (moments := scan_large(source, given, missing, by=by, pairs=pairs)) is not None:
         return moments
     given |= {name: given.pop(word) for name, word in RENAMED.items() if word in given}
+    if by is not None and by not in (*LEVELS, METRIC, MODEL):
+        given["by"] = by
     log = read_log(source, missing=missing, **given)
     read_from = Path(source).name if isinstance(source, str) else type(source).__name__
     if log.attrs.get("read_from") == read_from:  # recorded when the saved log was created

@@ -55,17 +55,18 @@ def scan_large(
         return None
     loss, truth, prediction = asked
     values = [loss] if isinstance(loss, str) and truth is None else list(prediction or loss)
-    columns = find_columns(names, values, named, given.get("model"), single=False)
-    pairs = pairs and len(values) > 1
+    columns = find_columns(names, values, named, given.get("model"), single=len(values) == 1)
     if columns.model is not None and (pairs or missing == "drop"):
         return None
+    pairs = pairs and len(values) > 1
+    predicted = prediction and values[0] if len(values) == 1 else prediction
     cells = [level for level in columns.levels if level != "point"]
     groups = None if by is None or not further else [by, *cells]
     scan: Any = partial(scan_tables, source, batch_size=BATCH, progress=None)
     if not parquet:
         scan = partial(scan_csv, Path(source), text=text_of(given))
     moments = scan_moments(
-        scan, named, loss, truth, prediction, given.get("model"), groups, pairs, missing
+        scan, named, loss, truth, predicted, given.get("model"), groups, pairs, missing
     )
     read_from = SharedAttrs({**moments.notes.shared, "read_from": Path(source).name})
     return replace(moments, notes=read_from)

@@ -201,6 +201,7 @@ def flag_attrs(cautions: tuple[Caution, ...]) -> dict[str, Any]:
     """
     return {
         "long_name": "cautions about the result",
+        "comment": "independent flags; cvstats.cautions(result) returns their labels",
         "flag_masks": np.array([int(caution) for caution in cautions], dtype=np.int64),
         "flag_meanings": " ".join(caution.label.replace(" ", "_") for caution in cautions),
         "flag_descriptions": "; ".join(

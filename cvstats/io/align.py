@@ -45,7 +45,7 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
     if not levels:
         call = "read_log(path, fold='cv_split', point='id', loss=…)"
         raise no_levels(list(table.columns), call)
-    parts = {level: coded(table[level], level) for level in levels}
+    parts = {level: coded(table[level], level) for level in dict.fromkeys([*levels, *tidy.by])}
     by_model = rows_by_model(table)
     rows = combined(list(parts.values()))
     first = first_rows(rows)
@@ -54,7 +54,7 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
     if len(first) < len(rows):
         refuse_twice(tidy, table, parts, by_model, rows)
     refuse_other_truths(table, parts, tidy.further)
-    beside = {name: numbered(table[name]) for name in tidy.kept}
+    beside = {name: numbered(table[name]) for name in tidy.kept if name not in parts}
     beside = {name: it for name, it in beside.items() if (it[0] == it[0][first[rows]]).all()}
     index = indexed({**parts, **beside}, first)
     columns: dict[str, Any] = {}
@@ -157,11 +157,7 @@ def refuse_twice(
         if options:
             advice += f", or name the column in which they differ: {' or '.join(options)}"
         if "point" in names and (tidy.takes is None or "point" in tidy.takes):
-            advice += (
-                ". If they are lead times or other conditions, create the log from a frame with "
-                "such a level, cvstats.losses(frame.set_index(['point', 'lead_time'])), and pass "
-                "by='lead_time'"
-            )
+            advice += ". If they are lead times or other conditions, pass by='lead_time'"
         raise LogError(
             f"an evaluation occurs twice: {listed(shown, int(again.sum()))}. Expected each "
             f"({', '.join(names)}) once. {tidy.twice or advice}."

@@ -125,7 +125,7 @@ FORMATS = {
     ),
     "scores": Format(never, "python:scores", ("model", *SCORING, *LEVELS)),
     "columns": Format(
-        never, "columns:columns", ("truth", "prediction", "model", *SCORING, *LEVELS)
+        never, "columns:columns", ("truth", "prediction", "model", *SCORING, *LEVELS, "by")
     ),
 }  # fmt: skip
 """All formats; the first that recognizes an object reads it, ``columns`` any other table."""

@@ -157,7 +157,13 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
 
 
 def refuse_head(value: object) -> None:
-    """Refuse a log of inspect without samples."""
+    """Refuse a log of inspect without samples, and the means of lm-evaluation-harness."""
+    if isinstance(value, Mapping) and {"results", "lm_eval_version"} <= set(value):
+        raise LogError(
+            "these are means of lm-evaluation-harness, not samples. Expected the files "
+            "samples_*.jsonl that lm_eval --log_samples writes beside it: pass their folder to "
+            "read_log."
+        )
     if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
         raise LogError(
             "this is the header of an inspect log, without its samples. Expected the whole log: "

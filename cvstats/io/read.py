@@ -47,6 +47,7 @@ from cvstats.loss_functions.losses import (
     LossKeywords,
     choose_columns,
     join_metrics,
+    looks_at,
     losses,
     refuse_unknown,
     split_options,
@@ -71,6 +72,7 @@ def read_log(
     source: str | None = None,
     point: str | None = None,
     count: str | None = None,
+    by: str | Sequence[str] | None = None,
     X: Any = None,
     y: Any = None,
     groups: Any = None,
@@ -125,6 +127,9 @@ def read_log(
         Columns of the levels, for ``columns`` and ``scores``; ``source`` for other tables too. For
         arrays, and NetCDF or Zarr files of other programs, dimensions or coordinates, such as
         ``point="time"`` for daily forecasts.
+    by : str or sequence of str, optional
+        For ``columns``: more columns to keep as levels, such as a segment, for results with the
+        same ``by=``. A metric such as ``auc`` has a value for each of their labels.
     X, y, groups, cv : optional
         Inputs that a tool does not store: the data and the truth of ``cross_validate``, truth and
         splitter of ``cross_val_predict``, the data of a search (to count the points of each
@@ -264,6 +269,7 @@ def read_predictions(
     source: str | None = None,
     point: str | None = None,
     count: str | None = None,
+    by: str | Sequence[str] | None = None,
     X: Any = None,
     y: Any = None,
     groups: Any = None,
@@ -277,7 +283,7 @@ def read_predictions(
         A file or an object with predictions, as in `read_log`.
     format, truth, prediction, model : str, optional
         As in `read_log`.
-    sample, outer, repetition, fold, source, point, count : str, optional
+    sample, outer, repetition, fold, source, point, count, by : str, optional
         Columns of the levels, as in `read_log`.
     X, y, groups, cv : optional
         Inputs that a tool does not store, as in `read_log`.
@@ -358,11 +364,14 @@ def read_object(source: Any, options: ReadOptions) -> Any:
 def is_predicted(source: Any, options: ReadOptions) -> bool:
     """Whether these are predictions of cross_val_predict, with separate truth and folds."""
     given = {"y", "cv"} & set(options.given())
-    if not given or is_search(source):
+    if is_search(source):
         return False
     arrays = (np.ndarray, pd.Series)
     if isinstance(source, Mapping):
-        return all(isinstance(part, arrays) for part in source.values()) and not is_result(source)
+        bare = not options.given() and not {*LEVELS, LOSS, TRUTH, "truth"} & set(source)
+        if not source or is_result(source) or not (given or bare):
+            return False
+        return all(isinstance(part, arrays) for part in source.values())
     return "cv" in given and isinstance(source, (np.ndarray, pd.Series, pd.DataFrame))
 
 
@@ -402,7 +411,7 @@ def saved_logs(found: Any, options: ReadOptions) -> Any:
         options = replace(options, levels={})
     if options.tool is not None and not several:
         raise LogError(f"this file is a log of cvstats, not of {options.tool}. Omit format=.")
-    refuse_unused("a saved log", options, ("truth", "prediction"))
+    refuse_unused("a saved log", options, ("truth", "prediction", "by"))
     logs = {key: part.log if isinstance(part, SavedLog) else part for key, part in parts.items()}
     if not several:
         return logs[""]
@@ -526,7 +535,7 @@ def log_of(found: PredictionTable, options: ReadOptions) -> Any:
     logs: dict[str, Any] = {}
     for name, part in parts.items():
         if TRUTH in part.frame:
-            log = losses_of(part, options.loss, options.loss_options, found.called)
+            log = losses_of(part, options.loss, options.loss_options, found.called, found.by)
         else:
             refuse_loss(held, options)
             log = stored_losses(part, found.called)
@@ -570,9 +579,10 @@ def stored_losses(parts: AlignedPredictions, called: str | None) -> pd.Series | 
 
 
 def losses_of(
-    parts: AlignedPredictions, loss: Any, options: Mapping[str, Any], called: str | None
-) -> Any:
-    """Compute the losses of predictions."""
+    parts: AlignedPredictions, loss: Any, options: Mapping[str, Any], called: str | None,
+    by: Sequence[str],
+) -> Any:  # fmt: skip
+    """Compute the losses of predictions; metrics for each label of the levels ``by``."""
     if loss is None:
         raise LogError(
             "this contains predictions, not losses. Specify the loss to compute: "
@@ -580,8 +590,12 @@ def losses_of(
         )
     if is_several(loss):
         several = split_options(loss, options).items()
-        return join_metrics({k: losses_of(parts, one, own, called) for k, (one, own) in several})
+        return join_metrics({
+            name: losses_of(parts, one, own, called, by) for name, (one, own) in several
+        })  # fmt: skip
     loss, own = with_implied(loss, options)
+    if by and looks_at(loss, "by", own):
+        own = {**own, "by": list(by)}
     columns, own = choose_columns(parts.responses, parts.probabilities, parts.classes, loss, own)
     if None in columns:
         columns = {called or LOSS: columns[None]}

@@ -66,6 +66,8 @@ class PredictionTable:
         The name of the only model of a table without model names.
     kept : sequence of str
         Columns whose name resembles a missing level, to be kept as levels.
+    by : sequence of str
+        Columns that were requested as further levels.
     takes : sequence of str, optional
         The options of the format that advice may mention; otherwise any.
     twice : str, optional
@@ -85,6 +87,7 @@ class PredictionTable:
     note: str = ""
     called: str | None = None
     kept: Sequence[str] = ()
+    by: Sequence[str] = ()
     takes: Sequence[str] | None = None
     twice: str = ""
     separate: bool = False
@@ -131,6 +134,8 @@ class ReadOptions:
         The columns of the truth, of the predictions, and of the models' names.
     levels : dict
         The column of each level of a loss log.
+    by : str or sequence, optional
+        Columns that become further levels, such as a segment.
     data : dict
         ``X``, ``y``, ``groups`` and ``cv``, for tools that do not store them.
     filter, metric, higher_is_better, missing : optional
@@ -151,6 +156,7 @@ class ReadOptions:
     prediction: Any = None
     model: str | None = None
     levels: dict[str, str] = field(default_factory=dict)
+    by: Any = None
     data: dict[str, Any] = field(default_factory=dict, compare=False)
     filter: str | Mapping[str, str] | None = None
     metric: str | Mapping[str, str] | None = None
@@ -179,7 +185,9 @@ class ReadOptions:
         )  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Refuse several columns where one is expected."""
+        """Refuse several columns where one is expected, and names that are not text."""
+        if not all(isinstance(name, str) for name in (self.groups if self.by else ())):
+            raise LogError(f"Invalid by={self.by!r}. Expected the name of a column, or several.")
         one = ("loss", "metric", "truth", "model")
         for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
             if name == "metric" and isinstance(value, Mapping):
@@ -209,6 +217,11 @@ class ReadOptions:
                     if name in ("loss", "metric") and isinstance(value, Iterable) else ""
                 )  # fmt: skip
                 raise LogError(f"{name}={value!r} names several columns. Expected one.{way}")
+
+    @property
+    def groups(self) -> list[str]:
+        """The columns that become further levels."""
+        return list(self.by) if is_several(self.by) else [] if self.by is None else [self.by]
 
     @property
     def further(self) -> list[str]:
@@ -248,7 +261,7 @@ class ReadOptions:
 
     def given(self) -> list[str]:
         """List the options that were given, by their names in the call."""
-        singles = ("truth", "prediction", "model", "filter", "metric", "higher_is_better")
+        singles = ("truth", "prediction", "model", "filter", "metric", "higher_is_better", "by")
         named = [name for name in singles if getattr(self, name) is not None]
         data = [name for name, value in self.data.items() if value is not None]
         return [*named, *self.levels, *data]

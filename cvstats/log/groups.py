@@ -52,9 +52,12 @@ def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
     gone = [name for name in names if not isinstance(name, str) or name not in design.levels]
     for name in gone[:1]:
         known = listed(map(repr, design.levels)) or "none"
+        way = nearest(name, design.levels)
+        if not way and isinstance(name, str) and name not in (*LEVELS, "model", "metric", ""):
+            way = f" To keep a column as a level, name it on reading: read_log(…, by={name!r})."
         raise LogError(
             f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
-            f"along its evaluations: {known}.{nearest(name, design.levels)}"
+            f"along its evaluations: {known}.{way}"
         )
     return tuple(map(str, names))
 

@@ -811,9 +811,10 @@ class Log:
         """Add cautions about this log, and move values common to all rows to the attrs."""
         result = add_cautions(result, self.find_cautions())
         columns, counts = separate_counts(result)
-        attrs = facts_of(result, self.metadata) | counts | dict(self.attrs)
         found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))
-        attrs["cautions"] = dict(sentences_of(found, tuple(map(result.calls.get, found))))
+        cautions = dict(sentences_of(found, tuple(map(result.calls.get, found))))
+        # First, because the text of a Dataset shows only some of its attrs.
+        attrs = {"cautions": cautions, **facts_of(result, self.metadata), **counts, **self.attrs}
         return replace(result, columns=columns), attrs
 
     def find_cautions(self) -> Caution:

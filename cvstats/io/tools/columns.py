@@ -64,7 +64,7 @@ def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     if not set(LEVELS) & set(found.table.columns):
         raise LogError(f"no column has the name of a level of a loss log. {call_to_type(table)}")
     kept = [name for name in out.attrs["unnamed"] if name in found.table.columns]
-    return replace(found, kept=kept)
+    return replace(found, kept=kept, by=options.groups)
 
 
 def level_columns(
@@ -80,8 +80,13 @@ def level_columns(
         list(table.columns), used, {level: options.levels.get(level) for level in LEVELS},
         options.model,
     )  # fmt: skip
+    if found.model in options.groups:
+        raise LogError(
+            f"by={found.model!r} names the models. Expected another column: results have a row "
+            "for each model without it."
+        )
     unnamed = unnamed_labels(table, found) if found.levels else []
-    names = {**found.levels, **{name: name for name in unnamed}}
+    names = {**found.levels, **{name: name for name in (*unnamed, *options.groups)}}
     if found.model is not None:
         names[MODEL] = found.model
     spellings: Mapping[str, pd.Series] = table.attrs.get(SPELLINGS, {})
@@ -122,6 +127,7 @@ def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
     for what, name in (("truth", options.truth), ("metric", options.metric_name)):
         require_columns(table, [] if name is None else [name], f"table with this {what}=")
     require_columns(table, options.predictions, "table with this prediction=")
+    require_columns(table, options.groups, "table with this by=")
     for name in OF_COLUMNS:
         if name in options.loss_options:
             require_columns(table, [options.loss_options[name]], f"table with this {name}=")

@@ -505,7 +505,6 @@ def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         for name, scores in table["scores"].groupby(task, sort=False)
     }
     chosen = choose_names("metric", options.wanted_by_task, names, "acc")
-    lower = {name: is_lower(score, options) for name, score in chosen.items()}
     values = pd.Series(
         [
             of(scores.get(chosen[name]), chosen[name])
@@ -513,6 +512,7 @@ def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         ],
         table.index,
     )
+    lower = {name: is_lower(score, options) for name, score in chosen.items()}
     refuse_other_scales(values, task, chosen, lower)
     values = values.where(task.map(lower), 1 - values)
     table, values = table.reset_index(drop=True), values.reset_index(drop=True)
@@ -569,7 +569,9 @@ def of(value: Any, score: str) -> float:
         return float("nan")
     raise LogError(
         f"a sample's {score!r} is {str(value)[:40]!r}, which is not a number, so the score is "
-        "not a mean over samples. Expected a score with one number per sample, such as acc."
+        "not a mean over samples. Expected a score with one number per sample, such as acc. To "
+        "omit the task, pass the files of the others: read_log(sorted(folder.glob("
+        "'*/samples_gsm8k_*.jsonl')))."
     )
 
 

@@ -254,10 +254,13 @@ def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]
             "differently each time. Expected an integer, or the splits themselves: "
             "cv=list(splitter.split(X, y)), created before predicting."
         )
-    X = options.data.get("X")
-    return list(
-        cv.split(np.zeros(len(truth)) if X is None else X, truth, options.data.get("groups"))
-    )
+    X, groups = options.data.get("X"), options.data.get("groups")
+    if groups is None and "Group" in type(cv).__name__:
+        raise LogError(
+            f"{type(cv).__name__} splits by groups. Expected those of cross_val_predict: pass "
+            "groups=."
+        )
+    return list(cv.split(np.zeros(len(truth)) if X is None else X, truth, groups))
 
 
 def search(found: Any, options: ReadOptions) -> PredictionTable:

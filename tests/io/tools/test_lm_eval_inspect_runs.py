@@ -217,3 +217,23 @@ def test_tasks_are_sources_by_every_road(tmp_path):
     one = cvstats.read_log([files[0], files[3]])
     assert "source" not in one.index.names
     assert one.attrs["task"] == "sums"
+
+
+# --- lm-evaluation-harness ------------------------------------------------------------------------
+
+
+def test_means_are_refused_with_the_files_to_read(tmp_path):
+    path = tmp_path / "results_2026-11-23T22-55-31.180147.json"
+    path.write_text(json.dumps({"results": {"sums": {"acc,none": 0.5}}, "lm_eval_version": "0.4"}))
+    assert "means of lm-evaluation-harness, not samples. Expected the files samples_*" in refused(
+        path
+    )
+
+
+def test_perplexities_are_no_means_over_samples(tmp_path):
+    """Refused for what they are, before anything is asked about them."""
+    sample = {"doc_id": 0, "doc_hash": "a", "filter": "none", "metrics": ["word_perplexity"]}
+    path = tmp_path / "samples_wiki_2026-11-23T22-55-31.180147.jsonl"
+    path.write_text(json.dumps(sample | {"word_perplexity": [-51.7, 6]}))
+    assert "not a mean over samples" in refused(path)
+    assert "pass the files of the others" in refused(path)

@@ -366,3 +366,19 @@ def test_a_report_of_skore_on_one_test_set():
     assert log.attrs["n_train"] == 342
     np.testing.assert_allclose(log, np.abs(y[:100] - fitted.predict(X[:100])))
     assert "n_train" not in cvstats.read_log(Report(**kept, X_train=None), loss="rmse").attrs
+
+
+def test_groups_of_a_splitter_are_asked_for(numbers):
+    X, y = numbers
+    groups = np.arange(len(y)) % 40
+    cv = GroupKFold(5)
+    predictions = {"ridge": cross_val_predict(Ridge(), X, y, groups=groups, cv=cv)}
+    with pytest.raises(LogError, match=r"GroupKFold splits by groups.* pass groups=\."):
+        cvstats.read_log(predictions, y=y, cv=cv, loss="squared_error")
+    log = cvstats.read_log(predictions, y=y, cv=cv, groups=groups, loss="squared_error")
+    assert log.index.get_level_values("source").nunique() == 40
+
+
+def test_predictions_without_truth_are_asked_for_it():
+    with pytest.raises(LogError, match=r"neither truth nor folds\. Pass both"):
+        cvstats.read_log({"ridge": np.arange(5.0), "forest": np.arange(5.0)})

@@ -1,0 +1,85 @@
+"""``by=`` of `read_log`: columns of a table that become levels, such as a segment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cvstats
+from cvstats import LogError
+from cvstats.cli import main
+
+NAMES = {"model": "learner", "point": "customer", "truth": "actual", "prediction": "predicted"}
+
+
+@pytest.fixture(scope="module")
+def stacked():
+    """The predictions of two models for 90 customers in three segments, in rows."""
+    draw = np.random.default_rng(0)
+    customers = pd.DataFrame(
+        {
+            "customer": np.arange(90),
+            "segment": np.repeat(["retail", "small", "large"], 30),
+            "actual": draw.normal(size=90),
+        }
+    )
+    return pd.concat(
+        [
+            customers.assign(learner=name, predicted=customers["actual"] + draw.normal(0, sd, 90))
+            for name, sd in {"ridge": 1.0, "forest": 0.5}.items()
+        ]
+    ).sample(frac=1, random_state=1)
+
+
+def test_a_segment_is_a_level_and_not_the_sampling_unit(stacked):
+    log = cvstats.read_log(stacked, by="segment", loss="squared_error", **NAMES)
+    plain = cvstats.read_log(stacked, loss="squared_error", **NAMES)
+    pd.testing.assert_frame_equal(log.cvci.interval(), plain.cvci.interval())
+    found = log.cvci.interval(by="segment")
+    for segment, part in stacked.groupby("segment"):
+        alone = cvstats.read_log(part, loss="squared_error", **NAMES).cvci.interval()
+        assert found.loc[segment, "upper"].to_dict() == pytest.approx(alone["upper"].to_dict())
+
+
+def test_a_metric_has_a_value_for_each_segment(stacked):
+    log = cvstats.read_log(stacked, by="segment", loss="rmse", **NAMES)
+    part = stacked[(stacked["segment"] == "small") & (stacked["learner"] == "ridge")]
+    rmse = np.sqrt(((part["actual"] - part["predicted"]) ** 2).mean())
+    assert log.cvci.interval(by="segment").loc[("small", "ridge"), "estimate"] == pytest.approx(
+        rmse
+    )
+
+
+def test_lead_times_tell_evaluations_apart(stacked):
+    later = pd.concat([stacked.assign(lead=1), stacked.assign(lead=2)])
+    options = {"loss": "squared_error", **NAMES}
+    with pytest.raises(LogError, match=r"occurs twice.* pass by='lead_time'"):
+        cvstats.read_log(later, **options)
+    log = cvstats.read_log(later, by="lead", **options)
+    assert list(log.cvci.interval(by="lead").index.unique("lead")) == [1, 2]
+
+
+def test_what_is_no_column_is_refused(stacked):
+    options = {"loss": "squared_error", **NAMES}
+    for by, words in (
+        ("segmnt", "no column 'segmnt'.* Did you mean 'segment'"),
+        (3, "Invalid by=3. Expected the name of a column"),
+        ("learner", "by='learner' names the models"),
+    ):
+        with pytest.raises(LogError, match=words):
+            cvstats.read_log(stacked, by=by, **options)
+    log = cvstats.read_log(stacked, **options)
+    with pytest.raises(LogError, match=r"name it on reading: read_log\(…, by='region'\)"):
+        log.cvci.interval(by="region")
+
+
+@pytest.mark.parametrize("command", ["interval", "summary"])
+def test_the_command_has_segments_of_stacked_models(stacked, command, tmp_path, capsys):
+    path = tmp_path / "stacked.csv"
+    stacked.to_csv(path, index=False)
+    words = [f"--{name}={column}" for name, column in NAMES.items()]
+    main([command, str(path), "--by", "segment", "--loss", "squared_error", *words])
+    said = capsys.readouterr().out
+    assert all(segment in said for segment in ("retail", "small", "large"))
+    assert "forest" in said
