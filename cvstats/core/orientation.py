@@ -42,6 +42,12 @@ def turn(values: Any, orientation: str) -> Any:
     return 1 - values if orientation == TURNED[0] else 0 - values
 
 
+def facts_of_score(name: str, orientation: str) -> dict[Any, Any]:
+    """Return the attrs of losses that were computed from a metric: loss, metric, orientation."""
+    loss = orientation.removesuffix("score") + name if orientation in TURNED else name
+    return {"loss": loss, "metric": name, "orientation": orientation}
+
+
 def targets_of(metadata: Mapping[Any, Any]) -> dict[str, float]:
     """Map metrics to their targets, if they have one; empty for losses and scores."""
     several = metadata.get("metrics")

@@ -27,8 +27,7 @@ from cvstats.evaluation.fit import (
 )
 from cvstats.evaluation.table import LossTable, asks_for_metrics, metric_log, prediction_spec
 from cvstats.loss_functions.losses import LossKeywords, find_loss, refuse_columns, refuse_unknown
-from cvstats.loss_functions.metric_logs import ACCURACY
-from cvstats.loss_functions.pointwise import loss_name
+from cvstats.loss_functions.pointwise import facts_of_loss, loss_name
 from cvstats.options import check_choices, find_choices, is_whole
 from cvstats.plans import BoundPlan, Fit, Plan
 from cvstats.plans.plan import bind_splits
@@ -229,8 +228,7 @@ def evaluate(
         found.attrs = {**facts, **log.attrs}
         return found
     found = table.to_log(data, is_single)
-    named: dict[Any, Any] = ACCURACY if loss == "accuracy" else {"loss": loss_name(loss)}
-    found.attrs = {**facts, **named}
+    found.attrs = {**facts, **facts_of_loss(loss, spec.options)}
     return found
 
 

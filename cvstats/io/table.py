@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.design import LEVELS
-from cvstats.core.types import IntArray
+from cvstats.core.orientation import TURNED, facts_of_score, turn
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import (
     MOST,
     LogError,
@@ -435,14 +436,20 @@ def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> Predi
     if not higher_is_better:
         return tidy
     values = tidy.table[[*held.values()]].apply(pd.to_numeric).astype(float)
-    share = bool(((values >= 0) & (values <= 1) | values.isna()).all(axis=None))
-    loss = f"1 - {name}" if share else f"-{name}"
+    orientation = find_orientation(values.to_numpy())
+    loss = facts_of_score(name, orientation)["loss"]
     return replace(
         tidy,
-        table=tidy.table.assign(**(1 - values if share else 0 - values)),
+        table=tidy.table.assign(**turn(values, orientation)),
         attrs={**tidy.attrs, "loss": loss},
         called=loss if tidy.called == name else tidy.called,
     )
+
+
+def find_orientation(scores: FloatArray) -> str:
+    """Choose how scores become losses: s between 0 and 1 to 1 - s, any other s to -s."""
+    share = ((scores >= 0) & (scores <= 1) | np.isnan(scores)).all()
+    return TURNED[0] if share else TURNED[1]
 
 
 def refuse_not_numbers(values: pd.Series, name: object) -> None:

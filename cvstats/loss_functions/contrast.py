@@ -28,7 +28,7 @@ from cvstats.errors import (
 )
 from cvstats.log.align import facts_of_differences
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
-from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics
+from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics, select_metric
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.log.xarray import level_dims
@@ -489,15 +489,11 @@ def refuse_dimension(by: str) -> LogError:
 
 def take_metric(losses: Any, name: Hashable) -> Any:
     """Select the log of one of several metrics, with its own facts."""
-    several = losses.attrs["metrics"]
-    rest = {
-        fact: value for fact, value in losses.attrs.items() if fact not in ("metric", "metrics")
-    }
     if isinstance(losses, (xr.DataArray, xr.Dataset)):
         part = losses.sel(metric=name, drop=True)
     else:
         part = losses.xs(name, level="metric")
-    part.attrs = {**rest, "loss": str(name), **several[name]}
+    part.attrs = select_metric(dict(losses.attrs), name)
     return part
 
 

@@ -25,7 +25,6 @@ from cvstats.log.pandas import FrameLabels
 from cvstats.log.tables import set_level_index
 from cvstats.loss_functions.losses import Columns, models, require_columns, single, with_implied
 from cvstats.loss_functions.metric_logs import (
-    ACCURACY,
     Labelling,
     MetricRequest,
     both,
@@ -40,7 +39,13 @@ from cvstats.loss_functions.metric_logs import (
     with_positive,
     write_reaches,
 )
-from cvstats.loss_functions.pointwise import LOSSES, flat_columns, loss_name, which_label
+from cvstats.loss_functions.pointwise import (
+    LOSSES,
+    facts_of_loss,
+    flat_columns,
+    loss_name,
+    which_label,
+)
 from cvstats.metrics import METRICS
 from cvstats.metrics.metric import (
     CellNotes,
@@ -513,7 +518,7 @@ def levels_and_slopes(
             level[here, j] = request.metric.loss(value)
             slope[here, j] = request.metric.sign * phi * (tables[0].sum() / weights.sum())
     if request.metric.name == "accuracy" and counted.weight is None:
-        return level, slope, dict(ACCURACY)
+        return level, slope, facts_of_loss("accuracy", request.options)
     facts = metric_facts(request, names, classes, [notes])
     written = write_reaches(keys, {}, {model: [own] for model, own in reaches.items()})
     return level, slope, facts if written is None else {**facts, ONE_PREDICTION: written}

@@ -18,7 +18,7 @@ from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_level_index
 from cvstats.loss_functions.forecasts import FORECASTS, stack_columns
-from cvstats.loss_functions.metric_logs import ACCURACY, MetricRequest, mean_loss, metric_log
+from cvstats.loss_functions.metric_logs import MetricRequest, mean_loss, metric_log
 from cvstats.loss_functions.pointwise import (
     LOSSES,
     OTHER_NAMES,
@@ -412,8 +412,7 @@ def losses(
             for model, columns in chosen.items()
         }
         plain = isinstance(loss, str) or isinstance(predictions, pd.DataFrame)
-        kind = ACCURACY if loss == "accuracy" else facts_of_loss(loss, of_loss)
-        named = {"loss": loss_name(loss) if plain else "loss", **kind}
+        named = facts_of_loss(loss if plain else "loss", of_loss)
     one = (
         not isinstance(prediction, Mapping)
         and not baselines

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import fold_level
-from cvstats.core.orientation import TARGET, TURNED, Better
+from cvstats.core.orientation import TARGET, TURNED, Better, facts_of_score
 from cvstats.core.threads import BLOCK, ordered_map
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
@@ -151,12 +151,6 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
         better=better, target=facts.get(TARGET),
         takes=TAKES.get(name, ()),
     )  # fmt: skip
-
-
-ACCURACY: dict[Any, Any] = {
-    "loss": "1 - accuracy", "metric": "accuracy", "orientation": "1 - score", "range": (0.0, 1.0),
-}  # fmt: skip
-"""Facts of a log of 0/1 losses requested as accuracy, which is a mean over points."""
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -811,47 +805,34 @@ def metric_facts(
 ) -> dict[str, Any]:
     """Describe the metric of a log, as needed by its results."""
     metric, options = request.metric, request.options
-    facts: dict[str, Any] = {
-        "loss": {"1 - score": f"1 - {metric.name}", "-score": f"-{metric.name}"}.get(
-            metric.orientation, metric.name
-        ),
-        "metric": metric.name,
+    by_label = metric.reads == "labels" and options.threshold is None
+    several = by_label or (metric.reads == "scores" and options.classes is not None)
+    positive = None
+    if metric.reads in ("labels", "scores", "probabilities") and classes.average == "binary":
+        one = 1 if options.positive is None else options.positive
+        positive = classes.labels[classes.positive] if by_label else one
+    rarest = [note.rarest for note in notes if note.rarest is not None]
+    averaged = "average" in metric.takes and classes.average != "binary"
+    optional = {
+        TARGET: metric.target,
+        "limits": metric.limits or None,
+        "labels": list(classes.labels) if several else None,
+        "positive": positive,
+        "average": classes.average if averaged else None,
+        **{name: request[name] for name in ("weight", "strata", "class_shares")},
+        "biased_by_fold": (metric.biased_by_fold and not request.pools and len(cells) > 0) or None,
+        "rarest_class": min(rarest, default=None),
+        "assumes": metric.assumes or None,
+        "at": request["at"],
+        "censored": any(note.censored for note in notes) or None,
+        "heavy_tails": any(note.dominated for note in notes) or None,
+        "cells_without_influence": max((note.constant for note in notes), default=0) or None,
+    }
+    return {
+        **facts_of_score(metric.name, metric.orientation),
         "pseudo": True,
-        "orientation": metric.orientation,
         "range": metric.range if request["max_fpr"] is None else (0.0, request["max_fpr"]),
         "folds": "pool" if request.pools else "average",
         "cells": list(cells),
+        **{name: fact for name, fact in optional.items() if fact is not None},
     }
-    if metric.target is not None:
-        facts[TARGET] = metric.target
-    if metric.limits:
-        facts["limits"] = metric.limits
-    if metric.reads == "labels" and options.threshold is None:
-        facts["labels"] = list(classes.labels)
-    if metric.reads == "scores" and options.classes is not None:
-        facts["labels"] = list(classes.labels)
-    if metric.reads in ("labels", "scores", "probabilities") and classes.average == "binary":
-        known_labels = metric.reads == "labels" and options.threshold is None
-        one = 1 if options.positive is None else options.positive
-        facts["positive"] = classes.labels[classes.positive] if known_labels else one
-    if "average" in metric.takes and classes.average != "binary":
-        facts["average"] = classes.average
-    for name in ("weight", "strata", "class_shares"):
-        if request[name] is not None:
-            facts[name] = request[name]
-    if metric.biased_by_fold and not request.pools and len(cells):
-        facts["biased_by_fold"] = True
-    rarest = [note.rarest for note in notes if note.rarest is not None]
-    if rarest:
-        facts["rarest_class"] = min(rarest)
-    if metric.assumes:
-        facts["assumes"] = metric.assumes
-    if request["at"] is not None:
-        facts["at"] = request["at"]
-    if any(note.censored for note in notes):
-        facts["censored"] = True
-    if any(note.dominated for note in notes):
-        facts["heavy_tails"] = True
-    if any(note.constant for note in notes):
-        facts["cells_without_influence"] = max(note.constant for note in notes)
-    return facts

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
+from cvstats.core.orientation import facts_of_score
 from cvstats.errors import LogError, checked_flag, describe_type, is_several, listed, spelled
 from cvstats.log.log import Log
 from cvstats.log.metadata import OF_PROBLEMS
@@ -142,10 +143,7 @@ def passes(
 
 def facts_of_pass(name: str) -> dict[Hashable, Any]:
     """Describe a log of pass@k: a score between 0 and 1, in facts of its log."""
-    return {
-        "loss": f"1 - {name}", "metric": name, "orientation": "1 - score", "range": (0.0, 1.0),
-        **LIMITS,
-    }  # fmt: skip
+    return {**facts_of_score(name, "1 - score"), "range": (0.0, 1.0), **LIMITS}
 
 
 def refuse_other_logs(log: Log) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats.core.orientation import TARGET
+from cvstats.core.orientation import TARGET, facts_of_score
 from cvstats.core.types import FloatArray
 from cvstats.errors import (
     MOST,
@@ -219,18 +219,12 @@ def of_several(truth: Values, prediction: Values, options: LossOptions, *, name:
     return loss(floats(truth, "truth"), floats(forecast, "prediction"), **own)
 
 
+OF_POINTS = (
+    squared_error, absolute_error, zero_one, log_loss, brier, pinball, percentage_error, hinge,
+    net_benefit, squared_log_error, huber,
+)  # fmt: skip
 LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
-    "squared_error": squared_error,
-    "absolute_error": absolute_error,
-    "zero_one": zero_one,
-    "log_loss": log_loss,
-    "brier": brier,
-    "pinball": pinball,
-    "percentage_error": percentage_error,
-    "hinge": hinge,
-    "net_benefit": net_benefit,
-    "squared_log_error": squared_log_error,
-    "huber": huber,
+    **{loss.__name__: loss for loss in OF_POINTS},
     **{name: partial(of_several, name=name) for name in FORECASTS},
 }
 
@@ -329,19 +323,20 @@ def check_clip(clip: Any) -> None:
 
 
 def facts_of_loss(loss: object, options: LossOptions) -> dict[Any, Any]:
-    """Return the entries of attrs for a loss: its definition, or its target value."""
-    if loss == "coverage":
-        facts = {"metric": loss, "orientation": "value", "range": (0.0, 1.0)}
-        return {**facts, TARGET: options.level}
+    """Return the attrs of a log of losses: their name, and what results need to know of them."""
+    facts: dict[Any, Any] = {"loss": loss_name(loss)}
+    if loss == "accuracy":
+        facts = {**facts_of_score("accuracy", "1 - score"), "range": (0.0, 1.0)}
     if loss == "net_benefit":
-        return {
-            "loss": "-net_benefit", "metric": loss, "orientation": "-score",
-            "range": (-np.inf, 1.0), "threshold": options.threshold,
-        }  # fmt: skip
+        facts = {**facts_of_score("net_benefit", "-score"), "range": (-np.inf, 1.0)}
+        facts["threshold"] = options.threshold
+    if loss == "coverage":
+        facts |= {"metric": loss, "orientation": "value", "range": (0.0, 1.0)}
+        facts[TARGET] = options.level
     if loss == "brier":
         two = options.classes is None or len(options.classes) == 2
-        return {"brier": "binary" if two else "multi-class"}
-    return {}
+        facts["brier"] = "binary" if two else "multi-class"
+    return facts
 
 
 def loss_name(loss: object) -> str:

@@ -12,6 +12,7 @@ from scipy import special
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from cvstats.core.orientation import facts_of_score
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag, listed, nearest, spelled
 from cvstats.log.metadata import MADE_OF
@@ -145,9 +146,8 @@ def strengths(
     log = pd.DataFrame(-unit * (fitted + size * sums), index=index, columns=pd.Index(names))
     name = "Elo" if elo else "strength"
     log.attrs = {
-        "loss": f"-{name}", "metric": name, "orientation": "-score", "pseudo": True,
-        "folds": "pool", "cells": [], "quantiles": "t", "few_points": number < FEW,
-        MADE_OF: json.dumps({"points": {"": size}}),
+        **facts_of_score(name, "-score"), "pseudo": True, "folds": "pool", "cells": [],
+        "quantiles": "t", "few_points": number < FEW, MADE_OF: json.dumps({"points": {"": size}}),
     }  # fmt: skip
     return log
 

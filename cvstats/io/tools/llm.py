@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
+from cvstats.core.orientation import facts_of_score
 from cvstats.errors import LogError, listed
 from cvstats.io.formats import is_inspect_log, is_lm_eval_sample
 from cvstats.io.paths import check_file, import_extra, raise_as_log_error, refuse_bomb
@@ -680,9 +681,6 @@ def refuse_other_scales(
 def facts_of_scores(chosen: Mapping[str, str], higher: bool) -> dict[str, Any]:
     """Make the attrs of the losses: the scores, and how tasks are averaged."""
     name = " or ".join(dict.fromkeys(chosen.values()))
-    facts: dict[str, Any] = {"loss": f"1 - {name}" if higher else name}
-    if higher:
-        facts |= {"metric": name, "orientation": "1 - score"}
-    if len(chosen) > 1:
-        facts |= {"sources_are": "fixed", "task_metrics": dict(chosen)}
-    return facts
+    facts: dict[str, Any] = facts_of_score(name, "1 - score") if higher else {"loss": name}
+    several = {"sources_are": "fixed", "task_metrics": dict(chosen)}
+    return facts | (several if len(chosen) > 1 else {})

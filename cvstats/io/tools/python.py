@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.design import LEVELS
+from cvstats.core.orientation import facts_of_score
 from cvstats.errors import LogError, listed, place, spelled
 from cvstats.io.table import (
     LOSS,
@@ -233,6 +234,5 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     read = model_columns(out, values, others, LOSS)
     attrs = {"holds": "scores"}
     if options.higher_is_better:
-        name = options.wanted or "score"
-        attrs |= {"loss": f"-{name}", "metric": name, "orientation": "-score"}
+        attrs |= facts_of_score(options.wanted or "score", "-score")
     return replace(read, attrs=attrs, called=None)

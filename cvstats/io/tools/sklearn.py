@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cvstats.core.orientation import TURNED, facts_of_score, turn
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, listed, spelled
 from cvstats.io.formats import SCORE, is_search
-from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers
+from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
 from cvstats.loss_functions.losses import find_loss
 from cvstats.metrics import METRICS
 
@@ -413,13 +414,10 @@ def turn_scores(
         return 0 - values, {"loss": name.removeprefix("neg_")}
     known, implied = find_loss(name)
     name = name if implied else known
-    share = (
-        METRICS[known].orientation == "1 - score" if known in METRICS
-        else bool(((values >= 0) & (values <= 1) | np.isnan(values)).all())
-    )  # fmt: skip
-    loss = f"1 - {name}" if share else f"-{name}"
-    facts = {"loss": loss, "metric": name, "orientation": "1 - score" if share else "-score"}
-    return 1 - values if share else 0 - values, facts
+    orientation = find_orientation(values)
+    if known in METRICS:  # a score is better when larger, whatever its name
+        orientation = TURNED[METRICS[known].orientation != TURNED[0]]
+    return turn(values, orientation), facts_of_score(name, orientation)
 
 
 # --- splits ---------------------------------------------------------------------------------------
