@@ -412,3 +412,12 @@ def test_options_that_do_not_fit_are_refused(options, error, words):
     X, y = load_diabetes(return_X_y=True)
     with pytest.raises(error, match=words):
         cvstats.evaluate(Ridge(), X, y, cv=5, progress=False, **options)
+
+
+@pytest.mark.parametrize(("loss", "options"), [("net_benefit", {"threshold": 0.3}), ("brier", {})])
+def test_a_log_says_what_its_losses_are(loss, options):
+    X, y = CANCER
+    log = cvstats.evaluate(GaussianNB(), X, y, cv=3, loss=loss, progress=False, **options)
+    table = pd.DataFrame({"fold": [0, 1], "y_true": [0, 1], "y_pred": [0.2, 0.7]})
+    expected = cvstats.losses(table, loss=loss, **options).attrs
+    assert {name: log.attrs[name] for name in expected} == expected

@@ -92,6 +92,27 @@ def test_one_class_of_the_probabilities(table):
         cvstats.read_log(mlr3(table, classes=True), loss="brier", positive="low")
 
 
+POOLED = {"folds": "pool"}
+ONE = {"positive": "low"}
+OF_PROBABILITIES = {
+    "calibration_slope": {"clip": 1e-3, **POOLED}, "average_precision": {**ONE, **POOLED},
+    "net_benefit": {"threshold": 0.3, **ONE}, "log_loss": {}, "auc": POOLED,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", OF_PROBABILITIES)
+def test_a_loss_takes_the_same_probabilities_from_a_file_and_its_predictions(table, loss):
+    options = OF_PROBABILITIES[loss]
+    two = table.assign(label=table["label"].replace("mid", "high"), high=1 - table["low"], mid=0.0)
+    laid = mlr3(two, classes=True).drop(columns="prob.mid")
+    log = cvstats.read_log(laid, loss=loss, **options)
+    predictions = cvstats.read_predictions(laid)
+    again = cvstats.losses(predictions, loss=loss, **options)
+    pd.testing.assert_frame_equal(log, again, check_names=False)
+    with pytest.raises(LogError, match="threshold= applies to the probability of one class"):
+        cvstats.losses(predictions, loss="zero_one", threshold=0.3)
+
+
 @pytest.mark.parametrize("suffix", ["arff", "csv"])
 def test_openml(table, suffix, tmp_path):
     one = table[table["model"] == "ridge"]
