@@ -255,7 +255,7 @@ def no_information(
         return zero_one(truth, prediction)
     values, shares = counted(truth)
     rates = [
-        float(np.mean(pointwise(repeated(value, len(truth)), prediction, loss, options)))
+        float(np.mean(pointwise(np.full(len(truth), value), prediction, loss, options)))
         for value in values
     ]
     return float(np.average(rates, weights=shares))
@@ -290,13 +290,6 @@ def counted(truth: NDArray[Any]) -> tuple[list[Any], list[float]]:
     """Find the distinct truths and their frequencies."""
     values, counts = np.unique(truth, return_counts=True)
     return list(values), (counts / len(truth)).tolist()
-
-
-def repeated(value: Any, n: int) -> NDArray[Any]:
-    """Make an array of one repeated truth."""
-    out = np.empty(n, dtype=np.asarray(value).dtype)
-    out[:] = value
-    return out
 
 
 # --- input of estimators --------------------------------------------------------------------------

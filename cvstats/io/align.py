@@ -19,13 +19,12 @@ from cvstats.log.tables import no_levels
 
 @dataclass(frozen=True)
 class AlignedPredictions:
-    """Evaluations as rows, models as columns, and the roles of columns.
+    """Evaluations as rows, models as columns, and the columns of each model.
 
     The frame may share its memory with the table that was read.
     """
 
     frame: pd.DataFrame
-    models: list[Hashable]
     responses: dict[Hashable, str]
     probabilities: dict[Hashable, list[str]]
     classes: list[Hashable]
@@ -79,7 +78,7 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
                 columns[name] = spread(table[column][mine], rows[mine], len(index))
     frame = pd.DataFrame(columns, index=index, copy=False)
     classes = like_truth(list(tidy.probabilities), table)
-    return AlignedPredictions(frame, list(every), responses, probabilities, classes)
+    return AlignedPredictions(frame, responses, probabilities, classes)
 
 
 def refuse_same_names(names: list[str]) -> None:

@@ -650,8 +650,10 @@ def put_together(
 def split_options(
     wanted: Sequence[Loss], asked: Mapping[str, Any]
 ) -> dict[str, tuple[Loss, dict[str, Any]]]:
-    """Find the options of each of several losses; none may be unused."""
-    names = check_different(wanted)
+    """Find the options of each of several losses, by its name; refuse duplicates, unused ones."""
+    names = [loss_name(loss) for loss in wanted]
+    if not names or len(set(names)) < len(names):
+        raise LogError(f"loss={names!r} contains a loss twice. Expected each loss once.")
     parts: dict[str, tuple[Loss, dict[str, Any]]] = {}
     for name, loss in zip(names, wanted, strict=True):
         known, implied = find_loss(loss)
@@ -660,14 +662,6 @@ def split_options(
     if unused := [o for o in asked if not any(o in own for _, own in parts.values())]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Omit it.")
     return parts
-
-
-def check_different(wanted: Sequence[Loss]) -> list[str]:
-    """Return the names of several losses, and reject duplicates."""
-    names = [loss_name(loss) for loss in wanted]
-    if not names or len(set(names)) < len(names):
-        raise LogError(f"loss={names!r} contains a loss twice. Expected each loss once.")
-    return names
 
 
 def join_metrics(logs: Mapping[str, Any]) -> Any:

@@ -153,25 +153,11 @@ def is_chance(table: pd.DataFrame, name: str, labels: set[str]) -> bool:
 
 
 OF_TIDYMODELS = (
-    ".row",
-    ".config",
-    ".iter",
-    ".fold",
-    "id",
-    "id2",
-    "id3",
-    "wflow_id",
-    "model",
-    "preproc",
-)
+    ".row", ".config", ".iter", ".fold", "id", "id2", "id3", "wflow_id", "model", "preproc",
+)  # fmt: skip
 NO_CLASS = (
-    ".pred_class",
-    ".pred_lower",
-    ".pred_upper",
-    ".pred_res",
-    ".pred_quantile",
-    ".pred_time",
-)
+    ".pred_class", ".pred_lower", ".pred_upper", ".pred_res", ".pred_quantile", ".pred_time",
+)  # fmt: skip
 
 
 def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
