@@ -35,6 +35,14 @@ FACTS = re.compile(
     r"|runtime|duration|elapsed|seconds|timestamp"
 )
 """Names of columns with facts about a fit or a point, not losses of a model."""
+MEANS = {
+    ("score_val", "fit_order"): "a leaderboard of AutoGluon has one mean for each model. Expected "
+    "predictions: predictor.predict_proba_oof(model), read with format='autogluon'.",
+    ("number", "value", "state"): "trials of Optuna have one value each. Expected predictions, or "
+    "the score of each split: save them in the objective, trial.set_user_attr('scores', scores), "
+    "and read a table with the columns model, split and score by format='scores'.",
+}
+"""Columns of tables that hold means only, from which no interval follows, and what to read."""
 MOST = 12
 """Maximum number of columns listed in a message."""
 
@@ -180,6 +188,9 @@ def loss_columns(
     labels = [name for name in others if is_label(table, name, others)]
     others = [name for name in others if name not in labels]
     facts = [name for name in every if name not in others]
+    for names, words in MEANS.items():
+        if {*names} <= {*table.columns}:
+            raise LogError(words)
     if options.prediction is not None or not others or not set(LEVELS) & set(out.columns):
         raise LogError(f"no column of losses was found. {call_to_type(table)}")
     text = [

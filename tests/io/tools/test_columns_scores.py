@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rows import only_row
-from tool_logs import MODELS, direct, experiment, same_interval
+from tool_logs import LOGS, MODELS, direct, experiment, same_interval
 
 import cvstats
 from cvstats.errors import LogError
@@ -208,3 +208,28 @@ def test_scores_with_names_of_splits(names):
         cvstats.read_log({"RMSE": [1.0, 2.0]}, format="scores", higher_is_better=False)
     with pytest.raises(LogError, match="no column of scores was found"):
         cvstats.read_log({"fold": [1], "x": ["a"]}, format="scores", higher_is_better=False)
+
+
+# --- tables that other tools log ------------------------------------------------------------------
+
+
+def test_a_table_of_weights_and_biases():
+    log = cvstats.read_log(
+        LOGS / "wandb.table.json", prediction=["ridge", "forest"], loss="squared_error"
+    )
+    assert log.shape == (12, 2)
+    assert list(log.index.names) == ["fold", "point"]
+    assert log.loc[(0, 0), "ridge"] == pytest.approx((0.126 + 2.325) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("model score_val eval_metric fit_time stack_level fit_order", "predict_proba_oof"),
+        ("number value duration params_C state", "score of each split: save them in the objective"),
+    ],
+)
+def test_means_of_models_are_refused_with_a_way(columns, words):
+    table = pd.DataFrame({name: [1, 2] for name in columns.split()})
+    with pytest.raises(LogError, match=words):
+        cvstats.read_log(table)
