@@ -601,7 +601,7 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
         return
     pairs = pair_all_models(facts.log)
     try:
-        unstable = find_unstable(facts.log, pairs)
+        unstable = find_unstable(replace(facts.log, differences=pairs))
         if unstable is None:
             if wald.problem(facts.design) is not None:
                 return

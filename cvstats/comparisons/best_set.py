@@ -8,7 +8,7 @@ the centered losses. It is drawn here directly, once for all models.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any, Literal, TypeAlias
@@ -496,7 +496,7 @@ def find_unstable_leads(
     """Find the models whose difference from their closest rival is not stable over repetitions."""
     t = standardized_leads(mean, squares, n)
     rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
-    unstable = find_unstable(log, Differences(log.losses, cell, cell[rival]))
+    unstable = find_unstable(replace(log, differences=Differences(log.losses, cell, cell[rival])))
     return np.zeros(len(cell), dtype=bool) if unstable is None else unstable
 
 

@@ -408,7 +408,7 @@ def rope(
         else:
             ratio = rho / (1 - rho)
         result = compute_posterior(found, ratio, margin=ends)
-        unstable = find_unstable(log, differences)
+        unstable = find_unstable(replace(log, differences=differences))
         if unstable is not None:
             result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
         return flag_ignored_sources(result, log.design, of_means=True)

@@ -456,14 +456,10 @@ class IntervalMethod(LogMethod):
         """
         if log.of_contrasts:
             result = qualify_contrast(result, log)
-        losses, of_differences = log.differences, log.of_differences
-        if self.difference_guarantee and of_differences and not log.only_tested:
-            result = self.qualify_difference(result, find_unstable(log, losses))
-        cautions = find_cautions(
-            log, losses, result.columns["estimate"],
-            of_groups=self.of_groups, of_differences=of_differences,
-        )  # fmt: skip
-        if log.design.metric and not of_differences:
+        if self.difference_guarantee and log.of_differences and not log.only_tested:
+            result = self.qualify_difference(result, find_unstable(log))
+        cautions = find_cautions(log, result.columns["estimate"], of_groups=self.of_groups)
+        if log.design.metric and not log.of_differences:
             below = is_below_chance(log.metadata, result.columns["estimate"])
             cautions[below] |= np.int64(Caution.BELOW_CHANCE)
         if self.takes_means:

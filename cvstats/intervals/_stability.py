@@ -24,7 +24,7 @@ import numpy as np
 from scipy import special
 
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Columns, Differences
+from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds_by_group,
@@ -92,28 +92,26 @@ def is_repeated(design: Design) -> bool:
     return enough and covers_all_points(design)
 
 
-def find_unstable(log: Log, losses: Columns | None) -> MaskArray | None:
+def find_unstable(log: Log) -> MaskArray | None:
     """Find the differences that are unstable according to the log; None if it cannot show it."""
     whole = find_whole(log)
-    if whole is not None and whole is not log and isinstance(losses, Differences):
-        losses = replace(losses, losses=whole.losses)
     if repeats_folds(log):
         if whole is not None and {"fold", "point"} <= set(whole.design.levels):
-            return refits_matter(replace(whole, differences=None), losses)
-        return repetition_ratio(log.moments(repetition_level(log.design), losses)) > LARGEST_RATIO
+            return refits_matter(whole)
+        return repetition_ratio(log.moments(repetition_level(log.design))) > LARGEST_RATIO
     if whole is not None and {"sample", "fold", "point"} <= set(whole.design.levels):
-        return exchange_ratio(whole, losses) > LARGEST_CHANGE
+        return exchange_ratio(whole) > LARGEST_CHANGE
     return None
 
 
-def refits_matter(log: Log, losses: Columns | None) -> MaskArray:
+def refits_matter(log: Log) -> MaskArray:
     """Find the differences whose variance is largely due to refitting."""
     if log.design.by is not None:
         raise DifferentGroups("points are compared over repetitions for one group at a time.")
     cut = read_partitions(log.design)
     here = slice(None) if log.design.valid is None else log.design.valid
-    found = np.zeros((losses or log.losses).width, dtype=bool)
-    for j, column in enumerate(log.columns(losses)):
+    found = np.zeros(log.values.width, dtype=bool)
+    for j, column in enumerate(log.columns()):
         if column is not None:
             found[j] = measure_refits(column[here] - column[here][0], cut).matters
     return found
@@ -167,7 +165,7 @@ def divide_spreads(change: FloatArray, spread: FloatArray) -> FloatArray:
         return np.where(change == 0, 0.0, change / spread)
 
 
-def exchange_ratio(log: Log, losses: Columns | None) -> FloatArray:
+def exchange_ratio(log: Log) -> FloatArray:
     """Loss stability times points over variance, from a log with each point of a half replaced.
 
     The loss stability is the variance, over the points of a test fold, of the change of their
@@ -183,8 +181,8 @@ def exchange_ratio(log: Log, losses: Columns | None) -> FloatArray:
     rows = np.flatnonzero((sample > 1) & (refitted & (np.bincount(cell) > 1))[cell])
     earlier = np.flatnonzero(half)[before[rows]]
     _, fold, size = np.unique(cell[rows], return_inverse=True, return_counts=True)
-    stability, variance = np.full((2, (losses or log.losses).width), np.nan)
-    for j, column in enumerate(log.columns(losses)):
+    stability, variance = np.full((2, log.values.width), np.nan)
+    for j, column in enumerate(log.columns()):
         if column is not None:
             values = column if log.design.valid is None else column[log.design.valid]
             change = values[rows] - values[earlier]

@@ -72,25 +72,17 @@ Group = tuple[int, int, IntArray]
 """The number of a group of ``by=``, a count of it, and evaluations that are examined."""
 
 
-def find_cautions(
-    log: Log,
-    losses: Columns | None,
-    estimate: FloatArray,
-    *,
-    of_groups: bool,
-    of_differences: bool,
-) -> IntArray:
+def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArray:
     """Find the cautions for the interval of each column, as bits of `Caution`.
 
-    ``losses`` are differences between the columns of the log, or None for its own losses, and
     ``estimate`` is the center of each interval, one group of ``by=`` after the other. If sources
     are the sampling unit (``of_groups``), dependence within them is accounted for. Differences of
-    models (``of_differences``) have no best model. Pseudo-losses of a metric of numbers are checked
-    for tails and skewness, and so are those of both models of a difference.
+    models have no best model. Pseudo-losses of a metric of numbers are checked for tails and
+    skewness, and so are those of both models of a difference.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
-    width, design = (log.losses if losses is None else losses).width, log.design
+    width, design = log.values.width, log.design
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
     if sample is None or (design.metric and not is_examined(log.metadata)):
@@ -103,7 +95,7 @@ def find_cautions(
     dated = of_points and find_dates(seen.design) is not None
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
-    columns, losses, spread = pick_columns(log, sample, losses, step)
+    columns, losses, spread = pick_columns(log, sample, log.differences, step)
     most = seen.design.size if whole else LIMIT // width
     table = tabulate(seen, losses, None, columns) if whole else None
     alike = None
@@ -137,7 +129,7 @@ def find_cautions(
                 by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread]
         for at, n, rows in batch if alone and not design.metric else ():
             here = by_group[at]
-            of_many = not of_differences and step == 1 and len(log.labels.models) >= NEAR
+            of_many = not log.of_differences and step == 1 and len(log.labels.models) >= NEAR
             if dated or of_many:
                 part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
             serial = measure_serial(seen.design, part, rows) if dated else None
