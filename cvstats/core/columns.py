@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,38 +21,6 @@ FIRST = 16
 """Rows examined at first, which usually show whether there are losses other than 0 and 1."""
 
 Table = NDArray[Any]
-
-
-class Columns(Protocol):
-    """Losses by row and column, for any memory layout."""
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-
-    @property
-    def c_order(self) -> bool:
-        """Whether to read row by row: the columns of a row are contiguous."""
-
-    @property
-    def f_order(self) -> bool:
-        """Whether each column is contiguous."""
-
-    def column(self, j: int, start: int, stop: int) -> FloatArray:
-        """Return some rows of one column: contiguous, read-only, float64."""
-
-    def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:
-        """Return some rows of some columns, one line per column."""
-
-    def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Return a read-only table with one contiguous line per column.
-
-        Also return where in it the columns and the rows start: it may be the whole log.
-        """
-
-    def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Return a read-only table with one line per row, and where its rows and columns start."""
-
 
 READABLE = (np.float64, np.float32)
 """The dtypes that kernels read without conversion."""
@@ -115,14 +83,20 @@ class LossColumns:
         return np.stack([table[rows, at] for table, at in found], axis=1).astype(np.float64)
 
     def column_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Return the table itself if its columns are contiguous, otherwise a copy."""
+        """Return a table with one contiguous line per column: the log itself, or a copy.
+
+        Also return where in it the columns and the rows start.
+        """
         if self.f_order:
             return readonly(self.tables[0].T), columns.start, start
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
         return readonly(part[0][None] if len(part) == 1 else np.stack(part)), 0, 0
 
     def row_major(self, columns: slice, start: int, stop: int) -> tuple[Table, int, int]:
-        """Return the table itself if kernels read its dtype, otherwise a copy."""
+        """Return a table with one line per row, and where its rows and columns start.
+
+        It is the log itself if kernels read its dtype, otherwise a copy.
+        """
         table = self.tables[0]
         if table.dtype in READABLE:
             return readonly(table), start, columns.start
@@ -177,6 +151,10 @@ class Differences:
         left, right = (side.astype(np.float64, copy=False) for side in sides)
         with np.errstate(invalid="ignore"):
             return readonly(left - right), 0, 0
+
+
+Columns: TypeAlias = LossColumns | Differences
+"""Losses by row and column, for any memory layout."""
 
 
 def binary_columns(design: Design, losses: Columns) -> MaskArray:

@@ -37,7 +37,7 @@ from typing import (
 import numpy as np
 
 from cvstats.core.cautions import Caution, methods_instead
-from cvstats.core.columns import Columns
+from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import covers_all_points
 from cvstats.core.results import Result
@@ -72,7 +72,6 @@ P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
 
 WeighGroups: TypeAlias = Callable[..., tuple[FloatArray, FloatArray]]
-Formula: TypeAlias = Callable[Concatenate[Log, P], Result]
 
 
 class Function(Protocol[P, T_co]):
@@ -401,7 +400,7 @@ class LogMethod(Method):
             return self.takes_lazy_losses
         return self.reads_losses({**self.defaults, **options}, log)
 
-    def run(self, log: Log, differences: Columns | None = None, **options: Any) -> Result:
+    def run(self, log: Log, differences: Differences | None = None, **options: Any) -> Result:
         """Check that the method applies to the log, and compute it, optionally for differences."""
         options = {**self.defaults, **options}
         if differences is not None:

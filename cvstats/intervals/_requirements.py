@@ -175,8 +175,7 @@ def several_groups(design: Design, name: str = "source") -> str | None:
         return (
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so whether each "
             "point stays in its cluster cannot be checked. Add the identity of each point to "
-            "the "
-            f"index, or select one repetition: {design.take('repetition')}."
+            f"the index, or select one repetition: {design.take('repetition')}."
         )
     return None
 

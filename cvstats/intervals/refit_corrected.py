@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_levels
 from cvstats.core.results import Result, interval
@@ -195,16 +194,16 @@ def refit_corrected(
     cut = read_partitions(design)
     repetitions, width = cut.n_repetitions, log.values.width
     pairs = log.differences if repetitions == 1 else None
-    if not isinstance(pairs, Differences) and (words := find_problem(log)) is not None:
+    if pairs is None and (words := find_problem(log)) is not None:
         raise LogError(f"refit_corrected needs {NEEDS}; {words}")
     mean, variance, origin = np.full((3, width), np.nan)
-    if isinstance(pairs, Differences):
+    if pairs is not None:
         folds = log.moments(fold_levels(design))
         whole = folds.over(())
         mean, variance, origin = whole.mean[0], whole.m2[0] / whole.count**2, whole.origin
         alike = find_alike(log, pairs, variance)[0] < NEARLY_ALIKE
         variance = np.where(alike, widen_one_partition(folds)[0] ** 2, variance)
-    for j, column in enumerate(() if isinstance(pairs, Differences) else log.columns()):
+    for j, column in enumerate(() if pairs is not None else log.columns()):
         if column is not None:
             values = column[here]
             origin[j] = values[0]

@@ -8,7 +8,6 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Differences
 from cvstats.core.folds import (
     count_folds_by_group,
     fold_levels,
@@ -192,7 +191,7 @@ def wald(
         variances = variance_of_splits(cells, repeated, variance, fold_weights)
     if not log.of_differences and not log.only_tested:
         caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
-    if isinstance(log.differences, Differences) and not (log.only_tested or log.design.metric):
+    if log.differences is not None and not (log.only_tested or log.design.metric):
         each = splits.average(variances)
         alike = (find_alike(log, log.differences, each) < ALIKE) & (each > 0)
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Columns, Differences
+from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     find_single_losses,
@@ -82,7 +82,8 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
-    width, design = log.values.width, log.design
+    design, pairs = log.design, log.differences
+    width = (log.losses if pairs is None else pairs).width
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
     if sample is None or (design.metric and not is_examined(log.metadata)):
@@ -95,7 +96,7 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     dated = of_points and find_dates(seen.design) is not None
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
-    columns, losses, spread = pick_columns(log, sample, log.differences, step)
+    columns, losses, spread = pick_columns(log, sample, pairs, step)
     most = seen.design.size if whole else LIMIT // width
     table = tabulate(seen, losses, None, columns) if whole else None
     alike = None
@@ -117,13 +118,13 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
         marks: IntArray | None = None  # scores of splits do not show the distribution
         if not design.scores and table is not None:
             marks = mark_shapes(table[every].reshape(shape), sizes)
-        elif not design.scores and isinstance(losses, Differences):
+        elif not design.scores and losses is not None:
             marks = mark_pairs(seen, losses, every, shape, sizes)
         elif not design.scores:
             marks = mark_shapes(tabulate(seen, losses, every, columns).reshape(shape), sizes)
         if marks is not None:
             by_group[np.array(numbers)] |= marks[:, spread]
-        if design.metric and isinstance(losses, Differences):
+        if design.metric and losses is not None:
             for side in (losses.left, losses.right):
                 part = tabulate(seen, None, every, side).reshape(shape)
                 by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread]
@@ -205,8 +206,7 @@ def find_whole(log: Log) -> Log | None:
     if sample is None or not sample.whole or sample.step > 1 or sample.log is log:
         return log if log.in_memory else None
     pairs = log.differences
-    if isinstance(pairs, Differences):
-        pairs = replace(pairs, losses=sample.log.losses)
+    pairs = None if pairs is None else replace(pairs, losses=sample.log.losses)
     return replace(sample.log, differences=pairs)
 
 
@@ -218,8 +218,8 @@ def find_step(sample: Sample, width: int) -> int:
 
 
 def pick_columns(
-    log: Log, sample: Sample, losses: Columns | None, step: int
-) -> tuple[IntArray | None, Columns | None, Any]:
+    log: Log, sample: Sample, losses: Differences | None, step: int
+) -> tuple[IntArray | None, Differences | None, Any]:
     """Pick the columns (or differences) of evenly spaced carried cells in a sample.
 
     Also return, for each column of the log, which of these represents it.
@@ -232,7 +232,7 @@ def pick_columns(
     known = np.sort(cells[:, :: sample.step].reshape(-1))
     chosen = np.arange(0, number, step)
     stands = np.arange(number) // step
-    if isinstance(losses, Differences):
+    if losses is not None:
         sides = (
             np.searchsorted(known, side.reshape(-1, number)[:, chosen].reshape(-1))
             for side in (losses.left, losses.right)
@@ -284,7 +284,7 @@ def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: boo
 
 def tabulate(
     log: Log,
-    losses: Columns | None = None,
+    losses: Differences | None = None,
     rows: IntArray | None = None,
     columns: IntArray | None = None,
 ) -> FloatArray:
@@ -294,7 +294,7 @@ def tabulate(
         at = np.flatnonzero(valid) if rows is None else np.flatnonzero(valid)[rows]
     else:
         at = np.arange(log.design.size) if rows is None else rows
-    if isinstance(losses, Differences):
+    if losses is not None:
         pairs = slice(None) if columns is None else columns
         found = own.table(at, losses.left[pairs])
         return np.subtract(found, own.table(at, losses.right[pairs]), out=found)

@@ -130,10 +130,9 @@ class Groups:
             return replace(log, cells=cells, losses=hide_losses(log.losses.width, WORDS))
         rows = self._rows(at)
         losses = LossColumns(tuple(table[rows] for table in log.losses.tables))
-        apart: Any = log.differences
-        if apart is not None:
-            apart = replace(apart, losses=losses)
-        return replace(log, losses=losses, differences=apart)
+        pairs = log.differences
+        pairs = None if pairs is None else replace(pairs, losses=losses)
+        return replace(log, losses=losses, differences=pairs)
 
     def _take_sample(self, whole: Sample, label: Hashable) -> Sample | None:
         """Select the losses of a group from those that are kept with the cells of a log."""

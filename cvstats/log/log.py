@@ -186,12 +186,12 @@ class CellSource:
     pairs: tuple[IntArray, IntArray] | None = None
     sample: Sample | None = None
 
-    def moments(self, by: Sequence[str], losses: Columns | None) -> Cells:
+    def moments(self, by: Sequence[str], losses: Differences | None) -> Cells:
         """Return the moments of all columns, or of differences between them, by some levels."""
         unknown = [level for level in by if level not in self.found.levels]
         if unknown:
             raise NeedsLosses(words_for_cells(unknown[0], self.found.levels, self.words))
-        if not isinstance(losses, Differences):
+        if losses is None:
             return self.found.over(by)
         if self.gaps is None:
             raise LogError(
@@ -277,8 +277,7 @@ def hide_losses(width: int, words: str) -> LossColumns:
 DIFFERENT_GAPS = (
     "the carried cells of this log lack different evaluations, but this method needs the same "
     "evaluations in all cells. Expected every loss, or the same gaps everywhere. Select one cell "
-    "at a "
-    "time, or fill the gaps: log.fillna(…)."
+    "at a time, or fill the gaps: log.fillna(…)."
 )
 
 TYPE, WHOLE = "type", "whole numbers"
@@ -507,7 +506,7 @@ class Log:
     gaps : Gaps, optional
         If carried cells lack different evaluations: which are dropped in each cell. The design is
         then that of the whole log, and `answer_cells` computes the cells of each pattern.
-    differences : Columns, optional
+    differences : Differences, optional
         Differences between the columns, to which methods are applied instead.
     """
 
@@ -523,7 +522,7 @@ class Log:
     cautions: Caution = Caution(0)
     lazy: LazyArray | None = None
     gaps: Gaps | None = None
-    differences: Columns | None = None
+    differences: Differences | None = None
 
     @property
     def values(self) -> Columns:
@@ -545,7 +544,7 @@ class Log:
         own = np.stack(list(map(self.labels.columns, range(len(self.labels.models)))))
         return own if self.other is None else np.concatenate([own, own + self.losses.width // 2])
 
-    def moments(self, by: Sequence[str], losses: Columns | None = None) -> Cells:
+    def moments(self, by: Sequence[str], losses: Differences | None = None) -> Cells:
         """Compute moments by some levels, of the losses or of differences between them."""
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
@@ -554,7 +553,7 @@ class Log:
         if self.cells is not None:
             found = self.cells.moments(levels, losses)
         else:
-            chosen = losses if losses is not None else self.losses
+            chosen = self.losses if losses is None else losses
             found = compute_moments(self.design, chosen, levels)
             bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
             if bad.any():
@@ -562,14 +561,14 @@ class Log:
             self._refuse_digits_lost(found, chosen)
         return found if self.design.by is None else replace(found, grouped=1)
 
-    def columns(self, losses: Columns | None = None) -> Iterator[FloatArray | None]:
+    def columns(self, losses: Differences | None = None) -> Iterator[FloatArray | None]:
         """Iterate over whole columns of finite losses; None for a masked cell."""
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
         losses = self.differences if losses is None else losses
         chosen = losses if losses is not None else self.rows().losses
         gone = self._gone()
-        if isinstance(losses, Differences):
+        if losses is not None:
             gone = gone[losses.left] | gone[losses.right]
         for j in range(chosen.width):
             values = None if gone[j] else chosen.column(j, 0, self.design.size)
