@@ -333,7 +333,7 @@ def study(runs: int, nested_runs: int) -> list[dict[str, Any]]:
 COLUMNS = {
     "one_partition": "`compare()`",
     "repeated": "5 × 10 folds",
-    "labelled": "labelled",
+    "labelled": "labeled",
     "silent": "silent",
     "corrected_t": "`corrected_t`",
     "nested_cv": "`nested_cv`",
