@@ -29,6 +29,7 @@ import multiprocessing
 import os
 import random
 import re
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -178,6 +179,7 @@ def run_with_record(tree: Path, record: Path, tests: list[str]) -> None:
     settings = tree / "mutation.ini"
     settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {record}\n")
     times = Times(record.with_suffix(".times"))
+    times.path.unlink(missing_ok=True)
     command = [*PYTEST, *TESTS, *tests, "--cov", f"--cov-config={settings}", "--cov-context=test",
                "--cov-report="]  # fmt: skip
     process = in_fork(command, times)
@@ -305,15 +307,18 @@ class Failure:
             self.path.write_text(report.nodeid)
 
 
-def in_fork(command: list[str], plugin: object) -> BaseProcess:
-    """Run pytest in a new process, which exits with its status."""
-    process = multiprocessing.get_context("fork").Process(target=run, args=(command, plugin))
+def in_fork(command: list[str], plugin: object, seconds: int | None = None) -> BaseProcess:
+    """Run pytest in a new process, which exits with its status, or dies after so much work."""
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=run, args=(command, plugin, seconds))
     process.start()
     return process
 
 
-def run(command: list[str], plugin: object) -> None:
+def run(command: list[str], plugin: object, seconds: int | None) -> None:
     status = BROKEN
+    if seconds is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     try:
         with open(os.devnull, "w") as null:
             for stream in (1, 2):
@@ -327,12 +332,13 @@ BROKEN = 70
 """Status of a process in which pytest itself failed."""
 
 
-def find_failure(tests: list[str], seconds: float) -> str | None:
+def find_failure(tests: list[str], patience: float) -> str | None:
     """Name the first test that fails; empty if tests hang, crash or cannot be imported."""
+    seconds = int(3 * patience + 60)
     told = Path("failure.txt")
     told.unlink(missing_ok=True)
-    process = in_fork([*FORKED, *tests], Failure(told))
-    process.join(seconds)
+    process = in_fork([*FORKED, *tests], Failure(told), seconds)
+    process.join(10 * seconds)  # what waits does no work
     if process.is_alive():
         process.kill()
         process.join()
@@ -352,7 +358,7 @@ def find_killer(mutant: Mutant, tree: Path, tests: list[str], patience: float) -
     try:
         for start, stop in itertools.pairwise((0, *CUTS, None)):
             part = tests[start:stop]
-            killer = find_failure(part, 3 * patience + 60) if part else None
+            killer = find_failure(part, patience) if part else None
             if killer is not None:
                 return killer
         return None
@@ -372,7 +378,7 @@ def survives(
             return True
         failed = [killer] if killer else tests
         if not sound.issuperset(failed):
-            again = find_failure(failed, 3 * chosen.patience + 60)
+            again = find_failure(failed, chosen.patience)
             if again is not None:
                 print(f"fails unchanged: {again or failed}")
                 record.times[again or failed[0]] = FAILS
