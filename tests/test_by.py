@@ -13,7 +13,6 @@ from strategies import ARRAYS
 
 import cvstats
 from cvstats import LogError
-from cvstats.core.cautions import Caution
 from cvstats.log.groups import Groups
 from cvstats.log.read import read
 
@@ -36,22 +35,6 @@ def test_groups_that_lie_in_one_fold_are_told_so():
     found = log.set_index(pd.Index(region, name="region"), append=True).cvci.wald(by="region")
     assert found.loc["one", "caution"].str.contains("one fold").all()
     assert not found.loc["several", "caution"].str.contains("one fold").any()
-
-
-def test_carried_dimensions_stay():
-    rng = np.random.default_rng(2)
-    log = xr.DataArray(
-        rng.standard_normal((6, 2, 3)), dims=("point", "model", "lat"),
-        coords={"source": ("point", list("aabbbb")), "model": ["x", "y"], "lat": [1, 2, 3]},
-    )  # fmt: skip
-    found = log.cvci.wald(by="source")
-    assert dict(found.sizes) == {"source": 2, "model": 2, "lat": 3}
-    one = log.isel(point=[2, 3, 4, 5]).cvci.wald()
-    part = with_counts(found.sel(source="b", drop=True))
-    part, same = (table.transpose("model", "lat") for table in xr.broadcast(part, with_counts(one)))
-    xr.testing.assert_allclose(part.drop_vars("caution"), same.drop_vars("caution"))
-    assert (part["caution"] | Caution.ONE_FOLD == same["caution"]).all()
-    assert found.attrs["target"] == one.attrs["target"]
 
 
 def test_curves_over_rho():
@@ -111,29 +94,6 @@ def test_a_part_without_an_answer_is_named():
         cvstats.wald(log, by="source", variance="x")
     kept = log.drop(["s0", "s2"], level="source")
     assert len(cvstats.wald(kept, by="source")) == 1
-
-
-def test_many_labels_take_the_sparse_way():
-    """More possible cells than rows: a part is cut out of the list of those that occur."""
-    n = 600
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays(
-        [rng.permutation(n) // 4, rng.permutation(n), rng.permutation(n)],
-        names=["source", "fold", "point"],
-    )
-    log = pd.Series(rng.standard_normal(n), index=index)
-    table = cvstats.wald(log, by="source", fold_weights="equal")
-    part = log[label_of(log, "source") == 7]
-    assert table.loc[7, "se"] == pytest.approx(only_row(cvstats.wald(part))["se"], rel=1e-12)
-    assert table.attrs["n_folds"] == 4
-
-
-def test_labels_that_never_occur():
-    """A level with many more labels than rows, as categories may have."""
-    labels = pd.Categorical.from_codes([70_000, 5, 70_000, 5], categories=range(80_000))
-    index = pd.MultiIndex.from_arrays([labels, range(4)], names=["source", "point"])
-    table = cvstats.wald(pd.Series([1.0, 2, 3, 6], index=index), by="source")
-    assert table["estimate"].to_dict() == {5: 4.0, 70_000: 2.0}
 
 
 def test_sources_are_ignored_only_in_the_parts_that_have_several():

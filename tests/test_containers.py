@@ -10,9 +10,6 @@ from strategies import as_dataset
 
 from cvstats.core.cautions import Caution
 
-FIRST = ["estimate", "se", "lower", "upper"]
-
-
 # --- xarray: what is carried ----------------------------------------------------------------------
 
 
@@ -84,17 +81,3 @@ def test_caution_is_a_cf_flag_variable(grid):
     name = Caution.DEPENDENCE_IGNORED.label.replace(" ", "_")
     assert dict(zip(meanings, masks.tolist(), strict=True))[name] == Caution.DEPENDENCE_IGNORED
     assert ((caution.values & Caution.DEPENDENCE_IGNORED) != 0).all()
-
-
-@pytest.mark.parametrize("options", [{}, {"missing": "drop"}])
-def test_masked_cells_give_nan_and_say_so(grid, options):
-    masked = grid.where((grid["lat"] != 51.0) | (grid["lon"] != 8))
-    result = masked.cvci.wald(**options)
-    gone = np.isnan(result["estimate"])
-    assert int(gone.sum()) == 4
-    assert gone.sel(lat=51.0, lon=8).all()
-    assert (result["caution"].where(gone, 1) == Caution.NO_LOSSES).all()
-    for name in FIRST:
-        xr.testing.assert_equal(result[name], grid.cvci.wald()[name].where(~gone))
-    pairs = masked.cvci.compare(**options)
-    np.testing.assert_array_equal(np.isnan(pairs["p_value"]).squeeze(), gone.isel(model=0))

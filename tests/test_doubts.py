@@ -11,7 +11,6 @@ import xarray as xr
 from test_diagnostics import (
     SOUND,
     dated,
-    disagreeing,
     k_fold,
     near_models,
     stored_twice,
@@ -31,12 +30,6 @@ def labels(result):
 
 def heavy(n=300, seed=1):
     return k_fold(n, losses=np.random.default_rng(seed).standard_t(3, n) ** 2)
-
-
-def test_a_sound_log_has_no_label():
-    assert labels(cvstats.wald(SOUND)) == set()
-    losses = cvstats.losses(cvstats.datasets.load("diabetes"), prediction="ridge")
-    assert labels(losses.cvci.wald()) == set()
 
 
 # --- heavy tails and skewness ---------------------------------------------------------------------
@@ -177,14 +170,6 @@ def test_each_source_is_a_series_and_groups_may_depend():
     assert "serial dependence" not in labels(level.cvci.holdout())
 
 
-def test_repetitions_are_averaged_before_days_are_compared():
-    one = dated(0.6)
-    twice = pd.concat({0: one, 1: one}, names=["repetition"])
-    assert "serial dependence" in labels(twice.cvci.wald())
-    noise = pd.concat({r: dated(0.0, seed=3) for r in range(9)}, names=["repetition"])
-    assert "serial dependence" not in labels(noise.cvci.wald())
-
-
 # --- copies ---------------------------------------------------------------------------------------
 
 
@@ -233,14 +218,6 @@ def test_only_the_best_model_is_selected():
 
 
 # --- instability, overfitting, few splits ---------------------------------------------------------
-
-
-def test_unstable_of_each_group_and_not_of_differences():
-    table = pd.concat({"a": disagreeing(), "b": SOUND}, names=["region"]).cvci.wald(by="region")
-    assert table["caution"].tolist() == ["unstable", ""]
-    pair = pd.DataFrame({"a": disagreeing(), "b": disagreeing() * 0})
-    assert "unstable" not in labels(pair.cvci.compare())
-    assert labels(disagreeing().xs(0).cvci.wald()) == set()
 
 
 def test_few_splits_and_few_points():

@@ -256,8 +256,6 @@ def test_a_masked_model_spoils_its_own_pairs_only():
         compare(log.where(log["model"] != "c"))
 
 
-# --- the wrong method for the log -----------------------------------------------------------------
-
 # --- options --------------------------------------------------------------------------------------
 
 

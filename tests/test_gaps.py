@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from rows import counts_to_attrs
 from strategies import stacked
 
 import cvstats
@@ -68,18 +67,6 @@ def test_points_of_different_sources_may_share_names():
     pd.testing.assert_frame_equal(numbers(table), numbers(rest), rtol=1e-12)
 
 
-def test_random_splits_lose_single_evaluations():
-    draw = np.random.default_rng(1)
-    points = np.concatenate([draw.choice(P, 6, replace=False) for _ in range(10)])
-    log = frame(repetition=np.repeat(range(10), 6), point=points)
-    gap = log.copy()
-    gap.iloc[3, 0] = np.nan
-    table = cvstats.corrected_t(gap, train_size=18, missing="drop")
-    rest = cvstats.corrected_t(log.drop(log.index[3]), train_size=18)
-    pd.testing.assert_frame_equal(numbers(table), numbers(rest))
-    assert table.attrs["n_dropped"] == 1
-
-
 def test_two_folds_of_which_one_is_lost_are_not_one_test_set():
     log = frame(fold=POINTS % 2, point=POINTS)
     log.loc[0] = np.nan
@@ -94,21 +81,6 @@ def test_duplicates_that_are_missing_are_no_duplicates():
         cvstats.wald(ours)
     table = cvstats.wald(ours, missing="drop")
     pd.testing.assert_frame_equal(numbers(table), numbers(cvstats.wald(log)))
-
-
-@pytest.mark.parametrize("name", ["corrected_t", "wald"])
-def test_by_reads_several_logs_before_it_drops(name):
-    log = pd.concat({g: frame(i, fold=POINTS % 4, point=POINTS) for i, g in enumerate("abc")})
-    log.index.names = ["dataset", "fold", "point"]
-    log.iloc[[3, 30], 0] = np.nan
-    ask = getattr(cvstats, name)
-    table = ask(log, by="dataset", missing="drop")
-    for label in "abc":
-        alone = ask(log.loc[label], missing="drop")
-        pd.testing.assert_frame_equal(
-            numbers(table.loc[label])[["estimate", "lower", "upper", "se"]],
-            numbers(alone)[["estimate", "lower", "upper", "se"]], rtol=1e-12,
-        )  # fmt: skip
 
 
 # --- carried cells --------------------------------------------------------------------------------
@@ -153,21 +125,6 @@ def test_p_values_of_all_cells_are_adjusted_together():
     for each in (GRID, GRID.chunk(lat=1)):
         with pytest.raises(LogError, match="one pair in each of 12 cells"):
             cvstats.compare(each, missing="drop", adjust="max-t", rng=0)
-
-
-def test_points_that_a_repetition_lost_on_a_grid():
-    levels = ["repetition", "fold", "point"]
-    log = REPEATED["k-fold"].rename_axis(columns="model").stack()
-    log = stacked(log.unstack("model").reorder_levels(levels))
-    log = xr.concat([log, log + 1], pd.Index([1, 2], name="lat"))
-    log[0, 3, 0] = np.nan
-    eager = cvstats.wald(log, missing="drop")
-    assert eager["n_dropped"].values.tolist() == [[R, R], [0, 0]]
-    lazy = counts_to_attrs(cvstats.wald(log.chunk(lat=1), missing="drop").compute())
-    xr.testing.assert_allclose(lazy, eager)
-    one = counts_to_attrs(cvstats.wald(log[:1].chunk(), missing="drop").compute())
-    np.testing.assert_allclose(one["se"], eager["se"][:1])
-    assert one.attrs["n_dropped"] == R
 
 
 def test_cells_without_an_answer_are_named():

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from strategies import as_dataset, by_point, dense, stacked
+from strategies import as_dataset, by_point, dense
 
 import cvstats
 from cvstats.accessor import CVAccessor
 
-ATTRS = {"method", "alpha", "target", "guarantee", "reference", "cvstats_version"}
 METHODS = ("holdout", "wald", "naive", "cv_t", "quadratic", "moments", "decompose", "difference",
            "compare")  # fmt: skip
 NUMBER_TYPES = ["float64", "float32", "Float64", "Float32", "int64", "int8", "uint16", "Int64",
@@ -85,43 +84,6 @@ def test_row_major_and_column_major(frame):
         pd.testing.assert_frame_equal(strided.cvci.wald(), expected.iloc[::-1], rtol=1e-13)
 
 
-# --- sources --------------------------------------------------------------------------------------
-
-
-def test_sources_are_folds_where_there_is_no_fold():
-    """Points may share their names between sources, in every container."""
-    rng = np.random.default_rng(1)
-    index = pd.MultiIndex.from_product(
-        [["north", "south", "west"], range(5)], names=["source", "point"]
-    )
-    log = pd.DataFrame(rng.random((15, 2)), index=index, columns=["a", "b"])
-    result = log.cvci.wald(variance="within-fold")
-    assert result.attrs["n_points"] == 15
-    assert result.attrs["n_folds"] == 3
-    assert result["caution"].str.contains("sources as folds").all()
-    for form in (dense, stacked):
-        np.testing.assert_allclose(
-            form(log).cvci.wald(variance="within-fold")["se"], result["se"], rtol=1e-13
-        )
-    own_fold = log.set_index(log.index.codes[0] % 2, append=True).rename_axis(
-        [*index.names, "fold"]
-    )
-    expected = own_fold.droplevel("source").set_axis(
-        pd.MultiIndex.from_arrays([range(15), log.index.codes[0] % 2], names=["point", "fold"])
-    )
-    for name, doubt in (
-        ("wald", ["sources ignored"]),
-        ("cv_t", []),
-        ("quadratic", ["sources ignored"]),
-    ):
-        found, wanted = getattr(own_fold.cvci, name)(), getattr(expected.cvci, name)()
-        for mine, yours in zip(found["caution"], wanted["caution"], strict=True):
-            assert mine == ", ".join([*filter(None, [yours]), *doubt])
-        pd.testing.assert_frame_equal(
-            found.drop(columns="caution"), wanted.drop(columns="caution"), rtol=1e-13
-        )
-
-
 # --- results --------------------------------------------------------------------------------------
 
 
@@ -138,25 +100,6 @@ def test_an_attribute_changed_in_one_result_stays_there(frame):
     assert frame.cvci.wald().attrs["target"] != "another"
 
 
-def test_comparisons_are_labelled(frame):
-    table = frame.cvci.compare()
-    assert table.index.names == ["model", "other"]
-    assert list(table.index) == [("tree", "ridge"), ("tree", "svm"), ("ridge", "svm")]
-    first = ["difference", "lower", "upper", "se", "statistic", "p_value", "p_adjusted"]
-    assert list(table.columns[:7]) == first
-    assert table.columns[-1] == "caution"
-    assert set(table.attrs) >= ATTRS
-    pair = frame["tree"].cvci.compare(frame["svm"])
-    assert list(pair.index) == [("tree", "svm")]
-    assert "p_adjusted" not in pair
-    against = frame.cvci.compare(reference="ridge")
-    assert list(against.index) == [("tree", "ridge"), ("svm", "ridge")]
-    array = dense(frame)
-    chosen = array.sel(model="tree").cvci.compare(array.sel(model="svm"))
-    assert (str(chosen["model"].values), str(chosen["other"].values)) == ("tree", "svm")
-    assert chosen["difference"].ndim == 0
-
-
 def test_column_labels_of_any_kind(frame):
     labels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["family", "size"])
     table = frame.set_axis(labels, axis=1).cvci.wald()
@@ -169,20 +112,6 @@ def test_column_labels_of_any_kind(frame):
     for name in (3, ("a", 1), pd.Timestamp("2024-01-01")):
         assert frame["tree"].rename(name).cvci.wald().index.tolist() == [name]
     assert frame["tree"].rename(None).cvci.wald().index.tolist() == ["loss"]
-
-
-def test_cells_are_labelled(frame):
-    cells = frame.cvci.moments()
-    assert cells.index.names == ["model", "repetition", "fold"]
-    assert list(cells.columns) == ["count", "mean", "var"]
-    expected = frame["svm"].groupby(level=["repetition", "fold"]).agg(["count", "mean", "var"])
-    pd.testing.assert_frame_equal(
-        frame["svm"].cvci.moments().sort_index(), expected, check_index_type=False
-    )
-    array = dense(frame).cvci.moments(by="fold")
-    assert array["mean"].dims == ("fold", "model")
-    extra = stacked(frame).assign_coords(hour=("evaluation", np.arange(24) % 4))
-    assert extra.cvci.moments(by="hour")["count"].values.tolist() == [6, 6, 6, 6]
 
 
 # --- the accessor ---------------------------------------------------------------------------------

@@ -36,21 +36,6 @@ def test_diagnose_and_report_take_masked_grids(tmp_path):
     assert "no losses" in page
 
 
-@pytest.mark.parametrize("kind", ["array", "dataset"])
-def test_a_model_without_losses_is_no_masked_cell(kind):
-    log = masked(grid(model=3).assign_coords(model=list("abc")), model="b")
-    if kind == "dataset":
-        log = log.to_dataset("model")
-    words = "model 'b' has no losses .NaN everywhere., but 'a' has some"
-    for call in (cvstats.wald, cvstats.cv_t, cvstats.compare):
-        with pytest.raises(LogError, match=words):
-            call(log)
-    with pytest.raises(LogError, match=words):
-        cvstats.best_set(log, rng=0)
-    rest = log.drop_sel(model="b") if kind == "array" else log.drop_vars("b")
-    assert not np.isnan(rest.cvci.wald()["se"]).any()
-
-
 def test_the_best_of_those_that_have_losses():
     log = grid(model=3).assign_coords(model=list("abc"), lat=[0, 1, 2])
     log = log + xr.DataArray([0.0, 0.5, 1.0], dims="model")
@@ -63,13 +48,6 @@ def test_the_best_of_those_that_have_losses():
     for name in ("estimate", "p_value", "in_set", "lower_rank", "upper_rank", "statistic"):
         np.testing.assert_allclose(rest[name], pair.sel(lat=1)[name], rtol=1e-12)
     xr.testing.assert_allclose(result.sel(lat=[0, 2]), log.cvci.best_set(rng=0).sel(lat=[0, 2]))
-
-
-def test_a_grid_without_any_losses_stays_a_grid():
-    log = grid(model=2).assign_coords(model=list("ab")) * np.nan
-    result = log.cvci.wald()
-    assert np.isnan(result["estimate"]).all()
-    assert result.attrs["n_points"] == 0
 
 
 def test_losses_too_small_to_be_squared_are_refused():

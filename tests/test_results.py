@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import simulate
-import xarray as xr
 
 import cvstats
 from cvstats.core.cautions import Caution, flag_attrs, label_cautions
@@ -170,38 +169,6 @@ def test_combinations_of_cautions_are_flags():
     assert label_cautions(int(both)) == "few points, one loss per split"
     assert Caution(0) == 0
     assert label_cautions(0) == ""
-
-
-def array_of(log):
-    """The same losses as an array over point and model."""
-    folds = ("point", log.index.get_level_values("fold").to_numpy())
-    return xr.DataArray(
-        log.to_numpy(), {"model": list(log), "fold": folds}, dims=("point", "model")
-    )
-
-
-def test_cautions_are_the_same_labels_in_every_container():
-    few = FOLDS.iloc[:20].rank()  # skewed losses have a label of their own
-    table, array = few.cvci.wald(), array_of(few).cvci.wald()
-    assert cvstats.cautions(table).tolist() == ["few points"] * 3
-    decoded = cvstats.cautions(array)
-    assert decoded.dims == ("model",)
-    assert decoded.values.tolist() == ["few points"] * 3
-    assert array["caution"].attrs["flag_meanings"] == "few_points"
-    assert json.loads(array.attrs["cautions"]) == table.attrs["cautions"]
-    assert list(table.attrs["cautions"]) == ["few points"]
-
-
-def test_cautions_of_a_lazy_array_are_lazy():
-    pytest.importorskip("dask")
-    losses = array_of(FOLDS.iloc[:20])
-    lazy, eager = losses.chunk(model=1).cvci.wald(), losses.cvci.wald()
-    decoded = cvstats.cautions(lazy)
-    assert decoded.chunks is not None
-    found = decoded.compute(scheduler="synchronous").values.tolist()
-    assert found == cvstats.cautions(eager).values.tolist() == ["few points, skewed"] * 3
-    assert len(lazy["caution"].attrs["flag_masks"]) == len(Caution)
-    assert lazy.attrs["n_points"] == 20
 
 
 def test_what_has_no_cautions_is_refused():

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import simulate
-import xarray as xr
 from resampled_logs import example
 from rows import only_row
 
@@ -243,15 +242,6 @@ def test_scores_name_methods_for_the_same_question():
         cvstats.best_set(log)
 
 
-def test_a_method_by_name():
-    found = cvstats.interval(folds(), method="cv_t")
-    assert (found.attrs["method"], chosen_for(found)) == ("cv_t", "requested by name")
-    with pytest.raises(LogError, match="Invalid method='anova'. Expected one of 'boot"):
-        cvstats.interval(folds(), method="anova")
-    with pytest.raises(LogError, match=r"alpha=0 is out of range"):
-        cvstats.interval(folds(), alpha=0)
-
-
 def test_what_no_log_tells_is_asked_for():
     log = example("corrected_t")
     with pytest.raises(LogError, match=re.escape("corrected_t(losses, train_size=90)")):
@@ -274,22 +264,6 @@ def test_repetitions_of_nameless_points():
         cvstats.interval(log)
     assert cvstats.methods(log).attrs["suggestion"] == ""
     assert cvstats.methods(log).loc["corrected_t", "applies"]
-
-
-def test_series_arrays_and_missing_losses():
-    frame = folds()
-    one = cvstats.interval(frame["a"])
-    assert one.index.tolist() == ["a"]
-    coords = {name: ("row", frame.index.get_level_values(name)) for name in frame.index.names}
-    array = xr.DataArray(frame["a"].to_numpy(), coords, ("row",))
-    found = array.cvci.interval()
-    assert float(found["lower"]) == pytest.approx(only_row(one)["lower"])
-    assert found.attrs["reason"] == one.attrs["reason"]
-    assert array.cvci.methods()["applies"].equals(frame.cvci.methods()["applies"])
-    frame.iloc[0] = np.nan
-    assert cvstats.interval(frame, missing="drop").attrs["n_points"] == 23
-    with pytest.raises(LogError, match="missing"):
-        cvstats.interval(frame)
 
 
 # --- what a log does not say ----------------------------------------------------------------------

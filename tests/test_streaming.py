@@ -77,27 +77,6 @@ def sourced(n=120, sources=6, models=3, repetitions=2, level=0.0):
     return pd.DataFrame(values, index=index, columns=list("abc")[:models])
 
 
-@pytest.mark.parametrize("level", [0.0, 1e9])
-@pytest.mark.parametrize("adjust", ["holm", "max-t", None])
-def test_compare_needs_pairs(level, adjust):
-    frame = sourced(level=level)
-    frame["c"] = frame["a"] + 1e-6 * frame["b"]  # nearly the same: digits are lost in products
-    frame = frame.round(7) if level else frame
-    parts = batches(frame, {50, 100}, [1, 2, 0])
-    parts[1] = parts[1][["c", "a", "b"]]  # models are matched by name, pairs are turned round
-    moments = streamed(parts, pairs=True)
-    for reference in (None, "b") if adjust else (None,):
-        ours = moments.compare(reference=reference, adjust=adjust, rng=1)
-        theirs = cvstats.compare(frame, reference=reference, adjust=adjust, rng=1)
-        alike(ours, theirs, level / 100, 4)
-        assert ours.attrs["checked"].startswith("within each of 3 batches")
-    with pytest.raises(LogError, match=r"pairs=True"):
-        streamed(parts).compare()
-    ours = moments.compare(method="wald", options={"variance": "within-fold"})
-    alike(ours, cvstats.compare(frame, method="wald", options={"variance": "within-fold"}),
-          level / 100, 4)  # fmt: skip
-
-
 @pytest.mark.parametrize("missing", ["raise", "drop"])
 def test_batches_that_bring_new_folds_are_added_in_linear_time(monkeypatch, missing):
     """Each cell is moved a few times, however many batches there are."""

@@ -14,7 +14,6 @@ from cvstats.errors import LogError
 from cvstats.log.tables import suggest_level
 
 WORDS = "unused level"
-MEANS = "one loss per split"
 
 
 def by_subject(name="subject", n=100):
@@ -108,27 +107,6 @@ def test_no_caution_where_nothing_is_in_doubt():
     named = log.droplevel("point").rename_axis("fold").to_frame("a").assign(id=range(100))
     table = only_row(named.set_index("id", append=True)["a"].cvci.wald())
     assert WORDS not in table["caution"]  # the names of points change no number
-
-
-def test_means_of_folds_are_no_points():
-    log = by_subject("fold")
-    means = log.groupby("fold").mean()
-    for result in (means.cvci.wald(), means.cvci.corrected_t(train_size=90)):
-        assert MEANS in only_row(result)["caution"]
-    assert MEANS not in only_row(means.cvci.cv_t())["caution"]
-    assert MEANS not in only_row(log.cvci.wald())["caution"]
-    array = xr.DataArray(means.to_numpy(), dims="fold")
-    flags = array.cvci.wald()["caution"]
-    assert flags.dtype == flags.attrs["flag_masks"].dtype == np.int64
-    masks = dict(zip(flags.attrs["flag_meanings"].split(), flags.attrs["flag_masks"], strict=True))
-    assert (flags & masks["one_loss_per_split"]) != 0
-    assert MEANS in cvstats.to_markdown(array.cvci.wald())
-    means.attrs["holds"] = "scores"
-    result = means.cvci.corrected_t()
-    assert only_row(result)["caution"] == ""
-    assert only_row(result)["se"] == pytest.approx(
-        np.sqrt((1 / 10 + 1 / 9) * means.var()), rel=1e-12
-    )
 
 
 def test_advice_for_means_does_not_lead_into_the_trap():

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-import cvstats
 from cvstats.comparisons.best_set import model_confidence_set
 from cvstats.core.columns import LossColumns
 from cvstats.core.comoments import cross_products
@@ -139,14 +138,6 @@ def test_few_points_screen_later():
         assert (p[0] == 0.005) == screened
 
 
-def test_one_model():
-    for one in (FRAME[["a"]], FRAME["a"]):
-        table = cvstats.best_set(one)
-        assert np.all(table["p_value"] == 1)
-        assert np.all(table["in_set"])
-        assert (np.squeeze(table["lower_rank"]), np.squeeze(table["upper_rank"])) == (1, 1)
-
-
 @given(st.integers(3, 6), st.integers(0, 10_000), st.sampled_from([0.01, 0.05, 0.2]))
 def test_ranks_by_their_definition(m, seed, alpha):
     rng = np.random.default_rng(seed)
@@ -168,45 +159,6 @@ def test_ranks_by_their_definition(m, seed, alpha):
     assert (true_rank <= table["upper_rank"]).all()
     assert (table["in_set"] == (table["p_value"] > alpha)).all()
     assert table.loc[table["estimate"].idxmin(), "in_set"]
-
-
-# --- what must not matter -------------------------------------------------------------------------
-
-
-def test_the_seed_and_the_threads(monkeypatch):
-    table = FRAME.cvci.best_set(n_draws=150_000)
-    again = FRAME.cvci.best_set(n_draws=150_000, rng=table.attrs["seed"])
-    pd.testing.assert_frame_equal(table, again)
-    monkeypatch.setenv("CVSTATS_THREADS", "1")
-    again = FRAME.cvci.best_set(n_draws=150_000, rng=table.attrs["seed"])
-    pd.testing.assert_frame_equal(table, again, check_exact=True)
-
-
-# --- repetitions ----------------------------------------------------------------------------------
-
-
-def test_repetitions_are_averaged_as_in_wald():
-    """Copies of one repetition change nothing, least of all the number of points."""
-    again = pd.concat([FRAME.rename({0: r}, level="repetition") for r in range(3)])
-    wanted, ours = FRAME.cvci.best_set(rng=0), again.cvci.best_set(rng=0)
-    assert ours.attrs["n_points"] == 60
-    assert ours.attrs["n_repetitions"] == 3
-    pd.testing.assert_frame_equal(ours[COLUMNS], wanted[COLUMNS], rtol=1e-9)
-    frame = models(repetitions=3)
-    table = frame.cvci.best_set(rng=0, center="global")
-    t = frame.cvci.compare(adjust=None)["statistic"] * np.sqrt(59 / 60)  # n - 1 here, n there
-    for name in frame:
-        leads = [z if a == name else -z for (a, b), z in t.items() if name in (a, b)]
-        assert table.loc[name, "statistic"] == pytest.approx(max(leads), rel=1e-12)
-
-
-def test_runs_of_a_test_set_are_averaged_by_point():
-    frame = models(repetitions=3).droplevel("fold")
-    table = frame.cvci.best_set(rng=0)
-    points = frame.groupby(level="point").mean().cvci.best_set(rng=0)
-    np.testing.assert_allclose(table["statistic"], points["statistic"], rtol=1e-10)
-    np.testing.assert_allclose(table["p_value"], points["p_value"], atol=2e-4)
-    assert table.attrs["n_repetitions"] == 3
 
 
 # --- ties, copies and models that are never better ------------------------------------------------
@@ -335,11 +287,3 @@ def test_leave_one_out_and_cautions():
     assert (wanted["caution"] == "").all()
     few = models(n=20, k=1).cvci.best_set()
     assert few["caution"].str.contains("few points").all()
-
-
-def test_the_result_says_what_it_is():
-    table = FRAME.cvci.best_set(rng=7)
-    assert table.attrs["method"] == "best_set"
-    assert "10.1080/01621459.2019.1672556" in table.attrs["reference"]
-    assert (table.attrs["center"], table.attrs["seed"], table.attrs["alpha"]) == ("fold", 7, 0.05)
-    assert list(table.columns[:5]) == COLUMNS[:5]

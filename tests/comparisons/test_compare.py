@@ -8,7 +8,6 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES, models
@@ -17,8 +16,6 @@ from strategies import close, logs, shuffled
 
 import cvstats
 from cvstats import plans
-from cvstats.comparisons.compare import compute_tests
-from cvstats.core.results import Result
 from cvstats.errors import LogError
 from cvstats.intervals import interval_names
 
@@ -82,50 +79,6 @@ def test_labels_decide_and_never_the_order():
     gaps = cvstats.difference(one, mixed)
     pd.testing.assert_index_equal(gaps.index, one.index)
     np.testing.assert_array_equal(gaps, one - two)
-
-
-# --- many models ----------------------------------------------------------------------------------
-
-
-def by_hand(frame, a, b, **options):
-    return cvstats.compare(frame[a], frame[b], **options).iloc[0]
-
-
-@pytest.mark.parametrize("width", [3, 17])
-def test_all_pairs(width):
-    frame = models(names=[f"m{j}" for j in range(width)])
-    table = frame.cvci.compare()
-    assert list(table.index) == list(itertools.combinations(frame.columns, 2))
-    for a, b in [("m0", "m1"), ("m1", "m2"), ("m0", f"m{width - 1}")]:
-        alone = only_row(by_hand(frame, a, b))
-        wanted = table.loc[(a, b), TESTS].astype(float)
-        np.testing.assert_allclose(wanted, only_row(alone[TESTS]).astype(float), rtol=1e-12)
-
-
-# --- methods --------------------------------------------------------------------------------------
-
-
-# --- types ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["wald", "naive", "cv_t", "corrected_t", "quadratic"])
-def test_a_constant_difference_has_no_variance_but_rounding(method):
-    index = pd.MultiIndex.from_arrays([np.arange(200) % 10, range(200)], names=["fold", "point"])
-    losses = pd.Series(np.random.default_rng(0).normal(size=200), index)
-    for other, gap, p in ((losses + 0.1, -0.1, 0.0), (losses * 3 * (1 / 3), 0.0, 1.0)):
-        row = cvstats.compare(losses, other, method=method).iloc[0]
-        assert row["se"] == 0.0
-        assert row["difference"] == row["lower"] == row["upper"] == pytest.approx(gap, rel=1e-12)
-        assert row["p_value"] == p
-        assert "zero variance" in row["caution"]
-    array = xr.DataArray(
-        np.column_stack([losses, losses + 0.1]), dims=("point", "model"),
-        coords={"fold": ("point", np.arange(200) % 10)},
-    )  # fmt: skip
-    lazy = array.chunk().cvci.compare(method=method).compute()
-    assert float(lazy["se"].item()) == 0.0
-    small = losses + np.random.default_rng(1).normal(0.1, 1e-9, size=200)  # small, and real
-    assert cvstats.compare(losses, small, method=method)["se"].item() > 1e-12
 
 
 # --- every method that serves for differences -----------------------------------------------------
@@ -243,30 +196,6 @@ def test_the_combined_f_test():
         frame.cvci.compare(method="five_by_two", options={"test": "f"}, adjust="max-t")
 
 
-def test_percentiles_have_no_test():
-    columns = {
-        "estimate": np.array([0.2, 0.1, np.nan]),
-        "se": np.full(3, np.nan),
-        "lower": np.array([0.1, -0.1, np.nan]),
-        "upper": np.array([0.4, 0.2, np.nan]),
-        "n_points": np.full(3, 9),
-    }
-    base = Result("percentile", columns, np.array([0, 64, 1]), {"alpha": 0.05})
-    found = compute_tests(base, alternative="two-sided", alpha=0.05)
-    assert list(found.columns) == [*FIRST, "statistic", "p_value", "n_points"]
-    for name in ("lower", "upper"):
-        np.testing.assert_array_equal(found.columns[name], columns[name])
-    assert np.isnan(found.columns["p_value"]).all()
-    assert list(found.caution) == [1 << 21, 1 << 21, 1]
-    assert list(base.caution) == [0, 64, 1]
-
-
-# --- options --------------------------------------------------------------------------------------
-
-
-# --- all pairs from one matrix --------------------------------------------------------------------
-
-
 # --- the accessor ---------------------------------------------------------------------------------
 
 
@@ -284,35 +213,3 @@ def test_without_a_method_the_design_chooses(name, expected):
     usual = cvstats.compare(log, adjust=None)
     assert usual.attrs["interval_method"] == expected
     pd.testing.assert_frame_equal(usual, cvstats.compare(log, adjust=None, method=expected))
-
-
-def test_random_splits_and_scores_are_compared_by_corrected_t():
-    log = from_plan(plans.subsampling(20, ratio=0.9, rng=0))
-    with pytest.raises(LogError, match="the number of points each model was trained on"):
-        cvstats.compare(log)
-    log.attrs["n_train"] = 36
-    assert cvstats.compare(log).attrs["interval_method"] == "corrected_t"
-    assert log["a"].cvci.equivalence(log["b"], margin=9.0)["equivalent"].all()
-    scores = log.groupby("repetition").mean()
-    scores.attrs = {"holds": "scores", "n_train": 36, "n_test": 4}
-    table = cvstats.compare(scores, reference="a")
-    assert table.attrs["interval_method"] == "corrected_t"
-    assert table["se"].tolist() == pytest.approx(
-        [np.sqrt((1 / 20 + 4 / 36) * (scores[m] - scores["a"]).var()) for m in "bc"], rel=1e-12
-    )
-
-
-def test_repetitions_may_be_the_labels_of_another_dimension():
-    rng = np.random.default_rng(5)
-    coords = {"point": range(40), "repetition": ("run", ["x", "y", "z"])}
-    one = xr.DataArray(rng.normal(size=(3, 40)), dims=("run", "point"), coords=coords)
-    two = one + rng.normal(size=one.shape)
-    both = xr.concat([one, two], "model").assign_coords(model=["one", "two"])
-    wanted = both.cvci.compare()
-    mixed = two.isel(run=[2, 0, 1], point=slice(None, None, -1))
-    for other in (two, mixed):
-        ours = one.cvci.compare(other)
-        for name in FIRST:
-            assert ours[name].item() == pytest.approx(wanted[name].item(), rel=1e-12)
-    with pytest.raises(LogError, match="not evaluated on the same points: only the first log has "):
-        one.cvci.compare(two.assign_coords(repetition=("run", ["x", "y", "w"])))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES, wrong_answers
@@ -79,22 +78,6 @@ def test_many_discordant_points_keep_wald():
     assert "Tango" not in table.attrs["reference"]
 
 
-def test_pair_by_pair():
-    frame = wrong_answers(n=200, rates=(0.05, 0.06, 0.3))
-    table, wald = cvstats.compare(frame), cvstats.compare(frame, method="wald")
-    few = table["caution"] == "few discordant points"
-    assert list(few) == [True, False, False]
-    assert table.attrs["test"].startswith("exact for 0/1 losses with fewer than 25")
-    names = ["difference", "lower", "upper", "se", "statistic", "p_value", "caution"]
-    pd.testing.assert_frame_equal(table.loc[~few, names], wald.loc[~few, names])
-    assert list(wald["caution"] == "few discordant points") == list(few)
-    assert table.loc[few, "p_value"].item() == cvstats.mcnemar(frame)["p_value"].iloc[0]
-    mixed = frame.assign(brier=frame["a"] * 0.8 + 0.1, **{"d": frame["b"]})
-    found = cvstats.compare(mixed, reference="b")
-    assert list(found["caution"]) == ["few discordant points", "", "", "few discordant points"]
-    assert found.loc[("d", "b"), "p_value"] == 1
-
-
 def test_where_normal_tests_stay_they_are_labelled():
     often = pair(4, 0, 40, folds=5, repetitions=3)
     for table in (
@@ -110,15 +93,6 @@ def test_where_normal_tests_stay_they_are_labelled():
     assert cvstats.compare(pair(4, 0, 40, folds=5), method="naive")["caution"].item() != (
         "few discordant points"
     )
-
-
-def test_counts_are_averaged_over_repetitions():
-    """24.5 discordant points are few, 25 are not."""
-    frame = pd.concat({0: pair(15, 10, 60, folds=5), 1: pair(15, 10, 60, folds=5)},
-                      names=["repetition"])  # fmt: skip
-    assert cvstats.compare(frame)["caution"].item() == ""
-    frame.loc[(0, 0), "a"] = 0.0
-    assert cvstats.compare(frame)["caution"].item() == "few discordant points"
 
 
 # --- method="tango" -------------------------------------------------------------------------------
@@ -171,36 +145,6 @@ def test_tango_is_refused_in_words():
     random = pd.concat({0: frame.iloc[:30], 1: frame.iloc[20:]}, names=["repetition"])
     with pytest.raises(LogError, match="wald needs"):
         cvstats.compare(random, method="tango")
-
-
-# --- roads ----------------------------------------------------------------------------------------
-
-
-def grid(rng, n=60, cells=4):
-    """Two models in a few carried cells, most of them with few discordant points."""
-    wrong = rng.random((2, n, cells)) < np.array([0.02, 0.1, 0.3, 0.5])[:cells]
-    wrong[1, : n - 8, 1] = wrong[0, : n - 8, 1]
-    folds = ("point", np.arange(n) % 5)
-    return xr.DataArray(
-        wrong.astype(float), dims=("model", "point", "lat"),
-        coords={"model": ["a", "b"], "point": np.arange(n), "fold": folds},
-    )  # fmt: skip
-
-
-def test_cells_with_gaps_are_tested_each_in_its_way():
-    array = grid(np.random.default_rng(9))
-    gaps = array.where((array["point"] != 3) | (array["lat"] != 2))
-    table = gaps.cvci.compare(missing="drop")
-    alone = [
-        gaps.isel(lat=at).dropna("point").cvci.compare() for at in range(array.sizes["lat"])
-    ]  # fmt: skip
-    np.testing.assert_allclose(table["p_value"].squeeze(), [t["p_value"].item() for t in alone])
-    assert table.attrs["test"].startswith("exact for 0/1 losses with fewer")
-    assert "Tango" in table.attrs["reference"]
-    found = gaps.cvci.equivalence(margin=0.1, missing="drop")
-    assert found.attrs["test"].startswith("tango")
-    result = gaps.cvci.interval(missing="drop")
-    assert result.attrs["interval"] == "wilson for 0/1 losses, otherwise wald"
 
 
 # --- equivalence ----------------------------------------------------------------------------------

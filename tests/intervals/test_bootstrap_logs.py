@@ -46,17 +46,6 @@ def test_points_of_one_name_in_different_sources():
         np.testing.assert_allclose(result["se"], cvstats.bootstrap_oob(log)["se"], rtol=1e-12)
 
 
-def test_what_is_remembered_of_an_index_goes_by_its_labels():
-    log = bootstrap()
-    assert answer("bootstrap_oob", log).attrs["n_repetitions"] == 60
-    moved = log.index.set_levels(log.index.levels[0] + 1, level="repetition")  # the same codes
-    assert cvstats.bootstrap_oob(log.set_axis(moved)).attrs["n_repetitions"] == 61
-    with pytest.raises(cvstats.LogError, match="no repetition 0"):
-        answer("bootstrap_632", log.set_axis(moved))
-    again = answer("bootstrap_632", log)
-    pd.testing.assert_frame_equal(again, answer("bootstrap_632", log), check_exact=True)
-
-
 # --- missing losses -------------------------------------------------------------------------------
 
 

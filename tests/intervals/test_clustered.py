@@ -57,15 +57,6 @@ def test_a_cluster_with_most_of_the_log_leaves_few_degrees_of_freedom():
     assert even["caution"] == "few clusters"
 
 
-@pytest.mark.parametrize("sizes", [(5, 5, 5), (7, 7)])
-def test_corrections_agree_on_equal_clusters(sizes):
-    log = log_of(random_rows(sizes, 15))
-    found = [only_row(cvstats.clustered(log, correction=c)) for c in ("CR1", "CR2", "CR3")]
-    for row in found[1:]:
-        for name in ("se", "lower", "upper"):
-            assert row[name] == pytest.approx(found[0][name], rel=1e-12), name
-
-
 @pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
 @pytest.mark.parametrize("correction", ["CR1", "CR3"])
 @pytest.mark.parametrize("repetitions", [1, 2])
@@ -100,27 +91,6 @@ def test_clustered_is_statsmodels(capsys):
     with capsys.disabled():
         print(f"\nclustered against statsmodels, worst relative deviation: {worst:.1e}")
     assert worst <= TOLERANCE
-
-
-def test_repeating_does_not_make_clusters_or_points():
-    """All losses by cluster give the numbers of point means by cluster: what is merged is that."""
-    rows = random_rows((4, 6, 3), 10)
-    again = [row._replace(repetition=r) for r in range(5) for row in rows]
-    once, many = cvstats.clustered(log_of(rows)), cvstats.clustered(log_of(again))
-    for name in (*LIMITS, "df", "n_points", "n_clusters", "smallest", "largest"):
-        assert only_row(many)[name] == pytest.approx(only_row(once)[name], rel=1e-13), name
-
-
-def test_random_splits_may_be_clustered():
-    rows = random_rows((5, 4, 6), 11, repetitions=3)
-    kept = [row for row in rows if (row.repetition + row.point + row.fold) % 3]
-    ours = only_row(cvstats.clustered(log_of(kept), correction="CR1"))
-    losses = [float(row.loss) for row in kept]
-    fitted = sm.OLS(losses, np.ones(len(losses))).fit(
-        cov_type="cluster", cov_kwds={"groups": [row.fold for row in kept]}, use_t=True
-    )
-    assert ours["se"] == pytest.approx(fitted.bse[0], rel=1e-10)
-    assert ours["n_points"] == len({(row.source, row.point) for row in kept})
 
 
 def cr1_ratio(shares):

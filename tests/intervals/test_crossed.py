@@ -125,12 +125,6 @@ def test_dates_with_gaps_and_long_memory_are_told():
     assert "gaps in time" in cvstats.interval(gone)["caution"].iloc[0]
 
 
-def test_repetitions_of_each_pair_are_averaged_first():
-    logs = [simulate(6, 20, seed=seed)[0].rename("net") for seed in range(3)]
-    every = pd.concat(logs, keys=range(3), names=["repetition"])
-    assert_oracle(only_row(cvstats.interval(every)), sum(logs) / 3)
-
-
 # --- the default ----------------------------------------------------------------------------------
 
 
@@ -168,12 +162,6 @@ def test_the_leads_of_best_set_have_both_variances():
     assert found["in_set"].tolist() == [True, True, False]
     alone = cvstats.best_set(log, rng=0, method="out_of_source")
     assert abs(found["statistic"].iloc[2]) < abs(alone["statistic"].iloc[2])
-
-
-def test_winner_of_many_models():
-    log = simulate(5, 20, runs=12, of_source=0.3, seed=6)
-    row = cvstats.winner(log, rng=0).iloc[0]
-    assert row["lower"] <= row["estimate"] <= row["upper"]
 
 
 def test_the_reason_says_what_was_taken():

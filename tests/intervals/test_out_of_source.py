@@ -101,43 +101,6 @@ def test_a_source_of_one_point_has_a_mean():
         cvstats.source_estimators(log)
 
 
-def test_the_guarantee_is_that_of_the_target():
-    log = log_of(random_rows((3, 4, 5), 7))
-    new = cvstats.out_of_source(log).attrs
-    assert "new sources" in new["target"]
-    assert new["guarantee"] == (
-        "asymptotically exact in the number of sources, if they are drawn independently"
-    )
-    these = cvstats.out_of_source(log, target="these_sources").attrs
-    assert these["guarantee"] == "heuristic: ignores the covariances of the losses"
-    both = pd.DataFrame({"a": log, "b": log**2})
-    compared = cvstats.compare(
-        both, method="out_of_source", options={"target": "these_sources"}
-    ).attrs
-    assert compared["guarantee"] == these["guarantee"]
-
-
-def test_balanced_identities():
-    rows = random_rows((5,) * 4, 8)
-    log = log_of(rows)
-    naive = only_row(cvstats.source_estimators(log))
-    assert only_row(cvstats.out_of_source(log))["se"] == pytest.approx(
-        only_row(cvstats.cv_t(log))["se"], rel=1e-14
-    )
-    assert naive["theta_gamma"] == pytest.approx(
-        only_row(cvstats.decompose(log))["theta_3"], rel=1e-13
-    )
-    assert naive["theta_omega"] == pytest.approx(
-        only_row(cvstats.decompose(log))["theta_2"], rel=1e-13
-    )
-    within = only_row(cvstats.wald(log, variance="within-fold"))["se"]
-    these = only_row(cvstats.out_of_source(log, target="these_sources", variance="theta_a"))
-    assert these["se"] == pytest.approx(within, rel=1e-14)
-    assert only_row(cvstats.clustered(log))["se"] == pytest.approx(
-        only_row(cvstats.cv_t(log))["se"], rel=1e-14
-    )
-
-
 # --- the range of the loss -----------------------------------------------------------------------
 
 

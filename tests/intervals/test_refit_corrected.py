@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 import cvstats
-from cvstats.intervals._stability import Partitions, measure_refits
 
 
 def repeated_log(n=40, k=4, repetitions=3, seed=0, models="ab"):
@@ -19,37 +18,6 @@ def repeated_log(n=40, k=4, repetitions=3, seed=0, models="ab"):
     )
     values = rng.standard_normal((len(index), len(models))) ** 2 + 1.0
     return pd.DataFrame(values, index, list(models)).sample(frac=1, random_state=seed)
-
-
-def expected(log):
-    """Mean, standard error and label of the difference of the first two models."""
-    repetition, fold, point = (log.index.get_level_values(name) for name in log.index.names)
-    cut = Partitions(
-        repetition.to_numpy(), (repetition * (fold.max() + 1) + fold).to_numpy(), point.to_numpy()
-    )
-    found = measure_refits((log.iloc[:, 0] - log.iloc[:, 1]).to_numpy(), cut)
-    return found.mean, np.sqrt(found.total)
-
-
-def test_the_same_from_losses_and_from_differences():
-    log = repeated_log()
-    mean, se = expected(log)
-    ours = log.cvci.compare(method="refit_corrected").iloc[0]
-    assert ours["difference"] == pytest.approx(mean, rel=1e-12)
-    assert ours["se"] == pytest.approx(se, rel=1e-12)
-    theirs = log.cvci.difference().cvci.refit_corrected().iloc[0]
-    assert theirs["lower"] == pytest.approx(ours["lower"], rel=1e-12)
-    assert theirs["upper"] == pytest.approx(ours["upper"], rel=1e-12)
-
-
-def test_for_each_label():
-    parts = {"x": repeated_log(seed=1), "y": repeated_log(seed=2, n=36)}
-    each = {site: part.cvci.difference() for site, part in parts.items()}
-    log = pd.concat(each, names=["site"])
-    log.attrs = each["x"].attrs
-    found = log.cvci.refit_corrected(by="site")
-    for site, part in parts.items():
-        assert found.loc[site, "se"].iloc[0] == pytest.approx(expected(part)[1], rel=1e-12)
 
 
 def test_one_partition():

@@ -114,16 +114,6 @@ def test_train_size(train_size, words):
         cvstats.corrected_t(example("corrected_t"), train_size=train_size)
 
 
-def test_folds_without_points_tell_their_training_size():
-    log = example("five_by_two")["a"]
-    anonymous = log.droplevel("point")
-    for method in ("corrected_t", "five_by_two"):
-        named = only_row(getattr(cvstats, method)(log))
-        found = only_row(getattr(cvstats, method)(anonymous))
-        assert found["lower"] == pytest.approx(named["lower"], rel=1e-12)
-        assert "n_points" not in found
-
-
 def test_sources_left_out_are_folds_and_said_so():
     index = pd.MultiIndex.from_product([list("abcd"), range(5)], names=["source", "point"])
     log = pd.Series(np.random.default_rng(1).gamma(2.0, size=20), index=index)
@@ -308,15 +298,3 @@ def test_training_sizes_of_parts():
         cvstats.corrected_t(region, by="region")
     asked = cvstats.corrected_t(region, by="region", train_size=48)
     np.testing.assert_allclose(asked["se"], parts["se"], rtol=1e-15)
-
-
-def test_every_variant_names_its_paper_and_keeps_its_promise():
-    halves = cvstats.five_by_two(example("five_by_two"), test="f").attrs["reference"]
-    assert "Dietterich (1998)" in halves
-    assert "doi:10.1162/089976699300016007" in halves
-    folds = cvstats.corrected_t(example("five_by_two")).attrs["reference"]
-    assert "doi:10.1023/A:1024068626366" in folds
-    assert "doi:10.1007/978-3-540-24775-3_3" in folds
-    log = example("replace_one")
-    assert "exact" in cvstats.replace_one(log).attrs["guarantee"]
-    assert "conservative" in cvstats.replace_one(log, constant="printed").attrs["guarantee"]

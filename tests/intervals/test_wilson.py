@@ -123,27 +123,6 @@ def test_what_may_be_zero_everywhere_is_not_a_count():
     assert {*NOT_ZERO_ONE, "zero_one", "coverage"} == set(LOSSES)
 
 
-def test_costs_that_happen_to_be_0_and_1_have_no_limits_of_a_proportion():
-    log = few_errors(3)
-    for loss in NOT_ZERO_ONE:
-        log.attrs["loss"] = loss
-        pd.testing.assert_frame_equal(cvstats.interval(log), cvstats.wald(log))
-
-
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int64"])
-def test_losses_of_a_whole_type_are_counts_on_every_road(dtype):
-    zeros = few_errors(0).astype(dtype)
-    test_set = zeros.droplevel(["repetition", "fold"])
-    upper = cvstats.holdout(test_set, interval="clopper-pearson")["upper"].item()
-    expected = cvstats.interval(zeros)
-    assert expected["upper"].item() == pytest.approx(upper)
-    pd.testing.assert_frame_equal(cvstats.Moments.of_log(zeros).interval(), expected)
-    array = xr.DataArray(zeros.to_numpy(), dims="point")
-    pytest.importorskip("dask")
-    for own in (array, array.chunk(point=20)):
-        assert float(own.cvci.interval()["upper"]) == pytest.approx(expected["upper"].item())
-
-
 @pytest.mark.parametrize("loss", ["auc", "f1", "balanced_accuracy", "rmse"])
 def test_a_metric_at_its_end_is_no_proportion(loss):
     truth = (np.arange(200) < 15).astype(int)
