@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 from contextlib import suppress
 
+import golden
 import numpy as np
 import pandas as pd
 import pytest
@@ -392,3 +393,12 @@ def test_batches_of_times_show_the_dependence_of_the_log(kind):
     found, expected = streamed(parts).wald(), log.cvci.wald()
     assert only_row(found)["caution"] == only_row(expected)["caution"]
     assert "serial dependence" in only_row(found)["caution"]
+
+
+def test_moments_of_a_short_log_count_its_points():
+    """The verdict over several models takes Student's t, which needs the number of points."""
+    log = golden.log_named("halves")
+    moments = sum((Moments.of_log(log.iloc[at::3], pairs=True) for at in range(1, 3)),
+                  Moments.of_log(log.iloc[0::3], pairs=True))  # fmt: skip
+    assert cvstats.conservative_z(moments).attrs["n_points"] == 24
+    assert str(moments.summary()) == str(log.cvci.summary())

@@ -317,8 +317,9 @@ def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
         inflation, own = shape.change, shape.rarity
     critical = half_widths("two-sided", alpha, columns.get("df"))[0]
     few = np.ones(len(loss))
-    if not clustered and TARGET not in facts:  # Student's t
-        few = np.ones(len(loss)) if result.method == "holdout" else n / (n - 1)
+    if not clustered:  # Student's t
+        ready = result.method == "holdout" or TARGET in facts
+        few = np.ones(len(loss)) if ready else n / (n - 1)
         critical = half_widths("two-sided", alpha, n - 1)[0]
     spread, caution = critical * se * np.sqrt(few), result.caution
     limits: Limits
@@ -367,6 +368,8 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
     limits = facts.get("range")
     if facts.get("limits") in SCALES:
         return take_scale(result, log, facts)
+    if TARGET in facts and "df" not in result.columns:
+        return take_student(result)
     clustered = result.method == "clustered"
     if clustered and result.attrs.get("by") not in BY_SOURCES:
         return leave_open(result, result.columns["se"] == 0)
@@ -392,6 +395,15 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
     changed = replace(result, columns=columns, caution=caution)
     attrs = {**result.attrs, "interval": "korn-graubard"}
     return replace(label_rarity(changed, reach, facts), attrs=attrs)
+
+
+def take_student(result: Result) -> Result:
+    """Replace normal quantiles by Student's t with one degree of freedom less than points."""
+    columns = dict(result.columns)
+    reach = half_widths("two-sided", float(result.attrs["alpha"]), columns["n_points"] - 1)[0]
+    for side, far in (("lower", -reach), ("upper", reach)):
+        columns[side] = columns["estimate"] + far * columns["se"]
+    return replace(result, columns=columns, attrs={**result.attrs, "interval": "t"})
 
 
 BY_SOURCES = ("source", "source, point", "point, source")
