@@ -343,7 +343,7 @@ def read_predictions(
 
 def read_object(source: Any, options: ReadOptions) -> Any:
     """Read any object as a table; logs that need no reader as they are, several by name."""
-    if options.tool is options.container is None and is_predicted(source, options):
+    if not (options.tool or options.container) and is_predicted(source, options):
         options = replace(options, tool="cross_val_predict")
     found = load(source, options)
     several = isinstance(found, SeveralObjects)
