@@ -18,7 +18,7 @@ LANES = 4
 """Number of accumulators per cell."""
 
 RUN = 1024
-"""Rows copied into the first-level cache in vectors, so that no addition waits for them."""
+"""Rows processed together: they are often of one cell, or none of them is skipped."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
@@ -119,40 +119,43 @@ def accumulate_one_cell(values: Floats, shift: float, sums: Floats) -> None:
 
 
 @compiled()
-def accumulate_one_shift(
-    values: Floats, cells: Ints, shift: float, sums: Floats, part: Floats
-) -> None:
+def accumulate_one_shift(values: Floats, cells: Ints, shift: float, sums: Floats) -> None:
     """Add ``x - shift`` and its square to the sums of the row's cell; all cells share the shift.
 
     ``sums`` has ``LANES`` pairs for each cell: a sum and a sum of squares, side by side so
-    that the processor adds both at once. ``part`` is memory for ``RUN`` losses.
+    that the processor adds both at once. Unsigned positions need no test for a negative one.
     """
+    wide, one = np.uint64(LANES * 2), np.uint64(1)
     for start in range(0, values.shape[0], RUN):
         run, here = values[start : start + RUN], cells[start : start + RUN]
-        rows, first, others = run.shape[0], here[0], 0
-        if first >= 0 and here[rows - 1] == first:
-            for i in range(rows):
-                others |= here[i] ^ first
-            if others == 0:
-                at = np.int64(first) * LANES * 2
-                accumulate_one_cell(run, shift, sums[at : at + 2])
-                continue
+        rows, first = run.shape[0], here[0]
+        signs, others = first, first ^ first
         for i in range(rows):
-            part[i] = run[i] - shift
-        whole = rows - rows % LANES
-        for i in range(0, whole, LANES):
-            for lane in range(LANES):
-                k = here[i + lane]
-                if k >= 0:
-                    d, at = part[i + lane], (np.int64(k) * LANES + lane) * 2
+            signs |= here[i]
+            others |= here[i] ^ first
+        if signs >= 0 and others == 0:
+            own = np.int64(first) * LANES * 2
+            accumulate_one_cell(run, shift, sums[own : own + 2])
+        elif signs >= 0:
+            whole = rows - rows % LANES
+            for i in range(0, whole, LANES):
+                for lane in range(LANES):
+                    at = np.uint64(here[i + lane]) * wide + np.uint64(lane * 2)
+                    d = run[i + lane] - shift
                     sums[at] += d
-                    sums[at + 1] += d * d
-        for i in range(whole, rows):
-            k = here[i]
-            if k >= 0:
-                at = np.int64(k) * LANES * 2
-                sums[at] += part[i]
-                sums[at + 1] += part[i] * part[i]
+                    sums[at + one] += d * d
+            for i in range(whole, rows):
+                at = np.uint64(here[i]) * wide
+                d = run[i] - shift
+                sums[at] += d
+                sums[at + one] += d * d
+        else:
+            for i in range(rows):
+                if here[i] >= 0:
+                    at = np.uint64(here[i]) * wide + np.uint64(i % LANES * 2)
+                    d = run[i] - shift
+                    sums[at] += d
+                    sums[at + one] += d * d
 
 
 @compiled()
@@ -189,7 +192,6 @@ def accumulate(
     ``cells``. ``shift`` has shape (blocks, columns, 1 or cells) and ``sums`` (blocks, columns,
     cells * LANES * 2).
     """
-    part = np.empty(RUN)
     for b in range(shift.shape[0]):
         start, stop = b * rows, min((b + 1) * rows, size)
         for j in range(shift.shape[1]):
@@ -199,7 +201,7 @@ def accumulate(
                 at = LANES * 2 * k
                 accumulate_one_cell(values, about[k % len(about)], here[at : at + 2])
             elif len(about) == 1:
-                accumulate_one_shift(values, cells[start:stop], about[0], here, part)
+                accumulate_one_shift(values, cells[start:stop], about[0], here)
             else:
                 accumulate_own_shifts(values, cells[start:stop], about, here)
 
