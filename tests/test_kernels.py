@@ -126,7 +126,7 @@ def check_sums(values, cells, shift, sums, squares):
 def test_accumulate_common(log):
     values, cells, _ = log
     shift = float(np.median(values)) if len(values) else 0.0
-    sums, _ = both(kernels.accumulate_one_shift, [values, cells, shift], [np.zeros(40)])[0]
+    (sums,) = both(kernels.accumulate_one_shift, [values, cells, shift], [np.zeros(40)])[0]
     check_sums(values, cells, [shift] * 5, *pairs_of(sums))
 
 
@@ -194,16 +194,28 @@ def test_accumulate_wide(log, width, dtype):
 @pytest.mark.parametrize("cells", [[2, 3, 2], [2, 2, 2], [2, -1, 2], [3, 2, 2], [-1, -1, -1]])
 def test_cells_that_differ_little_are_kept_apart(cells):
     values, cells = np.array([1.0, 2.0, 4.0]), np.array(cells, dtype=np.int32)
-    sums, _ = same_bits(kernels.accumulate_one_shift, [values, cells, 0.5], [np.zeros(40)])
+    (sums,) = same_bits(kernels.accumulate_one_shift, [values, cells, 0.5], [np.zeros(40)])
     check_sums(values, cells, [0.5] * 5, *pairs_of(sums))
 
 
 def test_rows_of_no_cell_are_never_read():
     values = np.array([1.0, np.nan, np.inf, 2.0, np.nan, 3.0])
     cells = np.array([0, -1, -1, 0, -1, 0], dtype=np.int32)
-    outputs = [np.zeros(8), np.zeros(kernels.RUN)]
-    sums, _ = same_bits(kernels.accumulate_one_shift, [values, cells, 2.0], outputs)
+    (sums,) = same_bits(kernels.accumulate_one_shift, [values, cells, 2.0], [np.zeros(8)])
     assert pairs_of(sums, cells=1).ravel().tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", ["mixed", "gaps", "constant"])
+def test_long_runs_of_any_kind(kind):
+    rng = np.random.default_rng(4)
+    values, cells = rng.normal(size=3_003), rng.integers(0, 5, 3_003).astype(np.int8)
+    if kind == "gaps":
+        cells[rng.random(3_003) < 0.1] = -1
+    if kind == "constant":
+        cells[:2_048] = 3
+    sums = np.zeros(40)
+    kernels.accumulate_one_shift(values, cells, 0.25, sums)
+    check_sums(values, cells, [0.25] * 5, *pairs_of(sums))
 
 
 def test_lanes_add_up():
