@@ -24,7 +24,7 @@ from benchmarks import measure
 
 FILES, FOLDS, REPETITIONS = 200, 10, 2
 LEVELS, MODELS = ["repetition", "fold", "point"], ["ridge", "forest"]
-MEMORY = "600MB"
+MEMORY = "1GB"
 """Of each worker of dask."""
 
 

@@ -22,6 +22,10 @@ GROUPED = ("groups", "sources")
 """Designs of populations whose points come in groups."""
 
 
+USED_BY = {"refit_corrected": ("compare", "repeated_k_fold(")}
+"""A method that was measured as the default of another one on some plans."""
+
+
 @cache
 def read_figures() -> dict[str, Any]:
     """Read the results bundled with the package."""
@@ -91,10 +95,12 @@ def by_population(
 ) -> Iterator[list[Row]]:
     """Collect the rows of a method by population, for populations similar to a log."""
     study = read_figures()
+    name, plan = USED_BY.get(method, (method, ""))
     asked = [
         row
         for row in (*study["intervals"], *study["comparisons"])
-        if row["method"] == method and row.get("coverage", row.get("size")) is not None
+        if row["method"] == name and row["plan"].startswith(plan)
+        if row.get("coverage", row.get("size")) is not None
     ]
     usual: dict[str, Any] = {"interval": "wilson"} if wilson else {}
     if asked and not any(row["options"] == usual for row in asked):

@@ -89,7 +89,8 @@ def test_the_table_of_methods():
     log = pd.DataFrame({"a": normal(100), "b": normal(100) + 0.1})
     table = log.cvci.methods()
     assert "95% intervals contained the true value in " in table.loc["nested_cv", "measured"]
-    assert "tests at 5% rejected equality of equally good" in table.loc["compare", "measured"]
+    for name in ("compare", "refit_corrected"):  # the default of compare for refitted models
+        assert "tests at 5% rejected equality of equally good" in table.loc[name, "measured"]
     assert table.loc["decompose", "measured"] == ""
     assert "ordered" not in table.loc["holdout", "measured"]
     assert "autocorrelation" in table.loc["ordered", "measured"]
