@@ -165,9 +165,13 @@ def report(folder: Path, cluster: bool) -> list[tuple[str, ...]]:
     add("cvstats report", *timed(f"by_command({options})", folder))
     if cluster:  # the workers are processes of their own
         spent, whole = timed("by_dask(folder)", folder)
-        lines.append(("dask frame, 2 workers", f"{spent[0]:.0f} s", "", "", "", f"2 x {MEMORY}"))
+        lines.append(
+            ("dask frame, 2 workers", f"{spent[0]:.0f} s", "", "", "", f"limit 2 x {MEMORY}")
+        )
         spent, again = timed(f"by_dask(folder, {spent[0] / 3})", folder)
-        lines.append(("the same, one killed", f"{spent[0]:.0f} s", "", "", "", f"2 x {MEMORY}"))
+        lines.append(
+            ("the same, one killed", f"{spent[0]:.0f} s", "", "", "", f"limit 2 x {MEMORY}")
+        )
         print(means, whole, again)
         np.testing.assert_allclose(whole, means, rtol=1e-6)
         if whole != again:
