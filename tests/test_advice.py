@@ -58,7 +58,7 @@ BAD_PAIRS = {
     "other folds of a frame": (k_fold, lambda: other_folds(k_fold()), FOLDS),
     "other folds by point": (
         lambda: by_point(k_fold()), lambda: by_point(other_folds(k_fold())),
-        FOLDS + ": the coordinate 'fold' of the two logs differs. A paired comparison needs one",
+        FOLDS + ": the coordinate 'fold' of the two logs differs. A paired comparison",
     ),
     "other folds of dense arrays": (
         lambda: dense(k_fold()), lambda: dense(other_folds(k_fold())),
@@ -66,15 +66,15 @@ BAD_PAIRS = {
     ),
     "other levels": (
         lambda: k_fold()["a"], one,
-        "the logs have different levels: 'repetition' in one of them only. Expected the same",
+        "the logs have different levels: only one of them has 'repetition'. Expected the same",
     ),
     "other coordinates": (
         lambda: line(by_point(k_fold())), lambda: line(by_point(k_fold())).drop_vars("fold"),
-        "the logs have different levels: 'fold' in one of them only",
+        "the logs have different levels: only one of them has 'fold'",
     ),
     "labels in one only": (
         lambda: line(by_point(k_fold())), lambda: line(by_point(k_fold())).drop_vars("point"),
-        "the logs have different levels: 'point' in one of them only",
+        "the logs have different levels: only one of them has 'point'",
     ),
     "other dimensions": (
         lambda: by_point(k_fold()), lambda: line(by_point(k_fold())),
@@ -249,7 +249,7 @@ def test_nothing_is_to_be_kept_where_nothing_is_common():
     for other in (apart, other_folds(one())):
         words = refused(compare, one(), other)
         assert "common" not in words
-        assert words.endswith("in the same folds. Evaluate both models on one plan.")
+        assert words.endswith("in the same folds. Evaluate both models with the same plan.")
 
 
 def test_the_advice_for_names_works():

@@ -97,7 +97,7 @@ BAD_LOGS = {
     "a point in two folds": (
         moved,
         "a point appears in two folds of the log: fold=2, point=5 and fold=0, point=5. Expected "
-        "each point in one fold of a repetition.",
+        "each point in only one fold of each repetition.",
     ),
     "a point in two folds of a repetition": (
         lambda: pd.concat({0: moved(), 1: one()}, names=["repetition"]),
@@ -120,7 +120,7 @@ BAD_LOGS = {
     "infinite": (
         lambda: with_value(one(), np.inf),
         "the loss of 'a' is infinite at fold=2, point=4. Expected finite numbers. An infinite loss "
-        "usually comes from log(0). Bound it: cvstats.losses",
+        "usually comes from log(0). Bound the probabilities away from 0: cvstats.losses",
     ),
     "minus infinity in an array": (
         lambda: dense(with_value(k_fold(), -np.inf)), "the loss of model='b' is infinite at",

@@ -93,7 +93,7 @@ TRANSLATED = {
     r"[Ll]eave (?:it|them|\w+=) out\.": "Omit it.",
     r"\blean(?:s|ed)? on\b": "relies on",
     r"\bclaims? too much\b": "is not valid",
-    r"\bdrawn as (?:these|they) were\b": "drawn like these",
+    r"\bdrawn as (?:these|they) were\b": "from the same population",
     r"\btimes that go on\b": "if the series continues",
     r"\basked for by name\b": "requested by name",
     r"\bone and the same\b": "constant, the same",

@@ -85,7 +85,7 @@ def check_compare(options: Mapping[str, Any]) -> None:
 @Comparison(
     requires=any_log,
     needs="two or more models on the same evaluations",
-    target="difference of their errors, with the target of the underlying interval",
+    target="difference between the models' errors, with the target of the underlying interval",
     guarantee=OF_INTERVAL,
     fits="as the underlying interval",
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",
@@ -465,7 +465,7 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
 @Comparison(
     requires=any_log,
     needs="two or more models on the same evaluations",
-    target="the log of paired differences, itself a log",
+    target="none: it makes a log of the paired differences",
     guarantee="none by itself; see the guarantee of the interval computed from it",
     fits="as the log has",
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",

@@ -188,8 +188,8 @@ def power(
         z = \Phi^{-1}\left(1 - \frac{\alpha}{2}\right) .
 
     Standard errors decrease like one over the square root of the number of points, if additional
-    points are drawn like these. More training points also change the models, which a pilot cannot
-    show.
+    points are from the same population. More training points also change the models, which a pilot
+    cannot show.
 
     With groups (`clustered`, `out_of_source`) the number of groups determines the power: more
     points per group help much less. Degrees of freedom grow with the number of groups. The tasks

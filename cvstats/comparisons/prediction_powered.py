@@ -41,12 +41,12 @@ def prediction_powered(
 ) -> Table:
     """Prediction-powered interval for a mean: a few human labels and many of a judge.
 
-    The target is the mean of the losses that people would give, over points drawn like these.
-    With y the losses by people and f those by the judge on the same n points, and u those by the
-    judge on N other points, the estimate is ``w mean(u) + mean(y - w f)``: the mean of the judge
-    on many points, corrected by its error on a few. Its variance is ``w^2 var(u) / N + var(y - w
-    f) / n``. The weight w that minimizes it is ``cov(y, f) / ((1 + n / N) var(f and u))``,
-    clipped to [0, 1].
+    The target is the mean of the losses that people would give, over points from the same
+    population. With y the losses by people and f those by the judge on the same n points, and u
+    those by the judge on N other points, the estimate is ``w mean(u) + mean(y - w f)``: the mean of
+    the judge on many points, corrected by its error on a few. Its variance is ``w^2 var(u) / N +
+    var(y - w f) / n``. The weight w that minimizes it is ``cov(y, f) / ((1 + n / N) var(f and
+    u))``, clipped to [0, 1].
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def prediction_powered(
     if n < FEW:
         caution |= np.int64(Caution.FEW_POINTS)
     attrs: dict[str, Any] = {
-        "target": "mean of the losses that people would give, over points drawn like these",
+        "target": "mean of the losses that people would give, over points from the same population",
         "guarantee": "asymptotically exact in the numbers of points labeled by people and "
         "judge, if the former are drawn at random from all, however good or bad the judge is",
         "reference": REFERENCE,

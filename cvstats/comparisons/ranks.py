@@ -116,7 +116,7 @@ RankTest = partial(
 """The record of a test of ranks, but for its target."""
 
 
-@RankTest(target="mean ranks of the models over data sets drawn like these")
+@RankTest(target="mean ranks of the models over data sets from the same population")
 def friedman(
     losses: Losses,
     *,
@@ -258,7 +258,7 @@ def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
 # --- Nemenyi's test -------------------------------------------------------------------------------
 
 
-@RankTest(target="differences of mean ranks over data sets drawn like these")
+@RankTest(target="differences of mean ranks over data sets from the same population")
 def nemenyi(
     losses: Losses, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
 ) -> Any:

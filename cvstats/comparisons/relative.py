@@ -309,7 +309,7 @@ def compute_geometric_mean(
     attrs: dict[str, Any] = {
         "alpha": alpha, "alternative": alternative, "interval_method": "geometric_mean",
         "relative": f"percent: geometric mean over {over} of the ratio of mean losses",
-        "target": "geometric mean, over data sets drawn like these, of the ratio of mean losses",
+        "target": "geometric mean of the ratio of mean losses over data sets of one population",
         "guarantee": "exact for independent data sets whose log ratios are normally distributed",
         "reference": "Fleming and Wallace (1986), Communications of the ACM 29(3), 218-221, "
         "doi:10.1145/5666.5673",

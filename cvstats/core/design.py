@@ -611,9 +611,9 @@ class Design:
         within = f"one {by[-1]}" if by else "the log"
         return LogError(
             f"a point appears in two folds of {within}: {listed(moved, len(pairs))}. Expected "
-            "each point in one fold of a repetition. If these are several random splits, label "
-            "each as a separate repetition, as in cvstats.as_log(frame, repetition='split'); if "
-            "points of different sources have the same labels, add the level 'source'."
+            "each point in only one fold of each repetition. If these are several random splits, "
+            "label each as a separate repetition, as in cvstats.as_log(frame, repetition='split'); "
+            "if points of different sources have the same labels, add the level 'source'."
         )
 
     def _number_rows(self, names: Sequence[str]) -> IntArray:
@@ -630,7 +630,7 @@ class Design:
         hint = (
             f"The level {others[0]!r} does not identify evaluations; if it names the models, "
             f"give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
-            "rename it to 'repetition'. If it is a lead time or another condition, compute each "
+            "rename it to 'repetition'. If it is a lead time or another condition, analyze each "
             f"of its labels separately: by={others[0]!r}."
             if others
             else "Drop duplicates: log[~log.index.duplicated()]. Number runs or seeds in a level "

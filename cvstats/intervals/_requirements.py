@@ -63,10 +63,10 @@ def partition(design: Design) -> str | None:
     if least < splits.points:
         tested = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         return (
-            f"its repetitions test {tested} of the {splits.points:,} points, so these are random "
-            "splits, or some evaluations are missing. A partition tests every point once in "
-            "each repetition. For random splits use corrected_t; otherwise keep only the points "
-            "that all repetitions test, or treat one repetition as a test set: "
+            f"each repetition of this log tests only {tested} of the {splits.points:,} points, so "
+            "these are random splits, or some evaluations are missing. A partition tests every "
+            "point once in each repetition. For random splits use corrected_t; otherwise keep only "
+            "the points that all repetitions test, or treat one repetition as a test set: "
             f"holdout({design.take('repetition')})."
         )
     return None

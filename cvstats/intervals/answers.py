@@ -66,7 +66,8 @@ def repeated_answers(design: Design) -> str | None:
     check=check_repetitions,
     requires=repeated_answers,
     needs="one test set whose points were each evaluated at least twice",
-    target="standard error of the mean over points drawn like these, with K answers per point",
+    target="standard error of the mean over points from the same population, with K answers per "
+    "point",
     guarantee="unbiased variances, for independent points and answers that are independent given "
     "the point",
     fits="1",
@@ -83,8 +84,8 @@ def answers(
 ) -> Result:
     r"""Split the variance of repeated answers into parts between and within points.
 
-    The target is the standard error of the mean over points drawn like these, if each point were
-    answered K times. The variance of the points' means has two parts: the variance between
+    The target is the standard error of the mean over points from the same population, if each point
+    were answered K times. The variance of the points' means has two parts: the variance between
     points, which stays, and the variance of the answers to one point, which is divided by K.
 
     Parameters

@@ -426,7 +426,7 @@ def never_out_caution(data: Sequence[Resample], correction: str) -> int:
 
 @IntervalMethod(
     requires=bootstrap_samples,
-    needs="bootstrap samples with the losses of their points out of bag (levels 'repetition', "
+    needs="bootstrap samples with the losses of their out-of-bag points (levels 'repetition', "
     "'point' and 'count')",
     target="expected risk of training on a bootstrap sample, about 0.632 n distinct points",
     guarantee="heuristic",
@@ -550,7 +550,7 @@ def bootstrap_oob(
 @IntervalMethod(
     check=lambda options: checked_flag("plus", options["plus"]),
     requires=bootstrap_with_apparent_error,
-    needs="bootstrap samples with the losses of their points out of bag, and the fit on the sample "
+    needs="bootstrap samples with the losses of their out-of-bag points, and the fit on the sample "
     "itself (levels 'repetition', 'point' and 'count')",
     target="expected risk",
     guarantee="heuristic: the standard error is that of bootstrap_oob, rescaled; .632 is far "
@@ -738,8 +738,8 @@ def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float
 @IntervalMethod(
     prepare=without_undrawn,
     requires=case_bootstrap_samples,
-    needs="bootstrap samples whose points were left out in turn, with all their copies (levels "
-    "'repetition', 'point' and 'count')",
+    needs="bootstrap samples in which each point was left out in turn, together with all its "
+    "copies (levels 'repetition', 'point' and 'count')",
     target="expected risk",
     guarantee="heuristic",
     fits="about 0.632 n B; n more with leave_one_out",
@@ -850,8 +850,8 @@ def case_bootstrap(
 
 @IntervalMethod(
     requires=bootstrap_with_apparent_error,
-    needs="bootstrap samples with the losses of their points in and out of bag, and the fit on the "
-    "sample itself (levels 'repetition', 'point' and 'count')",
+    needs="bootstrap samples with the losses of their in-bag and out-of-bag points, and the fit on "
+    "the sample itself (levels 'repetition', 'point' and 'count')",
     target="expected risk",
     guarantee="heuristic: the spread is that of apparent errors, which is zero for models that "
     "fit their training data perfectly",
@@ -984,8 +984,8 @@ def location_shifted(
 
 @IntervalMethod(
     requires=two_stage_samples,
-    needs="bootstrap samples of the data and of resampled data sets, with the fit on each of them "
-    "itself (levels 'sample', 'repetition', 'point' and 'count')",
+    needs="bootstrap samples of the data and of resampled data sets, including a fit to each "
+    "sample and each data set (levels 'sample', 'repetition', 'point' and 'count')",
     target="expected risk",
     guarantee="heuristic; 'harrell' fails for models that fit their training data perfectly",
     fits="(B_outer + 1) (B_inner + 1)",

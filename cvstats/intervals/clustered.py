@@ -143,11 +143,11 @@ def clustered(
 ) -> Result:
     r"""Cluster-robust interval: groups of points, not points, are the sampling unit.
 
-    The target is the mean loss over points of groups drawn like these, and the estimate is the
-    mean of all losses. Its variance comes from the deviations of the clusters' totals, and the
-    limits use Student's t: with the degrees of freedom of Bell and McCaffrey for CR2, and with
-    one less than the number of clusters for CR1 and for CR3, the jackknife. All three are equal
-    for clusters of equal size.
+    The target is the mean loss over points of groups from the same population, and the estimate is
+    the mean of all losses. Its variance comes from the deviations of the clusters' totals, and the
+    limits use Student's t: with the degrees of freedom of Bell and McCaffrey for CR2, and with one
+    less than the number of clusters for CR1 and for CR3, the jackknife. All three are equal for
+    clusters of equal size.
 
     Two levels in ``by``, as in ``("point", "repetition")``, are two sampling units: points and
     seeds, prompts and judges. The target is then the mean loss over new labels of both. The
@@ -414,7 +414,8 @@ ROUNDING = 1e-12
 """Differences of variances below this share of the larger one are rounding errors."""
 
 TWO_WAYS_TARGET = (
-    "mean loss over new labels of both levels, such as new points under new seeds, drawn like these"
+    "mean loss over new labels of both levels from the same populations, such as new points under "
+    "new seeds"
 )
 TWO_WAYS_GUARANTEE = (
     "asymptotically exact in the labels of both levels, if those of each are independent and "
@@ -427,8 +428,10 @@ TWO_WAYS_REFERENCE = (
 )
 
 
-CROSSED_TARGET = "mean loss of new points in new sources, drawn like these"
-DATES_TARGET = "mean loss in new sources, drawn like these, if the series continues like this"
+CROSSED_TARGET = "mean loss of new points in new sources from the same population"
+DATES_TARGET = (
+    "mean loss in new sources from the same population, if the series continues in the same way"
+)
 DATES_GUARANTEE = (
     "asymptotically exact in sources and times, if sources are independent, the dependence over "
     "time fades and no model was tested on sources or times it was trained on"

@@ -75,7 +75,7 @@ def compute_components(
 
 @LogMethod(
     requires=several_folds,
-    needs="a K-fold partition with at least two folds, or several repetitions of it",
+    needs="one or more K-fold partitions with at least two folds",
     target="components of the variance of one repetition's mean loss",
     guarantee="unbiased for the differences of components; the components themselves cannot be "
     "estimated from one log",

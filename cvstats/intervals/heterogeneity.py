@@ -45,7 +45,7 @@ def groups_of_partition(design: Design, by: str = "source") -> str | None:
 @LogMethod(
     requires=groups_of_partition,
     needs="a level that names at least two independent groups (source)",
-    target="standard deviation and mean of the expected losses of groups drawn like these",
+    target="standard deviation and mean of the expected losses of groups from the same population",
     guarantee="exact as the points of each group grow, for groups that differ normally; with "
     "variance='pooled', if groups have equal variances",
     fits="as the log has",
@@ -65,9 +65,9 @@ def heterogeneity(
 ) -> Result:
     r"""Test whether groups differ by more than sampling error, and estimate by how much.
 
-    The targets are the standard deviation tau and the mean of the expected losses of groups drawn
-    like these. The statistic Q adds up the squared deviations of the groups' mean losses, each
-    divided by its squared standard error. Welch's test accounts for the estimation of these
+    The targets are the standard deviation tau and the mean of the expected losses of groups from
+    the same population. The statistic Q adds up the squared deviations of the groups' mean losses,
+    each divided by its squared standard error. Welch's test accounts for the estimation of these
     standard errors.
 
     Parameters

@@ -17,7 +17,7 @@ from cvstats.options import Missing
 @IntervalMethod(
     requires=partition,
     needs="a K-fold partition",
-    target="claimed expected risk",
+    target="expected risk (claimed, but not covered)",
     guarantee="none: dependent losses are treated as independent",
     fits="K for each repetition",
     reference=BATES,
@@ -110,7 +110,7 @@ def naive(
 @IntervalMethod(
     requires=several_folds,
     needs="a K-fold partition with at least two folds",
-    target="claimed expected risk",
+    target="expected risk (claimed, but not covered)",
     guarantee="none: dependent fold means are treated as independent",
     fits="K for each repetition",
     reference=BAYLE,

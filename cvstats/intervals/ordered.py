@@ -85,7 +85,7 @@ def points_in_time(design: Design) -> str | None:
     check=check_estimator,
     requires=points_in_time,
     needs="points that are times",
-    target="long-run mean loss of the trained models, if the series continues like this",
+    target="long-run mean loss of the trained models, if the series continues in the same way",
     guarantee="asymptotically exact in the number of times, for stationary losses whose "
     "autocovariances have a finite sum",
     difference_guarantee="asymptotically exact in the number of times, for stationary losses "

@@ -36,7 +36,7 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 TARGETS = {
-    "new_source": "mean over new sources, drawn like these, of the expected loss on each",
+    "new_source": "mean over new sources from the same population, of the expected loss on each",
     "these_sources": "mean over these sources of the loss on the source left out, averaged over "
     "data sets from these sources",
 }
@@ -100,7 +100,8 @@ def out_of_source(
     estimate is the unweighted mean of the mean losses of the sources, and its variance depends on
     the target:
 
-    - the mean over new sources, drawn like these: the variance is that of the source means, with
+    - the mean over new sources from the same population: the variance is that of the source means,
+    with
       Student's t on K - 1 degrees of freedom;
     - one new source (``interval="prediction"``): a prediction interval for the mean loss of the
       next source, with the same t;

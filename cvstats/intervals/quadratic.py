@@ -136,7 +136,7 @@ def estimate_components(parts: Cells, fold_weights: str = "size") -> Components:
 def refuse_single_points(part: Components) -> LogError:
     """Explain that folds of one point cannot separate points from folds."""
     return LogError(
-        f"each of the {part.folds.flat[0]:,} folds has one point (leave-one-out), so "
+        f"each of the {part.folds.flat[0]:,} folds has only one point (leave-one-out), so "
         f"variance within folds cannot be separated from variance between them. Expected folds of "
         f"two or more points. Use wald, or quadratic(estimator='theta_3')."
     )

@@ -26,9 +26,9 @@ from cvstats.log.log import HiddenTable, Log, Sample, words_for_cells
 from cvstats.log.sketches import Prints, as_index, hash_array, hashes_of
 
 RANDOM_SPLITS = (
-    "its repetitions do not test the same points, so these are random splits, or part of the "
-    "log is missing. A partition tests every point once in each repetition. For random splits "
-    "use corrected_t; otherwise add the missing evaluations."
+    "the repetitions of this log do not test the same points, so these are random splits, or part "
+    "of the log is missing. A partition tests every point once in each repetition. For random "
+    "splits use corrected_t; otherwise add the missing evaluations."
 )
 
 

@@ -153,7 +153,7 @@ def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
         both = {*one.names} & {*two.names}
         apart = [name for name in (*one.names, *two.names) if name not in both]
         raise LogError(
-            f"the logs have different levels: {listed(map(repr, apart))} in one of them only. "
+            f"the logs have different levels: only one of them has {listed(map(repr, apart))}. "
             f"Expected the same levels in both. Drop it, as in log.droplevel({apart[0]!r})."
         )
     if isinstance(two, pd.MultiIndex) and one.names != two.names:
@@ -212,8 +212,8 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError
                 return LogError(
                     f"the models were evaluated in different folds: {words(rest, row)} is in "
                     f"fold {spelled(folds[0])} of the first log but in fold {spelled(folds[1])} "
-                    f"of the second. A paired comparison needs one partition. {EXPECTED} "
-                    "Evaluate both models on one plan."
+                    f"of the second. A paired comparison needs the same partition for both "
+                    f"models. {EXPECTED} Evaluate both models with the same plan."
                 )
     only_one = np.flatnonzero(at < 0)
     seen = np.zeros(len(two), dtype=bool)
@@ -225,7 +225,7 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError
         if len(rows)
     ]
     some = f"Keep the common ones with {common}; or evaluate" if (at >= 0).any() else "Evaluate"
-    return unpaired(f"{', and '.join(parts)}. {EXPECTED} {some} both models on one plan.")
+    return unpaired(f"{', and '.join(parts)}. {EXPECTED} {some} both models with the same plan.")
 
 
 def words(index: pd.Index, row: int) -> str:
@@ -250,7 +250,7 @@ def _(one: Any, two: Any) -> Any:
     for name in LEVELS:
         if (name in one.coords) != (name in two.coords):
             raise LogError(
-                f"the logs have different levels: {name!r} in one of them only. Expected the same "
+                f"the logs have different levels: only one of them has {name!r}. Expected the same "
                 f"levels in both. Drop it, as in log.drop_vars({name!r})."
             )
     tested = arrays.level_dims(one if isinstance(one, xr.DataArray) else first_of(one))
@@ -261,8 +261,8 @@ def _(one: Any, two: Any) -> Any:
         if not same_coordinate(one, two, name):
             raise LogError(
                 f"the models were evaluated in different {name}s: the coordinate {name!r} "
-                f"of the two logs differs. A paired comparison needs one partition. "
-                f"Expected the same {name} of each point in both logs."
+                f"of the two logs differs. A paired comparison needs the same partition for both "
+                f"models. Expected the same {name} of each point in both logs."
             )
     if isinstance(one, xr.Dataset):
         pairs = zip(one.data_vars, two.data_vars, strict=True)

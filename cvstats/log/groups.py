@@ -56,8 +56,8 @@ def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
         if not way and isinstance(name, str) and name not in (*LEVELS, "model", "metric", ""):
             way = f" To keep a column as a level, name it on reading: read_log(…, by={name!r})."
         raise LogError(
-            f"the log has no level {name!r}. Expected one of its levels, or of the coordinates "
-            f"along its evaluations: {known}.{way}"
+            f"the log has no level {name!r}. Expected one of its levels or coordinates: "
+            f"{known}.{way}"
         )
     return tuple(map(str, names))
 

@@ -332,7 +332,8 @@ def infinite_loss(whose: str, where: str) -> LogError:
     """Make the error for an infinite loss."""
     return LogError(
         f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
-        f"usually comes from log(0). Bound it: cvstats.losses(…, loss='log_loss', clip=1e-6)."
+        "usually comes from log(0). Bound the probabilities away from 0: "
+        "cvstats.losses(…, loss='log_loss', clip=1e-6)."
     )
 
 

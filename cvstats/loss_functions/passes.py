@@ -38,9 +38,9 @@ def passes(
 ) -> LogT:
     r"""Convert repeated attempts at problems to a log of pass@k, pass^k or majority of k.
 
-    The target is the mean, over problems drawn like these, of the probability that at least one
-    of k new attempts is correct (pass@k), all k are (pass^k), or more than half of them are. The
-    loss of a problem is one minus the unbiased estimate of that probability.
+    The target is the mean, over problems from the same population, of the probability that at least
+    one of k new attempts is correct (pass@k), all k are (pass^k), or more than half of them are.
+    The loss of a problem is one minus the unbiased estimate of that probability.
 
     Parameters
     ----------

@@ -42,9 +42,9 @@ def strengths(
 ) -> pd.DataFrame:
     r"""Create a log of Bradley-Terry strengths from pairwise results, sampled by prompt.
 
-    The targets are the strengths that best predict, over prompts drawn like these, which of two
-    models wins: the logit of the probability that a beats b is s_a - s_b. Strengths are relative
-    to the average of these models, which is 0.
+    The targets are the strengths that best predict, over prompts from the same population, which of
+    two models wins: the logit of the probability that a beats b is s_a - s_b. Strengths are
+    relative to the average of these models, which is 0.
 
     Parameters
     ----------

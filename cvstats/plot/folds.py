@@ -64,7 +64,7 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     -----
     The heights are the ``mean`` of `cvstats.moments`; the line is their mean weighted by
     ``count``, ``sum n_k mean_k / sum n_k``. Folds of one repetition share most of their
-    training data, and repetitions share all data: their scatter is not a standard error.
+    training data, and all repetitions use the same data: their scatter is not a standard error.
 
     References
     ----------

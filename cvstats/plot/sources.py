@@ -50,8 +50,8 @@ def sources(
     """Draw an interval for each source, the best first, and the interval for new sources below.
 
     The target of each row is the error on that source; that of the last row is the mean error on
-    sources drawn like these. If sources were not left out one at a time, the last row is the
-    interval of the mean loss with sources as the sampling unit, labeled by its method.
+    sources from the same population. If sources were not left out one at a time, the last row is
+    the interval of the mean loss with sources as the sampling unit, labeled by its method.
 
     Parameters
     ----------

@@ -453,7 +453,7 @@ def of_intervals(report: Report, verdict: Verdict) -> Section:
         section.parts.append(quantiles(verdict))
         return section
     caption = f"{capital(scale.name)} of each model with its {level} interval"
-    caption += "" if verdict.has_target else ", the best first"
+    caption += "" if verdict.has_target else ", best first"
     rows = len(verdict.frame)
     many = rows > TOP and len(verdict.cells) == 1
     most = TOP if many else MOST_ROWS
@@ -469,7 +469,7 @@ def of_intervals(report: Report, verdict: Verdict) -> Section:
         )  # fmt: skip
         order = np.argsort(verdict.estimate[0], kind="stable").tolist()
         names = ", ".join(verdict.names[j] for j in order)
-        section.paragraphs.append(f"All models, the best first: {names}.")
+        section.paragraphs.append(f"All models, best first: {names}.")
         return section
     report.draw(
         section, partial(draw_intervals, verdict=verdict), tips=partial(tips_of_rows, ranked),
@@ -573,7 +573,7 @@ def maps_of(verdict: Verdict, name: str, level: str) -> list[tuple[str, str, str
 
 def of_many(report: Report, verdict: Verdict) -> Section:
     """Compare many models with the best of them, and list the possibly best ones."""
-    section = Section("comparisons", "Which models are possibly the best?")
+    section = Section("comparisons", "Which models could be the best?")
     if verdict.pairs is None:
         return section
     report.note(verdict.comparison.attrs)
@@ -600,11 +600,12 @@ def count_best(verdict: Verdict) -> str:
     """Count the models that are not significantly worse than any other."""
     tied = [name for name, kept in zip(verdict.names, verdict.tied[0], strict=True) if kept]
     names = f": {join_words(tied)}" if len(tied) <= FEW_MODELS else ""
+    all_kept = len(tied) == len(verdict.models)
+    some = f"Any of the {len(tied):,}" if all_kept else f"{len(tied):,} of {len(verdict.models):,}"
+    others = "" if all_kept else " No other model is significantly better than these."
     return (
-        f"{len(tied):,} of {len(verdict.models):,} models {'is' if len(tied) == 1 else 'are'} "
-        f"possibly the best{names}. No other model is significantly better than these. The set "
-        f"contains the best model with probability about {verdict.level}; with more points "
-        "it would be smaller."
+        f"{some} models could be the best{names}.{others} The set contains the best model with "
+        f"probability about {verdict.level}; with more points it would be smaller."
     )
 
 
@@ -618,15 +619,16 @@ def of_pairs(report: Report, verdict: Verdict) -> Section:
     report.note(verdict.comparison.attrs)
     adjusted, adjust = "p_adjusted" in table, verdict.comparison.attrs.get("adjust")
     clear, pairs = 0 if verdict.pairs is None else int(verdict.pairs.clear.sum()), len(table)
-    meaning = f"{'above' if scale.larger else 'below'} zero, the first model is better"
+    side = "above" if scale.larger else "below"
+    meaning = f"a difference {side} zero means that the first model is better"
     if verdict.has_target:
         meaning = f"the model with the {scale.name} nearer to its target is better, regardless of "
         meaning += "sign"
     section.paragraphs.append(
-        f"Each row is the first model minus the second, on the same points: {meaning}. "
+        f"Each row is the first model minus the second, on the same points; {meaning}. "
         f"{count_significant(clear, pairs, verdict.alpha)}"
         + (f" The p-values and intervals account for all {verdict.n_tests:,} comparisons"
-           f"{', by Šidák' * (adjust == 'sidak')}." if adjusted else "")
+           + (", by Šidák's method." if adjust == "sidak" else ".") if adjusted else "")
     )  # fmt: skip
     if len(verdict.cells) == 1 and len(verdict.models) > 2 and not verdict.has_target:
         section.paragraphs.append(count_best(verdict))
@@ -742,15 +744,15 @@ def of_scatter(report: Report, verdict: Verdict) -> Section:
         report.draw(
             section, partial(draw_plot, "folds", verdict.log),
             title="Means of the folds", height=2.6,
-            caption="The mean of each test set. Their scatter is not a standard error: folds "
-            "share most of their training data, and repetitions share all data.",
+            caption="The mean loss in each test set. The scatter is not a standard error: folds "
+            "share most of their training data, and all repetitions use the same data.",
         )  # fmt: skip
     if design.has("repetition"):
         report.draw(
             section, partial(draw_plot, "stability", verdict.log, alpha=verdict.alpha),
             title="The interval of the first repetitions", height=2.6,
-            caption="Estimates and limits when only the first repetitions are used. If the curves "
-            "are flat, more repetitions would change nothing.",
+            caption="Estimates and limits from the first repetition, the first two, and so on. If "
+            "the curves are flat, more repetitions would change little.",
         )  # fmt: skip
     return section
 
@@ -815,7 +817,7 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
         return made
     for part, caption, head in (
         ("methods", "Methods that apply to this log", "target"),
-        ("others", "Methods for other logs", "what such a log has"),
+        ("others", "Methods that need a different kind of log", "what the log must contain"),
     ):
         rows = [
             (row["method"], [row["target"] if row["applies"] else describe_need(row)])
@@ -890,8 +892,8 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
         caption="The variance of the mean, θ, if fold means had correlation ρ. The hatched part, "
         "γ, is an assumption, because no single log can estimate it. A vertical line marks the "
         "sum of the parts, θ; diamonds show the squared standard errors from wald. A bar to the "
-        "left of zero is an estimate below zero, as happens by chance if that part of the variance "
-        "is small.",
+        "left of zero is a negative estimate, which can occur by chance when that part of the "
+        "variance is small.",
     )  # fmt: skip
     return section
 

@@ -271,7 +271,7 @@ def of_points(log: Log) -> str:
     plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
     sizes = plan.total[plan.used]
     least, most = int(sizes.min()), int(sizes.max())
-    return f" of {least:,} points" if least == most else f" of {least:,} to {most:,} points"
+    return f" of {least:,} points" if least == most else f", of {least:,} to {most:,} points each"
 
 
 def fragment(losses: Losses) -> str:

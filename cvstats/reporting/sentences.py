@@ -614,7 +614,7 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
             return f"{name} has a {more} {scale.name} than {other}, but its advantage {chance}"
         if len(tied) == models - 1:
             return (
-                f"None of the {models:,} models is significantly worse than another: {name} has "
+                f"None of the {models:,} models is significantly worse than any other: {name} has "
                 f"the {most} {scale.name}, but its advantage over {other} {chance}"
             )
         among = f"{name} has the {most} {scale.name} of {models:,} models"
@@ -659,7 +659,7 @@ def describe_p(verdict: Verdict, cell: int, best: int, rival: int) -> str:
     if verdict.n_tests < 2:
         return words
     sidak = verdict.comparison.attrs.get("adjust") == "sidak"
-    return f"{words}, adjusted for {verdict.n_tests:,} comparisons{' by Šidák' * sidak}"
+    return f"{words}, {'Šidák-' * sidak}adjusted for {verdict.n_tests:,} comparisons"
 
 
 def describe_winners(verdict: Verdict) -> list[str]:

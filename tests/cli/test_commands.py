@@ -69,7 +69,7 @@ def test_interval_as_a_table_and_in_markdown(capsys, files):
     lines = out.splitlines()
     assert lines[1].split()[:3] == ["ridge", "3,006", "2,890"]
     assert "caution, dependence ignored: All losses (naive), or the means of folds" in out
-    assert "target: claimed expected risk." in out
+    assert "target: expected risk (claimed, but not covered)." in out
     assert max(map(len, lines)) <= 120
     _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "markdown")
     assert out.strip() == cvstats.to_markdown(cvstats.interval(logged("diabetes")))

@@ -258,7 +258,9 @@ def test_widened_differences_are_adjusted_too():
     sidak = stats.t.isf((1 - 0.95 ** (1 / 190)) / 2, 99)
     reach = (found["upper"] - found["difference"]) / found["se"]
     assert stats.t.isf(0.025, 99) < reach.min() <= reach.max() < sidak
-    assert "by Šidák, widened" in " ".join(str(log.cvci.summary()).split())
+    assert "Šidák-adjusted for 190 comparisons, widened" in " ".join(
+        str(log.cvci.summary()).split()
+    )
 
 
 def test_each_drawn_difference_is_standard_without_a_common_covariance():

@@ -66,7 +66,7 @@ def test_one_new_source_is_a_question_of_its_own():
         return each.between(row["lower"], row["upper"]).mean()
 
     assert inside(mean) < 0.5 < 0.9 <= inside(one)
-    assert one.attrs["target"].startswith("mean loss on one new source, drawn like these")
+    assert one.attrs["target"].startswith("mean loss on one new source from the same population")
     assert "normal distribution" in one.attrs["guarantee"]
     assert "mean over" in mean.attrs["target"]
     assert (mean.attrs["interval"], one.attrs["interval"]) == ("mean", "prediction")

@@ -45,7 +45,7 @@ OUT_OF_SOURCE = {
     ),
     "other points in each repetition": (
         lambda: log_of(random_rows((3, 3), 1, repetitions=2)).drop((1, "s0", 0)),
-        "its repetitions test 5 to 6 of the 6 points",
+        "each repetition of this log tests only 5 to 6 of the 6 points",
     ),
     "several data sets": (
         lambda: pd.concat({0: log_of(ROWS), 1: log_of(ROWS)}, names=["sample"]),

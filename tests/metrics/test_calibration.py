@@ -146,7 +146,7 @@ def test_reports_and_plots_name_no_winner(tmp_path):
     log.cvci.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "closer to 1 is better" in page
-    assert "the best first" not in page
+    assert "best first" not in page
     ax = cvstats.plot.comparison(log, ax=Figure().subplots())
     assert "better" not in ax.get_xlabel()
 

@@ -108,7 +108,7 @@ def test_three_models_are_ranked_by_adjusted_p_values():
     )
     losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
     assert (
-        "None of the 3 models is significantly worse than another"
+        "None of the 3 models is significantly worse than any other"
         in losses.cvci.summary().sentences[0]
     )
 
@@ -135,7 +135,9 @@ def test_tied_are_the_models_that_none_is_significantly_better_than(models):
     tied = [name for name in order[1:] if name not in beaten]
     words = losses.cvci.summary(method="wald").sentences[0]
     if len(tied) == models - 1:
-        assert words.startswith(f"None of the {models} models is significantly worse than another")
+        assert words.startswith(
+            f"None of the {models} models is significantly worse than any other"
+        )
     else:
         assert f"better than {list_names(tied)}: its advantage over {tied[0]} of" in words
         worse = [name for name in order if name in beaten]
@@ -159,7 +161,7 @@ def test_many_models_of_random_splits_are_compared_in_pairs():
     losses = pd.DataFrame(rng.random((200, 11)), index, [f"m{k}" for k in range(11)])
     losses.attrs["n_train"] = 50
     assert (
-        "None of the 11 models is significantly worse than another"
+        "None of the 11 models is significantly worse than any other"
         in losses.cvci.summary().sentences[0]
     )
     assert "measured on 20 splits of 57 points" in losses.cvci.summary().sentences[1]
@@ -296,8 +298,8 @@ def test_the_sentences_name_a_score_and_no_limit_beyond_it():
         "cross-validation."  # fmt: skip
     risk = pairs(models=1, levels=("point",)).cvci.summary().sentences[-1]
     assert risk == (
-        "The interval is for the error of the trained model on new points, drawn like the test "
-        "points."
+        "The interval is for the error of the trained model on new points from the population of "
+        "the test points."
     )
 
 
