@@ -396,6 +396,8 @@ def result_frame(result: Any) -> pd.DataFrame:
     if isinstance(result, pd.Series):
         name = NAMELESS if result.name is None else result.name
         index = pd.Index([name], name="model", tupleize_cols=False)
+        if "difference" in result and isinstance(name, tuple) and len(name) == 2:
+            index = pd.MultiIndex.from_tuples([name], names=["model", "other"])  # a row of compare
         table = pd.DataFrame({key: [value] for key, value in result.items()}, index=index)
     elif isinstance(result, xr.Dataset):
         table = flatten(result)
@@ -489,6 +491,8 @@ class SentenceTable(pd.DataFrame):
     def write(self, width: int) -> str:
         """Format the sentences next to their names, wrapped to a line length."""
         rows = list(self.list_sentences())
+        if not rows:
+            return "no problems found"
         indent = max((len(name) for name, _ in rows), default=0) + 2
         return "\n".join(
             fill(

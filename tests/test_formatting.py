@@ -89,7 +89,15 @@ def test_sentences_of_tables_are_wrapped_and_complete():
     nothing = cvstats.diagnose(
         cvstats.losses(cvstats.datasets.load("diabetes"), prediction="ridge")
     )
-    assert repr(nothing) == "[0 rows x 5 columns: code, finding, model, value, advice]"
+    shape = "[0 rows x 5 columns: code, finding, model, value, advice]"
+    assert repr(nothing) == f"no problems found\n\n{shape}"
+
+
+def test_a_row_of_pairs_has_the_sentence_of_its_table():
+    log = cvstats.datasets.load("diabetes")
+    pairs = cvstats.losses(log, prediction=log.attrs["models"]).cvci.compare(reference="ridge")
+    for at, sentence in enumerate(cvstats.to_apa(pairs).splitlines()):
+        assert cvstats.to_apa(pairs.iloc[at]) == sentence
 
 
 LOSS, SHARE = Scale("mean loss"), Scale("error rate")

@@ -420,7 +420,7 @@ def diagnose(files: list[Path], reading: Any, format: Format, *, missing: Missin
     if format != "table":
         show(format_result(table, format))
         return
-    show(table.write(line_width()) or "no problems found")
+    show(table.write(line_width()))
 
 
 @app.command

@@ -413,6 +413,13 @@ def saved_logs(found: Any, options: ReadOptions) -> Any:
         raise LogError(f"this file is a log of cvstats, not of {options.tool}. Omit format=.")
     refuse_unused("a saved log", options, ("truth", "prediction", "by"))
     logs = {key: part.log if isinstance(part, SavedLog) else part for key, part in parts.items()}
+    for log in logs.values():
+        known = log.index.names if isinstance(log, (pd.Series, pd.DataFrame)) else list(log.coords)
+        if lost := [name for name in options.groups if name not in known]:
+            raise LogError(
+                f"this log has no level {lost[0]!r}. Expected by= to be one of "
+                f"{listed(map(repr, known))}.{nearest(lost[0], known)}"
+            )
     if not several:
         return logs[""]
     others = [key for key, part in parts.items() if not is_saved(part)]

@@ -172,9 +172,23 @@ def has_row_numbers(frame: pd.DataFrame) -> bool:
     return frame.index.nlevels == 1 and frame.index.name is None and frame.index.dtype.kind in "iu"
 
 
+NAMES_OF_MODELS = ("model_name", "model_id", "learner", "learner_id", "algorithm", "estimator")
+"""Columns that name models if their labels occur equally often."""
+
+
+def is_balanced(labels: pd.Series) -> bool:
+    """Whether labels occur equally often, and repeatedly."""
+    counts = labels.value_counts()
+    return len(counts) > 0 and counts.iloc[0] == counts.iloc[-1] > 1
+
+
 def refuse_stacked(frame: pd.DataFrame, values: Sequence[Hashable]) -> None:
     """Refuse a table in which models are stacked in rows."""
-    model = own_column(MODEL, [name for name in frame.columns if name not in values])
+    free = [name for name in frame.columns if name not in values]
+    model = own_column(MODEL, free)
+    if model is None:
+        likely = (own_column(name, free) for name in NAMES_OF_MODELS)
+        model = next((name for name in likely if name and is_balanced(frame[name])), None)
     if model is None or (number := frame[model].nunique()) < 2:
         return
     raise LogError(

@@ -74,6 +74,22 @@ def test_what_is_no_column_is_refused(stacked):
         log.cvci.interval(by="region")
 
 
+def test_a_saved_log_has_its_segments(stacked, tmp_path):
+    log = cvstats.read_log(stacked, by="segment", loss="squared_error", **NAMES)
+    path = tmp_path / "log.csv"
+    cvstats.save_log(log, path)
+    pd.testing.assert_frame_equal(cvstats.read_log(path, by="segment"), log)
+    with pytest.raises(LogError, match=r"no level 'segmet'.* Did you mean 'segment'"):
+        cvstats.read_log(path, by="segmet")
+
+
+def test_models_in_rows_are_seen_by_other_names(stacked):
+    with pytest.raises(LogError, match="'learner' contains 2 labels, so models are stacked"):
+        cvstats.losses(stacked, truth="actual", prediction="predicted")
+    one = stacked[stacked["learner"] == "ridge"]
+    assert len(cvstats.losses(one, truth="actual", prediction="predicted")) == 90
+
+
 @pytest.mark.parametrize("command", ["interval", "summary"])
 def test_the_command_has_segments_of_stacked_models(stacked, command, tmp_path, capsys):
     path = tmp_path / "stacked.csv"
