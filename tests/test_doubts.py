@@ -18,6 +18,7 @@ from test_diagnostics import (
 from test_diagnostics import splits as random_splits
 
 import cvstats
+from cvstats import LogError
 from cvstats.core.cautions import Caution
 from cvstats.log.checks import LIMIT, count_near_best, measure_shapes, rank_labels, read_calendar
 
@@ -344,3 +345,17 @@ def test_ordered_takes_dates_in_the_order_of_time():
     plain = pd.Series(noise, days.rename("point")).cvci.ordered()
     text = pd.Series(noise, pd.Index(days.strftime("%d.%m.%Y"), name="point")).cvci.ordered()
     pd.testing.assert_frame_equal(plain, text)
+
+
+def test_points_next_to_dates_are_not_put_in_order():
+    """Numbers of points are no times if another level has the dates."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=200).cumsum()
+    days = pd.date_range("2024-01-01", periods=200)
+    index = pd.MultiIndex.from_arrays([rng.permutation(200), days], names=["point", "date"])
+    log = pd.DataFrame({"a": noise, "b": 0.9 * noise}, index)
+    with pytest.raises(LogError, match="its dates are on the level 'date'"):
+        log.cvci.ordered()
+    advice = log.cvci.interval().attrs["cautions"]["serial dependence"]
+    assert "ordered" not in advice
+    assert "ordered" not in str(log.cvci.summary())

@@ -19,7 +19,7 @@ from cvstats.errors import LogError
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.intervals._stability import RELATIVELY_STABLE
-from cvstats.log.checks import Times, find_odd_time, order_times
+from cvstats.log.checks import Times, find_dates, find_odd_time, order_times
 from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
 
@@ -70,6 +70,12 @@ def points_in_time(design: Design) -> str | None:
             "the log has no level 'point', and the order of rows is not used. Add the time of "
             "each evaluation to the index, as in cvstats.as_log(frame, point='date'), or rename "
             "a dimension: array.rename(time='point')."
+        )
+    if (dates := find_dates(design)) not in (None, "point"):
+        return (
+            f"its dates are on the level {dates!r}, and points have other labels. Expected one "
+            "loss per date, with the dates on the level 'point': average the losses of each date, "
+            f"and rename {dates!r} to 'point'."
         )
     odd = find_odd_time(design.levels["point"].labels)
     if odd is not None:
