@@ -324,3 +324,11 @@ def test_zero_has_no_sign():
     assert write(1000.0 - 1e-12) == "0"
     write, _ = scale_numbers(-2e6, 2e6)
     assert write(-1e-9) == "0"
+
+
+@pytest.mark.parametrize(("number", "longest"), [(19, 28), (20, 20)])
+def test_names_of_many_models_in_a_matrix_are_short(number, longest):
+    losses = many(number).rename(columns=lambda name: f"{'a-long-name-' * 4}{name}")
+    shown = words(plot.comparison(losses).get_yticklabels())
+    assert max(len(name.split("  ")[0]) for name in shown) == longest
+    plt.close("all")
