@@ -10,7 +10,7 @@ from cvstats.core.folds import count_folds, fold_level
 from cvstats.errors import LogError, listed, nearest
 from cvstats.large import frames
 from cvstats.large.frames import delay_answer
-from cvstats.large.lazy import SpreadCells, lazy_table
+from cvstats.large.lazy import lazy_table, tabulate_moments
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, of_its_kind
 from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
@@ -110,8 +110,7 @@ def moments_attrs(log: Log) -> dict[str, Any]:
 def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
     """Compute the moments of carried cells with different missing evaluations."""
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
-    shape = tuple(len(names) for _, names in labels)
-    result = answer_cells(log, SpreadCells(by, shape))
+    result = answer_cells(log, partial(tabulate_moments, by))
     table: Any = log.label(result, labels)
     table = table.drop_vars("caution")
     table.attrs = moments_attrs(log)

@@ -223,6 +223,18 @@ class Cells:
         """Sum of the squared losses of each cell."""
         return self.m2 + self.count[:, None] * self.location**2
 
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of the losses of each cell; NaN of a single loss."""
+        n = self.count[:, None]
+        return self.m2 / np.where(n > 1, n - 1, np.nan)
+
+    def tabulate(self, values: NDArray[Any], nothing: float) -> NDArray[Any]:
+        """Put values of cells into a table of all labels, an axis for each level."""
+        table = np.full((*map(len, self.labels), *values.shape[1:]), nothing)
+        table[tuple(self.codes.T)] = values if self.levels else values[0]
+        return table
+
     def cell_means(self) -> Cells:
         """Treat the mean of each cell as a single loss."""
         return replace(self, count=np.ones_like(self.count), m2=np.zeros_like(self.m2))

@@ -1031,12 +1031,13 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     shape = tuple(len(names) for _, names in labels)
     log = replace(log, used=(*log.used, *by))
     label = log.labels.stack(labels).table
-    table = map_method(log, SpreadCells(by, shape), label, leading=shape).drop_vars("caution")
+    run = partial(tabulate_moments, by)
+    table = map_method(log, run, label, leading=shape).drop_vars("caution")
     table.attrs = {"method": "moments", **log.attrs}
     if "n_dropped" in table and table["n_dropped"].ndim:  # each cell has counts of its own
         return table
     known = KnownCells.of(log.design, levels_needed(log))
-    count = partial(count_cells, by=by, shape=shape)
+    count = partial(count_cells, by=by)
     if not lazy.known_later:
         return table.assign(count=(by, count(known)))
     nothing = Examined(np.arange(0), 1, False)
@@ -1047,35 +1048,21 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     return table.assign(count=(by, counts))
 
 
-def count_cells(known: KnownCells, by: tuple[str, ...], shape: tuple[int, ...]) -> IntArray:
-    """Expand the counts of cells to a table of all labels."""
+def count_cells(known: KnownCells, by: tuple[str, ...]) -> NDArray[Any]:
+    """Put the counts of cells into a table of all labels."""
     found = known.cells.over(by)
-    count = np.zeros(shape, dtype=np.int64)
-    count[tuple(found.codes.T)] = found.count
-    return count
+    return found.tabulate(found.count, 0)
 
 
-@dataclass(frozen=True)
-class SpreadCells:
-    """Expands means and variances to a table of all labels; cells that do not occur are NaN."""
-
-    by: tuple[str, ...]
-    shape: tuple[int, ...]
-
-    def __call__(self, log: Log) -> Result:
-        """Make the table of some columns."""
-        found = log.moments(self.by)
-        location = found.location
-        mean = np.full((*self.shape, location.shape[1]), np.nan)
-        variance, count = mean.copy(), np.zeros(mean.shape, dtype=np.int64)
-        at = tuple(found.codes.T)
-        mean[at] = location
-        count[at] = np.where(np.isnan(location), 0, found.count[:, None])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            n = found.count[:, None]
-            variance[at] = np.where(n > 1, found.m2 / (n - 1), np.nan)
-        nothing = np.zeros(mean.size, dtype=np.int64)
-        return Result("moments", {"count": count, "mean": mean, "var": variance}, nothing)
+def tabulate_moments(by: tuple[str, ...], log: Log) -> Result:
+    """Put counts, means and variances into tables of all labels; cells without losses are NaN."""
+    found = log.moments(by)
+    mean = found.tabulate(found.location, np.nan)
+    columns = {
+        "count": found.tabulate(np.where(np.isnan(found.location), 0, found.count[:, None]), 0),
+        "mean": mean, "var": found.tabulate(found.variance, np.nan),
+    }  # fmt: skip
+    return Result("moments", columns, np.zeros(mean.size, dtype=np.int64))
 
 
 def compute_cells(

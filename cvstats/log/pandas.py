@@ -312,12 +312,9 @@ class FrameLabels:
     def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:
         """Make a row for each cell (of each model) with count, mean and variance."""
         index = cell_index(found)
-        n = found.count
-        tables = []
-        for j in range(found.mean.shape[1]):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                variance = np.where(n > 1, found.m2[:, j] / (n - 1), np.nan)
-            data = {"count": n.astype(np.int64), "mean": found.location[:, j], "var": variance}
+        count, tables = found.count.astype(np.int64), []
+        for mean, variance in zip(found.location.T, found.variance.T, strict=True):
+            data = {"count": count, "mean": mean, "var": variance}
             tables.append(pd.DataFrame(data, index=index))
         if self.columns_axis is None:
             table = tables[0]

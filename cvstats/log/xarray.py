@@ -493,13 +493,8 @@ class ArrayLabels:
     def cells(self, found: Cells, attrs: Attrs) -> xr.Dataset:
         """Lay out count, mean and variance over the requested levels and the carried dimensions."""
         shape = tuple(len(labels) for labels in found.labels)
-        at = tuple(found.codes.T)
-        count = np.zeros(shape, dtype=np.int64)
-        mean = np.full((*shape, found.mean.shape[1]), np.nan)
-        variance = mean.copy()
-        within = found.m2 / np.where(found.count > 1, found.count - 1, np.nan)[:, None]
-        for table, values in ((count, found.count), (mean, found.location), (variance, within)):
-            table[at] = values if at else values[0]
+        count = found.tabulate(found.count, 0)
+        mean, variance = (found.tabulate(x, np.nan) for x in (found.location, found.variance))
         dims = (*found.levels, *self.dims)
         coords = {
             level: (level, np.asarray(labels))
