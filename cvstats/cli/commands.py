@@ -291,6 +291,22 @@ def show_result(result: Any, format: Format, facts: list[str]) -> None:
     show(format_result(in_own_direction(result), format, facts))
 
 
+def show_comparison(
+    ask: Callable[..., Any], files: list[Path], reading: Any, format: Format, missing: Missing
+) -> None:
+    """Print the answer of a function about several models."""
+    read = partial(read_models, files, reading, missing)
+    found = answer_files(read, lambda log: ask(log, missing=still(missing, log)))
+    show_result(found, format, FACTS)
+
+
+def show_sentences(table: Any, format: Format) -> None:
+    """Print a table of sentences, wrapped to the width of the terminal."""
+    show(
+        (table.write(line_width()) or empty) if format == "table" else format_result(table, format)
+    )
+
+
 @from_signature(
     compare_models,
     "reference", "method", "points", "alternative", "adjust", "relative", "over", "alpha", "seed",
@@ -344,10 +360,13 @@ def summary(
     words = answer_files(partial(read_files, files, reading, missing, by=by, pairs=True), answer)
     if format in ("table", "markdown"):
         show(str(words))
-    elif isinstance(words, reporting.Summary):
-        show(to_json(asdict(words)))
-    else:
-        show(to_json({str(label): asdict(part) for label, part in words.items()}))
+        return
+    several = isinstance(words, reporting.Summaries)
+    show(
+        to_json(
+            {label: asdict(part) for label, part in words.items()} if several else asdict(words)
+        )
+    )
 
 
 @from_signature(rank_models, "alpha", "n_draws", "seed", "missing")
@@ -370,11 +389,7 @@ def equivalence(
 
     Example: cvstats equivalence losses.parquet --margin 0.01 --reference ridge
     """
-
-    def answer(log: Any) -> Any:
-        return test_equivalence(log, missing=still(missing, log), **options)
-
-    show_result(answer_files(partial(read_models, files, reading, missing), answer), format, FACTS)
+    show_comparison(partial(test_equivalence, **options), files, reading, format, missing)
 
 
 @from_signature(
@@ -388,11 +403,7 @@ def power(
 
     Example: cvstats power pilot.parquet --effect 0.01
     """
-
-    def answer(log: Any) -> Any:
-        return plan_power(log, missing=still(missing, log), **options)
-
-    show_result(answer_files(partial(read_models, files, reading, missing), answer), format, FACTS)
+    show_comparison(partial(plan_power, **options), files, reading, format, missing)
 
 
 @from_signature(recommend.methods, "missing")
@@ -402,11 +413,8 @@ def methods(files: list[Path], reading: Any, format: Format, *, missing: Missing
     Example: cvstats methods losses.csv
     """
     table: Any = recommend.methods(read_files(files, reading, missing))
-    if format != "table":
-        show(format_result(table, format))
-        return
-    show(table.write(line_width()))
-    if suggestion := str(table.attrs["suggestion"]):
+    show_sentences(table, format)
+    if format == "table" and (suggestion := str(table.attrs["suggestion"])):
         show("\n" + fill(suggestion, line_width()))
 
 
@@ -416,11 +424,7 @@ def diagnose(files: list[Path], reading: Any, format: Format, *, missing: Missin
 
     Example: cvstats diagnose losses.csv --format markdown
     """
-    table: Any = diagnose_log(read_files(files, reading, missing))
-    if format != "table":
-        show(format_result(table, format))
-        return
-    show(table.write(line_width()))
+    show_sentences(diagnose_log(read_files(files, reading, missing)), format)
 
 
 @app.command

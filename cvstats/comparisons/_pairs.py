@@ -489,12 +489,9 @@ def compare_squares(base: Result, each: Result, differences: Differences) -> Res
     """
     per_group = -1, differences.losses.width
     root, variance = each.columns["estimate"], each.columns["se"] ** 2
-    a, b = (
-        root.reshape(per_group)[:, side].reshape(-1)
-        for side in (differences.left, differences.right)
-    )
-    va, vb = (
-        variance.reshape(per_group)[:, side].reshape(-1)
+    a, b, va, vb = (
+        values.reshape(per_group)[:, side].reshape(-1)
+        for values in (root, variance)
         for side in (differences.left, differences.right)
     )
     se = base.columns["se"]
@@ -511,6 +508,15 @@ def has_standard_errors(base: Result) -> bool:
     """Whether the limits are symmetric: the estimate plus or minus a multiple of se."""
     own_limits = np.isnan(base.columns["se"]) & ~np.isnan(base.columns["lower"])
     return "p_value" not in base.columns and not own_limits.any()
+
+
+def require_standard_errors(what: str, base: Result) -> None:
+    """Reject intervals without a standard error."""
+    if not has_standard_errors(base):
+        raise LogError(
+            f"{what}, but {base.method} with these options has none. Use another method, such as "
+            "method='wald'."
+        )
 
 
 def degrees_of_each(base: Result) -> float | FloatArray | None:
@@ -530,6 +536,17 @@ def distribution(statistic: FloatArray, df: float | FloatArray | None) -> FloatA
     """Distribution function of Student's t, or of the normal if ``df`` is None."""
     share = special.ndtr(statistic) if df is None else special.stdtr(df, statistic)
     return np.asarray(share, dtype=np.float64)
+
+
+def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: str) -> FloatArray:
+    """Probability of a statistic at least as extreme, under no difference.
+
+    ``"less"`` tests whether the model has the smaller error. An infinite statistic (a difference
+    with zero variance) gives 0 or 1.
+    """
+    if alternative == "two-sided":
+        return 2 * distribution(-np.abs(statistic), df)
+    return distribution({"less": statistic, "greater": -statistic}[alternative], df)
 
 
 def confidence_limits(
@@ -575,7 +592,7 @@ def compute_union(
         "p_value": np.where(
             np.isnan(statistic) | (each.attrs.get("interval") in PROPORTIONS),
             np.nan,
-            union_p_values(statistic, one.get("df")),
+            np.minimum(4 * distribution(-np.abs(statistic), one.get("df")), 1.0),
         ),
         **{name: values for name, values in one.items() if name.startswith("n_")},
     }
@@ -589,13 +606,6 @@ def compute_union(
         "interval_of_each": method,
     }
     return Result(UNION, columns, caution, attrs)
-
-
-def union_p_values(statistic: FloatArray, df: FloatArray | None) -> FloatArray:
-    """Find the level at which the interval ends at 0, using the quantiles common to both models."""
-    away = -np.abs(statistic)
-    tail = special.ndtr(away) if df is None else special.stdtr(df, away)
-    return np.asarray(np.minimum(4 * tail, 1.0), dtype=np.float64)
 
 
 # --- groups ---------------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ from cvstats.comparisons._pairs import (
     confidence_limits,
     degrees_of_each,
     difference_interval,
-    distribution,
     has_standard_errors,
     levels_of_options,
+    p_values,
     pair_all_models,
     read_options,
     reads_lazy_losses,
@@ -40,7 +40,6 @@ from cvstats.comparisons.zero_one import SOME_EXACT, apply_tests, find_discordan
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.results import Result, half_widths, show_own_errors
-from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
 from cvstats.intervals._recommend import take_points
@@ -427,17 +426,6 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     # Models that agree everywhere are not a small-sample problem.
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)
     return Result(base.method, {**tests, **columns}, caution, attrs, calls=base.calls)
-
-
-def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: str) -> FloatArray:
-    """Probability of a statistic at least as extreme, under no difference.
-
-    ``"less"`` tests whether the model has the smaller error. An infinite statistic (a difference
-    with zero variance) gives 0 or 1.
-    """
-    if alternative == "two-sided":
-        return 2 * distribution(-np.abs(statistic), df)
-    return distribution({"less": statistic, "greater": -statistic}[alternative], df)
 
 
 def keep_own_tests(base: Result, *, alternative: str) -> Result:

@@ -19,11 +19,11 @@ from cvstats.comparisons._pairs import (
     degrees_of_each,
     difference_interval,
     distribution,
-    has_standard_errors,
     levels_of_options,
     read_options,
     reads_lazy_losses,
     refuse_targets,
+    require_standard_errors,
 )
 from cvstats.comparisons.zero_one import (
     SOME_SCORE,
@@ -38,7 +38,7 @@ from cvstats.core.cells import Cells, mean_and_squares
 from cvstats.core.columns import Differences
 from cvstats.core.folds import split_levels
 from cvstats.core.results import Result, half_widths, show_own_errors
-from cvstats.core.types import FloatArray, MaskArray
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
 from cvstats.intervals._requirements import several_splits
@@ -187,7 +187,9 @@ def equivalence(
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha)
         result = show_own_errors(compute_equivalence(base, margin=ends, alpha=alpha))
-        result = drop_p_values(result, no_evidence(log, differences, base))
+        unknown = no_evidence(log, differences, base)
+        result.columns["p_value"][unknown] = np.nan
+        result.columns["equivalent"][unknown] = False
         found = find_discordance(log, differences, base)
         if found is None:
             return result
@@ -214,11 +216,7 @@ def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: flo
     ``p < alpha`` if and only if the interval of level ``1 - 2 alpha`` lies within the margin. A
     difference with zero variance is equivalent, with p = 0, if it lies within the margin.
     """
-    if not has_standard_errors(base):
-        raise LogError(
-            f"equivalence needs a standard error, but {base.method} with these options has none. "
-            "Use another method, such as method='wald'."
-        )
+    require_standard_errors("equivalence needs a standard error", base)
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     columns.pop("lower"), columns.pop("upper")
@@ -240,14 +238,6 @@ def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: flo
     attrs |= {"margin_low": low, "margin_high": high}
     caution = base.caution & ~np.int64(Caution.ONE_FOLD)
     return Result("equivalence", {**tests, **columns}, caution, attrs)
-
-
-def drop_p_values(result: Result, at: MaskArray) -> Result:
-    """Remove p-values that a method based on standard errors cannot provide."""
-    p = np.where(at, np.nan, result.columns["p_value"])
-    equivalent = result.columns["equivalent"] & ~at
-    columns = {**result.columns, "p_value": p, "equivalent": equivalent}
-    return replace(result, columns=columns)
 
 
 def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:

@@ -21,10 +21,10 @@ from cvstats.comparisons._pairs import (
     degrees_of_each,
     difference_interval,
     group_residuals,
-    has_standard_errors,
     levels_of_options,
     read_options,
     reads_lazy_losses,
+    require_standard_errors,
     weights_of,
 )
 from cvstats.comparisons.zero_one import (
@@ -255,11 +255,7 @@ def power(
 
     def run(log: Log, differences: Differences) -> Result:
         base = difference_interval(log, differences, method, given, alpha, default_method)
-        if not has_standard_errors(base):
-            raise LogError(
-                f"power needs a standard error, but {base.method} with these options has none. "
-                "Use another method, such as method='wald'."
-            )
+        require_standard_errors("power needs a standard error", base)
         if planned is not None:
             check_repetitions(log, base)
         result = compute(

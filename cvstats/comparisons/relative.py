@@ -17,8 +17,8 @@ import numpy as np
 from cvstats.comparisons._pairs import (
     default_difference,
     degrees_of_each,
-    distribution,
-    has_standard_errors,
+    p_values,
+    require_standard_errors,
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
@@ -138,19 +138,18 @@ def compute_relative(
         method, options = default_difference(log), recommend_options(log)
     record = find_method(method)
     each = record.run(log, alpha=alpha, **options)
-    if not has_standard_errors(each):
-        raise LogError(
-            f"relative=True needs standard errors, but {method} with these options has none. Use "
-            "another method, such as method='wald'."
-        )
+    require_standard_errors("relative=True needs standard errors", each)
     rows = -1, differences.losses.width
     mean, variance = each.columns["estimate"].reshape(rows), each.columns["se"].reshape(rows) ** 2
     for row in mean:
         refuse_negative(log, differences, row)
     result = run(log, differences, **asked)
     d, se = result.columns["difference"], result.columns["se"]
-    a, b = (mean[:, side].reshape(-1) for side in (differences.left, differences.right))
-    va, vb = (variance[:, side].reshape(-1) for side in (differences.left, differences.right))
+    a, b, va, vb = (
+        values[:, side].reshape(-1)
+        for values in (mean, variance)
+        for side in (differences.left, differences.right)
+    )
     down, up = half_widths(alternative, alpha, degrees_of_each(result))
     if adjust == "max-t":
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -291,8 +290,7 @@ def compute_geometric_mean(
     down, up = half_widths(alternative, alpha, df)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where((se == 0) & (middle == 0), 0.0, middle / se)
-    tails = {"less": statistic, "greater": -statistic, "two-sided": -np.abs(statistic)}
-    p = distribution(tails[alternative], df) * (2 if alternative == "two-sided" else 1)
+    p = p_values(statistic, df, alternative)
     ratio = np.exp(middle)
     with np.errstate(invalid="ignore"):
         lower = -100.0 if np.isinf(down) else 100 * np.expm1(middle - down * se)

@@ -7,10 +7,9 @@ any settings. The same plots are methods of the accessor, as in ``losses.cvci.pl
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cvstats.registry import describe_method, warn_if_broken
+from cvstats.registry import make_method, warn_if_broken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,17 +42,6 @@ PLOTS: dict[str, Callable[..., Axes]] = {
 }
 """Each plot by its name, which is also that of its file."""
 __all__ = ["Plots", *PLOTS]
-
-
-def as_method(draw: Callable[..., Axes]) -> Callable[..., Axes]:
-    """Convert a plot function to a method that uses the log of the object."""
-
-    @wraps(draw)
-    def method(self: Plots, *args: Any, **options: Any) -> Axes:
-        return draw(self._losses, *args, **options)
-
-    method.__doc__ = describe_method(draw)
-    return method
 
 
 class Plots:
@@ -91,7 +79,7 @@ class Plots:
 
 
 for name, draw in PLOTS.items():
-    setattr(Plots, name, as_method(draw))
+    setattr(Plots, name, make_method(draw, "_losses"))
 
 
 def __dir__() -> list[str]:

@@ -491,6 +491,13 @@ def scale_numbers(low: float, high: float) -> tuple[Any, str]:
     return FuncFormatter(write), words
 
 
+def label_values(
+    ax: Axes, facts: LogFacts, *lines: str, before: str = "", along: Literal["x", "y"] = "x"
+) -> None:
+    """Label the axis of the losses, or scores: their name, further lines, and which are better."""
+    set_numbers(ax, describe_loss(facts, before), *lines, *describe_direction(facts), along=along)
+
+
 def set_numbers(ax: Axes, first: str, *rest: str, along: Literal["x", "y"] = "x") -> None:
     """Keep the numbers of an axis few and short, their power of ten in its label."""
     from matplotlib.ticker import MaxNLocator, NullFormatter

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cvstats.errors import LogError
-from cvstats.plot._axes import LETTER, canvas, column_width, row_height, scale_numbers
+from cvstats.plot._axes import (
+    LETTER,
+    MARKERS,
+    canvas,
+    column_width,
+    legend_above,
+    row_height,
+    scale_numbers,
+)
 from cvstats.plot._names import shorten_names
 
 if TYPE_CHECKING:
@@ -19,6 +27,28 @@ ASPECT = 1.4
 """Preferred width of a panel relative to its height."""
 BELOW, TITLE = 44.0, 14.0
 """Height in points of what is written below all panels, and above each."""
+
+
+def draw_models(
+    ax: Axes | None,
+    models: list[str],
+    draw: Callable[[Axes, list[str]], object],
+    *,
+    rows: float,
+    legend_from: int = 2,
+    **layout: Any,
+) -> Axes:
+    """Draw some models in one Axes with a legend, or more than there are markers in a panel each.
+
+    ``rows`` is the height of a new Axes, and ``layout`` the options of `draw_panels`.
+    """
+    if len(models) > len(MARKERS):
+        return draw_panels(ax, models, lambda panel, model: draw(panel, [model]), **layout)
+    ax = canvas(ax, rows)
+    draw(ax, models)
+    if len(models) >= legend_from:
+        legend_above(ax)
+    return ax
 
 
 def draw_panels(

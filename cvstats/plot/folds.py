@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,21 +15,17 @@ from cvstats.options import Missing
 from cvstats.plot._axes import (
     MARKERS,
     MEAN,
-    canvas,
     colours,
-    describe_direction,
-    describe_loss,
     keep_inside,
+    label_values,
     label_x,
-    legend_above,
     offsets,
     rank_models,
     read_facts,
     result_rows,
-    set_numbers,
     set_tick_labels,
 )
-from cvstats.plot._panels import draw_panels
+from cvstats.plot._panels import draw_models
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,23 +90,15 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     sums = table.groupby("model", sort=False)[["total", "count"]].sum().reset_index()
     models = rank_models(sums.assign(estimate=sums["total"] / sums["count"]), facts)
     labels = list(dict.fromkeys(table[across]))
-    if len(models) > len(MARKERS):
-        ax = draw_panels(
-            ax, models, lambda panel, model: draw_folds(panel, table, [model], labels, across),
-            numbers="y",
-        )  # fmt: skip
-    else:
-        ax = canvas(ax, 7)
-        draw_folds(ax, table, models, labels, across)
+    draw = partial(draw_folds, table=table, labels=labels, across=across)
+    ax = draw_models(ax, models, draw, rows=7, numbers="y")
     label_x(ax, across)
-    if 1 < len(models) <= len(MARKERS):
-        legend_above(ax)
-    set_numbers(ax, describe_loss(facts, MEAN), *describe_direction(facts), along="y")
+    label_values(ax, facts, before=MEAN, along="y")
     return keep_inside(ax)
 
 
 def draw_folds(
-    ax: Axes, table: pd.DataFrame, models: list[str], labels: list[object], across: str
+    ax: Axes, models: list[str], table: pd.DataFrame, labels: list[object], across: str
 ) -> None:
     """Draw the folds of some models side by side, and the means of repetitions."""
     place = {label: at for at, label in enumerate(labels)}

@@ -18,17 +18,15 @@ from cvstats.plot._axes import (
     canvas,
     check_rows,
     colours,
-    describe_direction,
     describe_level,
-    describe_loss,
     draw_intervals,
     keep_inside,
+    label_values,
     legend_above,
     offsets,
     rank_models,
     read_facts,
     result_rows,
-    set_numbers,
     set_tick_labels,
 )
 from cvstats.recommend import interval
@@ -132,7 +130,7 @@ def forest(
         least = tables["lower"][tables["lower"] > 0].min()
         ax.set_xlim(left=0.9 * min(least, tables["estimate"].min()) if least > 0 else None)
     draw_reference(ax, first, facts)
-    set_numbers(ax, describe_loss(facts), *describe_direction(facts))
+    label_values(ax, facts)
     legend_above(ax)
     return keep_inside(ax)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +21,13 @@ from cvstats.options import check_alpha
 from cvstats.plot._axes import (
     GREY,
     MARKERS,
-    canvas,
     colours,
     describe_level,
     keep_inside,
     label_x,
     label_y,
-    legend_above,
 )
-from cvstats.plot._panels import draw_panels
+from cvstats.plot._panels import draw_models
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,21 +109,14 @@ def reliability(
     names = ["predictions" if model is None else str(model) for model in table["model"]]
     table = table.assign(model=names)
     models = list(dict.fromkeys(names))
-    if len(models) > len(MARKERS):
-        ax = draw_panels(
-            ax, models, lambda panel, model: draw_bins(panel, table, [model]), numbers=None,
-            aspect=1.0,
-        )  # fmt: skip
-    else:
-        ax = canvas(ax, 12.0)
-        draw_bins(ax, table, models)
-        legend_above(ax)
+    draw = partial(draw_bins, table=table)
+    ax = draw_models(ax, models, draw, rows=12.0, legend_from=1, numbers=None, aspect=1.0)
     label_x(ax, "mean predicted probability")
     label_y(ax, "observed frequency", f"({describe_level(alpha)}, all bins of a model together)")
     return keep_inside(ax)
 
 
-def draw_bins(ax: Axes, table: pd.DataFrame, models: list[str]) -> None:
+def draw_bins(ax: Axes, models: list[str], table: pd.DataFrame) -> None:
     """Draw the bins of some models, and the diagonal."""
     ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls="--", zorder=1)
     for model, colour, marker in zip(models, colours(ax), MARKERS, strict=False):

@@ -18,19 +18,17 @@ from cvstats.plot._axes import (
     MOST_ROWS,
     canvas,
     colours,
-    describe_direction,
     describe_level,
-    describe_loss,
     draw_intervals,
     ink,
     keep_inside,
+    label_values,
     legend_above,
     letters_across,
     offsets,
     rank_models,
     read_facts,
     result_rows,
-    set_numbers,
     set_tick_labels,
 )
 from cvstats.plot._panels import draw_panels
@@ -128,7 +126,7 @@ def sources(
             last = last.replace("mean over new", "new")
         draw_rows(ax, *tables, models, labels, last, level)
         legend_above(ax)
-    set_numbers(ax, describe_loss(facts), *describe_direction(facts))
+    label_values(ax, facts)
     return keep_inside(ax)
 
 

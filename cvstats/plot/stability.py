@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,22 +20,18 @@ from cvstats.log.log import Log, Losses
 from cvstats.options import Missing, check_alpha
 from cvstats.plot._axes import (
     MARKERS,
-    canvas,
     check_rows,
     colours,
-    describe_direction,
     describe_level,
-    describe_loss,
     keep_inside,
+    label_values,
     label_x,
-    legend_above,
     offsets,
     rank_models,
     read_facts,
     result_rows,
-    set_numbers,
 )
-from cvstats.plot._panels import draw_panels
+from cvstats.plot._panels import draw_models
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,23 +136,14 @@ def stability(
     models = rank_models(last, facts)
     used = table["repetitions"].unique()
     shown = used[np.unique(np.linspace(0, len(used) - 1, BARS).round().astype(int))]
-    if len(models) > len(MARKERS):
-        ax = draw_panels(
-            ax, models, lambda panel, model: draw_curves(panel, table, [model], shown), numbers="y"
-        )
-    else:
-        ax = canvas(ax, 7)
-        draw_curves(ax, table, models, shown)
+    draw = partial(draw_curves, table=table, shown=shown)
+    ax = draw_models(ax, models, draw, rows=7, numbers="y")
     label_x(ax, "repetitions used")
-    if 1 < len(models) <= len(MARKERS):
-        legend_above(ax)
-    method_and_level = f"({target}, {describe_level(alpha)})"
-    words = describe_loss(facts)
-    set_numbers(ax, words, method_and_level, *describe_direction(facts), along="y")
+    label_values(ax, facts, f"({target}, {describe_level(alpha)})", along="y")
     return keep_inside(ax)
 
 
-def draw_curves(ax: Axes, table: pd.DataFrame, models: list[str], shown: IntArray) -> None:
+def draw_curves(ax: Axes, models: list[str], table: pd.DataFrame, shown: IntArray) -> None:
     """Draw the estimates of some models, with a band for one and bars at some numbers for more."""
     shifts = offsets(len(models), 0.35 * np.ptp(table["repetitions"]) / BARS)
     for model, shift, colour, marker in zip(models, shifts, colours(ax), MARKERS, strict=False):
