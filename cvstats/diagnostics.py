@@ -1,14 +1,15 @@
 """Checks of a loss log: problems with its numbers, and what to do about them.
 
 Each check is one function with its code; the docstring describes the value of a finding and the
-limit at which it is reported. Title, advice and the corresponding caution of results are in
-``cautions.toml``. `diagnose`, the report and the guide read the checks in `CHECKS`.
+limit at which it is reported. Title, sentence, advice and the corresponding caution of results are
+in ``cautions.toml``. `diagnose`, the report and the guide read the checks in `CHECKS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -55,11 +56,11 @@ from cvstats.recommend import interval
 
 
 class Finding(NamedTuple):
-    """A finding about a log: sentence, value, and model."""
+    """A finding about a log: value, model, and the other facts of its sentence."""
 
-    words: str
     value: float = np.nan
     model: str = ""
+    facts: Mapping[str, object] = MappingProxyType({})
 
 
 CheckFunction: TypeAlias = Callable[[LogFacts], Iterator[Finding]]
@@ -81,25 +82,34 @@ class Check:
     find: CheckFunction
 
     @property
+    def texts(self) -> dict[str, str]:
+        """Title, finding, advice and caution."""
+        return read_texts()["checks"][self.code]
+
+    @property
     def title(self) -> str:
         """A short title of the finding."""
-        return str(read_texts()["checks"][self.code]["title"])
+        return self.texts["title"]
 
     @property
     def advice(self) -> str:
         """The advice."""
-        return str(read_texts()["checks"][self.code]["advice"])
+        return self.texts["advice"]
 
     @property
     def caution(self) -> Caution | None:
         """The corresponding caution of results, if any."""
-        name = read_texts()["checks"][self.code].get("caution")
-        return None if name is None else Caution[name]
+        return Caution[self.texts["caution"]] if "caution" in self.texts else None
 
     @property
     def label(self) -> str:
         """The label of the caution; empty without one."""
         return "" if self.caution is None else self.caution.label
+
+    def describe(self, finding: Finding) -> str:
+        """Describe a finding in a sentence, and in how many cells it was made."""
+        words = self.texts["finding"].format(value=finding.value, **finding.facts)
+        return f"{words}{finding.facts.get('cells', '')}"
 
 
 CHECKS: dict[str, Check] = {}
@@ -183,7 +193,7 @@ def list_findings(facts: LogFacts) -> pd.DataFrame:
     facts = facts.drop_missing()
     checks = [CHECKS[code] for code in OF_ANY_LOG] if facts.error else CHECKS.values()
     rows = [
-        (check.code, finding.words, finding.model, finding.value, advise(check, facts))
+        (check.code, check.describe(finding), finding.model, finding.value, advise(check, facts))
         for check in checks
         for finding in check.find(facts)
     ]
@@ -218,11 +228,12 @@ class FindingTable(SentenceTable):
 
 
 def report_worst(
-    facts: LogFacts, values: FloatArray, exceeded: MaskArray, words: str, *, smallest: bool = False
-) -> Iterator[Finding]:
+    facts: LogFacts, values: FloatArray, exceeded: MaskArray, *, smallest: bool = False,
+    **more: object,
+) -> Iterator[Finding]:  # fmt: skip
     """Yield a finding for the worst column of each model beyond the limit.
 
-    ``values`` and ``exceeded`` have an entry for each column; ``words`` formats the value.
+    ``values`` and ``exceeded`` have an entry for each column.
     """
     labels = facts.log.labels
     for model in range(len(labels.models)):
@@ -232,7 +243,7 @@ def report_worst(
             value = float(beyond.min() if smallest else beyond.max())
             seen = len(np.setdiff1d(columns, facts.log.masked()))
             cells = f", in {len(beyond):,} of {seen:,} cells" * (len(columns) > 1)
-            yield Finding(words.format(value) + cells, value, facts.name_model(model))
+            yield Finding(value, facts.name_model(model), {**more, "cells": cells})
 
 
 # --- the log as a whole -----------------------------------------------------------------------
@@ -242,15 +253,14 @@ def report_worst(
 def unreadable_log(facts: LogFacts) -> Iterator[Finding]:
     """Report that the log is inconsistent."""
     if facts.error:
-        yield Finding(facts.error)
+        yield Finding(facts={"words": facts.error})
 
 
 @check("CVS002")
 def missing_losses(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of losses that are missing or infinite. Limit: any."""
     for model, total in (facts.n_missing if not facts.read_error else {}).items():
-        words = f"{total:,} {'loss is' if total == 1 else 'losses are'} missing or infinite"
-        yield Finding(words, total, model)
+        yield Finding(total, model, {"losses": "loss is" if total == 1 else "losses are"})
 
 
 @check("CVS003")
@@ -262,9 +272,8 @@ def incomplete_partition(facts: LogFacts) -> Iterator[Finding]:
     splits = facts.design.splits()
     if facts.n_folds < 2 or splits.points is None or covers_all_points(facts.design):
         return
-    fewest = int(splits.rows.min())
-    words = f"one repetition tests only {fewest:,} of the {splits.points:,} points"
-    yield Finding(words, 1 - fewest / splits.points)
+    fewest, points = int(splits.rows.min()), splits.points
+    yield Finding(1 - fewest / points, facts={"fewest": fewest, "points": points})
 
 
 @check("CVS004")
@@ -277,7 +286,7 @@ def no_method(facts: LogFacts) -> Iterator[Finding]:
     except LogError as error:
         words = str(error)
     if words is not None:
-        yield Finding(words)
+        yield Finding(facts={"words": words})
 
 
 # --- the losses of each model -----------------------------------------------------------------
@@ -292,12 +301,7 @@ def outliers(facts: LogFacts) -> Iterator[Finding]:
     if facts.design.metric:  # influences are few and large if a class is rare
         return iter(())
     share = facts.shapes.outlier_share
-    return report_worst(
-        facts,
-        share,
-        share > SHARE,
-        "the top 1% of the losses account for {:.0%} of the sum of squares",
-    )
+    return report_worst(facts, share, share > SHARE)
 
 
 @check("CVS006")
@@ -306,26 +310,14 @@ def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
     if facts.design.metric:  # as for the outliers
         return iter(())
     index = facts.shapes.tail_index
-    return report_worst(
-        facts,
-        index,
-        index < TAIL,
-        "the largest losses follow a power law with tail index {:.1f}",
-        smallest=True,
-    )
+    return report_worst(facts, index, index < TAIL, smallest=True)
 
 
 @check("CVS007")
 def skewed(facts: LogFacts) -> Iterator[Finding]:
     """Report the points required by the rule 25 x skewness^2. Limit: more than available."""
-    n = facts.n_points
-    needed = facts.shapes.n_for_skewness
-    return report_worst(
-        facts,
-        needed,
-        needed > n,
-        f"losses with this skewness need {{:,.0f}} points, but the log has only {n:,}",
-    )
+    needed, points = facts.shapes.n_for_skewness, facts.n_points
+    return report_worst(facts, needed, needed > points, points=points)
 
 
 @check("CVS008")
@@ -333,25 +325,21 @@ def few_points(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of points. Limit: below 30."""
     points = facts.design.splits().points
     if points is not None and points < 30:
-        yield Finding(f"the log has only {points} points", points)
+        yield Finding(points)
 
 
 @check("CVS009")
 def few_errors(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of rarer outcomes (0 or 1) among the points. Limit: below 10."""
-    rare = np.minimum(facts.shapes.rate, 1 - facts.shapes.rate)
-    rare *= facts.n_points
-    return report_worst(
-        facts, rare, rare < 10, "the rarer outcome occurs at only {:.3g} points", smallest=True
-    )
+    rare = facts.n_points * np.minimum(facts.shapes.rate, 1 - facts.shapes.rate)
+    return report_worst(facts, rare, rare < 10, smallest=True)
 
 
 @check("CVS010")
 def constant_losses(facts: LogFacts) -> Iterator[Finding]:
     """Report the constant value of the loss. Limit: all losses equal."""
     lowest = facts.shapes.lowest
-    highest = facts.shapes.highest
-    return report_worst(facts, lowest, lowest == highest, "every loss is {:g}")
+    return report_worst(facts, lowest, lowest == facts.shapes.highest)
 
 
 @check("CVS011")
@@ -360,13 +348,7 @@ def negative_losses(facts: LogFacts) -> Iterator[Finding]:
     if "metric" in facts.log.metadata:  # the log records the score from which they were made
         return iter(())
     share = facts.shapes.negative
-    highest = facts.shapes.highest
-    return report_worst(
-        facts,
-        share,
-        (highest <= 0) & ~np.isnan(share),
-        "no loss is positive, and {:.0%} are negative: are these scores?",
-    )
+    return report_worst(facts, share, (facts.shapes.highest <= 0) & ~np.isnan(share))
 
 
 # --- folds, sources and repetitions -----------------------------------------------------------
@@ -381,9 +363,8 @@ def unequal_sizes(facts: LogFacts) -> Iterator[Finding]:
     sizes = sizes[sizes > 0]
     most, least = int(sizes.max()), int(sizes.min())
     if most > 2 * least and most - least > 1:
-        what = "source" if facts.by_source else "fold"
-        words = f"the largest {what} has {most:,} points and the smallest {least:,}"
-        yield Finding(words, most / least)
+        unit = "source" if facts.by_source else "fold"
+        yield Finding(most / least, facts={"unit": unit, "most": most, "least": least})
 
 
 @check("CVS013")
@@ -400,9 +381,7 @@ def unequal_variances(facts: LogFacts) -> Iterator[Finding]:
     variance = folds.m2 / (folds.count[:, None] - 1)
     typical = np.median(variance, axis=0)
     ratio = variance.max(axis=0) / np.where(typical > 0, typical, np.inf)
-    yield from report_worst(
-        facts, ratio, ratio > 5, "the variance of one fold is {:.1f} times that of the median fold"
-    )
+    yield from report_worst(facts, ratio, ratio > 5)
 
 
 @check("CVS014")
@@ -410,7 +389,7 @@ def few_folds(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of folds. Limit: below 5, if points rather than sources are split."""
     k = facts.n_folds
     if 2 <= k < 5 and not facts.by_source:
-        yield Finding(f"with {k} folds each model was trained on {1 - 1 / k:.0%} of the points", k)
+        yield Finding(k, facts={"share": 1 - 1 / k})
 
 
 @check("CVS015")
@@ -418,7 +397,7 @@ def few_sources(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of sources. Limit: below 30."""
     sources = facts.design.number("source")
     if 1 < sources < FEW_SOURCES and not facts.log.fixed_sources:
-        yield Finding(f"the log has only {sources} sources", sources)
+        yield Finding(sources)
 
 
 @check("CVS016")
@@ -429,7 +408,7 @@ def few_splits(facts: LogFacts) -> Iterator[Finding]:
     if facts.resampled or not design.has("repetition") or number >= FEW_SPLITS:
         return
     if fewest_folds(design) < 2 and not covers_all_points(design):
-        yield Finding(f"the log has only {number} random splits", number)
+        yield Finding(number)
 
 
 @check("CVS017")
@@ -441,14 +420,8 @@ def unstable(facts: LogFacts) -> Iterator[Finding]:
     folded = "fold" in facts.design.levels and facts.n_folds > 1
     if facts.log.only_tested or not (folded and repeats_whole(facts)):
         return
-    rows = facts.log.moments(repetition_level(facts.design))
-    ratio = measure_disagreement(rows)[0]
-    yield from report_worst(
-        facts,
-        ratio,
-        ratio > DISAGREEMENT,
-        "the means of the repetitions differ by {:.2f} standard errors",
-    )
+    ratio = measure_disagreement(facts.log.moments(repetition_level(facts.design)))[0]
+    yield from report_worst(facts, ratio, ratio > DISAGREEMENT)
 
 
 @check("CVS018")
@@ -463,9 +436,7 @@ def drift(facts: LogFacts) -> Iterator[Finding]:
     if len(means) < 5:
         return
     p = np.array([trend_p_value(column) for column in means.T])
-    yield from report_worst(
-        facts, p, p < 0.01, "the mean loss drifts over the repetitions (p = {:.1g})", smallest=True
-    )
+    yield from report_worst(facts, p, p < 0.01, smallest=True)
 
 
 def repeats_whole(facts: LogFacts) -> bool:
@@ -497,8 +468,7 @@ def duplicated_models(facts: LogFacts) -> Iterator[Finding]:
         if earlier is None:
             seen.setdefault(key, []).append(model)
         else:
-            words = f"every loss is identical to that of {facts.name_model(earlier)}"
-            yield Finding(words, 1, facts.name_model(model))
+            yield Finding(1, facts.name_model(model), {"other": facts.name_model(earlier)})
 
 
 @check("CVS020")
@@ -512,11 +482,7 @@ def sources_across_folds(facts: LogFacts) -> Iterator[Finding]:
     places, n_folds = np.unique(codes, axis=0, return_counts=True)
     shared = len(np.unique(places[n_folds > 1][:, -1]))
     if shared:
-        words = (
-            f"{shared:,} of {design.number('source'):,} sources occur in several folds, so "
-            "models were tested on sources they had been trained on"
-        )
-        yield Finding(words, shared)
+        yield Finding(shared, facts={"sources": design.number("source")})
 
 
 # --- misread logs -----------------------------------------------------------------------------
@@ -530,12 +496,8 @@ def unused_level(facts: LogFacts) -> Iterator[Finding]:
     """
     design = facts.design
     for name, level in unrecognized_levels(design).items():
-        number = design.number(name)
-        words = (
-            f"level {name!r} has {number:,} labels and is not used. It may contain the {level}s: "
-            f"if so, type {suggest_renaming(design, name, level)}"
-        )
-        yield Finding(words, number)
+        call = suggest_renaming(design, name, level)
+        yield Finding(design.number(name), facts={"name": name, "level": level, "call": call})
 
 
 @check("CVS022")
@@ -555,12 +517,8 @@ def scores(facts: LogFacts) -> Iterator[Finding]:
             continue
         mean = float(np.nanmean(own))
         if hits or (mean > 0 and names_a_score(name)):
-            what = "0/1 losses" if hits else "losses named like a score"
-            words = (
-                f"{what} have mean {mean:.3g}: are these scores? Smaller losses are better, so "
-                "scores would rank the models in reverse order"
-            )
-            yield Finding(words, mean, facts.name_model(model))
+            losses = "0/1 losses" if hits else "losses named like a score"
+            yield Finding(mean, facts.name_model(model), {"losses": losses})
 
 
 SCORES = {
@@ -584,9 +542,7 @@ def one_loss_per_split(facts: LogFacts) -> Iterator[Finding]:
     Limit: one loss in each fold or split and no level point, below 100 in a repetition.
     """
     if has_one_loss_per_split(facts.design):
-        number = int(facts.design.splits().rows.sum())
-        words = f"the log has one loss for each of {number:,} splits: are these means or scores?"
-        yield Finding(words, number)
+        yield Finding(int(facts.design.splits().rows.sum()))
 
 
 @check("CVS024")
@@ -621,7 +577,7 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
             what = f"1 of the {number:,} differences, the one {names}, depends"
         else:
             what = f"{many:,} of the {number:,} differences, such as the one {names}, depend"
-        yield Finding(f"{what} on the training points about as much as on the test points", many)
+        yield Finding(many, facts={"differences": what})
 
 
 # --- resampling, dates, duplicates and selection ------------------------------------------------
@@ -635,7 +591,7 @@ def few_bootstrap_samples(facts: LogFacts) -> Iterator[Finding]:
         return
     number = design.number("repetition") - count_apparent_fits(design)
     if number < 100:
-        yield Finding(f"the log has only {number} bootstrap samples", number)
+        yield Finding(number)
 
 
 def count_apparent_fits(design: Design) -> int:
@@ -662,13 +618,7 @@ def overfitting(facts: LogFacts) -> Iterator[Finding]:
         error = np.nan if values is None else out_of_bag_error(data.bags, data.losses(values))
         if values is not None and error > 0:
             ratio[j] = apparent_error(data, values) / error
-    yield from report_worst(
-        facts,
-        ratio,
-        ratio < INTERPOLATES,
-        "the error on the training points is {:.0%} of that out of bag",
-        smallest=True,
-    )
+    yield from report_worst(facts, ratio, ratio < INTERPOLATES, smallest=True)
 
 
 @check("CVS027")
@@ -682,12 +632,7 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
         return
     found = measure_serial(facts.sample.log.design, facts.table)
     if found is not None:
-        yield from report_worst(
-            facts,
-            found[0],
-            is_serial(*found),
-            "losses on successive dates have a correlation of {:.2f}",
-        )
+        yield from report_worst(facts, found[0], is_serial(*found))
 
 
 @check("CVS028")
@@ -702,11 +647,7 @@ def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
         return
     copies = find_duplicates(sample.log, facts.table)
     if copies is not None:
-        words = (
-            f"{copies.paired:,} of {copies.total:,} evaluations have exactly the same losses as "
-            f"one other of their fold: are points stored twice?"
-        )
-        yield Finding(words, copies.share)
+        yield Finding(copies.share, facts={"paired": copies.paired, "total": copies.total})
 
 
 @check("CVS029")
@@ -722,12 +663,7 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
     near, best = count_near_best(log, facts.means, facts.table, n)
     counts = np.full(log.losses.width, np.nan)
     counts[best] = near
-    yield from report_worst(
-        facts,
-        counts,
-        counts >= NEAR,
-        "{:.0f} models are within two standard errors of this one, the best",
-    )
+    yield from report_worst(facts, counts, counts >= NEAR)
 
 
 @check("CVS030")
@@ -740,9 +676,11 @@ def below_chance(facts: LogFacts) -> Iterator[Finding]:
     below = is_below_chance(metadata, facts.means)
     if below.any():
         metric = str(metadata["metric"])
-        words = f"the {METRICS[metric].words_at(metadata.get('at'))} is {{:.3g}}, below 1/2: do "
-        words += f"larger predictions mean {OPPOSITES.get(metric, 'earlier times')}?"
-        yield from report_worst(facts, 1 - facts.means, below, words, smallest=True)
+        yield from report_worst(
+            facts, 1 - facts.means, below, smallest=True,
+            score=METRICS[metric].words_at(metadata.get("at")),
+            opposite=OPPOSITES.get(metric, "earlier times"),
+        )  # fmt: skip
 
 
 OPPOSITES = {"auc": "the negative class", "auc_at": "surviving"}
@@ -754,13 +692,8 @@ OPPOSITES = {"auc": "the negative class", "auc_at": "surviving"}
 
 def trend_p_value(means: FloatArray) -> float:
     """Two-sided p-value of a linear trend of the means over their number."""
-    number = np.arange(len(means)) - (len(means) - 1) / 2
-    deviation = means - means.mean()
-    scale = np.sqrt((number @ number) * (deviation @ deviation))
-    if scale <= 0:
-        return 1.0
-    r = float(np.clip(number @ deviation / scale, -1, 1))
     df = len(means) - 2
-    if abs(r) == 1:
-        return 0.0
-    return float(2 * special.stdtr(df, -abs(r) * (df / (1 - r * r)) ** 0.5))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.corrcoef(np.arange(len(means)), means)[0, 1]  # NaN for equal means
+        t = abs(r) * np.sqrt(df / (1 - r * r))
+    return 1.0 if np.isnan(t) else float(2 * special.stdtr(df, -t))

@@ -372,7 +372,7 @@ def test_drift_is_the_test_of_a_slope():
         stats.linregress(np.arange(12), means).pvalue, rel=1e-9
     )
     assert trend_p_value(np.ones(5)) == 1
-    assert trend_p_value(np.arange(5.0)) == 0
+    assert trend_p_value(np.arange(5.0)) < 1e-20
 
 
 def test_short_logs_have_neither_outliers_nor_tails():

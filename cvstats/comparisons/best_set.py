@@ -43,7 +43,7 @@ from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, is_number
 from cvstats.intervals import find_method
-from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, WeighGroups
+from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
 from cvstats.intervals._recommend import recommend_options
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._sources import flag_sources
@@ -61,6 +61,10 @@ SMALL_FOLD = 20
 """Points in a fold below which centering removes a relevant share of the variance."""
 
 Numbers: TypeAlias = dict[str, NDArray[np.generic]]
+Residuals: TypeAlias = Callable[[Differences], tuple[FloatArray, FloatArray]]
+"""Scaled residuals of groups for some differences, and the means."""
+CellLeads: TypeAlias = tuple[IntArray, FloatArray, FloatArray, IntArray]
+"""Columns, sums of squares of differences, means and twins of a carried cell."""
 
 
 @Comparison(
@@ -275,7 +279,7 @@ class Leads:
     estimate : array, shape (columns,)
         The estimate of each column.
     cells : iterator
-        The columns, sums of squares of differences, means and twins of each carried cell.
+        The leads in each carried cell.
     n : int
         Number of points, or of groups.
     df : float
@@ -287,7 +291,7 @@ class Leads:
     """
 
     estimate: FloatArray
-    cells: Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]
+    cells: Iterator[CellLeads]
     n: int
     df: float
     counts: dict[str, int]
@@ -325,10 +329,12 @@ def over_points(log: Log, center: str) -> Leads:
 def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
     """Collect statistics over independent sources, as the interval ``method`` does."""
     base, n = find_method(method).run(log, **options), log.design.number("source")
-    if options:
-        residuals = partial(two_way_residuals, log)
-    else:
-        residuals = partial(source_residuals, log, weights_of(method))
+
+    def residuals(differences: Differences) -> tuple[FloatArray, FloatArray]:
+        if options:
+            return two_way_residuals(log, differences)
+        return group_residuals(log.moments(("source",), differences), weights_of(method))
+
     df = float(np.nanmin(base.columns["df"]))
     guarantee = (
         "contains each best model with probability at least 1 - alpha as the number of sources "
@@ -336,13 +342,6 @@ def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
         f"{RELATIVELY_STABLE}"
     )
     return leads_of(log, base, residuals, n, df, {"df": df, "guarantee": guarantee})
-
-
-def source_residuals(
-    log: Log, weigh: WeighGroups, differences: Differences
-) -> tuple[FloatArray, FloatArray]:
-    """Scale the residual means of the sources."""
-    return group_residuals(log.moments(("source",), differences), weigh)
 
 
 def over_tasks(log: Log) -> Leads:
@@ -366,12 +365,7 @@ def over_tasks(log: Log) -> Leads:
 
 
 def leads_of(
-    log: Log,
-    base: Result,
-    residuals: Callable[[Differences], tuple[FloatArray, FloatArray]],
-    n: int,
-    df: float,
-    attrs: dict[str, Any],
+    log: Log, base: Result, residuals: Residuals, n: int, df: float, attrs: dict[str, Any]
 ) -> Leads:
     """Collect the statistics of the test for an interval over groups."""
     known = ~np.isnan(base.columns["estimate"])
@@ -381,7 +375,7 @@ def leads_of(
     own = np.int64(Caution.NO_LOSSES | Caution.ZERO_VARIANCE)
     return Leads(
         base.columns["estimate"],
-        iterate_group_cells(log, log.columns_by_cell(), known, residuals, n),
+        iterate_group_cells(log, known, residuals, n),
         n,
         df,
         counts,
@@ -551,10 +545,8 @@ def masked_columns(m: int) -> Numbers:
 # --- second moments of differences ----------------------------------------------------------------
 
 
-def iterate_cells(
-    log: Log, columns: IntArray, found: Cells
-) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
-    """Yield for each carried cell its columns, sums of squares of differences, means and twins.
+def iterate_cells(log: Log, columns: IntArray, found: Cells) -> Iterator[CellLeads]:
+    """Yield the leads in each carried cell from moments of points.
 
     ``found`` has the means about which the losses are centered. Models that are masked in a cell
     are omitted, as are fully masked cells.
@@ -570,12 +562,8 @@ def iterate_cells(
 
 
 def iterate_group_cells(
-    log: Log,
-    columns: IntArray,
-    known: MaskArray,
-    residuals: Callable[[Differences], tuple[FloatArray, FloatArray]],
-    n: int,
-) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
+    log: Log, known: MaskArray, residuals: Residuals, n: int
+) -> Iterator[CellLeads]:
     """Yield the same from residuals of groups, for each model minus the first of its cell.
 
     The sums of squares are scaled so that the variance of a difference over n groups, or points of
@@ -583,7 +571,7 @@ def iterate_group_cells(
     """
     whole = log.moments(repetition_level(log.design)).over(())
     level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
-    for every in columns.T:
+    for every in log.columns_by_cell().T:
         cell = every[known[every]]
         if len(cell):
             to_first = Differences(log.losses, cell, np.full(len(cell), cell[0]))

@@ -297,9 +297,7 @@ def compute(
     pilot = {"difference": estimate, "se": se}
     columns.pop("lower"), columns.pop("upper")
     test = PlannedTest(alpha, alternative, degrees_of_each(base), count_groups(base))
-    away = test.find_distance(target)
-    sign = -1.0 if alternative == "less" else 1.0
-    helps = alternative == "two-sided" or sign * effect > 0
+    away, sign = test.find_distance(target), test.sign
     stays, goes = parts
     floor = np.sqrt(np.maximum(stays, 0) / n)
     if repetitions is not None:
@@ -309,7 +307,7 @@ def compute(
 
     def units(error: FloatArray) -> FloatArray:
         needed = test.find_size(np.abs(effect) / error, target, away, n)
-        return np.where(np.isnan(error), np.nan, needed if helps else np.inf)
+        return np.where(np.isnan(error), np.nan, needed if test.detects(effect) else np.inf)
 
     def points(error: FloatArray) -> FloatArray:
         if test.groups is None:
@@ -387,11 +385,9 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     share = np.where(found.total == 0, high, found.total / n)
     attrs = result.attrs
     alternative, effect = str(attrs["alternative"]), float(attrs["effect"])
-    alpha, target = float(attrs["alpha"]), float(attrs["target_power"])
-    z = quantile(1 - (alpha / 2 if alternative == "two-sided" else alpha))
-    more = PlannedTest(alpha, alternative, None, None).find_distance(target) - z
-    sign = -1.0 if alternative == "less" else 1.0
-    helps = alternative == "two-sided" or sign * effect > 0
+    test = PlannedTest(float(attrs["alpha"]), alternative, None, None)
+    z = quantile(1 - test.tail)
+    more, helps = test.find_distance(float(attrs["target_power"])) - z, test.detects(effect)
 
     def plan(share: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the power and the points needed for a share of discordant points."""
@@ -409,7 +405,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
         "power": power,
         "power_lower": least,
         "power_upper": most,
-        "smallest_effect": sign * smallest_difference(share, n, z, more),
+        "smallest_effect": test.sign * smallest_difference(share, n, z, more),
         "points_needed": needed,
         "points_needed_lower": fewest,
         "points_needed_upper": largest,
@@ -471,15 +467,27 @@ class PlannedTest:
     df: float | FloatArray | None
     groups: int | None
 
+    @property
+    def tail(self) -> float:
+        """The level on each side."""
+        return self.alpha / 2 if self.alternative == "two-sided" else self.alpha
+
+    @property
+    def sign(self) -> float:
+        """The sign of the differences to detect."""
+        return -1.0 if self.alternative == "less" else 1.0
+
+    def detects(self, effect: float) -> bool:
+        """Whether the test is for differences of this sign."""
+        return self.alternative == "two-sided" or self.sign * effect > 0
+
     def power(self, distance: FloatArray, df: float | FloatArray | None) -> FloatArray:
         """Compute the power for a difference given in standard errors."""
-        two = self.alternative == "two-sided"
-        tail = self.alpha / 2 if two else self.alpha
-        away = -distance if self.alternative == "less" else distance
+        two, away = self.alternative == "two-sided", self.sign * distance
         if df is None:
-            z = -quantile(tail)
+            z = -quantile(self.tail)
             return np.asarray(special.ndtr(away - z) + (special.ndtr(-away - z) if two else 0.0))
-        t = np.asarray(-special.stdtrit(df, tail), dtype=np.float64)
+        t = np.asarray(-special.stdtrit(df, self.tail), dtype=np.float64)
         found: FloatArray = 1 - noncentral_t(df, away, t)
         return found + noncentral_t(df, away, -t) if two else found
 
@@ -492,13 +500,12 @@ class PlannedTest:
             )
         if self.df is None and self.alternative != "two-sided":
             return np.asarray(quantile(1 - self.alpha) + quantile(target))
-        sign = -1.0 if self.alternative == "less" else 1.0
         low = np.zeros_like(0.0 if self.df is None else self.df, dtype=np.float64)
         high = np.full_like(low, FAR)
-        out_of_reach = self.power(sign * high, self.df) < target
+        out_of_reach = self.power(self.sign * high, self.df) < target
         for _ in range(100):  # power grows with the distance
             middle = (low + high) / 2
-            less = self.power(sign * middle, self.df) < target
+            less = self.power(self.sign * middle, self.df) < target
             low, high = np.where(less, middle, low), np.where(less, high, middle)
         return np.where(out_of_reach, np.inf, high)
 
@@ -513,12 +520,11 @@ class PlannedTest:
         if pilot is None or self.df is None:
             return np.maximum(np.ceil(n * (away / distance) ** 2 * (1 - 1e-12)), 2)
         share = (self.df + 1) / pilot
-        sign = -1.0 if self.alternative == "less" else 1.0
         fewest = np.ceil(np.fmax(2.0, 2 / share * (1 - 1e-12)))
         least = np.broadcast_to(fewest, distance.shape).copy()
 
         def reaches(groups: FloatArray) -> MaskArray:
-            moved = sign * distance * np.sqrt(groups / pilot)
+            moved = self.sign * distance * np.sqrt(groups / pilot)
             found = self.power(moved, np.maximum(share * groups - 1, 1.0))
             return np.asarray(found >= target)
 

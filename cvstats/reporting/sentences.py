@@ -371,7 +371,10 @@ def find_scores(verdict: Verdict) -> str:
         found = list(CHECKS[SCORES].find(verdict.facts))
     except LogError:  # not in memory
         return ""
-    return f"{found[0].words[:1].upper()}{found[0].words[1:]}." if found else ""
+    if not found:
+        return ""
+    words = CHECKS[SCORES].describe(found[0])
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def list_cautions(verdict: Verdict) -> dict[Caution, str]:
