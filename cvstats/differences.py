@@ -12,14 +12,7 @@ from cvstats.errors import LogError, checked_level, describe_type, listed
 from cvstats.log.log import Losses
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
-from cvstats.options import (
-    Adjust,
-    Missing,
-    check_choices,
-    find_choices,
-    known_name,
-    whole_number,
-)
+from cvstats.options import Adjust, Missing, check_choices, find_choices, known_name, whole_number
 
 
 def largest_differences(

@@ -232,8 +232,3 @@ def read_words(ask: Callable[[], object]) -> str:
     except LogError as error:
         return str(error)
     return ""
-
-
-def examine(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
-    """Return the facts of a log, cached per log."""
-    return losses if isinstance(losses, LogFacts) else LogFacts(losses, missing)

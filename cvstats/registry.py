@@ -59,10 +59,7 @@ COMPARISONS = {
     "rope": "cvstats.comparisons.equivalence",
     "winner": "cvstats.comparisons.winner",
 }
-LOGS = {
-    "contrast": "cvstats.loss_functions.contrast",
-    "passes": "cvstats.loss_functions.passes",
-}
+LOGS = {"contrast": "cvstats.loss_functions.contrast", "passes": "cvstats.loss_functions.passes"}
 """The module of each function that maps a log to a log."""
 
 VIEWS = {

@@ -20,14 +20,7 @@ from cyclopts import App, Parameter
 
 from cvstats import recommend, reporting
 from cvstats.cli.demo import demo
-from cvstats.cli.output import (
-    Format,
-    format_result,
-    in_own_direction,
-    line_width,
-    show,
-    to_json,
-)
+from cvstats.cli.output import Format, format_result, in_own_direction, line_width, show, to_json
 from cvstats.cli.stream import scan_large
 from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
@@ -187,9 +180,7 @@ OF_COMMAND: dict[str, tuple[Any, Any]] = {
 """Options of commands whose type or default is not that of the function."""
 
 
-READ: dict[str, dict[str, Any]] = {
-    "method": {"converter": lambda kind, tokens: tokens[0].value},
-}
+READ: dict[str, dict[str, Any]] = {"method": {"converter": lambda kind, tokens: tokens[0].value}}
 """How options are read that have other names as well; the function checks them."""
 
 

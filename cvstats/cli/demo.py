@@ -6,7 +6,6 @@ from math import floor, log10
 from textwrap import fill
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from cvstats import datasets
@@ -64,17 +63,12 @@ def interval_table(
     digits = decimals(valid["se"])
     level = f"{100 * (1 - alpha):g}%"
     rows = [["", "mean ± std of folds", f"naive {level} interval", f"valid {level} interval"]]
-    for model in valid.index:
-        folds = cells.loc[model, "mean"].to_numpy()
-        rows.append(
-            [
-                model,
-                # numpy's std divides by the number of folds, as most reports do.
-                f"{np.mean(folds):.{digits}f} ± {np.std(folds):.{digits}f}",
-                limits(usual.loc[model], digits),
-                limits(valid.loc[model], digits),
-            ]
-        )
+    rows += [
+        # The std divides by the number of folds, as most reports do.
+        [str(model), f"{folds.mean():.{digits}f} ± {folds.std(ddof=0):.{digits}f}",
+         limits(usual.loc[model], digits), limits(valid.loc[model], digits)]
+        for model, folds in cells["mean"].groupby("model", sort=False)
+    ]  # fmt: skip
     return align(rows)
 
 
@@ -108,16 +102,12 @@ def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
     digits = decimals(pairs["se"])
     level = f"{100 * (1 - alpha):g}%"
     rows = [["difference of errors", "estimate", f"{level} interval", "p (Holm)"]]
-    for _, row in pairs.reset_index().iterrows():
-        p = row["p_adjusted"]
-        rows.append(
-            [
-                f"{row['model']} - {row['other']}",
-                f"{row['difference']:.{digits}f}",
-                limits(row, digits),
-                "<0.001" if p < 0.001 else f"{p:.3f}",
-            ]
-        )
+    rows += [
+        [f"{row['model']} - {row['other']}", f"{row['difference']:.{digits}f}",
+         limits(row, digits),
+         "<0.001" if row["p_adjusted"] < 0.001 else f"{row['p_adjusted']:.3f}"]
+        for row in pairs.reset_index().to_dict("records")
+    ]  # fmt: skip
     return align(rows)
 
 
@@ -136,6 +126,6 @@ def decimals(se: pd.Series) -> int:
     return max(0, 1 - floor(log10(se.min())))
 
 
-def limits(row: pd.Series, digits: int) -> str:
+def limits(row: Any, digits: int) -> str:
     """Write the limits of an interval."""
     return f"[{row['lower']:.{digits}f}, {row['upper']:.{digits}f}]"

@@ -259,12 +259,7 @@ def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray 
 
 
 def inverse_deviations(
-    root: FloatArray,
-    squared: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    *,
-    nearest: bool = False,
+    root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray, *, nearest: bool = False
 ) -> FloatArray:
     """Invert the standard deviations of drawn differences; 0 if two models are identical.
 

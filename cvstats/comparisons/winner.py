@@ -218,13 +218,7 @@ SELECTED = "selected"
 
 
 def compute(
-    log: Log,
-    *,
-    method: str | None,
-    options: dict[str, Any],
-    alpha: float,
-    n_draws: int,
-    seed: int,
+    log: Log, *, method: str | None, options: dict[str, Any], alpha: float, n_draws: int, seed: int
 ) -> Result:
     """Find the limits of the best model, in each carried cell."""
     chosen = default_method(log) if method is None else method

@@ -14,7 +14,7 @@ import xarray as xr
 from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, describe_type, install_command, is_several
-from cvstats.facts import LOSSES, LogFacts, examine
+from cvstats.facts import LOSSES, LogFacts
 from cvstats.formatting import printable, result_frame, write_labels
 from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
@@ -249,7 +249,7 @@ def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
             "cvstats.plot.forest(cvstats.scan_dask(frame).compute()), or losses in memory: "
             "cvstats.plot.forest(cvstats.as_log(frame.compute(), loss=…))."
         )
-    return examine(losses, missing)
+    return losses if isinstance(losses, LogFacts) else LogFacts(losses, missing)
 
 
 def check_rows(number: int, what: str) -> None:

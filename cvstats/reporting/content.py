@@ -552,11 +552,7 @@ def of_maps(report: Report, verdict: Verdict) -> Section:
 def maps_of(verdict: Verdict, name: str, level: str) -> list[tuple[str, str, str]]:
     """List the maps of a slice: what is drawn, title, and caption."""
     models = verdict.names
-    errors = (
-        "estimate",
-        f"Map of the {name}",
-        f"The {name} of {models[most_often_best(verdict)]}",
-    )
+    errors = ("estimate", f"Map of the {name}", f"The {name} of {models[most_often_best(verdict)]}")
     if len(models) == 1:
         half = f"Half-width of the {level} interval of each cell"
         return [errors, ("half-width", "Map of the intervals", half)]
