@@ -174,7 +174,7 @@ def test_the_next_day(tmp_path):
 def test_a_batch_that_does_not_fit_changes_nothing():
     found = monitor(answers(60, 0.2))
     before = found.interval()
-    with pytest.raises(LogError, match="appears"):
+    with pytest.raises(LogError, match="appear"):
         found.add(answers(60, 0.2))
     with pytest.raises(LogError, match="different models"):
         found.add(answers(60, start=60)[["a", "b"]])

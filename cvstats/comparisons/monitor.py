@@ -235,18 +235,9 @@ class Monitor:
             If nothing was added yet, or ``path`` is not a path.
         """
         moments = self.moments
-        models = moments.models
-        note = {
-            "reference": None if self._reference is None else models.index(self._reference),
-            "method": self._method,
-            "margin": None if self._margin is None else list(self._margin),
-            "adjust": self._adjust,
-            "alpha": self._alpha,
-            "tightest_at": self._tightest_at,
-            "repeated": self._repeated,
-            "decided": None if self._decided is None else self._decided.tolist(),
-            "stopped_at": None if self._stopped_at is None else self._stopped_at.tolist(),
-        }
+        note = {name: value for name, value in vars(self).items() if name != "_moments"}
+        if self._reference is not None:
+            note["_reference"] = moments.models.index(self._reference)
         notes = replace(moments.notes, shared={**moments.notes.shared, NOTE: to_plain(note)})
         replace(moments, notes=notes).save(path)
 
@@ -277,20 +268,11 @@ class Monitor:
                 f"{os.fspath(path)!r} contains moments, not a monitor. Expected a file written "
                 "by Monitor.save. For moments use cvstats.Moments.load."
             )
-        at = note["reference"]
-        found = cls(
-            reference=None if at is None else moments.models[at],
-            method=note["method"],
-            margin=None if note["margin"] is None else tuple(note["margin"]),
-            adjust=note["adjust"],
-            alpha=note["alpha"],
-            tightest_at=note["tightest_at"],
-        )
-        found._repeated = note["repeated"]
+        if (at := note["_reference"]) is not None:
+            note["_reference"] = moments.models[at]
+        found = cls.__new__(cls)
+        vars(found).update(note)
         found._moments = replace(moments, notes=replace(moments.notes, shared=shared))
-        if note["decided"] is not None:
-            found._decided = np.array(note["decided"], dtype=np.int64)
-            found._stopped_at = np.array(note["stopped_at"], dtype=np.float64)
         return found
 
 
