@@ -123,23 +123,6 @@ class Section:
     findings: list[tuple[str, list[str], str]] = field(default_factory=list)
     """Code, findings by model, and advice."""
 
-    @property
-    def columns(self) -> list[list[Grid | Figure]]:
-        """Groups shown side by side: all tables and all plots, or each plot alone."""
-        tables: list[Grid | Figure] = []
-        pictures: list[Grid | Figure] = []
-        for part in self.parts:
-            if isinstance(part, Figure):
-                pictures.append(part)
-            elif not part.wide:
-                tables.append(part)
-        return [tables, pictures] if tables and pictures else [[part] for part in tables + pictures]
-
-    @property
-    def across(self) -> list[Grid]:
-        """The tables that span the width of the page."""
-        return [part for part in self.parts if isinstance(part, Grid) and part.wide]
-
 
 @dataclass
 class Report:
