@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -81,7 +82,7 @@ class Check:
     code: str
     find: CheckFunction
 
-    @property
+    @cached_property
     def texts(self) -> dict[str, str]:
         """Title, finding, advice and caution."""
         return read_texts()["checks"][self.code]

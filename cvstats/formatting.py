@@ -457,8 +457,10 @@ def write_labels(index: pd.Index[Any], write: Callable[[Any], str] = str) -> lis
     written = []
     for at, labels in enumerate(levels):
         every = [label for side in sides for label in levels[side]] if at in sides else labels
-        alike = len(set(map(write, every))) < len(set(map(spelled, every)))
-        written.append([spelled(label) if alike else write(label) for label in labels])
+        words, exact = list(map(write, every)), list(map(spelled, every))
+        shown = exact if len(set(words)) < len(set(exact)) else words
+        start = len(labels) * sides.index(at) if at in sides else 0
+        written.append(shown[start : start + len(labels)])
     return written
 
 
