@@ -293,9 +293,7 @@ def show_comparison(
 
 def show_sentences(table: Any, format: Format) -> None:
     """Print a table of sentences, wrapped to the width of the terminal."""
-    show(
-        (table.write(line_width()) or empty) if format == "table" else format_result(table, format)
-    )
+    show(table.write(line_width()) if format == "table" else format_result(table, format))
 
 
 @from_signature(
