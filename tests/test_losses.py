@@ -298,7 +298,7 @@ def test_losses_shows_few_options_and_names_those_of_each_loss():
     assert len(inspect.signature(cvstats.losses).parameters) <= 12
     others = (cvstats.losses.__doc__ or "").split("Other Parameters")[1].split("Returns")[0]
     for option in LossKeywords.__annotations__:
-        assert f"    {option} : " in others
+        assert f"\n{option} : " in inspect.cleandoc(others)
         if option in ("member", "baselines"):  # of a Dataset; of net_benefit, before it is computed
             continue
         users = [metric for metric in METRICS.values() if metric.uses(option)]

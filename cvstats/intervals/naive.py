@@ -181,9 +181,9 @@ def cv_t(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction="ridge")
     >>> losses.xs(0, level="repetition").cvci.cv_t().round(1)
-          estimate  lower  upper   se df          caution
+          estimate  lower  upper   se df             caution
     model
-    ridge    3,027  2,598  3,456  190  9  dependent folds
+    ridge    3,027  2,598  3,456  190  9  dependence ignored
     """
     # Treat all fold means as independent.
     cells = log.moments(fold_levels(log.design))
