@@ -5,8 +5,8 @@ Max-t adjusts tests and intervals by the largest statistic of their joint distri
 The standard errors of all differences determine the covariance A of the models' means, up to a part
 that cancels in differences: ``se_ij^2 = A_ii + A_jj - 2 A_ij``. Draws g of N(0, A) then give the
 distribution of any maximum of ``(g_i - g_j) / se_ij`` (Hothorn, Bretz and Westfall 2008). If some
-standard errors were widened or clamped, no covariance may have them all. The nearest one is then
-used, and each drawn difference is divided by its own standard deviation.
+standard errors were widened or clamped, no covariance may have them all; then Šidák's adjustment is
+used, which holds for any correlation of the statistics.
 
 The standard errors are estimated from n points, so a statistic follows Student's t with n - 1
 degrees of freedom rather than the normal distribution. This matters little for one statistic but
@@ -147,7 +147,8 @@ def adjust_max_t(
     ``every_pair`` is the interval of all pairs of models (of both logs, if there are two), and
     ``pairs`` the numbers of the two models of each difference in ``result``. Each statistic follows
     Student's t. With fewer degrees of freedom than twice the number of models, the estimated
-    covariance makes the maximum too small: then Šidák's adjustment is used if it is larger.
+    covariance makes the maximum too small: then Šidák's adjustment is used if it is larger. It is
+    used, too, if no covariance has all the variances.
     """
     if not has_standard_errors(every_pair):
         raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
@@ -179,9 +180,11 @@ def adjust_max_t(
         largest = max_statistic_draws(
             squared, *here[:, known], alternative=alternative, n_draws=n_draws, seed=seed
         )
-        critical = critical_value(largest, alpha)
-        p[:, c] = max_t_p_values(normal_quantile(statistic[:, c], own[:, c]), largest)
-        if of_method and own[known, c].min(initial=np.inf) < 2 * (len(there) - 1):
+        critical = -np.inf if largest is None else critical_value(largest, alpha)
+        drawn = normal_quantile(statistic[:, c], own[:, c])
+        p[:, c] = 0.0 if largest is None else max_t_p_values(drawn, largest)
+        few = of_method and own[known, c].min(initial=np.inf) < 2 * (len(there) - 1)
+        if few or largest is None:
             tests = len(known)
             single = -np.expm1(np.log1p(-alpha) / tests) / (1 + (alternative == "two-sided"))
             critical = max(critical, -float(special.ndtri(single)))
@@ -259,15 +262,11 @@ def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray 
 
 
 def inverse_deviations(
-    root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray, *, nearest: bool = False
+    root: FloatArray, squared: FloatArray, left: IntArray, right: IntArray
 ) -> FloatArray:
-    """Invert the standard deviations of drawn differences; 0 if two models are identical.
-
-    ``nearest``: whether the covariance has other variances than ``squared``.
-    """
+    """Invert the standard deviations of drawn differences; 0 if two models are identical."""
     variance = squared[left, right].copy()
-    least = np.inf if nearest else ALIKE * squared.max(initial=0.0)
-    close = np.flatnonzero((variance > 0) & (variance < least))
+    close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max(initial=0.0)))
     if len(close):  # rounding in L may exceed these: each must stay standard normal
         variance[close] = ((root[left[close]] - root[right[close]]) ** 2).sum(axis=1)
     with np.errstate(divide="ignore"):
@@ -329,7 +328,7 @@ def max_statistic_draws(
     alternative: str,
     n_draws: int,
     seed: int,
-) -> FloatArray:
+) -> FloatArray | None:
     """Draw the largest statistic of some pairs under no difference.
 
     Parameters
@@ -345,14 +344,13 @@ def max_statistic_draws(
 
     Returns
     -------
-    array, shape (draws,)
-        ``-inf`` if no pair has a variance.
+    array, shape (draws,), or None
+        ``-inf`` if no pair has a variance; None if no covariance has these variances.
     """
     root = factor_covariance(squared)
-    if nearest := root is None:  # some standard errors were widened or clamped individually
-        root = factor_covariance(squared, clip=True)
-    assert root is not None
-    scale = inverse_deviations(root, squared, left, right, nearest=nearest)
+    if root is None:
+        return None
+    scale = inverse_deviations(root, squared, left, right)
     keep = scale > 0
     if not keep.any():
         return np.full(n_draws, -np.inf)
