@@ -1,4 +1,4 @@
-"""Where two models differ most: single points, or groups with tests."""
+"""Where two models differ most: individual points, or groups with tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def largest_differences(
     adjust: Adjust | None = "holm",
     missing: Missing = "raise",
 ) -> pd.DataFrame:
-    """List where two models differ most: single points, or the labels of another level.
+    """List where two models differ most: individual points, or the labels of another level.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def largest_differences(
     if losses.attrs.get("pseudo"):
         raise LogError(
             "this log has pseudo-losses of a metric, which are influences, not errors of "
-            "points. Expected a loss of single points, such as loss='squared_error'."
+            "points. Expected a loss of individual points, such as loss='squared_error'."
         )
     names = list(read(losses, missing=missing).design.levels)
     keys = [name for name in ("source", "point") if name in names]

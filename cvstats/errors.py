@@ -45,7 +45,7 @@ class NotGiven(LogError, TypeError):
 
 
 class NeedsLosses(LogError):
-    """A call needs single losses, and the log consists of moments or is lazy."""
+    """A call needs individual losses, and the log consists of moments or is lazy."""
 
 
 def place(labels: Mapping[str, Hashable]) -> str:

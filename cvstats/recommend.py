@@ -157,7 +157,7 @@ def find_problem(method: Method, log: Log) -> str | None:
     return method.of_losses(log) if method.of_losses is not None else None
 
 
-NEEDS_LOSSES = "it needs single losses"
+NEEDS_LOSSES = "it needs individual losses"
 """How the reason begins why moments do not suffice for a method."""
 
 

@@ -1,6 +1,6 @@
 """The estimators once more: slow, exact, and written from the papers.
 
-Everything is a sum over single losses, or over pairs of them, in ``fractions.Fraction``; only
+Everything is a sum over individual losses, or over pairs of them, in ``fractions.Fraction``; only
 square roots and quantiles are floats. Nothing is merged from moments and nothing is imported
 from the package, so that an agreement between the two means something.
 

@@ -1,6 +1,6 @@
 """Bootstrap intervals once more: slow, exact, and written from the papers.
 
-Sums run over single losses in ``fractions.Fraction``; nothing comes from the package. Sources:
+Sums run over individual losses in ``fractions.Fraction``; nothing comes from the package. Sources:
 
 - (ET n): Efron & Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap
   method, with their names: N_ib is how often point i is in bootstrap sample b, I_ib = 1 where

@@ -1,6 +1,6 @@
 """Intervals of resampled logs once more: slow, exact, and written from the papers.
 
-As in `oracle.py` every sum is over single losses in ``fractions.Fraction`` and nothing comes
+As in `oracle.py` every sum is over individual losses in ``fractions.Fraction`` and nothing comes
 from the package. Sources:
 
 - Nadeau & Bengio (2003): corrected resampled t and conservative Z. For folds: Bouckaert & Frank

@@ -1,6 +1,6 @@
 """Sources, clusters and independent logs once more: slow, exact, from the papers.
 
-Like `oracle`: sums over single losses in fractions, nothing merged from moments, nothing taken
+Like `oracle`: sums over individual losses in fractions, nothing merged from moments, nothing taken
 from the package. (G n) and Table 1 are Geras & Sutton (2013). K sources, source k with M_k
 losses; where the paper writes M for all of them, each term has its own M_k here, and the weights
 of the sources stay 1/K.

@@ -316,8 +316,8 @@ PATHS = {
 }  # fmt: skip
 LAZY = ("lazy array", "dense lazy array", "lazy cell")
 
-LOSSES = "needs single losses|losses of each point|in two folds of one repetition"
-"""How what needs single losses is refused; bootstrap logs have no dense form."""
+LOSSES = "needs individual losses|losses of each point|in two folds of one repetition"
+"""How what needs individual losses is refused; bootstrap logs have no dense form."""
 
 REFUSED = {
     **dict.fromkeys(

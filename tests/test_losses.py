@@ -291,7 +291,7 @@ def test_predictions_are_no_losses_and_the_words_say_what_is():
     assert log.tolist() == [1.0, 0.0]
 
 
-# --- options of single losses and metrics ---------------------------------------------------------
+# --- options of individual losses and metrics -----------------------------------------------------
 
 
 def test_losses_shows_few_options_and_names_those_of_each_loss():

@@ -236,9 +236,13 @@ def test_no_training_is_suggested_for_models_that_were_only_tested(format):
 def test_scores_name_methods_for_the_same_question():
     log = folds(40, 5).groupby("fold").mean()
     log.attrs["holds"] = "scores"
-    with pytest.raises(LogError, match="not losses of single points. Use corrected_t or five_by"):
+    with pytest.raises(
+        LogError, match="not losses of individual points. Use corrected_t or five_by"
+    ):
         cvstats.wald(log)
-    with pytest.raises(LogError, match="not losses of single points. Use compare, rope or winn"):
+    with pytest.raises(
+        LogError, match="not losses of individual points. Use compare, rope or winn"
+    ):
         cvstats.best_set(log)
 
 

@@ -447,7 +447,7 @@ def report(
 
     def answer(log: Any) -> Any:
         if isinstance(log, Moments):
-            recommend.interval(log)  # raises if the default method needs single losses
+            recommend.interval(log)  # raises if the default method needs individual losses
         named = title or (None if "title" in log.attrs else f"Report on {title_of(files)}")
         note_missing(log, missing)
         return reporting.write_report(

@@ -233,7 +233,7 @@ def choose_models(
     best_set.record.require(log.design)
     if not log.in_memory:
         raise NeedsLosses(
-            "this log is lazy or has only moments, but best_set needs single losses. Load "
+            "this log is lazy or has only moments, but best_set needs individual losses. Load "
             "them into memory: log.compute()."
         )
     chosen = default_method(log) if method is None else method

@@ -222,11 +222,11 @@ def compare(
     large (for moments of more than 50,000 losses: if the means of at least three repetitions have
     a standard deviation above 0.3 standard errors, and ``refit_corrected`` is not the default);
     for one partition of at least 100 points, if the models are so similar that it may be large
-    (without ``method`` their interval is widened); and for replace-one logs with single losses, if
-    such a replacement changes the difference by as much. A log without the label may still be
-    unstable. `corrected_t` and `nested_cv` do not need the condition, nor does ``"union"``, which
-    is valid whenever both single-model intervals are; but it ignores the pairing, and is many times
-    wider if the models are similar.
+    (without ``method`` their interval is widened); and for replace-one logs with individual
+    losses, if such a replacement changes the difference by as much. A log without the label may
+    still be unstable. `corrected_t` and `nested_cv` do not need the condition, nor does
+    ``"union"``, which is valid whenever both single-model intervals are; but it ignores the
+    pairing, and is many times wider if the models are similar.
 
     0/1 losses with each point evaluated once are tested as in `mcnemar` if two models disagree on
     fewer than 25 points: the p-value is that of the exact test, and the limits are Tango's score

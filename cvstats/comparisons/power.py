@@ -599,7 +599,7 @@ def variance_parts(
     if not log.in_memory:
         raise NeedsLosses(
             "power splits the variance of each point's difference over repetitions, which needs "
-            "single losses. Load them into memory: log.compute(); or pass one repetition."
+            "individual losses. Load them into memory: log.compute(); or pass one repetition."
         )
     points = average_repetitions(log)
     means = Differences(points.losses, differences.left, differences.right)

@@ -171,8 +171,8 @@ def compute_relative(
             raise DifferentGroups("ratios are computed for one group at a time.")
         if root or not log.in_memory:
             raise NeedsLosses(
-                f"relative=True with {method} needs single losses in memory. Use another method, "
-                f"one of {', '.join(QUADRATIC)}; or log.compute()."
+                f"relative=True with {method} needs individual losses in memory. Use another "
+                f"method, one of {', '.join(QUADRATIC)}; or log.compute()."
             )
 
         def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:

@@ -100,7 +100,7 @@ def evaluate(
         continues an interrupted run, and returns the log of an uninterrupted one. A stored fit is
         reused only for the same rows, data, loss, estimator and code.
     **options : optional
-        Options of single losses and metrics, such as ``quantile``, ``delta``, ``threshold``,
+        Options of individual losses and metrics, such as ``quantile``, ``delta``, ``threshold``,
         ``clip``, ``average`` or ``beta``, as in `cvstats.losses`. Options that name columns, such
         as ``event``, require logged predictions.
 

@@ -349,8 +349,8 @@ def bounded_limits(
     log = log.rows()
     if log.design.metric:
         raise LogError(
-            "bounds= applies to losses of single points, but this log has pseudo-losses of a "
-            "metric. Use interval='wald', or a loss of single points."
+            "bounds= applies to losses of individual points, but this log has pseudo-losses of a "
+            "metric. Use interval='wald', or a loss of individual points."
         )
     alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
     width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]
@@ -569,7 +569,7 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
     Raises
     ------
     LogError
-        If the log has only cells and no single losses, or pseudo-losses of a metric.
+        If the log has only cells and no individual losses, or pseudo-losses of a metric.
     """
     refuse_metric(log)
     log = log.rows()
@@ -596,7 +596,7 @@ def refuse_metric(log: Log) -> None:
     if log.design.metric:
         raise LogError(
             "interval='hall' corrects a mean of losses, but this log has pseudo-losses of a "
-            "metric. Use interval='wald', or a loss of single points."
+            "metric. Use interval='wald', or a loss of individual points."
         )
 
 

@@ -125,7 +125,7 @@ class Method:
     of_losses : callable, optional
         Maps the log to a description of what is wrong with its losses, or None.
     needs_losses : bool
-        Whether it needs single losses, so that moments of cells are not enough.
+        Whether it needs individual losses, so that moments of cells are not enough.
     takes_kept_losses : bool
         Whether the losses kept with the moments of a short log suffice.
     needs_points : bool
@@ -133,7 +133,7 @@ class Method:
     lazy : bool
         Whether it is computed lazily on a lazy array.
     takes_lazy_losses : bool
-        Whether single losses of a lazy array are processed as those in memory are.
+        Whether individual losses of a lazy array are processed as those in memory are.
     needs_pairs : bool
         Whether a method for several models needs cross-moments between models.
     takes_scores : bool
@@ -221,14 +221,14 @@ class Method:
             of_one = isinstance(self, LogMethod)
             others = "corrected_t or five_by_two" if of_one else "compare, rope or winner"
             return (
-                "the log has one score per split, not losses of single points. Use "
+                "the log has one score per split, not losses of individual points. Use "
                 f"{others}; or save the predictions: cvstats.evaluate does, and "
                 "cross_validate(…, return_estimator=True, return_indices=True)."
             )
         if design.metric and self.takes_metrics is False:
             return (
-                "the log has pseudo-losses of a metric, not losses of single points. Use wald, "
-                "clustered or compare, or a loss of single points."
+                "the log has pseudo-losses of a metric, not losses of individual points. Use wald, "
+                "clustered or compare, or a loss of individual points."
             )
         if design.metric == "pool" and self.takes_metrics == "averaged":
             return (
@@ -272,7 +272,7 @@ class Comparison(Method):
     """A method whose function reads its own logs, such as a comparison of models.
 
     As a decorator it checks the options before the function is called, and delays the call on a
-    dask frame unless the method needs single losses.
+    dask frame unless the method needs individual losses.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class LogMethod(Method):
     groups_at_once : bool
         Whether the formula computes all groups of ``by=`` at once, from moments of their cells.
     reads_losses : callable, optional
-        Maps the options and the log to whether the formula needs single losses, even of a lazy
+        Maps the options and the log to whether the formula needs individual losses, even of a lazy
         array.
     """
 

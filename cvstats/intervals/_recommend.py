@@ -59,7 +59,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
             reason += f"; the no-information rate that .632+ needs is missing from attrs[{RATES!r}]"
         return method, reason
     if log.metadata.get("holds") == "scores":
-        return "corrected_t", "one score per split and no losses of single points"
+        return "corrected_t", "one score per split and no losses of individual points"
     if takes_two_ways(log):
         return "clustered", describe_crossed(log)
     if log.of_contrasts and design.number("source") > 1:

@@ -61,7 +61,7 @@ def find_problem(log: Log) -> str | None:
 def shows_refits(log: Log) -> bool:
     """Whether the log is repeated cross-validation from which mutual training can be estimated.
 
-    It needs single losses, and at least two repetitions with different partitions.
+    It needs individual losses, and at least two repetitions with different partitions.
     """
     if not repeats_refits(log):
         return False

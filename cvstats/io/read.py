@@ -169,7 +169,7 @@ def read_log(
         Whether samples of inspect that ended in an error raise an error or are dropped, from all
         epochs.
     **options : optional
-        Options of single losses and metrics, such as ``quantile``, ``threshold``, ``clip``,
+        Options of individual losses and metrics, such as ``quantile``, ``threshold``, ``clip``,
         ``average``, ``beta`` or ``multi_class``, as in `cvstats.losses`.
 
     Returns

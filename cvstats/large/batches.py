@@ -1,7 +1,7 @@
 """Logs that are streamed or lazy: cells instead of losses, with a sample of the losses.
 
 The design of such a log has one row, with a weight, per cell. Methods use it like any design;
-requests that need single losses raise an error.
+requests that need individual losses raise an error.
 """
 
 from __future__ import annotations

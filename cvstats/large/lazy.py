@@ -1,9 +1,9 @@
 """dask arrays: the same methods on losses that are not yet computed.
 
 Each chunk of losses is reduced to cells, the cells of all chunks are pooled, and the method runs on
-the cells of each chunk of the carried dimensions. A method that needs single losses gets all losses
-of a carried cell. The method runs once beforehand, on cells of the right shape without losses, to
-find the names of its columns and to check the levels.
+the cells of each chunk of the carried dimensions. A method that needs individual losses gets all
+losses of a carried cell. The method runs once beforehand, on cells of the right shape without
+losses, to find the names of its columns and to check the levels.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ SPLIT_EVERY = 8
 """Number of parts pooled in one task."""
 
 WORDS = (
-    "This method needs single losses, but a lazy array provides only counts, means and squared "
+    "This method needs individual losses, but a lazy array provides only counts, means and squared "
     "deviations of cells. Load the log first: log.compute()."
 )
 

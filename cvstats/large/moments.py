@@ -66,7 +66,7 @@ MOST_GAPS = 1 << 26
 """Maximum number of differences of all pairs."""
 
 WORDS = (
-    "This method needs single losses, but moments contain only counts, means and squared "
+    "This method needs individual losses, but moments contain only counts, means and squared "
     "deviations of cells. Expected the log itself."
 )
 
@@ -163,7 +163,7 @@ class Moments(Methods):
     Create them from a batch with `of_log`, add batches with ``+``, save them to a file, and use
     them like a log: for monitoring, for logs on several machines, and for logs that do not fit into
     memory. All functions of `cvstats` that need only cells accept them, as in
-    ``cvstats.wald(moments)``; functions that need single losses raise an error.
+    ``cvstats.wald(moments)``; functions that need individual losses raise an error.
 
     Notes
     -----
@@ -275,7 +275,7 @@ class Moments(Methods):
         log, within = read_batch(losses, by, missing)
         if log.design.scores:
             raise LogError(
-                "this log has one score per split, but moments need losses of single points. "
+                "this log has one score per split, but moments need losses of individual points. "
                 "Use the log itself, which is short."
             )
         levels = levels_of(log, by)

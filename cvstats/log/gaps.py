@@ -44,8 +44,8 @@ def drop_gaps(log: Log) -> Log:
         return replace(log, lazy=replace(log.lazy, drop=True))
     if log.cells is not None:
         raise LogError(
-            "missing='drop' needs single losses, but these are moments. Use missing='raise', or "
-            "drop evaluations when you aggregate: cvstats.Moments.of_log(batch, missing='drop')."
+            "missing='drop' needs individual losses, but these are moments. Use missing='raise', "
+            "or drop evaluations when you aggregate: cvstats.Moments.of_log(batch, missing='drop')."
         )
     columns = log.columns_by_cell()
     if columns.shape[1] > 1:

@@ -1,7 +1,7 @@
 """The groups of a log, one for each label of a level (``by=``).
 
 The level is the first key of moments and counts, so that a method computes all groups at once. The
-rows of one group are selected for methods that read single losses, and for the error of a group
+rows of one group are selected for methods that read individual losses, and for the error of a group
 that cannot be computed.
 """
 

@@ -119,7 +119,7 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
     """
     if is_dask_frame(losses):
         raise LogError(
-            "this is a dask frame, but this method needs single losses. Lazy evaluation "
+            "this is a dask frame, but this method needs individual losses. Lazy evaluation "
             "supports methods based on moments of cells, such as wald, corrected_t, "
             "out_of_source and compare. Expected losses in memory. Load them first: "
             "cvstats.as_log(frame.compute(), loss=…)."

@@ -257,7 +257,7 @@ def has_loss(losses: LossColumns) -> NDArray[np.bool_]:
 # --- lazy arrays ----------------------------------------------------------------------------------
 
 LAZY = (
-    "this array is lazy (dask), but this method needs single losses. Load them into memory: "
+    "this array is lazy (dask), but this method needs individual losses. Load them into memory: "
     "log.compute(); cvstats.methods(log) lists what can be computed lazily. If moments are "
     "enough (friedman, nemenyi), aggregate first: cvstats.Moments.of_log(log)."
 )

@@ -1,1 +1,1 @@
-"""Losses from saved predictions: losses of single points, and pseudo-losses of other metrics."""
+"""Losses from saved predictions: those of individual points, and pseudo-losses of metrics."""

@@ -166,8 +166,8 @@ def refuse_other_logs(log: Log, by: str) -> None:
         raise LogError("contrast needs a log in memory. Load it first: log.compute().")
     if log.design.scores:
         raise LogError(
-            "contrast needs losses of single points, but this log has one score per split. Save "
-            "the predictions, as cvstats.evaluate does."
+            "contrast needs losses of individual points, but this log has one score per split. "
+            "Save the predictions, as cvstats.evaluate does."
         )
     resampled = {"sample", "count", "outer"} & set(log.design.levels)
     if resampled:

@@ -65,8 +65,8 @@ class LabelCounts:
 
     Create them from a batch of predictions with `of_predictions`, or from Parquet files with
     `cvstats.scan_predictions`; add batches with ``+``; and compute the moments of any metric of
-    labels, which have all methods of a log that do not need single losses. Memory grows with the
-    cells and the labels, not with the predictions.
+    labels, which have all methods of a log that do not need individual losses. Memory grows with
+    the cells and the labels, not with the predictions.
 
     Notes
     -----
@@ -538,7 +538,7 @@ def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) 
             )
         elif callable(loss) or loss in LOSSES:
             way = (
-                " A loss of single points is additive: "
+                " A loss of individual points is additive: "
                 "cvstats.Moments.of_log(cvstats.losses(…)) of each batch."
             )
         raise LogError(

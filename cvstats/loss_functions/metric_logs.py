@@ -389,7 +389,7 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
         raise LogError(
             f"{request.metric.words} must be computed on whole test sets, but bootstrap logs "
             "average over samples for each point. Expected a log without the level 'count'. Use "
-            "cross-validation, or a loss of single points."
+            "cross-validation, or a loss of individual points."
         )
     for name in request.by:
         if name not in design.levels:

@@ -80,7 +80,7 @@ class Design(Protocol):
 
     @property
     def mixing(self) -> Mixing:
-        """Whether single points are drawn, points within classes, or whole groups."""
+        """Whether individual points are drawn, points within classes, or whole groups."""
 
     def check(self, points: Points) -> None:
         """Refuse data that the design cannot be applied to."""
@@ -392,7 +392,7 @@ def sizes(fit: Fit, evaluation: Evaluation) -> dict[str, int]:
 
 
 Mixing: TypeAlias = Literal["points", "classes", "groups"]
-"""What is drawn: single points, points within classes, or whole groups."""
+"""What is drawn: individual points, points within classes, or whole groups."""
 
 
 @dataclass(frozen=True, eq=False)

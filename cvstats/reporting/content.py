@@ -768,8 +768,8 @@ def describe_examined(facts: LogFacts) -> str:
     """Describe of which losses the checks know more than moments; empty if of all."""
     if facts.sample is None:
         return (
-            "The log was read as counts, means and variances of its cells, without single losses, "
-            "so outliers, skewness and dates were not checked."
+            "The log was read as counts, means and variances of its cells, without individual "
+            "losses, so outliers, skewness and dates were not checked."
         )
     if facts.sample.whole:
         return ""
@@ -808,9 +808,9 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
 
 
 def describe_need(method: dict[str, Any]) -> str:
-    """Describe what a log for a method has: single losses if this one has moments only."""
+    """Describe what a log for a method has: individual losses if this one has moments only."""
     if method["why_not"].startswith(NEEDS_LOSSES):
-        return "single losses; this log was read as moments of its cells"
+        return "individual losses; this log was read as moments of its cells"
     return re.sub(r" \((?:level|levels) .*?\)", "", method["needs"])
 
 

@@ -122,7 +122,7 @@ def test_a_report_of_a_large_file_has_the_contents_of_one_in_memory(
     assert set(memory) - set(streamed) <= {"pandas DataFrame"} | set(
         memory[memory.index("Methods that apply to this log") :]
     )
-    assert "single losses; this log was read as moments of its cells" in streamed
+    assert "individual losses; this log was read as moments of its cells" in streamed
 
 
 def several_rows_of_a_point():

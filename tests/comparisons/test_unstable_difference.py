@@ -69,7 +69,7 @@ COMPARISONS = {"compare": {"method": "wald"}, "equivalence": {"margin": 0.1, "me
 
 
 REFUSED = {("power", "dask"), ("power", "Moments")}
-"""Repetitions and no single losses."""
+"""Repetitions and no individual losses."""
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_other_refusals():
     losses = one_set(np.linspace(0, 1, 20))
     with pytest.raises(LogError, match="only used by interval='betting' and 'bernstein'"):
         losses.cvci.holdout(bounds=(0, 1))
-    with pytest.raises(LogError, match="needs single losses"):
+    with pytest.raises(LogError, match="needs individual losses"):
         cvstats.Moments.of_log(losses).holdout(interval="betting", bounds=(0, 1))
     seeds = pd.concat({0: losses, 1: losses}, names=["repetition"])
     with pytest.raises(LogError, match="a point's mean loss of 'm' is 0.9"):

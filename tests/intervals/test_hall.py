@@ -104,10 +104,10 @@ def test_single_losses_are_needed():
     array = xr.DataArray(
         RNG.lognormal(size=40), dims="point", coords={"fold": ("point", np.arange(40) % 4)}
     )
-    with pytest.raises(LogError, match="needs single losses"):
+    with pytest.raises(LogError, match="needs individual losses"):
         array.chunk(point=10).cvci.wald(interval="hall")
     streamed = cvstats.Moments.of_log(log_of(array.values, fold=np.arange(40) % 4))
-    with pytest.raises(LogError, match="needs single losses"):
+    with pytest.raises(LogError, match="needs individual losses"):
         streamed.wald(interval="hall")
 
 

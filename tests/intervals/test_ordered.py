@@ -392,7 +392,7 @@ def test_logs_without_time():
     ):
         named.cvci.ordered()
     assert not cvstats.methods(named).loc["ordered", "applies"]
-    with pytest.raises(LogError, match="needs single losses"):
+    with pytest.raises(LogError, match="needs individual losses"):
         cvstats.Moments.of_log(losses).ordered()
     nested = pd.concat({0: losses, 1: losses}, names=["outer"])
     with pytest.raises(LogError, match="nested cross-validation log"):

@@ -205,3 +205,10 @@ def test_a_file_of_an_older_version_has_no_checksum(tmp_path):
     path.write_text(re.sub(r', "rows": 2, "checksum": \d+', "", first) + "\n" + rows, "utf-8")
     assert "checksum" not in path.read_text("utf-8")
     assert cvstats.read_log(path).equals(LOG)
+
+
+def test_the_columns_of_a_csv_file_are_the_levels_and_the_losses(tmp_path):
+    cvstats.save_log(LOG, tmp_path / "log.csv")
+    rows = pd.read_csv(tmp_path / "log.csv", comment="#")
+    assert list(rows.columns) == ["point", "loss"]
+    assert rows["loss"].tolist() == [1.0, 2.0]

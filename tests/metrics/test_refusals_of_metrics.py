@@ -66,8 +66,8 @@ def test_methods_for_losses_of_points_refuse_a_metric() -> None:
         assert not table.loc[name, "applies"]
         assert "pseudo-losses of a metric" in table.loc[name, "why_not"]
     both = cvstats.losses(frame().assign(b=1 - frame()["label"]), "y", ["label", "b"], loss="f1")
-    assert "not losses of single points" in words(both.cvci.mcnemar)
-    assert "not losses of single points" in words(both.cvci.cochran_q)
+    assert "not losses of individual points" in words(both.cvci.mcnemar)
+    assert "not losses of individual points" in words(both.cvci.cochran_q)
 
 
 OF_FOLDS = {

@@ -161,7 +161,7 @@ def test_interval_takes_scores():
     got = log.cvci.interval()
     pd.testing.assert_frame_equal(got, log.cvci.corrected_t(), check_like=True)
     assert got.attrs["method"] == "corrected_t"
-    assert got.attrs["reason"] == "one score per split and no losses of single points"
+    assert got.attrs["reason"] == "one score per split and no losses of individual points"
     assert "CVS004" not in set(cvstats.diagnose(log)["code"])
     bare = cvstats.read_log(table, **options)
     call = r"read_log\(…, format='scores', n_train=90, n_test=10\)"

@@ -295,6 +295,8 @@ def test_learning_curves_and_several_tasks_are_refused(table):
     tasks = np.where(np.arange(len(table)) < 5, "iris", "wine")
     with pytest.raises(LogError, match="several tasks"):
         cvstats.read_log(mlr3(table).assign(task_id=tasks), loss="squared_error")
+    one = cvstats.read_log(mlr3(table).assign(task_id="iris"), loss="squared_error")
+    pd.testing.assert_frame_equal(one, cvstats.read_log(mlr3(table), loss="squared_error"))
 
 
 def test_a_json_document_of_columns(table, tmp_path):
