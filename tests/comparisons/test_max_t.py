@@ -8,13 +8,16 @@ import numpy as np
 import oracle_many
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
+import cvstats
 from cvstats.comparisons import _adjust as max_t
 from cvstats.core.results import Result
 from cvstats.errors import LogError
 
 ALTERNATIVES = ["two-sided", "less", "greater"]
+TESTS = ["difference", "se", "lower", "upper", "statistic", "p_value", "p_adjusted"]
 RNG = np.random.default_rng(17)
 
 
@@ -120,6 +123,16 @@ def test_p_values_and_intervals_are_duals(method, alternative):
         assert np.isinf(table[sides[alternative]]).all()
 
 
+def test_max_t_is_narrower_than_bonferroni_and_wider_than_one_interval():
+    frame = models(names="abcdefgh")
+    single = frame.cvci.compare()
+    table = frame.cvci.compare(adjust="max-t", rng=0)
+    width = (table["upper"] - table["lower"]) / table["se"] / 2
+    n = table.attrs["n_points"] - 1
+    assert stats.t.isf(0.025, n) < width.iloc[0] < stats.t.isf(0.025 / len(table), n)
+    assert (table["upper"] - table["lower"] > single["upper"] - single["lower"]).all()
+
+
 def test_quantiles_of_t_and_normal_are_inverse():
     """Far tails keep their digits; beyond what a float holds a statistic is infinite."""
     z = np.array([-7.5, -1.0, 0.0, 0.5, 3.0, 9.0])
@@ -185,6 +198,73 @@ def test_the_seed_tells_all():
     assert mine.attrs["seed"] != 5
     with pytest.raises(LogError, match="not a seed"):
         FRAME.cvci.compare(adjust="max-t", rng="five")
+
+
+def test_neither_threads_nor_rows_matter(monkeypatch):
+    wanted = FRAME.cvci.compare(adjust="max-t", rng=5, n_draws=70_000)
+    for threads in ("1", "3"):
+        monkeypatch.setenv("CVSTATS_THREADS", threads)
+        ours = FRAME.cvci.compare(adjust="max-t", rng=5, n_draws=70_000)
+        pd.testing.assert_frame_equal(ours, wanted, check_exact=True)
+    mixed = FRAME.sample(frac=1, random_state=1)
+    ours = mixed.cvci.compare(adjust="max-t", rng=5, n_draws=70_000)
+    np.testing.assert_allclose(ours["p_adjusted"], wanted["p_adjusted"], atol=1e-4)
+
+
+def test_one_pair_is_left_alone():
+    one = cvstats.compare(FRAME["a"], FRAME["b"], adjust="max-t")
+    pd.testing.assert_frame_equal(one, cvstats.compare(FRAME["a"], FRAME["b"], adjust=None))
+    two = FRAME[["a", "b"]].cvci.compare(adjust="max-t")
+    assert "p_adjusted" not in two
+
+
+def test_two_logs_of_several_models():
+    left, right = FRAME[["a", "b"]], FRAME[["c", "d"]].set_axis(["a", "b"], axis=1)
+    table = cvstats.compare(left, right, adjust="max-t", n_draws=200_000, rng=1)
+    gaps = [(FRAME["a"] - FRAME["c"]).tolist(), (FRAME["b"] - FRAME["d"]).tolist()]
+    for z, p in zip(table["statistic"].abs(), table["p_adjusted"], strict=True):
+        exact = oracle_many.largest_of_two(*gaps, z, "two-sided")
+        assert p == pytest.approx(exact, abs=of_draws(exact, 200_000))
+
+
+@pytest.mark.parametrize("reference", [None, "c"])
+def test_carried_cells_are_as_alone(reference):
+    frame = FRAME.droplevel(["repetition", "fold"])
+    array = xr.DataArray(
+        frame.to_numpy(), dims=("point", "model"),
+        coords={"point": frame.index.to_numpy(), "model": list(frame.columns)},
+    )  # fmt: skip
+    noise = xr.DataArray(RNG.normal(size=(60, 4, 3)), dims=("point", "model", "lat"))
+    maps = array + noise
+    maps[:, :, 1] = np.nan  # masked
+    maps[:, 2, 2] = np.nan  # masked for one model
+    options = {"adjust": "max-t", "rng": 4, "n_draws": 2_000, "method": "holdout"}
+    if reference is not None:
+        maps = maps.isel(lat=[0, 1])
+    table = maps.cvci.compare(reference=reference, **options)
+    alone = maps.isel(lat=0).cvci.compare(reference=reference, **options)
+    for name in TESTS:
+        np.testing.assert_allclose(table[name].isel(lat=0), alone[name], rtol=1e-12, err_msg=name)
+        assert np.isnan(table[name].isel(lat=1)).all()
+    assert table.attrs["seed"] == 4
+    if reference is None:
+        rest = maps.isel(lat=2, model=[0, 1, 3]).cvci.compare(**options)
+        known = table.isel(lat=2).dropna("pair", subset=["difference"])
+        for name in TESTS:
+            np.testing.assert_allclose(known[name], rest[name], rtol=1e-12, err_msg=name)
+
+
+# --- repetitions ----------------------------------------------------------------------------------
+
+
+def test_repetitions_of_a_test_set_are_averaged_by_point():
+    frame = models(repetitions=3).droplevel("fold")
+    points = frame.groupby(level="point").mean()
+    options = {"adjust": "max-t", "rng": 0, "n_draws": 2_000}
+    table, wanted = frame.cvci.compare(**options), points.cvci.compare(**options)
+    np.testing.assert_allclose(table[TESTS], wanted[TESTS], rtol=1e-12)
+    assert table.attrs["n_repetitions"] == 3
+    assert table.attrs["n_points"] == 60
 
 
 # --- next to nothing ------------------------------------------------------------------------------

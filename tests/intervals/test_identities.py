@@ -12,11 +12,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rows import only_row
-from strategies import logs, losses, series, shuffled, spread
+from strategies import close, logs, losses, series, shuffled, spread
 
 import cvstats
+from cvstats.errors import LogError
 
 WEIGHTS = ["size", "equal"]
+
+
+@st.composite
+def balanced(draw):
+    k, m = draw(st.integers(2, 5)), draw(st.integers(2, 5))
+    return oracle.relabel([m] * k, draw(losses(k * m)))
 
 
 def variance(result):
@@ -24,6 +31,79 @@ def variance(result):
 
 
 # --- one number under several names ---------------------------------------------------------------
+
+
+@given(logs(folds=(2, 5)))
+def test_naive_is_wald_with_another_divisor(rows):
+    n = len(rows)
+    naive, wald = cvstats.naive(shuffled(rows)), cvstats.wald(shuffled(rows))
+    assert only_row(naive)["se"] == pytest.approx(
+        only_row(wald)["se"] * math.sqrt(n / (n - 1)), rel=1e-14
+    )
+    assert only_row(naive)["estimate"] == only_row(wald)["estimate"]
+
+
+@given(logs(sizes=(2, 5)))
+def test_within_fold_never_exceeds_its_sum(rows):
+    """Total = within + between: all-pairs N SE^2 = mean m2 + spread of the fold means."""
+    folds = oracle.folds_of(rows)
+    n = len(rows)
+    centre = oracle.mean(row.loss for row in rows)
+    between = sum(len(fold) * (oracle.mean(fold) - centre) ** 2 for fold in folds)
+    within = sum(oracle.squares(fold, oracle.mean(fold)) for fold in folds)
+    ours = cvstats.wald(shuffled(rows))
+    assert close(variance(ours), (between + within) / n**2, rows, 2)
+
+
+@given(balanced())
+def test_balanced(rows):
+    log = shuffled(rows)
+    parts = only_row(cvstats.decompose(log))
+    within = variance(cvstats.wald(log, variance="within-fold"))
+    for weights in WEIGHTS:
+        four = only_row(cvstats.quadratic(log, estimator="theta_4", fold_weights=weights))
+        assert four["variance_raw"] == pytest.approx(within, rel=1e-13)
+        three = only_row(cvstats.quadratic(log, estimator="theta_3", fold_weights=weights))
+        assert three["variance_raw"] == pytest.approx(variance(cvstats.cv_t(log)), rel=1e-13)
+        assert "clamped" not in three["caution"]
+    assert parts["theta_a"] == pytest.approx(within, rel=1e-13)
+    assert parts["theta_1"] == pytest.approx(
+        only_row(cvstats.wald(log))["estimate"] ** 2, rel=1e-12
+    )
+    k = len(oracle.folds_of(rows))
+    five = parts["theta_3"] + parts["omega_minus_gamma"]
+    assert parts["theta_5"] == pytest.approx(five, abs=1e-13 * spread(rows) ** 2)
+    two = parts["sigma2_minus_omega"] * k / len(rows) - (k - 1) * parts["theta_3"]
+    assert parts["theta_2"] == pytest.approx(two, abs=1e-13 * spread(rows) ** 2)
+
+
+@given(logs(sizes=(2, 5), folds=(2, 5)))
+def test_unequal(rows):
+    log = shuffled(rows)
+    assert only_row(cvstats.decompose(log))["theta_a"] == pytest.approx(
+        variance(cvstats.wald(log, variance="within-fold")), rel=1e-13
+    )
+    three = only_row(cvstats.quadratic(log, estimator="theta_3", fold_weights="equal"))
+    t = cvstats.cv_t(log)
+    assert three["variance_raw"] == pytest.approx(variance(t), rel=1e-13)
+    for name in ("estimate", "lower", "upper", "df"):
+        assert three[name] == pytest.approx(only_row(t)[name], rel=1e-13)
+
+
+@given(logs(sizes=(2, 5), folds=(2, 5)), st.sampled_from(WEIGHTS))
+def test_a_name_and_its_bias(rows, fold_weights):
+    log = shuffled(rows)
+    sizes = [len(fold) for fold in oracle.folds_of(rows)]
+    s2 = sum((size / len(rows)) ** 2 for size in sizes)
+    s2 = s2 if fold_weights == "size" else 1 / len(sizes)
+    triples = {
+        "theta_2": (0, -1, 0), "theta_3": (0, 0, -1), "theta_4": (0, -s2, -(1 - s2)),
+        "theta_5": (0, 1, -2),
+    }  # fmt: skip
+    for name, bias in triples.items():
+        by_name = only_row(cvstats.quadratic(log, estimator=name, fold_weights=fold_weights))
+        by_bias = only_row(cvstats.quadratic(log, bias=bias, fold_weights=fold_weights))
+        assert close(by_bias["variance_raw"], by_name["variance_raw"], rows, 2), name
 
 
 @given(logs(sizes=(2, 4), folds=(2, 5)), st.sampled_from(WEIGHTS))
@@ -41,6 +121,43 @@ def test_the_floor_replaces_negative_estimates_only(rows, fold_weights):
         rounding = 8 * np.finfo(float).eps * max(abs(float(row.loss)) for row in rows)
         se = ours["se"]
         assert se == math.sqrt(used) or (se == 0 and math.sqrt(used) <= rounding)
+
+
+@given(
+    st.integers(2, 6).flatmap(lambda m: st.tuples(st.integers(2, 7), losses(m))),
+    st.sampled_from(WEIGHTS),
+)
+def test_equal_fold_means_give_theta_3_of_zero(shape, fold_weights):
+    """A sum of W and D would fall on either side of zero by rounding, and be clamped."""
+    k, values = shape
+    rows = oracle.relabel([len(values)] * k, values * k)
+    ours = only_row(cvstats.quadratic(series(rows), estimator="theta_3", fold_weights=fold_weights))
+    rounding = 8 * np.finfo(float).eps * max(map(abs, values))
+    assert 0 <= ours["variance_raw"] <= rounding**2
+    assert 0 <= ours["se"] <= rounding
+    assert "clamped" not in ours["caution"]
+
+
+@given(logs(sizes=(2, 4), folds=(2, 4), repetitions=(2, 3)))
+def test_one_repetition_many_times_changes_nothing(rows):
+    rows = [row for row in rows if row.repetition == 0]
+    copies = [row._replace(repetition=r) for r in range(3) for row in rows]
+    one, three = shuffled(rows), shuffled(copies)
+    for variance in ("all-pairs", "within-fold"):
+        a, b = (cvstats.wald(log, variance=variance) for log in (one, three))
+        for name in ("estimate", "se", "lower", "upper"):
+            assert close(only_row(b)[name], only_row(a)[name], rows), name
+    a, b = cvstats.decompose(one), cvstats.decompose(three)
+    for name in ("omega_minus_gamma", "theta_3", "theta_5", "theta_a"):
+        assert close(only_row(b)[name], only_row(a)[name], rows, 2), name
+    held = series(copies, levels=("repetition", "point"))
+    assert close(only_row(cvstats.holdout(held))["se"], only_row(cvstats.naive(one))["se"], rows)
+
+
+@given(logs(folds=(2, 4), repetitions=(2, 3)))
+def test_form_b_is_conservative(rows):
+    by_point = math.sqrt(oracle.wald_by_point(rows))
+    assert only_row(cvstats.wald(shuffled(rows)))["se"] >= by_point - 1e-12 * spread(rows)
 
 
 # --- interval and test ----------------------------------------------------------------------------
@@ -102,3 +219,102 @@ def test_equal_losses_make_a_point(value):
         assert "clamped" not in ours["caution"]
     parts = only_row(cvstats.decompose(log))
     assert (parts[["sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"]] == 0).all()
+
+
+@pytest.mark.parametrize("method", ["wald", "naive", "holdout"])
+def test_one_point_has_no_variance(method):
+    with pytest.raises(LogError, match=r"at least two .* this log has 1"):
+        getattr(cvstats, method)(log_of([0.5]))
+
+
+def test_two_points():
+    half = math.sqrt(0.5)
+    log = log_of([0.0, 1.0])
+    assert only_row(cvstats.wald(log))["se"] == pytest.approx(half / 2)
+    assert only_row(cvstats.holdout(log))["se"] == pytest.approx(0.5)
+    assert only_row(cvstats.holdout(log, interval="t"))["upper"] == pytest.approx(
+        0.5 + 12.706204736 / 2
+    )
+    apart = log_of([0.0, 1.0], [0, 1])
+    assert only_row(cvstats.wald(apart))["se"] == pytest.approx(half / 2)
+    assert only_row(cvstats.cv_t(apart))["se"] == pytest.approx(0.5)
+    assert "few points" in only_row(cvstats.wald(log))["caution"]
+
+
+@pytest.mark.parametrize("folds", [None, [0] * 4])
+def test_one_fold(folds):
+    log = log_of([0.0, 1.0, 3.0, 5.0], folds)
+    log = log if folds else log.droplevel("fold")
+    wald = only_row(cvstats.wald(log))
+    assert "one fold" in wald["caution"]
+    naive = only_row(cvstats.naive(log))["se"]
+    assert only_row(cvstats.wald(log, variance="within-fold"))["se"] == pytest.approx(
+        naive, rel=1e-15
+    )
+    assert only_row(cvstats.holdout(log))["se"] == naive
+    for refused in (cvstats.cv_t, cvstats.quadratic, cvstats.decompose):
+        with pytest.raises(LogError, match="one fold, a single test set"):
+            refused(log)
+
+
+def test_one_fold_in_each_repetition_under_another_name():
+    """Two repetitions with one fold each are not two folds."""
+    log = log_of([1.0, 2, 3, 1, 2, 4], ["a"] * 3 + ["b"] * 3, [0] * 3 + [1] * 3)
+    for refused in (cvstats.cv_t, cvstats.decompose):
+        with pytest.raises(LogError, match="one fold, a single test set"):
+            refused(log)
+
+
+def test_folds_may_be_called_anew_in_each_repetition():
+    values = [1.0, 2, 3, 5, 1, 2, 4, 7]
+    repetitions = [0] * 4 + [1] * 4
+    log = log_of(values, list("aabbccdd"), repetitions)
+    same = log_of(values, [0, 0, 1, 1] * 2, repetitions)
+    for call in (cvstats.cv_t, lambda x: cvstats.wald(x, variance="within-fold")):
+        pd.testing.assert_frame_equal(call(log), call(same), check_exact=True)
+    pd.testing.assert_series_equal(
+        cvstats.decompose(log), cvstats.decompose(same), check_exact=True
+    )
+
+
+def test_a_fold_of_one_point():
+    log = log_of([1.0, 2.0, 4.0, 5.0, 9.0], [0, 0, 1, 1, 2])
+    rows = oracle.log([1.0, 2.0, 4.0, 5.0, 9.0], fold=[0, 0, 1, 1, 2])
+    with pytest.raises(LogError, match="folds of one point"):
+        cvstats.wald(log, variance="within-fold")
+    assert close(only_row(cvstats.wald(log))["se"], oracle.wald(rows).se, rows)
+    assert np.isnan(only_row(cvstats.decompose(log))["theta_a"])
+    within = (0.5 + 0.5) / 2  # W: five points, three folds
+    h = 1 / 5  # the sum of (n_k / N)^2 / n_k
+    assert only_row(cvstats.quadratic(log, estimator="theta_4"))["variance_raw"] == pytest.approx(
+        h * within
+    )
+
+
+def test_several_repetitions_are_no_single_partition():
+    log = log_of([1.0, 2, 3, 5, 1, 2, 4, 7], [0, 0, 1, 1] * 2, [0] * 4 + [1] * 4)
+    with pytest.raises(LogError, match="2 repetitions"):
+        cvstats.quadratic(log)
+
+
+def test_identical_models_and_constant_differences():
+    log = log_of([1.0, 2, 3, 5, 8], [0, 0, 1, 1, 1])
+    for method in ("wald", "naive", "cv_t", "quadratic"):
+        same = only_row(cvstats.compare(log, log.copy(), method=method).iloc[0])
+        assert (same[["difference", "se", "lower", "upper", "statistic"]] == 0).all()
+        assert same["p_value"] == 1
+        assert "zero variance" in same["caution"]
+        for alternative, p in (("two-sided", 0.0), ("less", 1.0), ("greater", 0.0)):
+            worse = only_row(
+                cvstats.compare(log + 1.0, log, method=method, alternative=alternative).iloc[0]
+            )
+            assert worse["difference"] == 1
+            assert worse["statistic"] == np.inf
+            assert worse["p_value"] == p
+            assert "zero variance" in worse["caution"]
+            excluded = not worse["lower"] <= 0 <= worse["upper"]
+            assert excluded == (p == 0)
+            better = cvstats.compare(log, log + 1.0, method=method, alternative=alternative)
+            assert (
+                better["p_value"].item() == {"two-sided": 0, "less": 0, "greater": 1}[alternative]
+            )
