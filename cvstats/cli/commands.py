@@ -240,13 +240,6 @@ def interval(
     """
 
     def answer(log: Any) -> Any:
-        levels = getattr(getattr(log, "index", None), "names", None)
-        if by is not None and levels is not None and by not in levels:
-            raise LogError(
-                f"by={by!r} is not a level of this log. Available levels: "
-                f"{', '.join(map(str, filter(None, levels))) or 'none'}. Declare its column as a "
-                f"level: --source {by} --by source."
-            )
         return recommend.interval(log, by=by, missing=still(missing, log), **options)
 
     result = answer_files(partial(read_files, files, reading, missing, by=by), answer)
