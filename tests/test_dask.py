@@ -87,7 +87,7 @@ def at_once():
         lazy.drop_vars(["fold", "source"]))  # fmt: skip
     yield "repetitions", "repetitions", lambda: cvstats.quadratic(lazy)
     yield "best set", "needs individual losses", lambda: cvstats.best_set(lazy)
-    yield "seeds", "needs single", lambda: cvstats.holdout(lazy.drop_vars(["fold", "source"]))
+    yield "seeds", "needs individual", lambda: cvstats.holdout(lazy.drop_vars(["fold", "source"]))
     five = xr.DataArray(np.ones((5, 8, 3)), {"fold": ("point", np.arange(8) % 2)},
                         ("repetition", "point", "model")).chunk(point=4)  # fmt: skip
     yield "no law", "one covariance of all models", lambda: cvstats.compare(

@@ -181,7 +181,7 @@ WRONG_NAMES = [
       for name in ("compare", "difference", "equivalence", "rope", "power", "mcnemar")
       for wrong in ("rigde", 3, ["ridge"], np.array(["ridge"]), pd.NA, {})],
     ("compare", {"reference": "rigde"}, "Did you mean 'ridge'?"),
-    ("wald", {"by": "fodl"}, "the log has no level 'fodl'. Expected one of its levels, or of the"),
+    ("wald", {"by": "fodl"}, "the log has no level 'fodl'. Expected one of its levels"),
     ("wald", {"by": "fodl"}, "Did you mean 'fold'?"),
     *[("wald", {"by": wrong}, f"the log has no level {wrong!r}.")
       for wrong in (3, ["fold"], np.array(["a"]), pd.NA)],

@@ -165,8 +165,6 @@ def adjust_max_t(
     seen = ~np.isnan(every_pair.columns["estimate"]).reshape(-1, cells)
     statistic = orient_statistics(result, alternative).reshape(len(left), cells)
     of_one = result.columns["p_value"].reshape(statistic.shape)
-    with np.errstate(divide="ignore"):
-        log_of_rest = np.log1p(-of_one)
     p = np.full_like(statistic, np.nan)
     bound = np.full_like(statistic, np.nan)
     cautions = np.zeros(cells, dtype=np.int64)
@@ -185,10 +183,12 @@ def adjust_max_t(
         p[:, c] = 0.0 if largest is None else max_t_p_values(drawn, largest)
         few = of_method and own[known, c].min(initial=np.inf) < 2 * (len(there) - 1)
         if few or largest is None:
-            tests = len(known)
-            single = -np.expm1(np.log1p(-alpha) / tests) / (1 + (alternative == "two-sided"))
+            tests, sides = len(known), 1 + (alternative == "two-sided")
+            single = -np.expm1(np.log1p(-alpha) / tests) / sides
             critical = max(critical, -float(special.ndtri(single)))
-            p[:, c] = np.maximum(p[:, c], -np.expm1(tests * log_of_rest[:, c]))
+            with np.errstate(divide="ignore"):
+                of_each = np.log1p(-sides * special.ndtr(-drawn))
+            p[:, c] = np.maximum(p[:, c], -np.expm1(tests * of_each))
         elif not of_method and points is not None:
             cautions[c] = flag_few_points(critical, points)
         bound[:, c] = student_quantile(np.full(len(left), critical), own[:, c])

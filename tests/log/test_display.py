@@ -88,7 +88,7 @@ def test_html_has_a_caption_and_explains_cautions(losses):
     page = table._repr_html_()
     tree = html5lib.parse(page)
     caption = "".join(tree.find(f".//{HTML}caption").itertext())
-    assert caption == "Claimed expected risk; 442 points, 10 folds; 95% limits"
+    assert caption == "Expected risk (claimed, but not covered); 442 points, 10 folds; 95% limits"
     notes = list(tree.iter(f"{HTML}abbr"))
     assert [note.text for note in notes] == ["dependence ignored"] * 3
     assert notes[0].get("title") == table.attrs["cautions"]["dependence ignored"]
