@@ -100,9 +100,8 @@ def out_of_source(
     estimate is the unweighted mean of the mean losses of the sources, and its variance depends on
     the target:
 
-    - the mean over new sources from the same population: the variance is that of the source means,
-    with
-      Student's t on K - 1 degrees of freedom;
+    - the mean over new sources from the same population: the variance is that of the source
+      means, with Student's t on K - 1 degrees of freedom;
     - one new source (``interval="prediction"``): a prediction interval for the mean loss of the
       next source, with the same t;
     - these sources, over repeated data sets from them: the variance comes from the losses within
