@@ -261,8 +261,9 @@ def compare(
 
     With ``relative`` and mean losses A and B, the estimate is ``100 (A / B - 1)``. Its limits are
     the r at which the interval of the mean of ``a - (1 + r) b``, by the same method, ends at 0
-    (Fieller): they contain 0 if and only if the interval of the difference does, and ``p_value``
-    is that of the difference. If B is not significantly different from 0, no interval exists, and
+    (Fieller), and for 0/1 losses with an exact test at least those of the difference divided by B.
+    They contain 0 if and only if the interval of the difference does, and ``p_value`` is that of
+    the difference. If B is not significantly different from 0, no interval exists, and
     ``caution`` contains ``reference near zero``. For gamma losses of 20, 50 and 200 points 95%
     limits covered 97%, 95% and 95%, and those of the delta method 91%, 93% and 94%. ``over`` uses
     the t interval of the log ratios of at least five data sets.

@@ -20,6 +20,7 @@ from cvstats.comparisons._pairs import (
     p_values,
     require_standard_errors,
 )
+from cvstats.comparisons.zero_one import SOME_EXACT
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.results import Result, half_widths
@@ -184,6 +185,11 @@ def compute_relative(
         solve = partial(solve_by_secant, widths, d, b, alternative=alternative, alpha=alpha)
         lower = solve(lower, down if fixed else None, -1)
         upper = solve(upper, up if fixed else None, 1)
+    if result.attrs.get("test") in ("exact", SOME_EXACT):  # its limits do not use se
+        exact = (b > 0) & ((result.caution & np.int64(Caution.DISCORDANT_FEW)) != 0)
+        low, high = (result.columns[side] / np.where(exact, b, 1) for side in ("lower", "upper"))
+        lower = np.where(exact, np.minimum(lower, np.maximum(low, -1)), lower)
+        upper = np.where(exact, np.maximum(upper, high), upper)
     spread = np.sqrt(np.maximum(vd - 2 * ratio * shared + ratio**2 * vb, 0)) / b
     if root:
         ratio, lower, upper = (np.sqrt(np.maximum(1 + x, 0)) - 1 for x in (ratio, lower, upper))

@@ -248,3 +248,20 @@ def test_the_solution_is_that_of_brentq():
         reference="b", relative=True, method="holdout", options={"interval": "t"}
     ).iloc[0]
     assert 1 + found["lower"] / 100 == pytest.approx(optimize.brentq(end, 0.5, 0.85), rel=1e-9)
+
+
+@pytest.mark.parametrize(("only_a", "only_b"), [(7, 1), (8, 1), (0, 0), (0, 6), (6, 0)])
+@pytest.mark.parametrize("folds", [1, 5])
+def test_limits_of_few_discordant_points_agree_with_the_exact_test(only_a, only_b, folds):
+    n = 100
+    both = np.arange(n) >= 92
+    a, b = both.astype(float), both.astype(float)
+    a[:only_a], b[20 : 20 + only_b] = 1, 1
+    index = pd.MultiIndex.from_arrays([np.arange(n) % folds, np.arange(n)], names=["fold", "point"])
+    log = pd.DataFrame({"a": a, "b": b}, index)
+    plain, per_cent = log.cvci.compare().iloc[0], log.cvci.compare(relative=True).iloc[0]
+    assert per_cent["p_value"] == plain["p_value"]
+    assert (per_cent["lower"] <= 0 <= per_cent["upper"]) == (plain["p_value"] >= 0.05)
+    assert per_cent["lower"] <= max(100 * plain["lower"] / b.mean(), -100) + 1e-9
+    assert per_cent["upper"] >= 100 * plain["upper"] / b.mean() - 1e-9
+    assert per_cent["upper"] > per_cent["lower"] >= -100
