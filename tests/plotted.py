@@ -1,10 +1,12 @@
 """The plots that tests look at, and the way their pictures are made.
 
 ``python tests/plotted.py [NAME …]`` writes the pictures anew; look at each before you keep it.
+It also writes `tests/images/drawn.json`: the places, sizes, colours and words of what is drawn.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import cache
 from itertools import combinations
@@ -14,6 +16,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -177,6 +180,118 @@ CASES = {
 }
 
 
+def probabilities(sources=0):
+    rng = np.random.default_rng(5)
+    p = rng.random(400)
+    levels = (
+        {"point": range(400), "source": np.arange(400) % 40} if sources else {"point": range(400)}
+    )
+    return pd.DataFrame({**levels, "y_true": (rng.random(400) < p) * 1, "p": p, "q": p**2})
+
+
+def seasons(number):
+    """Losses of two models in folds with long names."""
+    folds = np.array([f"season {k} of {number}" for k in range(number)])[np.arange(600) % number]
+    index = pd.MultiIndex.from_arrays([folds, range(600)], names=["fold", "point"])
+    values = np.random.default_rng(6).exponential(size=(600, 2)) + [0, 0.1]
+    return pd.DataFrame(values, index, ["early", "late"])
+
+
+MORE = {
+    **CASES,
+    "reliability": lambda ax: plot.reliability(
+        probabilities(), prediction=["p", "q"], bins=8, ax=ax
+    ),
+    "reliability_sources": lambda ax: plot.reliability(
+        probabilities(40), prediction="p", bins=5, ax=ax
+    ),
+    "forest_methods": lambda ax: plot.forest(
+        logged("diabetes"), methods=["wald", "naive", "corrected_t"], ax=ax
+    ),
+    "reference": lambda ax: plot.comparison(many(), reference="model_0", ax=ax),
+    "forest_one": lambda ax: plot.forest(logged("flights")["naive_bayes"], ax=ax),
+    "forest_sixty": lambda ax: plot.forest(many(60), ax=ax),
+    "matrix_sixty": lambda ax: plot.comparison(many(60), ax=ax),
+    "folds_named": lambda ax: plot.folds(seasons(9), ax=ax),
+    "folds_thirty": lambda ax: plot.folds(seasons(30), ax=ax),
+    "folds_eight": lambda ax: plot.folds(many(8), ax=ax),
+    "sources_three": lambda ax: plot.sources(schools(3), ax=ax),
+    "map_panels": lambda ax: plot.map(
+        xr.concat([grid()["late"] * k for k in (1, 2, 3)], "lead"), ax=ax
+    ),
+    "map_names": lambda ax: plot.map(
+        grid()["late"].assign_coords(lon=[f"meridian {k}" for k in range(12)]), ax=ax
+    ),
+}  # fmt: skip
+"""Also described, without a picture."""
+
+
+def describe(ax):
+    """The words and the numbers of all that stands on an Axes, artist by artist."""
+    x, y = ax.xaxis, ax.yaxis
+    yield "axes", [ax.get_xlabel(), ax.get_ylabel(), ax.get_title(), ax.get_xscale()], [
+        *ax.get_xlim(), *ax.get_ylim(), *(s.get_visible() for s in ax.spines.values()),
+        x.label.get_size(), *(at for at in x.get_majorticklocs() if at <= ax.get_xlim()[1]),
+    ]  # fmt: skip
+    for axis in (x, y):
+        shown = in_view(axis)
+        yield "ticks", [label.get_text() for label in shown], [t.get_size() for t in shown[:1]]
+    for line in ax.lines:
+        words = [
+            line.get_label(),
+            to_hex(line.get_color()),
+            line.get_linestyle(),
+            line.get_marker(),
+        ]
+        sizes = [line.get_linewidth(), line.get_markersize(), line.get_markeredgewidth()]
+        yield "line", map(str, words), [*sizes, *style(line), *np.ravel(line.get_xydata())]
+    for drawn in ax.collections:
+        colours = [
+            to_hex(c, True) for c in [*drawn.get_facecolor()[:3], *drawn.get_edgecolor()[:3]]
+        ]
+        values = drawn.get_array()
+        places = [path.vertices for path in drawn.get_paths()[:200]] if values is None else [values]
+        numbers = np.concatenate([*map(np.ravel, places), np.ravel(drawn.get_offsets())])
+        sizes = [*drawn.get_linewidth()[:3], *getattr(drawn, "get_sizes", list)()[:3]]
+        yield (
+            "collection",
+            [type(drawn).__name__.removeprefix("FillBetween"), *colours],
+            [*sizes, *style(drawn), *numbers],
+        )
+    for patch in ax.patches:
+        corners = patch.get_patch_transform().transform(patch.get_path().vertices)
+        colours = [to_hex(patch.get_facecolor(), True), to_hex(patch.get_edgecolor(), True)]
+        yield "patch", colours, [patch.get_linewidth(), *style(patch), *np.ravel(corners)]
+    for text in ax.texts:
+        words = [text.get_text(), to_hex(text.get_color()), text.get_ha(), text.get_va()]
+        yield "text", words, [text.get_size(), text.get_rotation(), *text.get_position()]
+    if (legend := ax.get_legend()) is not None:
+        yield "legend", [text.get_text() for text in legend.get_texts()], [
+            legend._ncols, *(text.get_size() for text in legend.get_texts())
+        ]  # fmt: skip
+    for child in ax.child_axes:
+        yield from describe(child)
+
+
+def style(artist):
+    return [artist.get_zorder(), artist.get_alpha() if artist.get_alpha() is not None else -1]
+
+
+def describe_case(name, width):
+    """What a case draws, as JSON holds it; of many numbers a few that tell changes."""
+    figure = Figure(figsize=(width, 3.6), dpi=72)
+    ax = MORE[name](figure.subplots())
+    figure.draw_without_rendering()
+    found = []
+    for kind, words, numbers in describe(ax):
+        array = np.ma.filled(np.ma.asarray(np.ma.masked_invalid(list(numbers)), float), -999)
+        if array.size > 40:
+            turned = array * np.cos(np.arange(array.size))
+            array = np.array([array.size, array.min(), array.max(), array.mean(), turned.mean()])
+        found.append([kind, list(words), [float(f"{number:.5g}") for number in array]])
+    return found
+
+
 def drawn(name, width, height=None, dpi=72):
     """Draw a case on a figure of its own, laid out; return the figure and the Axes."""
     tall = {"sources": 5.0, "decomposition": 4.0, "best_set": 3.6, "matrix_large": 3.6}
@@ -205,3 +320,8 @@ if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     for case in sys.argv[1:] or CASES:
         picture(case, IMAGES / f"{case}.png")
+    stored = {f"{case} {width}": describe_case(case, width) for case in MORE for width in (3.4, 7)}
+    lines = (
+        f"{json.dumps(case)}: {json.dumps(stored[case], ensure_ascii=False)}" for case in stored
+    )
+    (IMAGES / "drawn.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -86,6 +86,10 @@ def test_sentences_of_tables_are_wrapped_and_complete():
             assert " ".join(words.split()) in " ".join(shown.split())
             assert words.replace("<", "&lt;").replace(">", "&gt;") in table._repr_html_()
         assert type(table.head(1)) is pd.DataFrame
+        for asked, width in ((50, 50), (120, 120), (None, 80)):
+            with pd.option_context("display.width", asked):
+                longest = max(map(len, repr(table).splitlines()))
+            assert width - 20 < longest <= width
     nothing = cvstats.diagnose(
         cvstats.losses(cvstats.datasets.load("diabetes"), prediction="ridge")
     )

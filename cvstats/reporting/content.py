@@ -479,7 +479,7 @@ def quantiles(verdict: Verdict) -> Grid:
     scale, share = verdict.scale, np.array([0.0, 0.25, 0.5, 0.75, 1.0])
     decimals = count_decimals(verdict.frame)
     half = (verdict.spread("upper") - verdict.spread("lower")) / 2
-    at = np.nanquantile(verdict.estimate, share[::-1] if scale.larger else share, axis=0)
+    at = np.nanquantile(verdict.estimate, share, axis=0)  # of losses, also where scores are shown
     width = np.nanmedian(half, axis=0)
     rows = [
         (
@@ -489,10 +489,11 @@ def quantiles(verdict: Verdict) -> Grid:
         )
         for j, name in enumerate(verdict.names)
     ]  # fmt: skip
-    heads = ["best", "25%", "median", "75%", "worst", "±"]
+    first, last = ("lowest", "highest") if verdict.has_target else ("best", "worst")
+    heads = [first, "25%", "median", "75%", last, "±"]
     caption = (
         f"{capital(scale.name)} over {len(verdict.cells):,} cells ({', '.join(verdict.dims)}), "
-        f"from the best cell to the worst; ± is the median half-width of the {verdict.level} "
+        f"from the {first} cell to the {last}; ± is the median half-width of the {verdict.level} "
         f"intervals"
     )
     return Grid(caption, heads, rows, [False] * len(heads))

@@ -101,7 +101,11 @@ def test_html_has_a_caption_and_explains_cautions(losses):
 def test_other_frames_are_displayed_by_pandas(losses):
     table = losses.cvci.wald()
     assert isinstance(table, ResultFrame)
-    for frame in (table.T, table.describe()):
+    bare = ResultFrame(table.reset_index(drop=True))
+    bare.attrs = {}
+    twice = ResultFrame(pd.concat([table, table], axis=1))
+    twice.attrs = dict(table.attrs)
+    for frame in (table.T, table.describe(), bare, twice):
         expected = pd.DataFrame(frame)
         with pd.option_context("display.max_columns", None):
             assert repr(frame) == repr(expected)

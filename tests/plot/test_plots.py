@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -17,7 +18,9 @@ from matplotlib.testing.compare import compare_images
 from plotted import (
     CASES,
     IMAGES,
+    MORE,
     as_arrays,
+    describe_case,
     drawn,
     legible,
     logged,
@@ -35,6 +38,7 @@ from cvstats.plot._axes import COLOURS
 DIABETES = logged("diabetes")
 FLIGHTS = logged("flights")
 MONTHS = logged("flights_by_month")
+DRAWN = json.loads((IMAGES / "drawn.json").read_text(encoding="utf-8"))
 TOLERANCE = 6  # root mean square of grey levels: edges differ a little between versions
 
 
@@ -52,6 +56,15 @@ def test_pictures_are_as_they_were(name, tmp_path):
     expected = tmp_path / "expected.png"  # differences are written beside it
     expected.write_bytes((IMAGES / f"{name}.png").read_bytes())
     assert compare_images(str(expected), str(tmp_path / f"{name}.png"), TOLERANCE) is None
+
+
+@pytest.mark.parametrize("width", [3.4, 7])
+@pytest.mark.parametrize("name", MORE)
+def test_what_is_drawn_is_as_it_was(name, width):
+    found, stored = describe_case(name, width), DRAWN[f"{name} {width}"]
+    assert [row[:2] for row in found] == [row[:2] for row in stored]
+    for (kind, words, numbers), (_, _, others) in zip(found, stored, strict=True):
+        assert numbers == pytest.approx(others, rel=2e-4, abs=1e-6), (kind, words)
 
 
 @pytest.mark.parametrize("name", ["learner", None])

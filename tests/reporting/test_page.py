@@ -339,6 +339,33 @@ def test_a_grid_has_no_tables_and_plots_of_single_cells():
     assert "sources differ" in cvstats.report(log.isel(lat=0, lon=slice(2)))
 
 
+@pytest.mark.parametrize(
+    ("loss", "shares", "ends"),
+    [
+        ("squared_error", [0, 0.25, 0.5, 0.75, 1], ("best", "worst")),
+        ("r2", [1, 0.75, 0.5, 0.25, 0], ("best", "worst")),
+        ("calibration_slope", [0, 0.25, 0.5, 0.75, 1], ("lowest", "highest")),
+    ],
+)
+def test_quantiles_of_a_grid_are_those_of_the_cells(loss, shares, ends):
+    rng = np.random.default_rng(4)
+    truth = xr.DataArray(rng.normal(size=(5, 7, 60)), dims=["lat", "lon", "point"])
+    made = xr.Dataset({"y": truth, "m": truth + rng.normal(size=(5, 7, 1)) * rng.normal(size=60)})
+    if loss == "calibration_slope":
+        drawn = truth + rng.normal(size=truth.shape) > 0
+        made = xr.Dataset({"y": drawn * 1, "m": 1 / (1 + np.exp(-made["m"]))})
+    log = cvstats.losses(made, "y", ["m"], loss)
+    table = cvstats.interval(log)
+    shown = cvstats.as_scores(table) if loss == "r2" else table
+    half = np.median((shown["upper"] - shown["lower"]) / 2)
+    text = cvstats.report(log)
+    written = [word.replace("−", "-") for word in row_of(text, "m")]
+    quantiles = np.quantile(shown["estimate"], shares)
+    np.testing.assert_allclose(np.array(written, float), [*quantiles, half], atol=0.006)
+    assert f"from the {ends[0]} cell to the {ends[1]};" in Page(text).words("caption")
+    assert all(f">{end}</th>" in text for end in ends)
+
+
 def test_tasks_are_described_as_tasks():
     n = 120
     index = pd.MultiIndex.from_arrays(
