@@ -62,6 +62,11 @@ def of_dated_sources():
     return log.set_index(["fold", "source", "point"])["loss"]
 
 
+def by_horizon(log):
+    """Two horizons whose points differ."""
+    return pd.concat([log, log[5:]], keys=[1, 2], names=["horizon"])
+
+
 def skewed(n=60):
     return pd.Series(np.random.default_rng(2).lognormal(0, 1.5, n), k_fold(n).index)
 
@@ -97,6 +102,9 @@ LOGS = {code: losses for code, (losses, _, _) in CASES.items()} | {
     "skewed pair": pair(skewed()),
     "skewed test set": skewed().droplevel(["repetition", "fold"]),
     "skewed groups": grouped([30] * 8) ** 8,
+    "horizons of dates": by_horizon(pair(dated(0.8)).droplevel("fold")),
+    "horizons of sources": by_horizon(pair(by_source(40, folds=5))),
+    "skewed horizons": by_horizon(skewed()),
     "few errors": zero_one(60, 3),
     "no errors": zero_one(60, 0),
     "no errors of a test set": zero_one(60, 0).droplevel(["repetition", "fold"]),
@@ -148,6 +156,7 @@ OPTIONS = (
     ("power", {"effect": 0.1}),
     ("equivalence", {"margin": 0.1}),
     ("friedman", {"test": "f"}),
+    *((name, {"by": "horizon"}) for name in ("interval", "wald", "holdout", "ordered", "compare")),
 )
 
 

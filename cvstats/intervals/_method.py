@@ -492,27 +492,31 @@ def find_call(caution: Caution, log: Log, used: str) -> str:
 
     Whether a method applies is cached with the design of the log.
     """
-    of_pairs, known = log.differences is not None, log.design.facts
+    of_pairs, known, by = log.differences is not None, log.design.facts, log.design.by
     for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
         name, _, options = entry.partition("(")
+        option = "by" if of_pairs else find_method(name).group_option
+        groups = [] if by is None else [f"{option}={by!r}"]
         if options:
             other = ("wilson" in options and not log.zero_one().all()) or (
                 "hall" in options and log.design.metric
             )
             if name == used and not (of_pairs or other):
-                return f"log.cvci.{entry}"
+                return f"log.cvci.{name}({', '.join([options[:-1], *groups])})"
             continue
         key = ("allows", name, of_pairs)
         if name != used and key not in known:
             method = find_method(name)
             of_losses = None if of_pairs else method.of_losses
             words = None if of_losses is None else of_losses(log)
-            design, sized = log.design, name != "corrected_t" or "n_train" in log.metadata
-            sized = sized or (design.has("fold") and covers_all_points(design))
-            words = words or method.problem(design)
+            kinds, sized = list_kinds(log), name != "corrected_t" or "n_train" in log.metadata
+            sized = sized or all(kind.has("fold") and covers_all_points(kind) for kind in kinds)
+            words = words or next(filter(None, map(method.problem, kinds)), None)
             known[key] = words is None and sized and (method.for_differences or not of_pairs)
         if name != used and known[key]:
-            return f"log.cvci.compare(method={name!r})" if of_pairs else f"log.cvci.{name}()"
+            if of_pairs:
+                return f"log.cvci.compare({', '.join([f'method={name!r}', *groups])})"
+            return f"log.cvci.{name}({', '.join(groups)})"
     return ""
 
 

@@ -152,14 +152,20 @@ def refuse_twice(
         shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
         others = [name for name in ("point", "repetition", MODEL) if name not in names]
         options = [f"{name}=" for name in others if tidy.takes is None or name in tidy.takes]
-        advice = "Drop duplicate rows with drop_duplicates=True"
+        advice = []
+        if "point" in names and table.duplicated().to_numpy()[again].all():
+            advice.append("Drop duplicate rows with drop_duplicates=True.")
         if options:
-            advice += f", or name the column in which they differ: {' or '.join(options)}"
+            advice.append(f"Name the column in which they differ: {' or '.join(options)}.")
+        if "point=" in options and len(models) == 1:
+            advice.append(
+                "If each row is a different point, number them: table['point'] = range(len(table))."
+            )
         if "point" in names and (tidy.takes is None or "point" in tidy.takes):
-            advice += ". If they are lead times or other conditions, pass by='lead_time'"
+            advice.append("If they are lead times or other conditions, pass by='lead_time'.")
         raise LogError(
             f"an evaluation occurs twice: {listed(shown, int(again.sum()))}. Expected each "
-            f"({', '.join(names)}) once. {tidy.twice or advice}."
+            f"({', '.join(names)}) once. {f'{tidy.twice}.' if tidy.twice else ' '.join(advice)}"
         )
 
 

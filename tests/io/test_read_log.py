@@ -118,10 +118,7 @@ def test_nothing_in_a_list():
 
 def test_advice_for_evaluations_that_occur_twice(odd):
     words = refused(odd, loss="err", fold="split")
-    assert words.endswith(
-        "Drop duplicate rows with drop_duplicates=True, or name the column in which they "
-        "differ: point= or repetition=."
-    )
+    assert words.endswith("once. Name the column in which they differ: point= or repetition=.")
 
 
 def test_misspelt_columns(odd):
@@ -215,6 +212,21 @@ def test_an_evaluation_that_occurs_twice_is_named_once(table):
     words = refused(twice, truth="ridge", prediction=["ridge", "forest"], loss="squared_error")
     expected = "an evaluation occurs twice: fold=0, point=0. Expected each (fold, point) once. "
     assert words.startswith(expected)
+    assert "drop_duplicates=True" in words
+    twice.iloc[-1, -1] += 1  # another prediction for the same point: no duplicate
+    words = refused(twice, truth="ridge", prediction=["ridge", "forest"], loss="squared_error")
+    assert "drop_duplicates=True" not in words
+
+
+def test_rows_without_points_are_to_be_numbered(table):
+    bare = table.drop(columns="point").assign(truth=0.0)
+    options = {"truth": "truth", "prediction": ["ridge", "forest"], "loss": "squared_error"}
+    words = refused(bare, **options)
+    assert "drop_duplicates" not in words
+    advice = "If each row is a different point, number them: table['point'] = range(len(table))."
+    assert words.endswith(advice)
+    bare["point"] = range(len(bare))
+    assert len(cvstats.read_log(bare, **options)) == len(table)
 
 
 # --- models ---------------------------------------------------------------------------------------
