@@ -41,8 +41,6 @@ from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.log.bootstrap import resamples
 from cvstats.log.checks import (
     NEAR,
-    SHARE,
-    TAIL,
     count_near_best,
     find_duplicates,
     is_serial,
@@ -297,21 +295,22 @@ def no_method(facts: LogFacts) -> Iterator[Finding]:
 def outliers(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of the sum of squares in the top 1% of the losses.
 
-    Limit: above 1/2, from 100 losses on.
+    Limit: above 1/2, from 100 losses on, with less than 25 times the points of CVS007.
     """
     if facts.design.metric:  # influences are few and large if a class is rare
         return iter(())
-    share = facts.shapes.outlier_share
-    return report_worst(facts, share, share > SHARE)
+    return report_worst(facts, facts.shapes.outlier_share, facts.tails[0])
 
 
 @check("CVS006")
 def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
-    """Report the tail index (Hill) of the largest losses. Limit: below 2, from 1,000 losses on."""
+    """Report the tail index (Hill) of the largest losses.
+
+    Limit: below 2, from 1,000 losses on, with less than 25 times the points of CVS007.
+    """
     if facts.design.metric:  # as for the outliers
         return iter(())
-    index = facts.shapes.tail_index
-    return report_worst(facts, index, index < TAIL, smallest=True)
+    return report_worst(facts, facts.shapes.tail_index, facts.tails[1], smallest=True)
 
 
 @check("CVS007")

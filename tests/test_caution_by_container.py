@@ -432,6 +432,14 @@ def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
     assert label_of(name) in labels(PATHS[path](log, call))
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_large_losses_are_harmless_with_enough_points(path):
+    """Squares of exponential losses have a normal mean; squares of t3 have no variance."""
+    squares = k_fold(60_000, losses=RNG().exponential(size=60_000) ** 2).to_frame("a")
+    assert labels(PATHS[path](squares, of("wald"))) == set()
+    assert "heavy tails" in labels(PATHS[path](heavy(60_000), of("wald")))
+
+
 # --- the default method ---------------------------------------------------------------------------
 
 

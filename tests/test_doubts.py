@@ -47,6 +47,30 @@ def test_the_differences_decide_and_not_the_losses():
     assert labels(other[["a"]].cvci.wald()) == set()
 
 
+def simulate(draw, mean, n, runs=200):
+    """How often the interval covers, and how often it has the label `heavy tails`."""
+    covered = labelled = 0
+    for seed in range(runs):
+        losses = pd.Series(draw(np.random.default_rng(seed), n), pd.RangeIndex(n, name="point"))
+        row = losses.cvci.holdout().iloc[0]
+        covered += row["lower"] <= mean <= row["upper"]
+        labelled += "heavy tails" in row["caution"]
+    return covered / runs, labelled / runs
+
+
+def test_heavy_tails_depend_on_the_number_of_points():
+    """Exponential losses squared need 1,100 points; without a variance, no number suffices."""
+    covered, labelled = simulate(lambda rng, n: rng.exponential(size=n) ** 2, 2, 40_000)
+    assert covered >= 0.93
+    assert labelled <= 0.05
+    for n in (1_000, 40_000):
+        covered, labelled = simulate(lambda rng, n: rng.pareto(1.5, n) + 1, 3, n)
+        assert covered < 0.9
+        assert labelled == 1
+    losses = k_fold(40_000, losses=np.random.default_rng(0).exponential(size=40_000) ** 2)
+    assert not {"CVS005", "CVS006", "CVS007"} & set(losses.cvci.diagnose()["code"])
+
+
 def test_differences_of_0_and_1_are_not_skewed():
     right = np.zeros(300)
     wrong = right.copy()

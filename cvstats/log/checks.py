@@ -56,6 +56,11 @@ FEW_GROUPS = 100
 SHARE, TAIL = 1 / 2, 2.0
 """Outliers: a larger share of the sum of squares in the top 1%. Heavy tails: a smaller index."""
 
+ENOUGH_FOR_OUTLIERS = 25, 4
+"""Neither matters if points are this many times, and a sample of them so many times, the number
+that skewness asks for: a log or a sample without its largest losses looks less skewed than it is.
+"""
+
 SERIAL = 0.1, 2.326
 """Serial dependence: a larger correlation of neighbors, absolute and in standard errors."""
 
@@ -312,10 +317,20 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
     """
     number, size, width = values.shape
     shapes = measure_shapes(values.transpose(1, 0, 2).reshape(size, number * width))
-    flags = np.zeros(number * width, dtype=np.int64)
-    flags[(shapes.outlier_share > SHARE) | (shapes.tail_index < TAIL)] = Caution.HEAVY_TAILS
-    flags[shapes.n_for_skewness > np.repeat(n_points, width)] |= Caution.SKEWED
+    flags, points = np.zeros(number * width, dtype=np.int64), np.repeat(n_points, width)
+    flags[np.logical_or(*find_tails(shapes, points, size))] = Caution.HEAVY_TAILS
+    flags[shapes.n_for_skewness > points] |= Caution.SKEWED
     return flags.reshape(number, width)
+
+
+def find_tails(shapes: Shapes, n_points: IntArray | int, size: int) -> tuple[MaskArray, MaskArray]:
+    """Mark columns with outliers, and with heavy tails, that matter for so many points.
+
+    ``size`` losses of each column were measured.
+    """
+    points, sample = ENOUGH_FOR_OUTLIERS
+    matter = shapes.n_for_skewness > np.minimum(n_points / points, size / sample)
+    return matter & (shapes.outlier_share > SHARE), matter & (shapes.tail_index < TAIL)
 
 
 def mark_pairs(
