@@ -41,6 +41,8 @@ from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.log.bootstrap import resamples
 from cvstats.log.checks import (
     NEAR,
+    SHARE,
+    TAIL,
     count_near_best,
     find_duplicates,
     is_serial,
@@ -299,7 +301,8 @@ def outliers(facts: LogFacts) -> Iterator[Finding]:
     """
     if facts.design.metric:  # influences are few and large if a class is rare
         return iter(())
-    return report_worst(facts, facts.shapes.outlier_share, facts.tails[0])
+    share, needed = facts.shapes.outlier_share, facts.shapes.n_for_tails
+    return report_worst(facts, share, (share > SHARE) & (needed > facts.n_points))
 
 
 @check("CVS006")
@@ -310,7 +313,9 @@ def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
     """
     if facts.design.metric:  # as for the outliers
         return iter(())
-    return report_worst(facts, facts.shapes.tail_index, facts.tails[1], smallest=True)
+    index, needed = facts.shapes.tail_index, facts.shapes.n_for_tails
+    beyond = (index < TAIL) & (needed > facts.n_points)
+    return report_worst(facts, index, beyond, smallest=True)
 
 
 @check("CVS007")

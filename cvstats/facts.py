@@ -12,17 +12,10 @@ import xarray as xr
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_level, is_resampled
 from cvstats.core.orientation import TURNED
-from cvstats.core.types import FloatArray, MaskArray
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._recommend import recommend_method
-from cvstats.log.checks import (
-    Shapes,
-    find_tails,
-    measure_shapes,
-    pick_columns,
-    tabulate,
-    take_sample,
-)
+from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import Log, Losses, Sample
 from cvstats.log.metadata import attrs_of_log, lost_metrics
 from cvstats.log.read import read
@@ -196,12 +189,6 @@ class LogFacts:
         columns, _, spread = pick_columns(self.log, sample, None, sample.step)
         shapes = Shapes(*(part if columns is None else part[columns])[spread].T)
         return shapes if sample.whole else self.correct_shapes(shapes)
-
-    @property
-    def tails(self) -> tuple[MaskArray, MaskArray]:
-        """Whether each column has outliers, and heavy tails, that matter for so many points."""
-        size = 0 if self.sample is None else self.sample.log.design.size
-        return find_tails(self.shapes, self.n_points, size)
 
     def correct_shapes(self, shapes: Shapes) -> Shapes:
         """Take from moments what a sample cannot show: constant losses, and rates of 0 and 1."""

@@ -56,9 +56,9 @@ FEW_GROUPS = 100
 SHARE, TAIL = 1 / 2, 2.0
 """Outliers: a larger share of the sum of squares in the top 1%. Heavy tails: a smaller index."""
 
-ENOUGH_FOR_OUTLIERS = 25, 4
-"""Neither matters if points are this many times, and a sample of them so many times, the number
-that skewness asks for: a log or a sample without its largest losses looks less skewed than it is.
+ENOUGH_FOR_TAILS = 25, 4
+"""Neither matters if the log has so many times the points that skewness requires, and the examined
+losses are so many times as many: without the largest losses, they look less skewed than they are.
 """
 
 SERIAL = 0.1, 2.326
@@ -318,19 +318,9 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
     number, size, width = values.shape
     shapes = measure_shapes(values.transpose(1, 0, 2).reshape(size, number * width))
     flags, points = np.zeros(number * width, dtype=np.int64), np.repeat(n_points, width)
-    flags[np.logical_or(*find_tails(shapes, points, size))] = Caution.HEAVY_TAILS
+    flags[shapes.n_for_tails > points] = Caution.HEAVY_TAILS
     flags[shapes.n_for_skewness > points] |= Caution.SKEWED
     return flags.reshape(number, width)
-
-
-def find_tails(shapes: Shapes, n_points: IntArray | int, size: int) -> tuple[MaskArray, MaskArray]:
-    """Mark columns with outliers, and with heavy tails, that matter for so many points.
-
-    ``size`` losses of each column were measured.
-    """
-    points, sample = ENOUGH_FOR_OUTLIERS
-    matter = shapes.n_for_skewness > np.minimum(n_points / points, size / sample)
-    return matter & (shapes.outlier_share > SHARE), matter & (shapes.tail_index < TAIL)
 
 
 def mark_pairs(
@@ -746,6 +736,7 @@ class Shapes(NamedTuple):
     outlier_share: FloatArray
     tail_index: FloatArray
     n_for_skewness: FloatArray
+    n_for_tails: FloatArray
 
 
 def measure_shapes(values: FloatArray) -> Shapes:
@@ -763,6 +754,9 @@ def measure_shapes(values: FloatArray) -> Shapes:
     squares = deviations * deviations
     points = points_for_skewness(deviations, squares)
     share, index = measure_tails(squares)
+    log, sample = ENOUGH_FOR_TAILS
+    for_tails = np.where(sample * points > len(values), np.inf, log * points)
+    for_tails = np.where((share > SHARE) | (index < TAIL), for_tails, 0)
     return Shapes(
         lowest,
         highest,
@@ -771,6 +765,7 @@ def measure_shapes(values: FloatArray) -> Shapes:
         np.where(shaped, share, np.nan),
         np.where(shaped, index, np.nan),
         np.where(shaped, points, np.nan),
+        np.where(shaped, for_tails, np.nan),
     )
 
 
