@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 import pandas as pd
 import xarray as xr
 
-from cvstats.errors import install_command
 from cvstats.registry import add_methods
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 else:
     LogMethods = Generic
 
-__all__ = ["CVAccessor", "register_dask"]
+__all__ = ["CVAccessor"]
 
 T = TypeVar("T")
 """What its methods return: DataFrames for pandas, Datasets for xarray."""
@@ -81,30 +84,9 @@ xr.register_dataset_accessor("cvci")(CVAccessor)
 
 
 def register_dask() -> None:
-    """Register ``.cvci`` on DataFrames and Series of dask.
-
-    Importing `cvstats` does this automatically if ``dask.dataframe`` was imported before.
-    Otherwise, or if you do not control the order of imports, call this once. Functions such as
-    ``cvstats.wald(frame)`` accept dask frames either way.
-
-    Raises
-    ------
-    ImportError
-        If dask is not installed (extra ``dask``).
-
-    Examples
-    --------
-    >>> import cvstats
-    >>> cvstats.accessor.register_dask()  # doctest: +SKIP
-    >>> frame.cvci.wald().compute()  # doctest: +SKIP
-    """
-    try:
-        frames = import_module("dask.dataframe")
-        extensions = import_module("dask.dataframe.extensions")
-    except ImportError as error:
-        raise ImportError(
-            f"dask frames need dask. Install it: {install_command('dask')}"
-        ) from error
+    """Register ``.cvci`` on DataFrames and Series of dask."""
+    frames = import_module("dask.dataframe")
+    extensions = import_module("dask.dataframe.extensions")
     for kind, register in (
         (frames.DataFrame, extensions.register_dataframe_accessor),
         (frames.Series, extensions.register_series_accessor),
@@ -113,5 +95,31 @@ def register_dask() -> None:
             register("cvci")(CVAccessor)
 
 
+class AfterDask(MetaPathFinder):
+    """Register the accessor once ``dask.dataframe`` is imported, which this package never does."""
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        """Find ``dask.dataframe`` for its first import, with a loader that registers at its end."""
+        if name != "dask.dataframe":
+            return None
+        sys.meta_path.remove(self)
+        try:
+            spec = find_spec(name)
+        finally:
+            sys.meta_path.insert(0, self)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def then_register(module: ModuleType) -> None:
+                execute(module)
+                sys.meta_path.remove(self)
+                register_dask()
+
+            vars(spec.loader)["exec_module"] = then_register
+        return spec
+
+
 if "dask.dataframe" in sys.modules:
     register_dask()
+else:
+    sys.meta_path.insert(0, AfterDask())

@@ -23,14 +23,16 @@ from cvstats.intervals._recommend import (
     recommend_options,
     suggest_study,
     take_points,
+    takes_two_ways,
 )
 from cvstats.large.frames import delay_answer
-from cvstats.log.checks import find_whole
+from cvstats.log.checks import find_dates, find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Losses, Table, of_its_kind
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name
+from cvstats.registry import unknown_option
 
 
 def methods(losses: Losses) -> pd.DataFrame:
@@ -183,7 +185,7 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
     return None
 
 
-@of_its_kind
+@of_its_kind  # type: ignore[arg-type]  # an option may not be named losses
 def interval(
     losses: Losses,
     *,
@@ -192,6 +194,7 @@ def interval(
     alpha: float = 0.05,
     by: str | None = None,
     missing: Missing = "raise",
+    **options: Any,
 ) -> Table:
     """Compute the recommended interval for the design of this log, with the reason.
 
@@ -200,11 +203,11 @@ def interval(
     losses : Series, DataFrame, DataArray or Dataset
         Any loss log.
     method : str, optional
-        The name of an interval, to use it with its default options regardless of the design. The
-        default respects groups: one source left out at a time gives `out_of_source`; folds of
-        whole sources, and one test set of several sources, `clustered`. If the same points occur
-        in several sources, such as dates in stores, both are sampling units. Sources split over the
-        folds are ignored, and ``caution`` contains ``sources ignored``. Otherwise one test set
+        The name of an interval, to use it regardless of the design. The default respects
+        groups: one source left out at a time gives `out_of_source`; folds of whole sources, and one
+        test set of several sources, `clustered`. If the same points occur in several sources,
+        such as dates in stores, both are sampling units. Sources split over the folds are ignored,
+        and ``caution`` contains ``sources ignored``. Otherwise one test set
         gives `holdout`; K-fold cross-validation, leave-one-out and their repetitions `wald`;
         random splits, and logs of one score per split, `corrected_t`; splits of the data and of
         its halves `conservative_z`; replaced points `replace_one`; nested folds `nested_cv`;
@@ -224,6 +227,10 @@ def interval(
         all.
     missing : {"raise", "drop"}, optional
         Whether NaN losses raise an error, or their evaluations are dropped for all models.
+    **options
+        Options of the method, such as ``variance="within-fold"`` for `wald`; they replace the
+        choices that `interval` makes for bounded losses. ``target="these_sources"`` uses `ordered`
+        if the sources have common points that are times.
 
     Returns
     -------
@@ -239,6 +246,8 @@ def interval(
     LogError
         If the method does not apply to the log: the message names the missing level or number.
         Also if the labels of ``by`` require different methods.
+    TypeError
+        If the method does not have one of the options.
 
     See Also
     --------
@@ -264,19 +273,20 @@ def interval(
     method = known_name("method", method, losses)
     checked_choice("method", method, (*interval_names(), None))
     checked_choice("points", points, (*POINTS, None))
+    if method is not None:
+        check_options(method, options)
     if is_dask_frame(losses):
-        ask = partial(interval, method=method, points=points, alpha=alpha, by=by)
+        ask = partial(interval, method=method, points=points, alpha=alpha, by=by, **options)
         answer: Table = delay_answer(losses, ask, levels=(by,), missing=missing)
         return answer
     log = take_points(read(losses, missing=missing, by=by), points)
     if by is not None:
-        return interval_by_label(log, by, method, alpha)
-    asked = method is not None
-    name, reason = (method, "requested by name") if method is not None else recommend_method(log)
+        return interval_by_label(log, by, method, alpha, options)
+    asked = method is not None or bool(options)
+    name, reason, options = choose(log, method, options)
     facts = {"reason": reason, "suggestion": suggest_study(log)}
     describe = partial(quote_study, name, log)
-    options = {} if asked else recommend_options(log)
-    run = partial(find_method(name).run, alpha=alpha)
+    run = partial(find_method(name).run, alpha=alpha, **options)
     if log.lazy is not None:
         if not asked and name in (
             "wald",
@@ -298,7 +308,37 @@ def interval(
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
 
-def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Table:
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Reject options that the method does not have, or that are invalid for every log."""
+    record = find_method(name)
+    own = [option for option in record.options if option not in ("alpha", "by", "missing")]
+    for option in options:
+        if option not in own:
+            shared = ["method", "points", "alpha", "by", "missing"]
+            raise unknown_option("interval", option, [*shared, *own])
+    record.check_options(options)
+
+
+def choose(
+    log: Log, method: str | None, options: dict[str, Any]
+) -> tuple[str, str, dict[str, Any]]:
+    """Choose the method, unless it is given, with the reason and all options."""
+    if method is not None:
+        return method, "requested by name", options
+    name, reason = recommend_method(log)
+    if not options:
+        return name, reason, recommend_options(log)
+    crossed = name == "clustered" and takes_two_ways(log)
+    if crossed and options.get("target") == "these_sources" and find_dates(log.planned):
+        name, options = "ordered", {key: options[key] for key in options if key != "target"}
+        reason += "; for these sources, only the times are sampled"
+    check_options(name, options)
+    return name, reason, options if name == "ordered" else {**recommend_options(log), **options}
+
+
+def interval_by_label(
+    log: Log, by: str, method: str | None, alpha: float, options: Mapping[str, Any]
+) -> Table:
     """Compute an interval for each label of a level, by the method recommended for all of them."""
     groups, name, reason = Groups(log, by), method, "requested by name"
     if name is None and log.lazy is None:
@@ -318,10 +358,11 @@ def interval_by_label(log: Log, by: str, method: str | None, alpha: float) -> Ta
             f"determined. Pass a method by name, as in interval(losses, by={by!r}, "
             "method='wald'); or load the log: log.compute()."
         )
-    own = partial(find_method(name).run, alpha=alpha)
-    run = own if method is not None else partial(run_with_wilson, name, alpha)
+    check_options(name, options)
+    own = partial(find_method(name).run, alpha=alpha, **options)
+    run = own if method is not None or options else partial(run_with_wilson, name, alpha)
     facts = {"reason": reason} | ({"suggestion": ""} if log.lazy is None else {})
-    reads_losses = partial(find_method(name).reads_lazy_losses, {})
+    reads_losses = partial(find_method(name).reads_lazy_losses, options)
     return answer_log(log, partial(add_attrs, facts, run), by=by, reads_losses=reads_losses)
 
 

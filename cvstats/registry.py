@@ -129,14 +129,15 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()
 
-    most = sum(known.kind is not known.KEYWORD_ONLY for known in rest)
+    most = sum(known.kind is known.POSITIONAL_OR_KEYWORD for known in rest)
+    closed = all(known.kind is not known.VAR_KEYWORD for known in rest)
 
     @wraps(function)
     def method(self: Any, *args: Any, **options: Any) -> Any:
         if len(args) > most:
             raise unnamed_option(function.__name__, args[most], rest)
         for option in options:
-            if option not in signature.parameters:
+            if closed and option not in signature.parameters:
                 raise unknown_option(function.__name__, option, [known.name for known in rest])
         return function(getattr(self, attribute) if attribute else self, *args, **options)
 

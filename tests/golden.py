@@ -519,7 +519,6 @@ def of_scan(case, level):
 
 
 def of_dask_frame(case, level):
-    cvstats.accessor.register_dask()
     return getattr(built(rows_of, case.log, level).cvci, case.function)(**case.options)
 
 

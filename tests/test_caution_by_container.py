@@ -81,6 +81,14 @@ def clusters(sizes, last=0.0):
     return rows(losses, source=source, point=np.arange(len(source)))
 
 
+def splits(number=12, tested=15, n=60):
+    """Random splits with more rows, but not more points, than a normal mean needs."""
+    rng = RNG()
+    point = np.concatenate([rng.permutation(n)[:tested] for _ in range(number)])
+    return rows(rng.exponential(size=point.size), repetition=np.repeat(np.arange(number), tested),
+                point=point)  # fmt: skip
+
+
 def crossed(table):
     n, m = table.shape
     return rows(table.ravel(), source=np.repeat(np.arange(n), m), point=np.tile(np.arange(m), n))
@@ -165,6 +173,7 @@ CASES = {
     "few clusters of unequal sizes": (partial(clusters, (200, *(5,) * 39)), of("clustered")),
     "skewed of clusters": (partial(clusters, (5,) * 39, last=40.0), of("clustered")),
     "skewed of sources": (partial(clusters, (5,) * 39, last=40.0), of("out_of_source")),
+    "skewed of splits": (splits, of("corrected_t", train_size=45)),
     "skewed of signs": (partial(clusters, (5,) * 39, last=40.0),
                         of("wild_cluster", n_draws=99, rng=0)),
     "sources across folds": (partial(case, "spread sources"), of("clustered")),
@@ -357,6 +366,8 @@ def test_the_label_is_the_same(name, path):
         "serial dependence of dates beside points",
     ):
         pytest.skip("would make a model of each label")
+    if path == "dense lazy array" and name == "skewed of splits":
+        pytest.skip("NaN would be a missing loss")
     if path == "dask frame" and name == "serial dependence of dates beside points":
         pytest.skip("a column that is not a level is a model")
     if path in REFUSED.get(name, ()):

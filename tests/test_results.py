@@ -145,7 +145,7 @@ def test_the_loss_is_named():
     log = cvstats.datasets.load("diabetes")
     losses = cvstats.losses(log, prediction="ridge", loss="absolute_error")
     assert losses.cvci.wald().attrs["loss"] == "absolute_error"
-    assert "loss" not in FOLDS.cvci.wald().attrs
+    assert FOLDS.cvci.wald().attrs["loss"] == "loss"
 
 
 # --- cautions -------------------------------------------------------------------------------------

@@ -321,3 +321,71 @@ def test_moments_of_two_models_compare_where_they_have_pairs(pairs):
     table = cvstats.Moments.of_log(log, pairs=pairs).methods()
     assert table.loc["compare", "applies"] == pairs
     assert ("pairs=True" in table.loc["compare", "why_not"]) != pairs
+
+
+# --- options of the method ------------------------------------------------------------------------
+
+IN_CONTAINERS = {
+    "frame": lambda log: log,
+    "moments": cvstats.Moments.of_log,
+    "lazy": lambda log: log["a"].reset_index("fold").to_xarray().set_coords("fold")["a"].chunk(),
+}
+
+
+@pytest.mark.parametrize("container", IN_CONTAINERS)
+@pytest.mark.parametrize("method", [None, "wald"])
+def test_options_belong_to_the_method_that_was_chosen(container, method):
+    log = folds()
+    within = only_row(log.cvci.wald(variance="within-fold"))
+    found = cvstats.interval(IN_CONTAINERS[container](log), method=method, variance="within-fold")
+    assert float(np.squeeze(found["se"])) == pytest.approx(within["se"], rel=1e-12)
+    assert float(np.squeeze(found["se"])) != only_row(log.cvci.wald())["se"]
+
+
+def test_options_replace_the_limits_of_a_proportion():
+    log = (folds() > 2).astype(float)
+    assert log.cvci.interval(scale="logit").equals(log.cvci.wald(scale="logit"))
+    assert not log.cvci.interval().equals(log.cvci.wald())
+
+
+def test_options_for_every_group():
+    log = folds()
+    side = pd.Index(np.where(np.arange(len(log)) % 2, "odd", "even"), name="side")
+    log = log.set_index(side, append=True)
+    found = log.cvci.interval(by="side", fold_weights="equal")
+    pd.testing.assert_frame_equal(found, log.cvci.wald(by="side", fold_weights="equal"))
+
+
+def test_random_splits_get_their_training_size():
+    log = example("corrected_t")
+    expected = cvstats.corrected_t(log, train_size=16)
+    pd.testing.assert_frame_equal(cvstats.interval(log, train_size=16), expected)
+
+
+def test_these_sources_of_crossed_times():
+    times = pd.MultiIndex.from_product(
+        [list("abc"), pd.date_range("2030-01-01", periods=40)], names=["source", "point"]
+    )
+    log = pd.Series(np.random.default_rng(6).gamma(2.0, size=120), times, name="a")
+    found = log.cvci.interval(target="these_sources")
+    pd.testing.assert_frame_equal(found, log.cvci.ordered())
+    assert found.attrs["method"] == "ordered"
+    assert found.attrs["reason"].endswith("for these sources, only the times are sampled")
+    one_out = sources(fold=lambda point: point // 8)
+    expected = one_out.cvci.out_of_source(target="these_sources")
+    pd.testing.assert_frame_equal(one_out.cvci.interval(target="these_sources"), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"varance": "all-pairs"}, "interval() got an unexpected option 'varance'"),
+     ({"alhpa": 0.1}, "Did you mean 'alpha'?"),
+     ({"method": "naive", "variance": "all-pairs"}, "unexpected option 'variance'"),
+     ({"target": "these_sources"}, "unexpected option 'target'")],
+)  # fmt: skip
+@pytest.mark.parametrize("call", [cvstats.interval, lambda log, **any: log.cvci.interval(**any)])
+def test_options_of_no_method(call, options, words):
+    with pytest.raises(TypeError, match=re.escape(words)):
+        call(folds(), **options)
+    with pytest.raises(LogError, match="variance='between'"):
+        call(folds(), variance="between")

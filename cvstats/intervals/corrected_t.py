@@ -18,7 +18,7 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import BOUCKAERT, NADEAU, IntervalMethod
 from cvstats.intervals._requirements import several_splits
-from cvstats.log.checks import find_whole
+from cvstats.log.checks import count_kept_points
 from cvstats.log.groups import ask_groups
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -332,8 +332,7 @@ def sort_cells(found: Cells) -> IntArray:
 
 
 def count_points(log: Log) -> dict[str, IntArray]:
-    """Count the points, if the log names them; moments keep the names of short logs."""
+    """Count the points, if the log names them."""
     points = log.points_by_group()
-    if points is None and log.design.by is None and (whole := find_whole(log)) is not None:
-        points = whole.points_by_group()
+    points = count_kept_points(log) if points is None else points
     return {} if points is None else {"n_points": points}

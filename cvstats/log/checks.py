@@ -96,6 +96,7 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     if single.all() and not design.scores:
         return flags
     seen, points = sample.log, log.points_by_group()
+    points = count_kept_points(log) if points is None else points
     alone = not (of_groups or is_resampled(design))
     of_points = alone and not design.metric and not design.scores
     dated = of_points and find_dates(seen.design) is not None
@@ -213,6 +214,12 @@ def find_whole(log: Log) -> Log | None:
     pairs = log.differences
     pairs = None if pairs is None else replace(pairs, losses=sample.log.losses)
     return replace(sample.log, differences=pairs)
+
+
+def count_kept_points(log: Log) -> IntArray | None:
+    """Count the points of moments that keep the losses of a short log; None if unknown."""
+    whole = find_whole(log) if log.design.by is None else None
+    return None if whole is None else whole.points_by_group()
 
 
 def find_step(sample: Sample, width: int) -> int:

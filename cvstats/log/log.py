@@ -308,11 +308,11 @@ def own_version() -> str:
 def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]:
     """Collect the attrs of a labeled result: method, target, guarantee and reference.
 
-    ``metadata`` are the attrs of the log, which may name its loss.
+    ``metadata`` are the attrs of the log, which may name its loss; otherwise it is "loss".
     """
-    facts: dict[str, Any] = {"method": result.method, **result.attrs}
-    if isinstance(metadata.get("loss"), str):
-        facts["loss"] = metadata["loss"]
+    loss = metadata.get("loss")
+    facts = {"method": result.method, **result.attrs}
+    facts["loss"] = loss if isinstance(loss, str) else "loss"
     if "metric" in metadata:
         facts |= facts_of_metric(metadata)
         if assumptions := assumptions_of(metadata):
