@@ -9,7 +9,9 @@ after a change that is meant::
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from functools import cache, partial
 from pathlib import Path
 
@@ -17,7 +19,8 @@ import dask
 import golden
 import numpy as np
 import pandas as pd
-from golden import by_point, k_fold, log_named
+import xarray as xr
+from golden import by_point, k_fold, log_named, losses
 
 import cvstats
 
@@ -318,6 +321,54 @@ def text_calls():
         yield (f"texts: {name}", "frame", "summary"), partial(summary_of, log)
         yield (f"texts: {name}", "array by point", "summary"), partial(summary_of, by_point(log))
         yield (f"texts: {name}", "frame", "diagnose"), partial(findings_of, log)
+        yield (f"texts: {name}", "frame", "report"), partial(report_of, log)
+    for name, make in REPORTED.items():
+        yield (f"texts: {name}", "as made", "report"), partial(report_of, make())
+
+
+def squares(*missing):
+    """Losses of two models in a grid of cells, one of them without a part of its points."""
+    rng = np.random.default_rng(8)
+    losses = rng.exponential(size=(2, 4, 5, 40)) * np.linspace(1, 2, 5)[:, None]
+    losses[1, 2] += 0.4
+    log = xr.DataArray(losses, dims=("model", "lat", "lon", "point"))
+    log = log.assign_coords(model=["early", "late"], lat=[60, 20, -20, -60], lon=range(5))
+    return log.assign_attrs(loss="squared_error", units="K²").isel(dict.fromkeys(missing, 0))
+
+
+def measured(loss, source=False):
+    """Losses of two classifiers."""
+    rng = np.random.default_rng(9)
+    levels = {"fold": np.arange(120) % 4, "point": np.arange(120)}
+    if source:
+        levels = {"fold": np.arange(120) // 6 % 4, "source": np.arange(120) // 6} | levels
+    p = rng.random(120).clip(0.02, 0.98)
+    table = pd.DataFrame(
+        {**levels, "y": (rng.random(120) < p) * 1, "a": p, "b": (p + rng.random(120)) / 2}
+    )
+    if loss in ("accuracy", "f1"):
+        table[["a", "b"]] = table[["a", "b"]].gt(0.5) * 1
+    return cvstats.losses(table, "y", ["a", "b"], loss)
+
+
+REPORTED = {
+    "a grid": squares,
+    "a line of cells": partial(squares, "lat"),
+    "a grid of one model": partial(squares, "model"),
+    "twelve models": lambda: losses(k_fold().index, 1, list("abcdefghijkl")),
+    **{f"{loss}": partial(measured, loss)
+       for loss in ("accuracy", "f1", "auc", "brier", "calibration_slope")},
+    "accuracy by source": partial(measured, "accuracy", source=True),
+    "several metrics": lambda: measured(["auc", "brier"]).to_xarray(),
+}  # fmt: skip
+"""Further logs of reports: cells, many models, scores, metrics."""
+
+
+def report_of(log):
+    """The words of a report up to its call."""
+    page = re.sub(r"<(svg|style|script).*?</\1>|<wbr>", "", cvstats.report(log), flags=re.DOTALL)
+    words = html.unescape(re.sub(r"<[^>]+>", " ", page)).partition("The call was")[0]
+    return "\n".join(" ".join(line.split()) for line in words.splitlines() if line.strip())
 
 
 def summary_of(log):
