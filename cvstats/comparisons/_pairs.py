@@ -87,8 +87,8 @@ def refuse_targets(log: Log, what: str) -> None:
     for metric, target in targets_of(log.metadata).items():
         raise LogError(
             f"{what} ranks models, but {metric} has the target value {target:g}: neither a "
-            "larger nor a smaller value is better. Expected a loss or a score. Use interval for "
-            "each model, compare for their differences, or rank by a proper score: loss='brier'."
+            "larger nor a smaller value is better. Expected a loss or a score, such as "
+            "loss='brier'. Use interval for each model, or compare for their differences."
         )
 
 

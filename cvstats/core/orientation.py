@@ -49,7 +49,12 @@ def facts_of_score(name: str, orientation: str) -> dict[Any, Any]:
 
 
 def targets_of(metadata: Mapping[Any, Any]) -> dict[str, float]:
-    """Map metrics to their targets, if they have one; empty for losses and scores."""
+    """Map metrics to their targets, if they have one; empty for losses and scores.
+
+    The target of a difference between groups is 0.
+    """
+    if metadata.get("kind") == "contrasts":
+        return {"a difference between groups": 0.0}
     several = metadata.get("metrics")
     parts = several.values() if isinstance(several, Mapping) else [metadata]
     return {

@@ -401,6 +401,7 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
     """Describe the loss, or its score, for an axis: the name in words, and units in brackets."""
     name = describe_name(facts)
     before = "" if before == MEAN and name in OF_CELLS else before
+    before = "difference in " if facts.log.of_contrasts and not before else before
     units = escape_math(printable(str(facts.attrs.get("units", ""))))
     if units in ("", "1", "None"):
         return f"{before}{name}"

@@ -55,7 +55,8 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     Raises
     ------
     LogError
-        If the log has neither folds nor repetitions, or the panels of many models do not fit.
+        If the log has neither folds nor repetitions, if they are pooled, or if the panels of many
+        models do not fit.
 
     Notes
     -----
@@ -82,6 +83,8 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
     table = table[table["count"] > 0].dropna(subset="mean").copy()
     fold = next((name for name in ("fold", "source") if name in table), None)
     across = "repetition" if "repetition" in table and table["repetition"].nunique() > 1 else fold
+    if across is None and (facts.design.has("fold") or facts.design.has("repetition")):
+        raise LogError("folds have no values of their own, because all are pooled in this log.")
     if across is None:
         raise LogError(
             "the log has neither folds nor repetitions. Expected a level 'fold' or 'repetition'."

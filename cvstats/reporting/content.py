@@ -20,7 +20,7 @@ import xarray as xr
 
 from cvstats import plot
 from cvstats.citations import find_works, locate_work
-from cvstats.core.orientation import turn
+from cvstats.core.orientation import targets_of, turn
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError
@@ -418,9 +418,8 @@ def find_edges(labels: list[Any]) -> dict[Any, tuple[float, float]]:
 def of_intervals(report: Report, verdict: Verdict) -> Section:
     """Show the error of each model with its interval."""
     scale, attrs = verdict.scale, verdict.attrs
-    section = Section(
-        "intervals", f"How {'high' if scale.larger else 'large'} is the {scale.name}?"
-    )
+    size = "high" if scale.larger and not verdict.has_target else "large"
+    section = Section("intervals", f"How {size} is the {scale.name}?")
     report.note(attrs)
     level = verdict.level
     if left_out := attrs.get("n_dropped"):
@@ -601,9 +600,9 @@ def of_pairs(report: Report, verdict: Verdict) -> Section:
     clear, pairs = 0 if verdict.pairs is None else int(verdict.pairs.clear.sum()), len(table)
     side = "above" if scale.larger else "below"
     meaning = f"a difference {side} zero means that the first model is better"
-    if verdict.has_target:
-        meaning = f"the model with the {scale.name} nearer to its target is better, regardless of "
-        meaning += "sign"
+    for target in set(targets_of(verdict.facts.attrs).values()):
+        meaning = "its sign does not show which model is better: that is the one whose "
+        meaning += f"{scale.name} is closer to {target:g}"
     section.paragraphs.append(
         f"Each row is the first model minus the second, on the same points; {meaning}. "
         f"{count_significant(clear, pairs, verdict.alpha)}"

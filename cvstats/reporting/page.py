@@ -24,7 +24,7 @@ from cvstats.log.plain import replacing
 from cvstats.log.read import MISSING
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Report, describe_computation, make_report
-from cvstats.reporting.verdict import read_scale
+from cvstats.reporting.verdict import name_difference, read_scale
 
 PAGES = (".html", ".htm", "")
 """Valid suffixes of a page."""
@@ -229,12 +229,15 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
     scale = read_scale(facts.attrs, {})
     units = f" in {scale.units}" if scale.units else ""
-    if facts.is_score:
-        rows.append(("score", f"{scale.name}{units}, higher is better"))
-    elif loss or units:
-        targets = targets_of(attrs).values()
-        better = f"closer to {listed(f'{t:g}' for t in targets)}" if targets else "lower"
-        rows.append(("loss", f"{loss or 'loss'}{units}, {better} is better"))
+    if targets := targets_of(attrs).values():
+        loss = name_difference(scale, attrs).name
+        better = f"closer to {listed(f'{t:g}' for t in targets)}"
+    else:
+        loss, better = (scale.name, "higher") if facts.is_score else (loss, "lower")
+    if loss or units:
+        rows.append(
+            ("score" if facts.is_score else "loss", f"{loss or 'loss'}{units}, {better} is better")
+        )
     models = pd.Index(list(log.labels.models), dtype=object, tupleize_cols=False)
     (names,) = write_labels(models, lambda name: "(no name)" if name is None else str(name))
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

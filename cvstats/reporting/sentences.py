@@ -323,7 +323,7 @@ def describe_verdict(verdict: Verdict) -> Summary:
         )
     if not cells:
         sentences = ["No cell of this log has any losses."]
-    elif verdict.has_target:
+    elif verdict.has_target and not verdict.facts.log.of_contrasts:
         sentences = describe_targets(verdict)
     elif cells == 1:
         sentences = describe_cell(verdict, 0, "")

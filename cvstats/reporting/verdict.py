@@ -191,7 +191,7 @@ class Verdict:
         """The verdict for the mean over all carried cells; None if there is no such mean."""
         losses = self.facts.losses
         has_mean = isinstance(losses, xr.DataArray | xr.Dataset) and len(self.cells) > 1
-        if not has_mean or "metric" in self.dims or self.has_target:
+        if not has_mean or "metric" in self.dims or TARGET in self.facts.attrs:
             return None
         facts = LogFacts(average_cells(losses, self.dims), self.facts.missing)
         found = Verdict(facts, self.alpha, self.seed, self.method)
@@ -225,7 +225,7 @@ class Verdict:
 
     @property
     def has_target(self) -> bool:
-        """Whether the values are those of a metric with a target: neither losses nor scores."""
+        """Whether the values have a target, such as coverages and contrasts."""
         return bool(targets_of(self.facts.attrs))
 
     @cached_property

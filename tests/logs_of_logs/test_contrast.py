@@ -234,8 +234,13 @@ def test_sentences_report_and_command(tmp_path):
     assert "difference in Brier score (f - m) is 0.052 for p (95% interval −0.049 to 0.154)" in text
     assert "These differ by 0.037, which is not statistically significant (p = 0.52)." in text
     gaps.cvci.report(tmp_path / "report.html")
-    assert "f - m" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert gaps.cvci.best_set()["in_set"].any()
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "that is the one whose difference in Brier score (f - m) is closer to 0" in page
+    for ranked in ("lower is better", "first is better", "best first", "Which model is better"):
+        assert ranked not in page
+    assert "the log has neither folds nor repetitions" not in page
+    with pytest.raises(cvstats.LogError, match="best_set ranks models, but a difference between"):
+        gaps.cvci.best_set()
     cvstats.save_log(gaps, tmp_path / "log.parquet")
     assert main(["compare", str(tmp_path / "log.parquet")]) == 0
     cvstats.save_log(gap, tmp_path / "gap.parquet")
