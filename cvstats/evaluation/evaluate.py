@@ -186,7 +186,10 @@ def evaluate(
     if asks_for_metrics(loss):
         spec = prediction_spec(loss, given, data.truth, bound)
     else:
-        of_points: Any = "zero_one" if loss == "accuracy" else loss
+        of_points: Any = loss
+        if loss == "accuracy":
+            of_points = "zero_one"
+            given.pop("folds", None)
         spec = scoring_spec(of_points, given, data.truth)
     table = LossTable.of_plan(bound, list(models), sum(spec.widths) or 1)
     score: Callable[..., Any] = fit_and_score

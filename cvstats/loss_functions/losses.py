@@ -261,7 +261,8 @@ def losses(
     average : {"binary", "macro", "weighted", "micro"}, optional
         How a metric of one class becomes one of several classes.
     multi_class : {"ovr", "ovo"}, optional
-        For ``auc`` with ``classes``: each class against the rest, or all pairs of classes.
+        For ``auc`` with ``classes``: each class against the rest, or all pairs of classes. With
+        ``average="weighted"``, classes or pairs are weighted by their numbers of points.
     beta : float, optional
         For ``fbeta``, the weight of recall relative to precision.
     weights : {"linear", "quadratic"}, optional
@@ -596,7 +597,8 @@ def metric_request(
     refuse_times(loss, lambda option: False, asked)
     if sampled:
         return MetricRequest(mean_loss(loss, options), {"base": loss, **asked})
-    if more := [name for name in asked if not hasattr(options, name)]:
+    ignored = ("folds",) if loss == "accuracy" else ()  # its mean is the same for both
+    if more := [name for name in asked if not (hasattr(options, name) or name in ignored)]:
         raise LogError(
             f"loss={loss_name(loss)!r} is a mean over points and does not use {more[0]}=, which "
             "applies to metrics such as loss='f1'. Omit it."

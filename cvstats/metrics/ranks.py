@@ -8,6 +8,7 @@ doi:10.1214/15-EJS1035).
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def auc(points: Points, options: MetricOptions) -> Influence:
         positive = None if known is None else float(known[options.positive])
         return area(truth == options.positive, score, weight, positive)
     if options.multi_class == "ovo":
-        return one_against_one(truth, score, weight)
+        return one_against_one(truth, score, weight, by_size=options.average == "weighted")
     found = [area(truth == c, score[:, c].copy(), weight) for c in range(options.labels)]
     values = np.array([value for value, _ in found])
     phi = np.stack([phi for _, phi in found])
@@ -66,20 +67,27 @@ def auc(points: Points, options: MetricOptions) -> Influence:
     return float(share @ values), share @ phi + (values[truth] - share @ values)
 
 
-def one_against_one(truth: NDArray[Any], score: FloatArray, weight: FloatArray) -> Influence:
-    """Mean over pairs of classes (Hand and Till 2001, doi:10.1023/A:1010920819831)."""
-    classes = score.shape[1]
-    values, phi = [], np.zeros(len(truth))
-    for a in range(classes):
-        for b in range(a + 1, classes):
-            here = (truth == a) | (truth == b)
-            w = weight[here]
-            both = [
-                area(truth[here] == c, score[here, c].copy(), w) for c in (a, b)
-            ]  # fmt: skip
-            values.append((both[0][0] + both[1][0]) / 2)
-            phi[here] += (both[0][1] + both[1][1]) / 2 / (w.sum() / weight.sum())
-    return float(np.mean(values)), phi / len(values)
+def one_against_one(
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray, *, by_size: bool
+) -> Influence:
+    """Mean over pairs of classes (Hand and Till 2001, doi:10.1023/A:1010920819831).
+
+    Weighted equally, or by the share of the points in the two classes.
+    """
+    pairs = list(combinations(range(score.shape[1]), 2))
+    value, phi = 0.0, np.zeros(len(truth))
+    for pair in pairs:
+        here = np.isin(truth, pair)
+        w = weight[here]
+        both = [area(truth[here] == c, score[here, c].copy(), w) for c in pair]
+        own = (both[0][0] + both[1][0]) / 2
+        size = w.sum() / weight.sum()
+        share = size / (score.shape[1] - 1) if by_size else 1 / len(pairs)
+        value += share * own
+        phi[here] += share / size * (both[0][1] + both[1][1]) / 2
+        if by_size:
+            phi[here] += own / (score.shape[1] - 1)
+    return value, phi - value if by_size else phi
 
 
 def partial_auc(points: Points, options: MetricOptions) -> Influence:

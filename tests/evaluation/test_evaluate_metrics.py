@@ -37,8 +37,7 @@ def run(loss, models=MODELS, X=X, y=Y, plan=PLAN, **options):
      ("matthews", "matthews_corrcoef"), ("accuracy", "accuracy")],
 )  # fmt: skip
 def test_the_mean_of_folds_is_that_of_cross_val_score(loss, scoring):
-    options = {} if loss == "accuracy" else {"folds": "average"}
-    log = run(loss, **options)
+    log = run(loss, folds="average")
     for name, model in MODELS.items():
         expected = cross_val_score(model, X, Y, cv=splits(PLAN, X, Y), scoring=scoring)
         means = log[name].groupby(level="fold").mean()

@@ -168,7 +168,9 @@ OTHERS = {
     "jaccard": ("truth_class", "label_class", {**CLASSES, "average": "weighted"}),
     "npv": ("truth_class", "label_class", {**CLASSES, "average": "macro"}),
     "kappa": ("truth_class", "label_class", {**CLASSES, "weights": "linear"}),
-}
+    "auc": ("truth_class", "probability_class",
+            {**CLASSES, "average": "weighted", "multi_class": "ovo"}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHERS)

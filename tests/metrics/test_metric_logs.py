@@ -145,6 +145,9 @@ PEERS: dict[str, tuple[str, dict[str, Any], tuple[str, str], Any]] = {
     },
     "auc ovo": ("auc", {"multi_class": "ovo", **CLASSES}, CHANCES,
                 unweighted(lambda y, p: sk.roc_auc_score(y, p, multi_class="ovo"))),
+    "auc ovo weighted": (
+        "auc", {"multi_class": "ovo", "average": "weighted", **CLASSES}, CHANCES,
+        unweighted(lambda y, p: sk.roc_auc_score(y, p, multi_class="ovo", average="weighted"))),
     "rmse": ("rmse", {}, NUMBERS, sk.root_mean_squared_error),
     "r2": ("r2", {}, NUMBERS, sk.r2_score),
     "pearson": ("pearson", {}, NUMBERS, weighted_pearson),
@@ -159,7 +162,7 @@ PEERS: dict[str, tuple[str, dict[str, Any], tuple[str, str], Any]] = {
 }  # fmt: skip
 """A metric with its options, its columns, and the same by another program."""
 
-UNWEIGHTED = ("auc ovo", "spearman", "kendall")
+UNWEIGHTED = ("auc ovo", "auc ovo weighted", "spearman", "kendall")
 
 
 def as_score(loss: float, attrs: Any) -> float:
@@ -177,12 +180,9 @@ def test_mean_of_each_cell_is_the_metric(case: str, ties: bool, weight: Any, fol
         weight = "ones"
     elif weight is not None:
         options = {**options, "weight": weight}
-    if case == "accuracy" and weight is None:
-        options = {}
     frame = predictions(3, ties).assign(ones=2.5)
     columns = ["p0", "p1", "p2"] if prediction == "p" else prediction
-    asked = {} if case == "accuracy" and weight is None else {"folds": folds}
-    log = cvstats.losses(frame, truth, columns, loss=name, **options, **asked)
+    log = cvstats.losses(frame, truth, columns, loss=name, folds=folds, **options)
     levels = ["repetition"] + ["fold"] * (folds == "average")
     means = log.groupby(level=levels).mean()
     for key, here in frame.groupby(levels):
