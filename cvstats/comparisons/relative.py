@@ -154,8 +154,8 @@ def compute_relative(
     down, up = half_widths(alternative, alpha, degrees_of_each(result))
     if adjust == "max-t":
         with np.errstate(divide="ignore", invalid="ignore"):
-            wide = (result.columns["upper"] - d) / se
-        down, up = (np.where(np.isfinite(wide), wide, reach) for reach in (down, up))
+            wide = (d - result.columns["lower"]) / se, (result.columns["upper"] - d) / se
+        down, up = (np.where(np.isnan(w), one, w) for w, one in zip(wide, (down, up), strict=True))
     root = is_root(log.metadata)  # tested by the difference of the squares
     if root:
         d, se, va, vb = d * (a + b), se * (a + b), 4 * a**2 * va, 4 * b**2 * vb

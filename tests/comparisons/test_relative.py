@@ -265,3 +265,22 @@ def test_limits_of_few_discordant_points_agree_with_the_exact_test(only_a, only_
     assert per_cent["lower"] <= max(100 * plain["lower"] / b.mean(), -100) + 1e-9
     assert per_cent["upper"] >= 100 * plain["upper"] / b.mean() - 1e-9
     assert per_cent["upper"] > per_cent["lower"] >= -100
+
+
+@pytest.mark.parametrize("method", ["wald", "refit_corrected"])
+@pytest.mark.parametrize("alternative", ["less", "greater"])
+def test_one_sided_simultaneous_limits(alternative, method):
+    ask = {"method": method, "alternative": alternative, "alpha": 0.2}
+    wide = FOLDED.cvci.compare(relative=True, adjust="max-t", rng=0, **ask)
+    plain = FOLDED.cvci.compare(adjust="max-t", rng=0, **ask)
+    alone = FOLDED.cvci.compare(relative=True, adjust=None, **ask)
+    side, way = ("upper", 1) if alternative == "less" else ("lower", -1)
+    other = "lower" if alternative == "less" else "upper"
+    assert (wide[other] == -way * np.inf).all()
+    assert (way * wide[side] > way * alone[side]).all()
+    assert ((way * wide[side] > 0) == (way * plain[side] > 0)).all()
+    left, right = (FOLDED[wide.index.get_level_values(i)[0]] for i in range(2))
+    reach = abs(plain[side].iloc[0] - plain["difference"].iloc[0]) / plain["se"].iloc[0]
+    scaled = (left - (1 + wide[side].iloc[0] / 100) * right).rename("scaled")
+    found = getattr(cvstats, method)(scaled).iloc[0]
+    assert found["estimate"] + way * reach * found["se"] == pytest.approx(0, abs=1e-8)
