@@ -42,7 +42,7 @@ FEWEST = 5
 """Minimum number of data sets for a geometric mean."""
 
 STEPS = 50
-"""Maximum number of steps of the secant method."""
+"""Maximum number of steps of the Illinois method, and of doublings before."""
 
 CLOSE = 1e-13
 """Relative step size at which the iteration stops."""
@@ -166,7 +166,6 @@ def compute_relative(
         np.where(np.isinf(reach), sign * np.inf, fieller(d, b, (vd, vb), shared, finite(reach))[at])
         for at, sign, reach in ((0, -1, down), (1, 1, up))
     )
-    lower, upper = (np.where(np.isnan(lower + upper), np.nan, limit) for limit in (lower, upper))
     if method not in QUADRATIC or is_several(options.get("by")):
         if log.design.by is not None:
             raise DifferentGroups("ratios are computed for one group at a time.")
@@ -182,7 +181,7 @@ def compute_relative(
             return found.columns["se"], degrees_of_each(found)
 
         fixed = adjust == "max-t"
-        solve = partial(solve_by_secant, widths, d, b, alternative=alternative, alpha=alpha)
+        solve = partial(find_end, widths, d, b, alternative=alternative, alpha=alpha)
         lower = solve(lower, down if fixed else None, -1)
         upper = solve(upper, up if fixed else None, 1)
     if result.attrs.get("test") in ("exact", SOME_EXACT):  # its limits do not use se
@@ -190,6 +189,7 @@ def compute_relative(
         low, high = (result.columns[side] / np.where(exact, b, 1) for side in ("lower", "upper"))
         lower = np.where(exact, np.minimum(lower, np.maximum(low, -1)), lower)
         upper = np.where(exact, np.maximum(upper, high), upper)
+    lower, upper = (np.where(np.isnan(lower + upper), np.nan, limit) for limit in (lower, upper))
     spread = np.sqrt(np.maximum(vd - 2 * ratio * shared + ratio**2 * vb, 0)) / b
     if root:
         ratio, lower, upper = (np.sqrt(np.maximum(1 + x, 0)) - 1 for x in (ratio, lower, upper))
@@ -225,7 +225,7 @@ def scale_reference(log: Log, differences: Differences, ratios: FloatArray) -> L
     return replace(log, losses=losses, differences=scaled)
 
 
-def solve_by_secant(
+def find_end(
     widths: Callable[[FloatArray], tuple[FloatArray, Any]],
     d: FloatArray,
     b: FloatArray,
@@ -235,31 +235,49 @@ def solve_by_secant(
     alternative: str,
     alpha: float,
 ) -> FloatArray:
-    """Find the ratios at which the interval of ``d - r b`` ends at 0, from starting values.
+    """Find the ratios at which the interval of ``d - r b`` ends at 0, by the Illinois method.
 
-    ``reach`` is None if the method's own quantile is used, which may depend on the ratio.
+    ``start`` are approximate ends, and ``side`` is -1 for lower ones. ``reach`` is None if the
+    method's own quantile is used, which may depend on the ratio. NaN if the interval contains 0 for
+    all ratios on that side.
     """
     known: MaskArray = np.isfinite(start) & (b > 0)
     if not known.any():
         return start
 
-    def miss(r: FloatArray) -> FloatArray:
+    def excess(r: FloatArray) -> FloatArray:
+        """Compute how far the interval extends beyond 0, which is negative outside."""
         se, df = widths(np.where(known, r, 0.0))
         c = half_widths(alternative, alpha, df)[side > 0] if reach is None else reach
-        return np.asarray(d - r * b + side * c * se)
+        return np.asarray(c * se + side * (d - r * b))
 
-    r = start
-    value = miss(r)
-    before, past = r + value / np.where(b > 0, b, 1), value
-    r, before = before, r
+    middle = d / np.where(known, b, 1)
+    inner, outer = middle, middle + side * np.abs(start - middle)
+    within, beyond = excess(inner), excess(outer)
     for _ in range(STEPS):
-        value = miss(r)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.where(value == past, 0.0, value * (r - before) / (value - past))
-        before, past, r = r, value, r - step
-        if (np.abs(step[known]) <= CLOSE * (1 + np.abs(r[known]))).all():
+        far = known & (beyond > 0)
+        if not far.any():
             break
-    return np.where(known, r, start)
+        inner, within = np.where(far, outer, inner), np.where(far, beyond, within)
+        outer = np.where(far, 2 * outer - middle, outer)
+        beyond = excess(outer)
+    known_end, r = known & (beyond <= 0), outer
+    for _ in range(STEPS):
+        before = r
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = outer - beyond * (outer - inner) / (beyond - within)
+        r = np.where(beyond == within, outer, r)
+        value = excess(r)
+        inside = value > 0
+        again = inside == (inner == before)  # the same side twice: halve the other value
+        inner, outer = np.where(inside, r, inner), np.where(inside, outer, r)
+        within, beyond = (
+            np.where(inside, value, np.where(again, within / 2, within)),
+            np.where(inside, np.where(again, beyond / 2, beyond), value),
+        )
+        if (np.abs(r - before) <= CLOSE * (1 + np.abs(r)))[known_end].all():
+            break
+    return np.where(known_end, r, np.where(known, np.nan, start))
 
 
 def compute_geometric_mean(

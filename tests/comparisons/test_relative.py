@@ -267,7 +267,7 @@ def test_limits_of_few_discordant_points_agree_with_the_exact_test(only_a, only_
     assert per_cent["upper"] > per_cent["lower"] >= -100
 
 
-@pytest.mark.parametrize("method", ["wald", "refit_corrected"])
+@pytest.mark.parametrize("method", ["wald", "quadratic"])
 @pytest.mark.parametrize("alternative", ["less", "greater"])
 def test_one_sided_simultaneous_limits(alternative, method):
     ask = {"method": method, "alternative": alternative, "alpha": 0.2}
@@ -284,3 +284,13 @@ def test_one_sided_simultaneous_limits(alternative, method):
     scaled = (left - (1 + wide[side].iloc[0] / 100) * right).rename("scaled")
     found = getattr(cvstats, method)(scaled).iloc[0]
     assert found["estimate"] + way * reach * found["se"] == pytest.approx(0, abs=1e-8)
+
+
+@pytest.mark.parametrize(("seed", "alpha"), [(33, 0.2), (38, 0.05), (56, 0.05), (90, 0.2)])
+def test_limits_enclose_the_estimate_if_the_variance_jumps(seed, alpha):
+    index = pd.MultiIndex.from_arrays([np.arange(24) % 3, np.arange(24)], names=["fold", "point"])
+    drawn = np.random.default_rng(seed).random((24, 2)) < 0.4
+    log = pd.DataFrame(drawn.astype(float), index, columns=["a", "b"])
+    found = log.cvci.compare(relative=True, method="quadratic", alpha=alpha).iloc[0]
+    assert "variance clamped" in found["caution"]
+    assert -100 < found["lower"] < found["difference"] < found["upper"] < 300
