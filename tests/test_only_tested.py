@@ -77,3 +77,27 @@ def test_a_report_of_tasks_says_nothing_about_folds():
     text = log.cvci.report().partition('id="how"')[0]
     text = re.sub(r"<(svg|style|script).*?</\1>", "", text, flags=re.DOTALL)
     assert "fold" not in re.sub(r"<[^>]*>", " ", text)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_folds_of_models_that_were_not_trained_are_refused(container):
+    """They were taken for cross-validation, whose interval ignored the passages."""
+    folds = pd.factorize(LOSSES.index.get_level_values("point"))[0] % 5
+    log = LOSSES.set_index(pd.Index(folds, name="fold"), append=True)
+    log.attrs = LOSSES.attrs
+    log = as_array(log) if "array" in container else log
+    read = cvstats.Moments.of_log if container == "moments" else cvstats.wald
+    with pytest.raises(cvstats.LogError, match="no model was trained on other folds"):
+        read(log.chunk(row=500) if "lazy" in container else log)
+    del log.attrs["models_are"]
+    assert log.cvci.wald().attrs["method"] == "wald"
+
+
+def test_models_trained_on_chosen_tasks_are_trained():
+    """The data sets of a benchmark are fixed, but each has folds."""
+    log = tasks()
+    folds = pd.factorize(log.index.get_level_values("point"))[0] % 5
+    log = log.set_index(pd.Index(folds, name="fold"), append=True)
+    log.attrs = tasks().attrs
+    assert "trained in this cross-validation" in log.cvci.wald().attrs["target"]
+    assert "partition into 5 folds" in log.cvci.interval().attrs["reason"]

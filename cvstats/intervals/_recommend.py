@@ -66,7 +66,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
         return "clustered", (
             f"differences between groups whose points come from {design.number('source'):,} sources"
         )
-    sampled = log.only_tested and not log.fixed_sources and "fold" not in design.levels
+    sampled = log.only_tested and not log.fixed_sources
     if sampled or not is_partition(design):  # sources are folds only if models were trained
         return recommend_for_test_sets(design)
     method, reason = recommend_for_partition(design)

@@ -610,9 +610,9 @@ class Log:
     @cached_property
     def only_tested(self) -> bool:
         """Whether no model was trained on parts of this log, such as answers of language models."""
-        known, of = "fixed", self.metadata
-        said = known in (of.get("models_are"), of.get("sources_are"))
-        return said or of.get("format") in ONLY_TESTED
+        of = self.metadata
+        chosen = of.get("sources_are") == "fixed" and "fold" not in self.planned.levels
+        return chosen or of.get("models_are") == "fixed" or of.get("format") in ONLY_TESTED
 
     @cached_property
     def crossed(self) -> bool:

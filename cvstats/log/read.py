@@ -92,6 +92,12 @@ def read(
         used = levels if by is None else (str(by), *levels)
         used = (*used, metadata["by"]) if "contrast" in metadata else used
         log = replace(log, design=design, metadata=metadata, used=used)
+    if metadata and "fold" in design.levels and log.only_tested and design.has("fold"):
+        raise LogError(
+            f"the log has {design.number('fold'):,} folds, but no model was trained on other "
+            "folds: attrs['models_are'] is 'fixed', or attrs['format'] is that of a tool that only "
+            "tests. Drop or rename the level 'fold'; if models were trained, delete these attrs."
+        )
     if missing == "drop":
         log = drop_gaps(log)
     log.design.splits()
