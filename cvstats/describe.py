@@ -155,7 +155,7 @@ def summarize_log(log: Log) -> str:
     guesses = [
         f"; level {name!r} is not used; it may contain the {level}s: "
         f"{suggest_renaming(design, name, level)}"
-        for name, level in unrecognized_levels(design).items()
+        for name, level in unrecognized_levels(design, crossed=log.crossed).items()
     ]
     return f"{', '.join(parts)}{''.join(guesses)}"
 

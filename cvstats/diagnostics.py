@@ -500,7 +500,7 @@ def unused_level(facts: LogFacts) -> Iterator[Finding]:
     Limit: a level not used by any method, named like one that is missing.
     """
     design = facts.design
-    for name, level in unrecognized_levels(design).items():
+    for name, level in unrecognized_levels(design, crossed=facts.log.crossed).items():
         call = suggest_renaming(design, name, level)
         yield Finding(design.number(name), facts={"name": name, "level": level, "call": call})
 

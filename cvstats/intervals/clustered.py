@@ -50,7 +50,7 @@ from cvstats.intervals.ordered import (
     share_of_cosines,
     transform_cosines,
 )
-from cvstats.log.checks import order_dates
+from cvstats.log.checks import find_dates, order_dates
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -157,7 +157,8 @@ def clustered(
     A log is crossed if the same points occur in several sources: stores by dates, horizons by
     origins, judges by items. It then has two sampling units, ``("source", "point")``, which
     `interval` and comparisons use by default. Effects of a date shared by all stores do not average
-    out over the stores. If the labels of points are dates, losses may also be autocorrelated.
+    out over the stores. If the labels of points are dates, or those of a level such as ``date`` with
+    one label for each point, losses may also be autocorrelated.
 
     Parameters
     ----------
@@ -475,12 +476,13 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
         )
     if of_sources := is_sources_by_points(names):
         names = SOURCES_BY_POINTS
-    ways = TwoWays.of(log, names)
+    robust = of_sources and correction == "CR2"
+    ways = TwoWays.of(log, find_ways(log.design) if robust else names)
     flags = np.zeros(len(ways.mean), dtype=np.int64)
     target, guarantee, reference = TWO_WAYS_TARGET, TWO_WAYS_GUARANTEE, TWO_WAYS_REFERENCE
     extra: dict[str, int] = {}
     calls: dict[Caution, str] = {}
-    if of_sources and correction == "CR2":
+    if robust:
         of_dates = compute_long_run(ways)
         variance, df = sum_ways(ways, of_dates)
         target = CROSSED_TARGET
@@ -700,6 +702,14 @@ def find_cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray
 # --- sources by points ----------------------------------------------------------------------------
 
 
+def find_ways(design: Design) -> tuple[str, str]:
+    """Name the levels of sources and points, or of dates if each point has one, and not few."""
+    dates = find_dates(design) or "point"
+    several = dates != "point" and design.number(dates) >= FEWEST
+    pairs = design.cell_table(("point", dates)).codes if several else ()
+    return "source", dates if several and len(pairs) == design.number("point") else "point"
+
+
 @dataclass(frozen=True, eq=False)
 class LongRun:
     """The variance of the mean over dates, which may be autocorrelated.
@@ -780,7 +790,7 @@ def two_way_residuals(log: Log, differences: Differences) -> tuple[FloatArray, F
     ``- V_I`` is omitted, because the covariances of several models would not be a valid covariance
     matrix with it. Also return the means.
     """
-    ways = TwoWays.of(replace(log, differences=differences), SOURCES_BY_POINTS)
+    ways = TwoWays.of(replace(log, differences=differences), find_ways(log.design))
 
     def scale(cells: Cells) -> FloatArray:
         factor = cells.count * np.sqrt(len(cells.count) / (len(cells.count) - 1)) / ways.n

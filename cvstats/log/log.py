@@ -821,8 +821,10 @@ class Log:
         """Collect cautions about the design that apply to any method."""
         cautions = self.cautions
         if not self.design.levels.keys() <= set(LEVELS):
-            guesses = unrecognized_levels(self.design, self.used).values()
-            if any(level != "point" for level in guesses):  # names of points change nothing
+            guesses = unrecognized_levels(self.design, self.used, crossed=self.crossed)
+            if any(
+                level != "point" for level in guesses.values()
+            ):  # names of points change nothing
                 cautions |= Caution.UNUSED_LEVEL
         if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
             cautions |= cautions_of_metric(self.metadata)

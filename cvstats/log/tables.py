@@ -338,11 +338,14 @@ def can_name(kind: str, different: int) -> bool:
     return kind in LABELS and different > 1
 
 
-def unrecognized_levels(design: Design, used: Collection[str | None] = ()) -> dict[str, str]:
+def unrecognized_levels(
+    design: Design, used: Collection[str | None] = (), *, crossed: bool
+) -> dict[str, str]:
     """Find the levels that no method uses, and the missing level that each may stand for.
 
     ``used`` are levels that were requested by name. Labels with one evaluation each are not guessed
-    to be sources: then they are points.
+    to be sources: then they are points. In a crossed log, sources do not serve as folds, so a level
+    with another name need not be the folds.
     """
     found: dict[str, str] = {}
     for name in design.levels:
@@ -350,7 +353,7 @@ def unrecognized_levels(design: Design, used: Collection[str | None] = ()) -> di
             continue
         level = suggest_level(name)
         if level is None or level in design.levels:
-            level = "fold" if folds_are_guessed(design) else None
+            level = "fold" if folds_are_guessed(design) and not crossed else None
         if level is None or not design.has(name):
             continue
         if level == "source" and design.number(name) == rows(design):

@@ -105,6 +105,44 @@ def test_texts_that_are_dates_are_times_and_numbers_are_not():
     assert "Lazarus" in wanted.attrs["reference"]
 
 
+def number_points(log):
+    """The same log with its dates on another level, and points numbered at random."""
+    source, day = (log.index.get_level_values(name) for name in BOTH)
+    number = np.random.default_rng(0).permutation(len(day.unique()))[pd.factorize(day)[0]]
+    index = pd.MultiIndex.from_arrays([source, day, number], names=["source", "Date", "point"])
+    return log.set_axis(index)
+
+
+def test_dates_of_numbered_points_are_times():
+    """Points with other labels were independent, whatever the level of dates beside them said."""
+    log = simulate(6, 40, ar=0.8, runs=3)
+    numbered = number_points(log)
+    for call in (cvstats.interval, cvstats.compare):
+        wanted, found = call(log), call(numbered.sample(frac=1, random_state=0))
+        assert found.attrs["n_cosines"] == wanted.attrs["n_cosines"]
+        np.testing.assert_allclose(found["se"], wanted["se"], rtol=1e-12)
+        assert (found["caution"] == wanted["caution"]).all()
+    wanted, found = (cvstats.best_set(table, rng=0) for table in (log, numbered))
+    np.testing.assert_allclose(found["p_value"], wanted["p_value"], rtol=1e-12)
+
+
+def test_dates_that_differ_between_sources_are_not_those_of_points():
+    moving = number_points(simulate(6, 40, ar=0.8)).reset_index()
+    moving["Date"] += pd.to_timedelta(moving["source"], unit="D")
+    moved = cvstats.interval(moving.set_index(["source", "Date", "point"]))
+    assert "n_cosines" not in moved.attrs
+    assert moved.attrs["method"] == "clustered"
+
+
+def test_several_points_of_a_date_are_one():
+    log = simulate(6, 40, ar=0.8)
+    one = number_points(log)
+    both = pd.concat([one, one.rename(index=lambda number: number + 100, level="point")])
+    found = cvstats.interval(both)
+    np.testing.assert_allclose(found["se"], cvstats.interval(log)["se"], rtol=1e-12)
+    assert found.attrs["n_second"] == 40
+
+
 def test_years_days_and_quarters_are_times():
     log = simulate(6, 40)
     for freq, form in (("YS", "%Y"), ("D", "%Y%m%d"), ("QS", None)):
