@@ -157,8 +157,8 @@ def clustered(
     A log is crossed if the same points occur in several sources: stores by dates, horizons by
     origins, judges by items. It then has two sampling units, ``("source", "point")``, which
     `interval` and comparisons use by default. Effects of a date shared by all stores do not average
-    out over the stores. If the labels of points are dates, or those of a level such as ``date`` with
-    one label for each point, losses may also be autocorrelated.
+    out over the stores. If the labels of points are dates, or those of a level such as ``date``
+    with one label for each point, losses may also be autocorrelated.
 
     Parameters
     ----------
