@@ -16,10 +16,10 @@ from cvstats.core.types import FloatArray, IntArray
 
 T = TypeVar("T")
 
-TABLE = 1 << 18
+TABLE = 1 << 19
 """Numbers in an extra table of rows."""
 
-TOGETHER = 8
+TOGETHER = 4
 """Number of such tables that threads fill at once."""
 
 LARGEST = 1 << 25
@@ -75,11 +75,10 @@ def co_moments(
     cross = np.zeros((len(table.used), len(models), len(models)))
     for found in _center_cells(design, losses, models, table, level):
         for at, part, middle in found:
-            n = part.shape[1]
+            n = part.shape[1] - 1
             step, total = middle - mean[at], count[at] + n
+            part[:, n] = step * np.sqrt(count[at] * n / total)  # what the means differ by
             cross[at] += part @ part.T
-            if count[at]:
-                cross[at] += np.outer(step * (count[at] * n / total), step)
             mean[at] += step * (n / total)
             count[at] = total
     return count, mean, cross, level
@@ -113,20 +112,24 @@ def cross_products(
         kernels.residual_columns(values, row, readonly(cells), picks, mean, out, own)
         return out, own
 
-    for part, own in _map_blocks(design.size, len(models), center):
+    for part, own in _map_blocks(design.size, len(models), 0, center):
         total += part @ part.T
         rest += own
     return total, rest
 
 
-def _map_blocks(size: int, width: int, work: Callable[[int, int, FloatArray], T]) -> Iterator[T]:
+def _map_blocks(
+    size: int, width: int, extra: int, work: Callable[[int, int, FloatArray], T]
+) -> Iterator[T]:
     """Yield ``work(start, stop, memory)`` of each block of rows; threads work on a few at once.
 
-    The memory has room for ``width`` numbers per row, and is reused after a few blocks.
+    The memory has room for ``width`` numbers per row and for up to ``extra`` more rows, at most as
+    many as the block has. It is reused after a few blocks.
     """
     rows = max(256, TABLE // width)
     bounds = block_bounds(size, rows)
-    memory = np.empty((min(len(bounds), TOGETHER), min(rows, size) * width))
+    longest = min(rows, size)
+    memory = np.empty((min(len(bounds), TOGETHER), (longest + min(extra, longest)) * width))
     for at in range(0, len(bounds), TOGETHER):
         some = bounds[at : at + TOGETHER]
 
@@ -141,7 +144,7 @@ def _center_cells(
 ) -> Iterator[list[tuple[int, FloatArray, FloatArray]]]:
     """Yield for each block of rows its cells as (cell, residuals, their means).
 
-    The residuals have one line per model.
+    The residuals have one line per model, with room for one more row at the end.
     """
     where = np.full(table.size, -1)
     where[table.used] = np.arange(len(table.used))
@@ -155,9 +158,9 @@ def _center_cells(
         for k in np.unique(cells[cells >= 0]):
             at = begin + np.flatnonzero(cells == k)
             middle = np.empty(len(models))
-            part, memory = np.split(memory, [len(at) * len(models)])
+            part, memory = np.split(memory, [(len(at) + 1) * len(models)])
             if losses.c_order:
-                out = part.reshape(len(at), -1)
+                out = part.reshape(len(at) + 1, -1)
                 kernels.center_rows(values, at, picks, level, out, middle)
                 found.append((int(where[k]), out.T, middle))
             else:
@@ -166,7 +169,7 @@ def _center_cells(
                 found.append((int(where[k]), out, middle))
         return found
 
-    return _map_blocks(design.size, len(models), center)
+    return _map_blocks(design.size, len(models), len(table.used), center)
 
 
 def _kernel_table(

@@ -248,9 +248,10 @@ def center_columns(
 ) -> None:
     """Take some rows of some columns less the level, the row's mean and then the column's.
 
-    ``table`` and ``part`` have a line for each column. ``middle`` gets the columns' means.
+    ``table`` and ``part`` have a line for each column. ``middle`` gets the columns' means. The
+    part may have room for more rows, which are not touched.
     """
-    models, n = part.shape
+    models, n = part.shape[0], rows.shape[0]
     mean = np.zeros(n)
     begin, end = rows[0], rows[n - 1] + 1
     for m in range(models):
@@ -285,9 +286,10 @@ def center_rows(
 ) -> None:
     """Take some rows of some columns less the level, the row's mean and then the column's.
 
-    ``table`` and ``part`` have a line for each row. ``middle`` gets the columns' means.
+    ``table`` and ``part`` have a line for each row. ``middle`` gets the columns' means. The part
+    may have room for more rows, which are not touched.
     """
-    n, models = part.shape
+    n, models = rows.shape[0], part.shape[1]
     middle[:] = 0.0
     for i in range(n):
         line, out = table[rows[i]], part[i]
