@@ -120,11 +120,12 @@ def check_one_cell(cells: int) -> None:
         )
 
 
-def no_common_covariance(asked: str, method: str, expected: str) -> LogError:
+def no_common_covariance(method: str) -> LogError:
     """Reject standard errors that do not come from one covariance of all models."""
     return LogError(
-        f"{asked} needs standard errors that come from one covariance of all models, but those "
-        f"of {method} with these options do not. Use {expected}a method such as 'wald'."
+        "adjust='max-t' needs standard errors that come from one covariance of all models, but "
+        f"those of {method} with these options do not. Use adjust='holm' or a method such as "
+        "'wald'."
     )
 
 
@@ -151,7 +152,7 @@ def adjust_max_t(
     used, too, if no covariance has all the variances.
     """
     if not has_standard_errors(every_pair):
-        raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
+        raise no_common_covariance(every_pair.method)
     left, right = pairs
     cells = len(result.columns["se"]) // len(left)
     own = np.full((len(left), cells), np.inf)
@@ -174,7 +175,7 @@ def adjust_max_t(
         known = np.flatnonzero(~np.isnan(statistic[:, c]))
         squared = pair_matrix(variance[:, c], models)[np.ix_(there, there)]
         if np.isnan(squared).any():
-            raise no_common_covariance("adjust='max-t'", every_pair.method, "adjust='holm' or ")
+            raise no_common_covariance(every_pair.method)
         largest = max_statistic_draws(
             squared, *here[:, known], alternative=alternative, n_draws=n_draws, seed=seed
         )
@@ -234,12 +235,12 @@ def widen_limits(
 # --- draws of the models' means -------------------------------------------------------------------
 
 
-def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray | None:
+def factor_covariance(squared: FloatArray) -> tuple[FloatArray, bool]:
     """Factor the covariance of the models' means: ``A = L L'``.
 
     ``squared`` has the variances of all differences, models by models. A is the covariance of the
-    models relative to the central one. Returns None if no covariance has these variances, which can
-    happen if they were clamped or corrected individually; with ``clip``, returns the nearest one.
+    models relative to the central one. Also return whether it has these variances: none may, if
+    they were clamped or corrected individually, and A is then the nearest covariance.
     """
     m = len(squared)
     middle = int(squared.sum(axis=0).argmin())
@@ -251,14 +252,12 @@ def factor_covariance(squared: FloatArray, *, clip: bool = False) -> FloatArray 
     for extra in (0.0, jitter):  # identical models make the covariance singular
         try:
             root[rest] = np.linalg.cholesky(cov + extra * np.eye(m - 1))
-            return root
+            return root, True
         except np.linalg.LinAlgError:
             continue
     values, vectors = np.linalg.eigh(cov)
-    if values[0] < -NO_COVARIANCE * values[-1] and not clip:
-        return None
     root[rest] = vectors * np.sqrt(np.maximum(values, 0.0))
-    return root
+    return root, bool(values[0] >= -NO_COVARIANCE * values[-1])
 
 
 def inverse_deviations(
@@ -347,8 +346,8 @@ def max_statistic_draws(
     array, shape (draws,), or None
         ``-inf`` if no pair has a variance; None if no covariance has these variances.
     """
-    root = factor_covariance(squared)
-    if root is None:
+    root, exact = factor_covariance(squared)
+    if not exact:
         return None
     scale = inverse_deviations(root, squared, left, right)
     keep = scale > 0
@@ -388,8 +387,8 @@ def count_leads(
     for each m. All models share the draws. Also returns the largest lead of any model over any
     other in each draw. Every pair must have a variance.
     """
-    root = factor_covariance(squared)
-    if root is None:
+    root, exact = factor_covariance(squared)
+    if not exact:
         raise ValueError("no covariance has these variances of differences")
     m = len(squared)
     scale = pair_matrix(inverse_deviations(root, squared, *np.triu_indices(m, 1)), m)

@@ -17,7 +17,6 @@ from cvstats.comparisons._adjust import (
     factor_covariance,
     flag_few_points,
     inverse_deviations,
-    no_common_covariance,
     pair_matrix,
     student_quantile,
     studentize,
@@ -134,8 +133,8 @@ def winner(
     Raises
     ------
     LogError
-        If the log has one model, if the standard errors of the method do not come from one
-        covariance of all models, or if the losses are lazy.
+        If the log has one model, if the method has no standard errors of models or differences, or
+        if the losses are lazy.
 
     See Also
     --------
@@ -165,7 +164,8 @@ def winner(
 
     For 0/1 losses the limits are those of Wilson's score interval with the same c, and n chosen
     to match the standard error of the method: they are never below 0 or above 1. If some model
-    has no variance, c is that of Bonferroni.
+    has no variance, or no covariance of all models has the standard errors of the differences, as
+    if these were corrected individually, c is that of Bonferroni.
 
     Asymptotically the interval covers with probability at least ``1 - alpha``, whichever of these
     models is selected and by whatever rule. In 1,000 simulations of 20 equal models each, 95%
@@ -227,8 +227,12 @@ def compute(
     gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
     proportions = find_proportions(log, base.columns["estimate"])
     proportions |= log.zero_one() & proportions.any()  # all columns are treated alike
+    refused = LogError(
+        f"winner needs standard errors of all models and their differences, but {chosen} with "
+        "these options does not have them. Use a method such as 'wald'."
+    )
     if not (has_standard_errors(base) and has_standard_errors(gaps)):
-        raise no_common_covariance("winner", chosen, "")
+        raise refused
     mean, se = base.columns["estimate"], base.columns["se"]
     degrees = degrees_of_each(base)
     each, df = (degrees, None) if isinstance(degrees, np.ndarray) else (None, degrees)
@@ -238,7 +242,6 @@ def compute(
     if whole is not None and by_points and not log.design.metric:
         splits = whole.moments(repetition_level(whole.design))
         skewness = measure_skewness(whole, splits).reshape(-1)
-    crossed = "n_second" in base.columns  # two-way variances are clamped individually
     size = int(log.design.splits().rows.max())
     columns = log.columns_by_cell()
     n_models, n_cells = columns.shape
@@ -254,13 +257,14 @@ def compute(
         best = cell[ties.argmax()]
         selected[cell[0]], selected[best] = False, True
         squared = add_constant(pair_matrix(variance[:, c], n_models), se[cell])
-        found = None if np.isnan(squared).any() else draw_selections(
-            squared, mean[cell] - mean[best], df=df, n_draws=n_draws, seed=seed, clip=crossed
-        )  # fmt: skip
-        if found is None:
-            raise no_common_covariance("winner", chosen, "")
-        largest, value = found
+        if np.isnan(squared).any():
+            raise refused
+        largest, value, exact = draw_selections(
+            squared, mean[cell] - mean[best], df=df, n_draws=n_draws, seed=seed
+        )
         critical = critical_value(largest, alpha)
+        if not exact:
+            critical = -quantile(alpha / (2 * n_models), df)
         if each is not None:
             critical = float(student_quantile(np.asarray(critical), each[best]))
         cautions = Caution(0)
@@ -333,8 +337,7 @@ def draw_selections(
     df: float | None,
     n_draws: int,
     seed: int,
-    clip: bool = False,
-) -> tuple[FloatArray, FloatArray] | None:
+) -> tuple[FloatArray, FloatArray, bool]:
     """Draw the means of all models, and select the best in each draw.
 
     Parameters
@@ -343,20 +346,17 @@ def draw_selections(
         Variances of all differences; the last row and column are those of the means.
     mean : array, shape (models,)
         Mean losses, minus the smallest one.
-    clip : bool
-        Whether to use the nearest covariance if none has these variances.
     df, n_draws, seed
         As in `cvstats.comparisons._adjust.max_statistic_draws`.
 
     Returns
     -------
-    tuple of two arrays, or None
-        The largest deviation in standard errors of each draw, and the mean of the selected model
-        without the deviation for which it was selected. None if no covariance has these variances.
+    tuple of two arrays and a bool
+        The largest deviation in standard errors of each draw, the mean of the selected model
+        without the deviation for which it was selected, and whether some covariance has these
+        variances; otherwise the nearest one is used.
     """
-    root = factor_covariance(squared, clip=clip)
-    if root is None:
-        return None
+    root, exact = factor_covariance(squared)
     m = len(mean)
     every = np.arange(m)
     scale = inverse_deviations(root, squared, every, np.full(m, m))
@@ -369,4 +369,4 @@ def draw_selections(
         value[start:stop] = mean[at] - away[at, np.arange(stop - start)]
 
     draw_means(root, n_draws, seed, work)
-    return studentize(largest, df, seed), value
+    return studentize(largest, df, seed), value, exact
