@@ -465,6 +465,8 @@ def difference_interval(
             "refit_corrected, which needs the losses of each point, but these moments have only "
             "a sample"
         )
+        calls = {**base.calls, Caution.UNSTABLE_DIFFERENCE: "compare(method='corrected_t')"}
+        base = replace(base, calls=calls)
     return replace(base, attrs=attrs)
 
 

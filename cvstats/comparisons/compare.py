@@ -134,7 +134,7 @@ def compare(
         The interval that gives the standard error and the distribution of the statistic.
         The default is the choice of `interval` for this log, which respects groups
         (``"bootstrap_oob"`` if that method does not support differences), or `refit_corrected` if
-        that choice is `wald` and the cross-validation was repeated with other folds. For one
+        that choice is `wald` and the cross-validation was repeated with different folds. For one
         partition, `wald` with the standard error of `refit_corrected` if the models are very
         similar. ``"union"`` computes the interval of each model at level ``1 - alpha / 2`` instead
         of the interval of the difference, and subtracts their limits: ``[L1 - U2, U1 - L2]``.

@@ -52,7 +52,7 @@ def find_problem(log: Log) -> str | None:
         return (
             f"all {log.design.number('repetition'):,} repetitions divide the points into the "
             "same folds, so the log does not show how much the models depend on the training "
-            "points. Repeat the cross-validation with other folds, as cvstats.plans.k_fold "
+            "points. Repeat the cross-validation with different folds, as cvstats.plans.k_fold "
             "does, or use wald."
         )
     return None

@@ -97,15 +97,20 @@ def format_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Format each number; of a long table, only those of the first and last rows."""
     most, few = pd.get_option("display.max_rows"), pd.get_option("display.min_rows") or 10
     if not most or len(frame) <= most:
-        return format_cells(frame, flags=str)
+        return format_cells(frame, flags=str).rename(index=join_tuple)
     half = max(1, min(few, most) // 2)
     parts = [format_cells(part, flags=str) for part in (frame.head(half), frame.tail(half))]
     gap: Any = "..." if frame.index.nlevels == 1 else ("...",) * frame.index.nlevels
     dots = pd.DataFrame("...", index=[0], columns=frame.columns)
     dots.index = pd.Index([gap]) if frame.index.nlevels == 1 else pd.MultiIndex.from_tuples([gap])
-    text = pd.concat([parts[0], dots, parts[1]])
+    text = pd.concat([parts[0], dots, parts[1]]).rename(index=join_tuple)
     text.index.names = frame.index.names
     return text
+
+
+def join_tuple(label: Any) -> Any:
+    """Write the label of a model whose column has several levels."""
+    return " · ".join(map(str, label)) if isinstance(label, tuple) else label
 
 
 def letter_cautions(text: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -82,9 +82,13 @@ def find_columns(
     roles = [*values] if model is None else [*values, model]
     for column in (*roles, *levels.values()):
         if column not in known:
+            rest = [name for name in known if name not in {*levels.values(), model}]
+            advice = nearest(column, known)
+            if column in values and rest and not advice:
+                advice = f" Name the columns of losses: loss={rest[:2]!r}."
             raise LogError(
                 f"no column {column!r}. Expected one of the table's columns: "
-                f"{listed(map(repr, known))}.{nearest(column, known)}"
+                f"{listed(map(repr, known))}.{advice}"
             )
         if list(known).count(column) > 1:
             raise LogError(f"several columns are called {column!r}. Expected one. Rename them.")

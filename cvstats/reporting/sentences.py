@@ -61,7 +61,7 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
     if "n_splits" in whole and "n_divisions" not in whole:
         return f"{whole['n_splits']:,.0f} splits" + (f" of {points}" if points else "")
     reason = str(facts.get("reason", "")).partition(";")[0].partition(":")[0]
-    return f"{points} ({reason})" if points and reason else points or reason
+    return f"{points} ({reason})" if points not in reason else reason or points
 
 
 def basis_of(verdict: Verdict) -> str:
@@ -681,7 +681,7 @@ def describe_winners(verdict: Verdict) -> list[str]:
         ]
     alone = verdict.tied.sum(axis=1) == 1
     clear = np.bincount(verdict.best[alone], minlength=len(names))
-    chance = f"adjusted for {verdict.n_tests:,} comparisons"
+    chance = f"adjusted for {verdict.n_tests:,} comparisons{describe_switch(verdict, 'comparison')}"
     basis = f"each cell was measured on {basis_of(verdict)}"
     if len(names) == 2:
         noise = 1e-12 * np.nanmax(np.abs(verdict.estimate))
@@ -692,7 +692,7 @@ def describe_winners(verdict: Verdict) -> list[str]:
         return [
             f"{names[one]} has the {more} {name} in {wins[one]:,} of {where}, significantly in "
             f"{name_cells(verdict, alone, one)}, and {names[two]} in {wins[two]:,}, significantly "
-            f"in {name_cells(verdict, alone, two)} ({chance}).",
+            f"in {name_cells(verdict, alone, two)}, {chance}.",
             f"{describe_median_lead(verdict, one, two)}; {basis}.",
         ]
     best_or_tied = verdict.tied.sum(axis=0)
@@ -716,7 +716,7 @@ def name_cells(verdict: Verdict, alone: MaskArray, model: int) -> str:
     chosen = np.flatnonzero(alone & (verdict.best == model)).tolist()
     every = verdict.cell_names()
     some = f" ({'; '.join(every[cell] for cell in chosen)})" if 0 < len(chosen) <= NAMED else ""
-    return f"{len(chosen):,}{some}"
+    return f"{len(chosen):,}{some}" if chosen else "none"
 
 
 def describe_median_lead(verdict: Verdict, one: int, two: int) -> str:

@@ -103,6 +103,8 @@ def test_the_label_is_that_of_the_refits_and_of_long_moments_that_of_the_ratio(p
         default = cvstats.compare(source).attrs
         assert default["interval_method"] == ("wald" if "long" in path else "refit_corrected")
         assert ("instead_of" in default) == ("long" in path)
+        if "long" in path and expected:
+            assert "Use compare(method='corrected_t')" in default["cautions"][LABEL]
         seen.add(matters)
     assert seen == {True, False}
 

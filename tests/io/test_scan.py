@@ -304,7 +304,12 @@ def test_batches_of_no_size(tmp_path, batch_size):
 
 
 def refusals():
-    yield "a column", "no column 'loss'", {}, lambda t: t
+    yield (
+        "a column",
+        r"no column 'loss'.* Name the columns of losses: loss=\['ridge'",
+        {},
+        lambda t: t,
+    )
     yield (
         "twice",
         "is named both as a level and as the loss",

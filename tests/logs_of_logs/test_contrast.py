@@ -246,6 +246,9 @@ def test_sentences_report_and_command(tmp_path):
     cvstats.save_log(gap, tmp_path / "gap.parquet")
     assert main(["compare", str(tmp_path / "gap.parquet")]) == 0
     assert main(["summary", str(tmp_path / "gap.parquet")]) == 0
+    text = str(REGIONS.cvci.contrast(by="region", reference="rest").cvci.compare())
+    assert "a · " in text
+    assert "('a'" not in text
     several = REGIONS["a"].cvci.contrast(by="region")
     with pytest.raises(cvstats.LogError, match=r"To test all of them, type log\.cvci\.compare\(\)"):
         several.cvci.summary()

@@ -334,7 +334,7 @@ def test_cells_of_a_grid_are_counted():
     leads, behind = (int((side * found["difference"] > 1e-9).sum()) for side in (-1, 1))
     assert second == (
         f"m0 has the lower mean loss in {leads} of 20 cells (lat and lon), significantly in "
-        f"{better}, and m1 in {behind}, significantly in {worse} (adjusted for 20 comparisons)."
+        f"{better}, and m1 in {behind}, significantly in {worse}, adjusted for 20 comparisons."
     )
     assert third.startswith("Each cell was measured on 60 points in 6-fold cross-validation; the ")
     three = grid(3, shift=0.2).cvci.summary().sentences
@@ -359,7 +359,7 @@ def test_all_cells_may_be_alike():
     first = grid().cvci.summary().sentences[1]
     assert first == (
         "m0 has the lower mean loss in 20 of 20 cells (lat and lon), significantly in 20, and m1 "
-        "in 0, significantly in 0 (adjusted for 20 comparisons)."
+        "in 0, significantly in none, adjusted for 20 comparisons."
     )
 
 

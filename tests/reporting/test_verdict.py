@@ -278,5 +278,8 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for():
     )
     verdict = Verdict(LogFacts(grid), 0.05, 0)
     assert verdict.whole.comparison.attrs["interval_method"] == "ordered"
+    cells, basis = grid.cvci.summary().sentences[1:3]
+    assert "adjusted for 12 comparisons, using ordered because of serial dependence." in cells
+    assert basis.startswith("Each cell was measured on one test set of 200 points; the ")
     independent = Verdict(LogFacts(grid.assign(a=grid["b"] + rng.normal(size=(200, 12)))), 0.05, 0)
     assert independent.whole.comparison.attrs["interval_method"] == "holdout"
