@@ -60,7 +60,10 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
         return f"{points} in {again}{what} cross-validation"
     if "n_splits" in whole and "n_divisions" not in whole:
         return f"{whole['n_splits']:,.0f} splits" + (f" of {points}" if points else "")
-    reason = str(facts.get("reason", "")).partition(";")[0].partition(":")[0]
+    reason = str(facts.get("reason", ""))
+    if facts.get("by") == "source, point" and ": " in reason:
+        return reason.partition(": ")[2].partition(", and ")[0]
+    reason = reason.partition(";")[0].partition(":")[0]
     return f"{points} ({reason})" if points not in reason else reason or points
 
 

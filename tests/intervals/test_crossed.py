@@ -415,6 +415,7 @@ def test_few_series_of_dates_may_be_the_only_ones():
     assert words in log.cvci.compare().attrs["cautions"]["few of one way"]
     text = " ".join(str(log.cvci.summary()).split())
     assert "not statistically significant" in text
+    assert "measured on 120 points under 3 sources" in text
     assert words in text
     each = log.cvci.compare(method="ordered", by="source")
     assert (each["p_value"] < 0.01).all()
