@@ -8,7 +8,7 @@ in ``cautions.toml``. `diagnose`, the report and the guide read the checks in `C
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from cvstats.comparisons._pairs import pair_all_models
 from cvstats.core.cautions import Caution, read_texts
 from cvstats.core.design import Design
 from cvstats.core.folds import (
@@ -208,7 +207,7 @@ def advise(check: Check, facts: LogFacts) -> str:
         return check.advice
     log = facts.log
     if check.caution is Caution.UNSTABLE_DIFFERENCE:
-        log = replace(log, differences=pair_all_models(log))
+        log = log.with_all_pairs()
     try:
         call = find_call(check.caution, log, facts.recommended[0])
     except LogError:  # no method is recommended
@@ -560,13 +559,13 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
     models, wald = facts.log.labels.models, find_method("wald")
     if len(models) < 2 or facts.log.only_tested:
         return
-    pairs = pair_all_models(facts.log)
+    pairs = facts.log.with_all_pairs()
     try:
-        unstable = find_unstable(replace(facts.log, differences=pairs))
+        unstable = find_unstable(pairs)
         if unstable is None:
             if wald.problem(facts.design) is not None:
                 return
-            caution = wald.run(facts.log, pairs).caution
+            caution = wald.run(pairs).caution
             unstable = np.asarray((caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0)
     except LogError:  # moments without pairs of models
         return

@@ -145,13 +145,9 @@ def test_comparisons_for_each_label_in_every_container():
     table = log.cvci.compare(by="site", reference="a")
     one = log["b"].cvci.compare(log["a"].sample(frac=1, random_state=1), by="site", adjust=None)
     pd.testing.assert_frame_equal(one, table.loc[[(k, "b", "a") for k in (0, 1, 2)], list(one)])
-    array = log.droplevel(["fold", "site"]).to_xarray().to_array("model")
-    array = array.assign_coords(
-        {k: ("point", log.index.get_level_values(k)) for k in ("fold", "site")}
-    )
-    grid = xr.concat([array, array**2], "lat")
+    grid = site_grid(binary=False)
     found = grid.cvci.compare(by="site", reference="a")
-    assert found["difference"].dims == ("pair", "site", "lat")
+    assert found["difference"].dims == ("site", "pair", "lat")
     for lat, losses in enumerate((log, log**2)):
         wanted = losses.cvci.compare(by="site", reference="a")
         for (k, model, _), row in wanted.iterrows():
@@ -175,6 +171,35 @@ def test_comparisons_for_each_label_in_every_container():
     np.testing.assert_allclose(dropped["se"], alone["se"], rtol=1e-12)
 
 
+def site_grid(binary):
+    log = sites(binary)
+    array = log.droplevel(["fold", "site"]).to_xarray().to_array("model")
+    array = array.assign_coords(
+        {k: ("point", log.index.get_level_values(k)) for k in ("fold", "site")}
+    )
+    return xr.concat([array, 1 - array if binary else array**2], "lat")
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("case", COMPARED)
+@pytest.mark.parametrize("chunks", [{"lat": 1}, {"point": 40, "model": 1}])
+def test_lazy_comparisons_for_each_label(case, binary, chunks):
+    grid, options = site_grid(binary), COMPARED[case]
+    wanted = grid.cvci.compare(by="site", **options)
+    found = grid.chunk(chunks).cvci.compare(by="site", **options)
+    assert found.chunks
+    xr.testing.assert_allclose(found.compute()[list(wanted)], wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_groups_that_share_folds_have_no_training_sizes_in_any_container(binary):
+    log, options = sites(binary), {"by": "site", "method": "corrected_t"}
+    moments = cvstats.Moments.of_log(log, by=["fold", "site"], pairs=True)
+    for ours in (log.cvci, moments, site_grid(binary).cvci, site_grid(binary).chunk(lat=1).cvci):
+        with pytest.raises(cvstats.LogError, match="each fold contains points of several labels"):
+            ours.compare(**options)
+
+
 def test_what_comparisons_for_each_label_refuse():
     log = sites()
     with pytest.raises(LogError, match="no level 'sites'.* Did you mean 'site'"):
@@ -183,9 +208,6 @@ def test_what_comparisons_for_each_label_refuse():
     words = r"2 of the 3 groups.*would use wald here but holdout for the first.*one method for all"
     with pytest.raises(LogError, match=words):
         mixed.cvci.compare(by="site")
-    lazy = log.droplevel("fold").to_xarray().to_array("model").chunk(point=40)
-    with pytest.raises(LogError, match=r"this log is lazy, but by='site'.*log\.compute\(\)"):
-        lazy.cvci.compare(by="site")
     words = (
         r"equivalence\(\) got an unexpected option 'by'. .* "
         r"log.cvci.difference\(\).cvci.wald\(by='source'\)"

@@ -13,11 +13,11 @@ from tools import trips
 
 BOUNDS = {
     "wald": (128, 101, 18),
-    "wald(by=)": (180, 122, 20),
-    "corrected_t(by=)": (218, 135, 20),
-    "compare": (217, 139, 23),
-    "dask wald": (681, 214, 21),
-    "dask compare": (818, 245, 27),
+    "wald(by=)": (178, 122, 20),
+    "corrected_t(by=)": (216, 135, 20),
+    "compare": (215, 141, 23),
+    "dask wald": (677, 210, 21),
+    "dask compare": (821, 248, 27),
     "summary": (687, 314, 40),
     "report": (7_060, 735, 75),  # each plot is a module of its own; works are looked up for links
 }

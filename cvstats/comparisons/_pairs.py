@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -13,7 +12,7 @@ from scipy import special
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Differences, LossColumns
+from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.orientation import targets_of
@@ -31,24 +30,23 @@ from cvstats.errors import (
 )
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
-from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups
+from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups, answer_log
 from cvstats.intervals._metric_limits import add_pseudo_errors, compare_numerators
 from cvstats.intervals._recommend import recommend_method, recommend_options
 from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
-from cvstats.large.lazy import ReadsLosses, compare_lazily, has_lazy_losses
+from cvstats.large.lazy import concat_logs
 from cvstats.log.align import CONSTANT, align_logs, same_facts, zeros_like
 from cvstats.log.checks import find_whole
-from cvstats.log.gaps import answer_cells, drop_gaps
-from cvstats.log.groups import DifferentGroups, Groups, answer_groups
+from cvstats.log.gaps import drop_gaps
+from cvstats.log.groups import DifferentGroups, Groups
 from cvstats.log.log import Log, Losses
 from cvstats.log.metadata import is_ratio, is_root
 from cvstats.log.read import MISSING, read
 from cvstats.log.tables import as_container
 
-Pairs: TypeAlias = list[tuple[Hashable, Hashable]]
 Options: TypeAlias = Mapping[str, Any] | None
-PairRun: TypeAlias = Callable[[Log, Differences], Result]
+Run: TypeAlias = Callable[[Log], Result]
 
 
 def any_log(design: Design) -> str | None:
@@ -59,8 +57,8 @@ def any_log(design: Design) -> str | None:
 # --- which models ---------------------------------------------------------------------------------
 
 
-def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArray]:
-    """Choose the pairs to compare: their names, and the numbers of their models."""
+def choose_pairs(log: Log, reference: Hashable) -> Log:
+    """Choose the pairs to compare, and return the log of their differences."""
     models = list(log.labels.models)
     m = len(models)
     if m < 2:
@@ -70,8 +68,8 @@ def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArr
             "dimension 'model')."
         )
     if reference is None:
-        left, right = np.triu_indices(m, 1)
-        return list(combinations(models, 2)), left, right
+        labels = log.labels.of_pairs(list(combinations(models, 2)))
+        return log.with_pairs(*np.triu_indices(m, 1), labels)
     at = looked_up(reference, {model: i for i, model in enumerate(models)})
     if at is None:
         raise LogError(
@@ -79,7 +77,8 @@ def choose_pairs(log: Log, reference: Hashable) -> tuple[Pairs, IntArray, IntArr
             f"{listed(map(repr, models))}.{nearest(reference, models)}"
         )
     left = np.delete(np.arange(m), at)
-    return [(models[i], reference) for i in left], left, np.full(m - 1, at)
+    labels = log.labels.of_pairs([(models[i], reference) for i in left])
+    return log.with_pairs(left, np.full(m - 1, at), labels)
 
 
 def refuse_targets(log: Log, what: str) -> None:
@@ -111,7 +110,7 @@ def find_partner(losses: Losses, other: Any, reference: Hashable) -> Any:
         )
         if columns_are_pairs or len(read(losses).labels.models) == 1:
             other = 0
-    if not is_number(other):
+    if other is None or not is_number(other):
         return other
     if other != 0 or kind is None:
         way = f" An error rate has a name: alpha={other!r}." if 0 < other < 1 else ""
@@ -127,78 +126,25 @@ def compare_pairs(
     other: Losses | None,
     reference: Hashable,
     missing: str,
-    run: PairRun,
+    run: Run,
     *,
     by: str | None = None,
     levels: Sequence[str] = (),
-    all_pairs: bool = False,
-    example: PairRun | None = None,
-    finish: Callable[[Result], Result] | None = None,
-    reads_losses: ReadsLosses | None = None,
     prepare: Callable[[Log], Log] | None = None,
+    **how: Any,
 ) -> Any:
     """Run a comparison on pairs of models, now or when lazy losses are computed.
 
     ``by`` is a level whose labels are compared separately, and ``levels`` are the levels named in
-    the options of the interval. ``all_pairs``: whether all pairs are needed in addition to the
-    requested ones. ``example`` is a faster comparison whose result has the same form. ``finish``
-    adds columns that depend on all pairs and carried cells to the result in memory.
-    ``reads_losses`` decides whether all losses of a carried cell are needed at once, even if lazy.
-    ``prepare`` records in the log what the caller specified about it.
+    the options of the interval. ``prepare`` records in the log what the caller specified about it.
+    ``how`` are the options of `answer_log`.
     """
     if other is not None:
         check_one_partner(other, reference)
     other = find_partner(losses, other, reference)
-    if has_lazy_losses(losses, other):
-        if by is not None:
-            raise LogError(
-                f"this log is lazy, but by={by!r} requires a log in memory. Load it first: "
-                "log.compute()."
-            )
-        choose = partial(choose_pairs, reference=reference)
-        return compare_lazily(
-            losses, other, choose, run, missing=missing, levels=levels, every=all_pairs,
-            example=example, reads_losses=reads_losses, prepare=prepare,
-        )  # fmt: skip
-    log, pairs, differences = read_pairs(losses, other, reference, missing, levels, by)
+    log = read_pairs(losses, other, reference, missing, levels, by)
     log = log if prepare is None else prepare(log)
-    labels = [] if by is None else Groups(log, by).labels
-    if by is not None:
-        run = partial(compare_parts, by, labels, run)
-    split = log.gaps is not None
-    result = answer_cells(log, run, differences) if split else run(log, differences)
-    result = result if finish is None else finish(result)
-    return log.label_pairs(pairs, result, None if by is None else (by, labels))
-
-
-def compare_parts(
-    by: str, labels: Sequence[Hashable], run: PairRun, log: Log, differences: Differences
-) -> Result:
-    """Run a comparison on the part of a log for each label of a level."""
-    found: list[Result] = []
-
-    def compare_part(part: Log) -> Result:
-        if part.design.by is not None:
-            found[:] = [run(part, differences)]
-            return found[0]
-        pairs = differences if log.cells is not None else replace(differences, losses=part.losses)
-        result = run(part, pairs)
-        found.append(result)
-        first, own = (part.attrs["interval_method"] for part in (found[0], result))
-        if first != own and by != "metric":
-            raise LogError(
-                f"compare would use {own} here but {first} for the first group. Pass method= to "
-                "use one method for all groups."
-            )
-        return result
-
-    result = answer_groups(by, labels, compare_part, log)
-    attrs = {
-        name: fact
-        for name, fact in result.attrs.items()
-        if all(part.attrs.get(name) == fact for part in found)
-    }
-    return replace(result, attrs=attrs)
+    return answer_log(log, run, by=by, **how)
 
 
 def read_pairs(
@@ -208,43 +154,49 @@ def read_pairs(
     missing: str,
     levels: Sequence[str] = (),
     by: str | None = None,
-) -> tuple[Log, Pairs, Differences]:
+) -> Log:
     """Pair the models of one log, or each model with the same model in another log."""
     if other is not None:
         check_one_partner(other, reference)
         return read_two_logs(losses, other, missing, levels, by)
-    log = read(losses, missing=missing, levels=levels, by=by)
-    pairs, left, right = choose_pairs(log, reference)
-    return log, pairs, pair_models(log, left, right)
+    return choose_pairs(read(losses, missing=missing, levels=levels, by=by), reference)
 
 
 def read_two_logs(
     one: Losses, two: Losses, missing: str, levels: Sequence[str], by: str | None
-) -> tuple[Log, Pairs, Differences]:
+) -> Log:
     """Pair each model of one log with the same model in another."""
     checked_choice("missing", missing, MISSING)
     one, two = as_container(one), as_container(two)
     facts = same_facts(one, two)
-    first = replace(read(one, levels=levels, by=by), metadata=facts)
-    second = read(align_logs(one, two), levels=levels, by=by)
-    both = LossColumns((*first.losses.tables, *second.losses.tables))
-    log = replace(first, losses=both, other=second.labels)
-    if missing == "drop":
-        log = drop_gaps(log)
-        log.design.splits()
-        log.refuse_parts()
-    else:
-        check_same_evaluations(first, second)
-    width = first.losses.width
-    columns = first.columns_by_cell().reshape(-1)
+    two = align_logs(one, two)
+    first, second = (read(log, levels=levels, by=by) for log in (one, two))
     names = [
         ("model" if a is None else a, "other" if b is None else b)
         for a, b in zip(first.labels.models, second.labels.models, strict=True)
     ]
+    if first.lazy is not None or second.lazy is not None:
+        models = [
+            f"{name or 'log'} of the {side} log"
+            for log, side in ((first, "first"), (second, "second"))
+            for name in log.labels.models
+        ]
+        both = concat_logs(one, two, models).assign_attrs(facts)
+        log = read(both, missing=missing, levels=levels)
+    else:
+        tables = LossColumns((*first.losses.tables, *second.losses.tables))
+        log = replace(first, losses=tables, other=second.labels, metadata=facts)
+        if missing == "drop":
+            log = drop_gaps(log)
+            log.design.splits()
+            log.refuse_parts()
+        else:
+            check_same_evaluations(first, second)
     constant = getattr(two, "attrs", {}).get(CONSTANT)
     if constant is not None:
         names = [(a, constant) for a, _ in names]
-    return log, names, Differences(both, columns, columns + width)
+    left = np.arange(len(names))
+    return log.with_pairs(left, left + len(names), first.labels.of_pairs(names))
 
 
 def check_same_evaluations(one: Log, two: Log) -> None:
@@ -265,17 +217,6 @@ def check_same_evaluations(one: Log, two: Log) -> None:
         )
 
 
-def pair_all_models(log: Log) -> Differences:
-    """Pair all models with each other, in each carried cell."""
-    return pair_models(log, *np.triu_indices(len(log.columns_by_cell()), 1))
-
-
-def pair_models(log: Log, left: IntArray, right: IntArray) -> Differences:
-    """Pair models by their numbers, in each carried cell."""
-    columns = log.columns_by_cell()
-    return Differences(log.losses, columns[left].reshape(-1), columns[right].reshape(-1))
-
-
 def average_repetitions(log: Log) -> Log:
     """Average each point over its repetitions, minus the first model's losses.
 
@@ -287,8 +228,7 @@ def average_repetitions(log: Log) -> Log:
     columns = log.columns_by_cell()
     first = np.empty(log.losses.width, dtype=np.int64)
     first[columns] = columns[0]
-    to_first = Differences(log.losses, np.arange(log.losses.width), first)
-    found = log.moments(names, to_first)
+    found = replace(log, pairs=(np.arange(log.losses.width), first)).moments(names)
     levels = {
         name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
         for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
@@ -395,13 +335,12 @@ def default_difference(log: Log) -> str:
 
 def difference_interval(
     log: Log,
-    differences: Differences,
     method: str | None,
     options: Mapping[str, Any],
     alpha: float,
     default: Callable[[Log], str] = default_difference,
 ) -> Result:
-    """Compute the interval of differences on which a comparison is based.
+    """Compute the interval of the differences of a log on which a comparison is based.
 
     For ``"tango"``, whose limits are inserted later, it is the interval over points of this design.
     ``default`` is the method if ``method`` is None.
@@ -413,6 +352,8 @@ def difference_interval(
         repetitions, for 0/1 losses, and if differences may be rounding errors.
     """
     grouped = log.design.by is not None
+    if grouped and method == "corrected_t":  # raises if several groups share the folds
+        find_method(method).run(log, alpha=alpha, **options)
     if grouped and (method in (UNION, "tango") or not log.in_memory or log.zero_one().any()):
         raise DifferentGroups(
             "counts and limits of each model are computed for one group at a time."
@@ -430,32 +371,30 @@ def difference_interval(
             raise DifferentGroups("points are averaged for one group at a time.")
         find_method("holdout").require(log.design)
         points = average_repetitions(log)
-        means = Differences(points.losses, differences.left, differences.right)
-        base = find_method(chosen).run(points, means, alpha=alpha, **options)
-        counts = np.full(differences.width, repetitions)
+        base = find_method(chosen).run(points, alpha=alpha, **options)
+        counts = np.full(points.values.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
     elif chosen == UNION:
         of_each = dict(options)
         if options["method"] is None:
             of_each |= {"method": default_method(log), **recommend_options(log)}
-        base = compute_union(log, differences, alpha=alpha, **of_each)
+        base = compute_union(log, alpha=alpha, **of_each)
     else:
-        base = find_method(chosen).run(log, differences, alpha=alpha, **options)
+        base = find_method(chosen).run(log, alpha=alpha, **options)
         if log.metadata and is_root(log.metadata) and has_standard_errors(base):
-            base = compare_squares(
-                base, find_method(chosen).run(log, alpha=alpha, **options), differences
-            )
+            each = find_method(chosen).run(log.without_pairs(), alpha=alpha, **options)
+            base = compare_squares(base, each, log)
     if chosen != UNION and log.metadata and is_ratio(log.metadata) and has_standard_errors(base):
         plain = "holdout" if count_folds(log.design) == 1 else "wald"
         known = chosen == plain
-        of_points = base if known else find_method(plain).run(log, differences, alpha=alpha)
-        base = compare_numerators(base, of_points, log, differences)
-    base = zero_rounding_noise(base, log, differences)
+        of_points = base if known else find_method(plain).run(log, alpha=alpha)
+        base = compare_numerators(base, of_points, log)
+    base = zero_rounding_noise(base, log)
     if method is None and default is default_difference:
         if log.design.metric:
-            base = add_pseudo_errors(base, log, differences)
+            base = add_pseudo_errors(base, log)
         elif chosen == "wald":
-            base = widen_alike(base, log, differences)
+            base = widen_alike(base, log)
     target = f"difference of two models in the {base.attrs['target']}"
     name = chosen if method is None else method
     attrs = {**base.attrs, "target": target, "interval_method": name}
@@ -470,18 +409,18 @@ def difference_interval(
     return replace(base, attrs=attrs)
 
 
-def widen_alike(base: Result, log: Log, differences: Differences) -> Result:
+def widen_alike(base: Result, log: Log) -> Result:
     """Widen intervals of one partition for very similar models, as refit_corrected does."""
     alike = (base.caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0
     if log.design.number("repetition") > 1 or not alike.any():
         return base
-    wider = widen_one_partition(log.moments(fold_levels(log.design), differences)).reshape(-1)
+    wider = widen_one_partition(log.moments(fold_levels(log.design))).reshape(-1)
     factor = np.ones_like(wider)  # similar pairs have a variance
     np.divide(wider, base.columns["se"], out=factor, where=alike)
     return scale_errors(base, factor)
 
 
-def compare_squares(base: Result, each: Result, differences: Differences) -> Result:
+def compare_squares(base: Result, each: Result, log: Log) -> Result:
     """Test differences of roots of means, such as RMSE, through the means, which are linear.
 
     If a root r has the pseudo-losses z, its square has r^2 + 2 r (z - r). The difference of the
@@ -489,12 +428,12 @@ def compare_squares(base: Result, each: Result, differences: Differences) -> Res
     are those of the models times 2 a / (a + b) and 2 b / (a + b). With a single extreme point its
     statistic is at most 1, whereas that of the roots tends to 2.
     """
-    per_group = -1, differences.losses.width
+    per_group = -1, log.losses.width
     root, variance = each.columns["estimate"], each.columns["se"] ** 2
     a, b, va, vb = (
         values.reshape(per_group)[:, side].reshape(-1)
         for values in (root, variance)
-        for side in (differences.left, differences.right)
+        for side in log.sides
     )
     se = base.columns["se"]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -568,20 +507,15 @@ UNION = "union"
 """Its name in `compare`."""
 
 
-def compute_union(
-    log: Log, differences: Differences, *, method: str, alpha: float, **options: Any
-) -> Result:
+def compute_union(log: Log, *, method: str, alpha: float, **options: Any) -> Result:
     """Subtract the limits of two intervals: ``[L1 - U2, U1 - L2]``.
 
     If both intervals are symmetric, the interval excludes 0 if and only if ``p < alpha``, with ``p
     = 4 F(-|d| / (se1 + se2))``. Otherwise, as for limits of proportions, the p-value is NaN.
     """
     record = find_method(method)
-    each = record.run(log, alpha=alpha / 2, **options)
-    one, two = (
-        {name: values[side] for name, values in each.columns.items()}
-        for side in (differences.left, differences.right)
-    )
+    each = record.run(log.without_pairs(), alpha=alpha / 2, **options)
+    one, two = ({name: values[side] for name, values in each.columns.items()} for side in log.sides)
     gap = one["estimate"] - two["estimate"]
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(gap == 0, 0.0, gap / (one["se"] + two["se"]))
@@ -598,7 +532,7 @@ def compute_union(
         ),
         **{name: values for name, values in one.items() if name.startswith("n_")},
     }
-    caution: IntArray = each.caution[differences.left] | each.caution[differences.right]
+    caution: IntArray = np.bitwise_or(*(each.caution[side] for side in log.sides))
     attrs = {
         **each.attrs,
         "alpha": alpha,
@@ -645,12 +579,11 @@ HEAD = 1 << 16
 """Number of losses inspected first."""
 
 
-def zero_rounding_noise(base: Result, log: Log, differences: Differences | None = None) -> Result:
+def zero_rounding_noise(base: Result, log: Log) -> Result:
     """Set standard errors of differences to zero if they are rounding errors of the losses.
 
-    ``differences`` are pairs of columns of the log; without them the log itself has differences,
-    and rounding only shows if the mean is much larger than the spread. A mean that is also a
-    rounding error is set to zero. Limits that do not use standard errors are unchanged.
+    A mean that is also a rounding error is set to zero. Limits that do not use standard errors are
+    unchanged.
     """
     estimate, se = base.columns["estimate"], base.columns["se"]
     if log.design.by is not None:
@@ -660,12 +593,11 @@ def zero_rounding_noise(base: Result, log: Log, differences: Differences | None 
     spread = se * np.sqrt(int(log.design.splits().rows.max()))
     tiny = (spread > 0) & (spread <= ALWAYS_ROUNDING * np.abs(estimate))
     equal = np.zeros_like(tiny)
-    if differences is not None:
-        suspects = (se > 0) & (spread <= SUSPECT * largest_first_loss(log))
-        if suspects.any():
-            level = pair_magnitude(log, differences)
-            tiny |= suspects & (spread <= ROUNDING * level)
-            equal = tiny & (np.abs(estimate) <= ROUNDING * level)
+    suspects = (se > 0) & (spread <= SUSPECT * largest_first_loss(log))
+    if suspects.any():
+        level = pair_magnitude(log)
+        tiny |= suspects & (spread <= ROUNDING * level)
+        equal = tiny & (np.abs(estimate) <= ROUNDING * level)
     return collapse_intervals(base, tiny, equal) if tiny.any() else base
 
 
@@ -692,11 +624,11 @@ def largest_first_loss(log: Log) -> float:
     return float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
 
 
-def pair_magnitude(log: Log, differences: Differences) -> FloatArray:
+def pair_magnitude(log: Log) -> FloatArray:
     """Measure the magnitude of the losses of each pair: the larger of the two models."""
-    whole = log.moments(repetition_level(log.design)).over(())
+    whole = log.without_pairs().moments(repetition_level(log.design)).over(())
     level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
-    larger: FloatArray = np.maximum(level[differences.left], level[differences.right])
+    larger: FloatArray = np.maximum(*(level[side] for side in log.sides))
     return larger
 
 

@@ -23,7 +23,6 @@ from scipy import special
 from cvstats.comparisons._pairs import default_method, difference_interval
 from cvstats.comparisons.zero_one import FEW
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Differences
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
@@ -111,7 +110,6 @@ def sequence_p_values(statistic: FloatArray, n: FloatArray, rate: float) -> Floa
 
 def compute_anytime(
     log: Log,
-    differences: Differences,
     *,
     method: str | None,
     options: Mapping[str, Any],
@@ -121,14 +119,14 @@ def compute_anytime(
     """Test differences by limits that are valid at all looks simultaneously."""
     chosen = choose_method(log, method)
     log = replace(log, metadata={**log.metadata, EVERY_LOOK: True})
-    base = difference_interval(log, differences, chosen, options, alpha)
+    base = difference_interval(log, chosen, options, alpha)
     columns = dict(base.columns)
     estimate, se = columns.pop("estimate"), columns.pop("se")
     for name in ("lower", "upper", "df"):
         columns.pop(name, None)
     n = columns[UNITS[chosen]].astype(np.float64)
     rate = mixture_rate(tightest_at, alpha)
-    zero_one, few = find_few_discordant(log, differences)
+    zero_one, few = find_few_discordant(log)
     too_early = (n < FEWEST) | (se == 0) | few
     reach = np.where(too_early, np.inf, sequence_multiplier(n, rate, alpha) * se)
     statistic = np.divide(estimate, se, out=np.zeros_like(se), where=se != 0)
@@ -188,15 +186,15 @@ def choose_method(log: Log, method: str | None) -> str:
     return chosen
 
 
-def find_few_discordant(log: Log, differences: Differences) -> tuple[MaskArray, MaskArray]:
+def find_few_discordant(log: Log) -> tuple[MaskArray, MaskArray]:
     """Find pairs with 0/1 losses, and those of them with too few discordant points.
 
     The squares of -1, 0 and 1 sum to the number of points on which two models disagree, here
     averaged over repetitions.
     """
     binary = log.zero_one()
-    known = binary[differences.left] & binary[differences.right]
+    known = np.logical_and(*(binary[side] for side in log.sides))
     if not known.any():
         return known, known
-    cells = log.moments(repetition_level(log.design), differences)
+    cells = log.moments(repetition_level(log.design))
     return known, known & (cells.squares.mean(axis=0) < FEW - 0.5)

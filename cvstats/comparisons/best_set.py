@@ -36,7 +36,6 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Differences
 from cvstats.core.comoments import cross_products
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.results import Result, is_count
@@ -61,8 +60,8 @@ SMALL_FOLD = 20
 """Points in a fold below which centering removes a relevant share of the variance."""
 
 Numbers: TypeAlias = dict[str, NDArray[np.generic]]
-Residuals: TypeAlias = Callable[[Differences], tuple[FloatArray, FloatArray]]
-"""Scaled residuals of groups for some differences, and the means."""
+Residuals: TypeAlias = Callable[[Log], tuple[FloatArray, FloatArray]]
+"""Scaled residuals of groups for pairs of models, and the means."""
 CellLeads: TypeAlias = tuple[IntArray, FloatArray, FloatArray, IntArray]
 """Columns, sums of squares of differences, means and twins of a carried cell."""
 
@@ -330,10 +329,10 @@ def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
     """Collect statistics over independent sources, as the interval ``method`` does."""
     base, n = find_method(method).run(log, **options), log.design.number("source")
 
-    def residuals(differences: Differences) -> tuple[FloatArray, FloatArray]:
+    def residuals(pairs: Log) -> tuple[FloatArray, FloatArray]:
         if options:
-            return two_way_residuals(log, differences)
-        return group_residuals(log.moments(("source",), differences), weights_of(method))
+            return two_way_residuals(pairs)
+        return group_residuals(pairs.moments(("source",)), weights_of(method))
 
     df = float(np.nanmin(base.columns["df"]))
     guarantee = (
@@ -353,8 +352,8 @@ def over_tasks(log: Log) -> Leads:
             "Add the identity of each point to the index."
         )
 
-    def residuals(differences: Differences) -> tuple[FloatArray, FloatArray]:
-        return task_residuals(log.moments(("source", "point"), differences))
+    def residuals(pairs: Log) -> tuple[FloatArray, FloatArray]:
+        return task_residuals(pairs.moments(("source", "point")))
 
     n, tasks = int(base.columns["n_points"].max()), log.design.number("source")
     guarantee = (
@@ -490,7 +489,7 @@ def find_unstable_leads(
     """Find the models whose difference from their closest rival is not stable over repetitions."""
     t = standardized_leads(mean, squares, n)
     rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
-    unstable = find_unstable(replace(log, differences=Differences(log.losses, cell, cell[rival])))
+    unstable = find_unstable(replace(log, pairs=(cell, cell[rival])))
     return np.zeros(len(cell), dtype=bool) if unstable is None else unstable
 
 
@@ -574,8 +573,8 @@ def iterate_group_cells(
     for every in log.columns_by_cell().T:
         cell = every[known[every]]
         if len(cell):
-            to_first = Differences(log.losses, cell, np.full(len(cell), cell[0]))
-            apart, mean = residuals(to_first)
+            to_first = cell, np.full(len(cell), cell[0])
+            apart, mean = residuals(replace(log, pairs=to_first))
             squares, same = residual_squares(apart, mean, ROUNDING * level[cell])
             yield cell, n * (n - 1) * squares[np.ix_(same, same)], mean[same], same
 
@@ -652,6 +651,6 @@ def subtract_directly(
     log: Log, columns: IntArray, pairs: IntArray, by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
     """Sum squares of some differences about their cells' means; also return their means."""
-    few = Differences(log.losses, columns[pairs[:, 0]], columns[pairs[:, 1]])
-    found = log.moments(by, few)
+    sides = columns[pairs[:, 0]], columns[pairs[:, 1]]
+    found = replace(log, pairs=sides).moments(by)
     return found.m2.sum(axis=0), found.over(()).location[0]

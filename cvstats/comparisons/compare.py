@@ -30,7 +30,6 @@ from cvstats.comparisons._pairs import (
     has_standard_errors,
     levels_of_options,
     p_values,
-    pair_all_models,
     read_options,
     reads_lazy_losses,
 )
@@ -38,7 +37,6 @@ from cvstats.comparisons.anytime import TIGHTEST_AT, check_anytime, compute_anyt
 from cvstats.comparisons.relative import check_relative, compute_geometric_mean, compute_relative
 from cvstats.comparisons.zero_one import SOME_EXACT, apply_tests, find_discordance
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Differences
 from cvstats.core.results import Result, half_widths, show_own_errors
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
@@ -176,8 +174,8 @@ def compare(
     rng : int or numpy.random.Generator, optional
         For ``"max-t"``, the seed of these draws; ``attrs["seed"]`` is the one that was used.
     by : str, optional
-        A level (or coordinate) of a log in memory: one comparison for each of its labels, all
-        with the same method. ``"holm"`` and ``"bh"`` adjust for the pairs of all labels together.
+        A level (or coordinate): one comparison for each of its labels, all with the same method.
+        ``"holm"`` and ``"bh"`` adjust for the pairs of all labels together.
     missing : {"raise", "drop"}, optional
         Whether NaN losses raise an error, or their evaluations are dropped for all models.
 
@@ -324,7 +322,7 @@ def compare(
         levels=levels, example=example,
         finish=partial(adjust_tests, adjust=adjust) if across else None,
         reads_losses=partial(reads_lazy_losses, method, given),
-        prepare=partial(take_points, points=points),
+        prepare=None if points is None else partial(take_points, points=points),
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:
         check_one_cell(table["difference"].size)  # chunks are processed separately
@@ -342,14 +340,13 @@ DRAWS_OF_EXAMPLE = 999
 """Number of draws used only to find the form of a lazy result."""
 
 
-def compare_columns(log: Log, differences: Differences, **options: Any) -> Result:
+def compare_columns(log: Log, **options: Any) -> Result:
     """Test differences, and report standard errors without pseudo-errors."""
-    return show_own_errors(compute_comparison(log, differences, **options))
+    return show_own_errors(compute_comparison(log, **options))
 
 
 def compute_comparison(
     log: Log,
-    differences: Differences,
     *,
     method: str | None,
     options: Mapping[str, Any],
@@ -369,31 +366,26 @@ def compute_comparison(
         raise DifferentGroups("repeated looks and maxima are computed for one group at a time.")
     if tightest_at is not None:
         return compute_anytime(
-            log, differences, method=method, options=options, alpha=alpha, tightest_at=tightest_at
+            log, method=method, options=options, alpha=alpha, tightest_at=tightest_at
         )
-    base = difference_interval(log, differences, method, options, alpha)
+    base = difference_interval(log, method, options, alpha)
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
     if grouped:  # losses other than 0 and 1
         return result
     result = apply_tests(
-        result, find_discordance(log, differences, base), method=method, adjust=adjust,
+        result, find_discordance(log, base), method=method, adjust=adjust,
         alternative=alternative, alpha=alpha,
     )  # fmt: skip
     if adjust != "max-t":
         return result
-    columns = log.columns_by_cell()
-    n_cells = columns.shape[1]
-    if differences.width == n_cells:
+    left, right = log.pair_numbers()
+    if len(left) == 1:
         return result
-    everything = pair_all_models(log)
-    if differences.width < everything.width:
-        base = difference_interval(log, everything, method, options, alpha)
-    model = np.empty(columns.size, dtype=np.int64)
-    model[columns] = np.arange(len(columns))[:, None]
-    one_cell = slice(None, None, n_cells)  # pairs are the same in each cell
-    left, right = model[differences.left[one_cell]], model[differences.right[one_cell]]
+    everything = log.with_all_pairs()
+    if log.values.width < everything.values.width:
+        base = difference_interval(everything, method, options, alpha)
     return adjust_max_t(
-        result, base, (left, right), len(columns),
+        result, base, (left, right), len(log.columns_by_cell()),
         alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
     )  # fmt: skip
 

@@ -35,7 +35,6 @@ from cvstats.comparisons.zero_one import (
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, mean_and_squares
-from cvstats.core.columns import Differences
 from cvstats.core.folds import split_levels
 from cvstats.core.results import Result, half_widths, show_own_errors
 from cvstats.core.types import FloatArray
@@ -184,13 +183,13 @@ def equivalence(
     ends = read_margin(margin)
     given = read_options(method, options)
 
-    def run(log: Log, differences: Differences) -> Result:
-        base = difference_interval(log, differences, method, given, alpha)
+    def run(log: Log) -> Result:
+        base = difference_interval(log, method, given, alpha)
         result = show_own_errors(compute_equivalence(base, margin=ends, alpha=alpha))
-        unknown = no_evidence(log, differences, base)
+        unknown = no_evidence(log, base)
         result.columns["p_value"][unknown] = np.nan
         result.columns["equivalent"][unknown] = False
-        found = find_discordance(log, differences, base)
+        found = find_discordance(log, base)
         if found is None:
             return result
         if method in (None, "tango"):
@@ -388,17 +387,17 @@ def rope(
     """
     ends = read_margin(margin, zero=True)
 
-    def run(log: Log, differences: Differences) -> Result:
+    def run(log: Log) -> Result:
         refuse_targets(log, "rope")
         rope.record.require(log.design)
-        found = log.moments(split_levels(log.design), differences)
+        found = log.moments(split_levels(log.design))
         if rho is None:
             tested, trained = find_sizes(log, found, train_size)
             ratio = float(np.mean(tested / trained))
         else:
             ratio = rho / (1 - rho)
         result = compute_posterior(found, ratio, margin=ends)
-        unstable = find_unstable(replace(log, differences=differences))
+        unstable = find_unstable(log)
         if unstable is not None:
             result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
         return flag_ignored_sources(result, log.design, of_means=True)

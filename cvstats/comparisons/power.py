@@ -35,7 +35,6 @@ from cvstats.comparisons.zero_one import (
     no_evidence,
 )
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Differences
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
@@ -253,21 +252,21 @@ def power(
             f"Pass one level, as in options={{'by': {levels[0]!r}}}."
         )
 
-    def run(log: Log, differences: Differences) -> Result:
-        base = difference_interval(log, differences, method, given, alpha, default_method)
+    def run(log: Log) -> Result:
+        base = difference_interval(log, method, given, alpha, default_method)
         require_standard_errors("power needs a standard error", base)
         if planned is not None:
             check_repetitions(log, base)
         result = compute(
             base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
-            n=int(log.design.splits().rows[0]), parts=variance_parts(log, differences, base),
-            factors=variance_factors(log, differences, base), repetitions=planned,
+            n=int(log.design.splits().rows[0]), parts=variance_parts(log, base),
+            factors=variance_factors(log, base), repetitions=planned,
         )  # fmt: skip
         if "n_second" in base.columns:  # two sampling levels: the number of points is not enough
-            result = drop_plans(result, np.ones(differences.width, dtype=bool), NUMBERS_NEEDED)
-        found = find_discordance(log, differences, base)
+            result = drop_plans(result, np.ones(log.values.width, dtype=bool), NUMBERS_NEEDED)
+        found = find_discordance(log, base)
         if found is None or planned is not None:
-            result = drop_plans(result, no_evidence(log, differences, base))
+            result = drop_plans(result, no_evidence(log, base))
             return result if found is None else flag_few(result, found)
         if method == "tango":
             check_known(result, found)
@@ -547,9 +546,7 @@ def noncentral_t(df: float | FloatArray, away: FloatArray, t: FloatArray) -> Flo
     return np.where(np.isnan(away), np.nan, share)
 
 
-def variance_factors(
-    log: Log, differences: Differences, base: Result
-) -> tuple[FloatArray, FloatArray]:
+def variance_factors(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
     """Find the factors of the variance of a pilot for the ends of its 80% interval.
 
     The interval is that of a chi-squared distribution. Its degrees of freedom are those of the
@@ -557,20 +554,19 @@ def variance_factors(
     (averaged over repetitions): ``2 (n - 1) / (k - 1)``. NaN if neither is known.
     """
     if base.method in ("wald", "holdout"):
-        df = match_kurtosis(log, differences)
+        df = match_kurtosis(log)
     else:
-        df = np.asarray(base.columns.get("df", np.full(differences.width, np.nan)), np.float64)
+        df = np.asarray(base.columns.get("df", np.full(log.values.width, np.nan)), np.float64)
     return df / special.chdtri(df, TAIL), df / special.chdtri(df, 1 - TAIL)
 
 
-def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
+def match_kurtosis(log: Log) -> FloatArray:
     """Find the degrees of freedom of a chi-squared variable with the same relative variance."""
-    df = np.full(differences.width, np.nan)
+    df = np.full(log.values.width, np.nan)
     if not log.in_memory:
         return df
     points = average_repetitions(log) if log.design.number("repetition") > 1 else log
-    means = Differences(points.losses, differences.left, differences.right)
-    for j, column in enumerate(points.columns(means)):
+    for j, column in enumerate(points.columns()):
         if column is not None:
             here = column if points.design.valid is None else column[points.design.valid]
             squares = (here - here.mean()) ** 2
@@ -579,9 +575,7 @@ def match_kurtosis(log: Log, differences: Differences) -> FloatArray:
     return df
 
 
-def variance_parts(
-    log: Log, differences: Differences, base: Result
-) -> tuple[FloatArray, FloatArray]:
+def variance_parts(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
     """Compute the parts of each difference's variance that repetition cannot and can remove."""
     repetitions = log.design.number("repetition")
     if count_groups(base) is not None or base.method == "out_of_source":
@@ -589,9 +583,9 @@ def variance_parts(
         averaged = n * base.columns["se"] ** 2
         if repetitions == 1:
             return split_variance(averaged, averaged, 1)
-        once = variance_per_repetition(log, differences, base)
+        once = variance_per_repetition(log, base)
         return split_variance(n * once, averaged, repetitions)
-    found = log.moments(repetition_level(log.design), differences)
+    found = log.moments(repetition_level(log.design))
     n = found.count[0]
     once = (found.m2 / (n - 1)).mean(axis=0)
     if repetitions == 1:
@@ -601,9 +595,8 @@ def variance_parts(
             "power splits the variance of each point's difference over repetitions, which needs "
             "individual losses. Load them into memory: log.compute(); or pass one repetition."
         )
-    points = average_repetitions(log)
-    means = Differences(points.losses, differences.left, differences.right)
-    return split_variance(once, points.moments((), means).m2[0] / (n - 1), repetitions)
+    averaged = average_repetitions(log).moments(()).m2[0] / (n - 1)
+    return split_variance(once, averaged, repetitions)
 
 
 def split_variance(
@@ -622,15 +615,15 @@ def split_variance(
     return once - noise, noise
 
 
-def variance_per_repetition(log: Log, differences: Differences, base: Result) -> FloatArray:
+def variance_per_repetition(log: Log, base: Result) -> FloatArray:
     """Average, over repetitions, the variance that an interval has with one of them."""
     if "df" not in base.columns:  # fixed sources, such as tasks of a benchmark
-        tasks = squared_errors_of_sources(log.moments(("repetition", "source"), differences))
+        tasks = squared_errors_of_sources(log.moments(("repetition", "source")))
         factor = 2 if base.attrs["variance"] == "theta_b" else 1
         return np.asarray(factor * tasks.sum(axis=0) / len(tasks) ** 2)
     options = {name: base.attrs[name] for name in ("correction",) if name in base.attrs}
     weigh = partial(weights_of(base.method), **options)
     level = str(base.attrs.get("by", "source"))
-    found = log.moments(("repetition", level), differences).groups("repetition")
+    found = log.moments(("repetition", level)).groups("repetition")
     each = [(group_residuals(cells, weigh)[0] ** 2).sum(axis=0) for cells in found]
     return np.asarray(np.mean(each, axis=0))

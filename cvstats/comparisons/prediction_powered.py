@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from cvstats.comparisons._pairs import read_pairs
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Differences
 from cvstats.core.results import interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, is_number
@@ -124,26 +124,25 @@ def prediction_powered(
             "best weight."
         )
     check_points(read(human, missing=missing), "human")
-    both = read_pairs(human, judge, None, missing)[0]
+    both = read_pairs(human, judge, None, missing).without_pairs()
     others = read(judge_on_all, missing=missing)
     check_points(others, "judge_on_all")
     others = take_other_points(others, both)
-    width = both.losses.width // 2
-    pairs = Differences(both.losses, np.arange(width), np.arange(width) + width)
+    left, right = np.arange(both.losses.width).reshape(2, -1)
     of_both, of_others = both.moments(()), others.moments(())
-    people, judged = of_both.take_columns(pairs.left), of_both.take_columns(pairs.right)
+    people, judged = of_both.take_columns(left), of_both.take_columns(right)
     n, n_others = people.count[0], of_others.count[0]
     if n < 2:
         raise LogError(f"{n:.0f} point has a human label. Expected at least two.")
-    error = both.moments((), pairs)  # y - f
+    error = replace(both, pairs=(left, right)).moments(())  # y - f
     covariance = (people.m2[0] + judged.m2[0] - error.m2[0]) / 2 / n
     tuned = best_weight(covariance, judged, of_others)
-    w = tuned if weight is None else np.full(width, float(weight))
+    w = tuned if weight is None else np.full(len(left), float(weight))
     residual = people.m2[0] / n - 2 * w * covariance + w**2 * judged.m2[0] / n  # var(y - w f)
     shift = w * (of_others.location[0] - judged.location[0])
     caution = np.where(w == 0, np.int64(Caution.JUDGE_IGNORED), np.int64(0))
     binary = both.zero_one()
-    known = binary[pairs.left] & binary[pairs.right] & (w > 0)
+    known = binary[left] & binary[right] & (w > 0)
     caution[known & (error.squares[0] < FEW_APART - 0.5)] |= np.int64(Caution.FEW_DISAGREEMENTS)
     if both.design.has("source"):
         caution |= np.int64(Caution.SOURCES_IGNORED)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._pairs import refuse_targets, rounding_of_means
+from cvstats.comparisons._pairs import choose_pairs, refuse_targets, rounding_of_means
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
@@ -339,8 +338,7 @@ def nemenyi(
     }
     caution = np.where(np.isnan(gap), np.int64(Caution.NO_LOSSES), np.int64(0))
     attrs: dict[str, Any] = {**nemenyi.record.facts, "by": by, "alpha": alpha}
-    pairs = list(combinations(log.labels.models, 2))
-    return log.label_pairs(pairs, Result("nemenyi", table, caution, attrs))
+    return choose_pairs(log, None).label(Result("nemenyi", table, caution, attrs))
 
 
 def nemenyi_p_values(gap: FloatArray, n: int, k: int) -> FloatArray:

@@ -22,7 +22,7 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.comparisons.zero_one import SOME_EXACT
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Differences, LossColumns
+from cvstats.core.columns import LossColumns
 from cvstats.core.results import Result, half_widths
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
@@ -93,16 +93,16 @@ def refuse_scores(log: Log) -> None:
                 f"relative=True is a ratio of losses, and {has}. Expected losses of 0 or more. "
                 f"Use relative=False."
             )
-    if log.differences is None and log.of_differences:
+    if log.without_pairs().of_differences:
         raise LogError(
             "relative=True computes a ratio of losses, but this log has differences. Pass the "
             "log from which they were computed."
         )
 
 
-def refuse_negative(log: Log, differences: Differences, means: FloatArray) -> None:
+def refuse_negative(log: Log, means: FloatArray) -> None:
     """Reject negative losses, and a reference whose losses are all 0."""
-    smallest = means[np.concatenate([differences.left, differences.right])]
+    smallest = means[np.concatenate(log.sides)]
     if log.in_memory and not log.design.metric:
         tables = log.losses.tables  # NaN if carried cells lack evaluations
         least = [float(np.fmin.reduce(table, axis=None, initial=0)) for table in tables]
@@ -112,9 +112,9 @@ def refuse_negative(log: Log, differences: Differences, means: FloatArray) -> No
             "relative=True computes a ratio of losses, but one loss is "
             f"{np.nanmin(smallest):.4g}. Expected nonnegative losses. Use relative=False."
         )
-    reference = means[differences.right]
+    reference = means[log.sides[1]]
     if (reference[~np.isnan(reference)] == 0).all():
-        name = log.name(int(differences.right[0]))
+        name = log.name(int(log.sides[1][0]))
         raise LogError(
             f"all losses of {name} are 0, so the relative difference is undefined. Expected a "
             "reference with a positive mean loss. Use relative=False, or another reference=."
@@ -124,7 +124,6 @@ def refuse_negative(log: Log, differences: Differences, means: FloatArray) -> No
 def compute_relative(
     run: Callable[..., Result],
     log: Log,
-    differences: Differences,
     *,
     method: str | None,
     options: Mapping[str, Any],
@@ -138,18 +137,16 @@ def compute_relative(
     if method is None:
         method, options = default_difference(log), recommend_options(log)
     record = find_method(method)
-    each = record.run(log, alpha=alpha, **options)
+    each = record.run(log.without_pairs(), alpha=alpha, **options)
     require_standard_errors("relative=True needs standard errors", each)
-    rows = -1, differences.losses.width
+    rows = -1, log.losses.width
     mean, variance = each.columns["estimate"].reshape(rows), each.columns["se"].reshape(rows) ** 2
     for row in mean:
-        refuse_negative(log, differences, row)
-    result = run(log, differences, **asked)
+        refuse_negative(log, row)
+    result = run(log, **asked)
     d, se = result.columns["difference"], result.columns["se"]
     a, b, va, vb = (
-        values[:, side].reshape(-1)
-        for values in (mean, variance)
-        for side in (differences.left, differences.right)
+        values[:, side].reshape(-1) for values in (mean, variance) for side in log.sides
     )
     down, up = half_widths(alternative, alpha, degrees_of_each(result))
     if adjust == "max-t":
@@ -177,7 +174,7 @@ def compute_relative(
 
         def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:
             given = {**record.defaults, **options, "alpha": alpha}
-            found = record.formula(scale_reference(log, differences, ratios), **given)
+            found = record.formula(scale_reference(log, ratios), **given)
             return found.columns["se"], degrees_of_each(found)
 
         fixed = adjust == "max-t"
@@ -212,17 +209,15 @@ def finite(reach: Any) -> Any:
     return np.where(np.isinf(reach), 0.0, reach)
 
 
-def scale_reference(log: Log, differences: Differences, ratios: FloatArray) -> Log:
+def scale_reference(log: Log, ratios: FloatArray) -> Log:
     """Make the log of ``a - (1 + r) b``, with one column per pair."""
-    size, pairs = log.design.size, range(differences.width)
-    left = np.stack([log.losses.column(int(j), 0, size) for j in differences.left], axis=1)
-    right = np.stack([
-        (1 + ratios[i]) * log.losses.column(int(differences.right[i]), 0, size) for i in pairs
-    ], axis=1)  # fmt: skip
-    losses = LossColumns((np.nan_to_num(left), np.nan_to_num(right)))  # masked cells are not used
-    sides = np.arange(differences.width)
-    scaled = Differences(losses, sides, sides + len(sides))
-    return replace(log, losses=losses, differences=scaled)
+    rows = 0, log.design.size
+    left, right = (
+        np.stack([log.losses.column(int(j), *rows) for j in side], axis=1) for side in log.sides
+    )
+    losses = (np.nan_to_num(left), np.nan_to_num((1 + ratios) * right))  # masked cells are not used
+    sides = np.arange(len(ratios))
+    return replace(log, losses=LossColumns(losses), pairs=(sides, sides + len(sides)))
 
 
 def find_end(
@@ -280,9 +275,7 @@ def find_end(
     return np.where(known_end, r, np.where(known, np.nan, start))
 
 
-def compute_geometric_mean(
-    log: Log, differences: Differences, *, over: str, alternative: str, alpha: float
-) -> Result:
+def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: float) -> Result:
     """Average ratios of mean losses over data sets: Student's t on their logarithms."""
     refuse_scores(log)
     if log.design.by is not None:
@@ -292,7 +285,7 @@ def compute_geometric_mean(
             f"the log has no level {over!r}. Expected over= to name the level of the data "
             f"sets.{nearest(over, log.design.levels)}"
         )
-    cells = log.moments((over,))
+    cells = log.without_pairs().moments((over,))
     number = len(cells.count)
     if number < FEWEST:
         raise LogError(
@@ -300,14 +293,14 @@ def compute_geometric_mean(
             f"least {FEWEST} labels of {over!r}. Omit over=."
         )
     mean = cells.location
-    low = np.argwhere(mean[:, np.concatenate([differences.left, differences.right])] <= 0)
+    low = np.argwhere(mean[:, np.concatenate(log.sides)] <= 0)
     if len(low):
         label = spelled(cells.labels[0][int(cells.codes[low[0][0], 0])])
         raise LogError(
             f"over={over!r} needs mean losses above 0, but that of {over} {listed([label])} is "
             "not. Expected positive mean losses in every data set. Drop that one, or omit over=."
         )
-    logs = np.log(mean[:, differences.left] / mean[:, differences.right])
+    logs = np.log(np.divide(*(mean[:, side] for side in log.sides)))
     middle = logs.mean(axis=0)
     se = logs.std(axis=0, ddof=1) / np.sqrt(number)
     df = number - 1

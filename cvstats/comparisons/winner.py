@@ -31,7 +31,6 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     has_standard_errors,
     levels_of_options,
-    pair_all_models,
     read_options,
     refuse_targets,
     rounding_of_means,
@@ -224,7 +223,7 @@ def compute(
     chosen = default_method(log) if method is None else method
     options = recommend_options(log) if method is None else options
     base = find_method(chosen).run(log, alpha=alpha, **options)
-    gaps = difference_interval(log, pair_all_models(log), chosen, options, alpha)
+    gaps = difference_interval(log.with_all_pairs(), chosen, options, alpha)
     proportions = find_proportions(log, base.columns["estimate"])
     proportions |= log.zero_one() & proportions.any()  # all columns are treated alike
     refused = LogError(

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons._adjust import adjust_tests
-from cvstats.comparisons._pairs import pair_all_models, read_pairs
+from cvstats.comparisons._pairs import read_pairs
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Differences, binary_columns
+from cvstats.core.columns import binary_columns
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -100,7 +100,7 @@ class Discordance:
         return self.known & (self.total < FEW)
 
 
-def find_discordance(log: Log, differences: Differences, base: Result) -> Discordance | None:
+def find_discordance(log: Log, base: Result) -> Discordance | None:
     """Count disagreements of each pair; None if points are not the sampling unit.
 
     The sums of the differences quickly rule out most other losses. If losses may be 0/1, they are
@@ -109,14 +109,14 @@ def find_discordance(log: Log, differences: Differences, base: Result) -> Discor
     if base.attrs["interval_method"] not in OF_POINTS:
         return None
     n = float(log.design.splits().rows[0])
-    net, both = sum_differences(log, differences, base, n)
+    net, both = sum_differences(log, base, n)
     slack = SLACK + 1e-13 * n
     whole = (np.abs(net - np.rint(net)) <= slack) & (np.abs(both - np.rint(both)) <= slack)
     net, both = np.rint(net), np.rint(both)
     known = np.logical_and.reduce(whole & (np.abs(net) <= both) & (both <= n), axis=0)
     if known.any():
         zero_one = log.zero_one()
-        known &= zero_one[differences.left] & zero_one[differences.right]
+        known &= np.logical_and(*(zero_one[side] for side in log.sides))
     n01, n10 = (counts.mean(axis=0) for counts in split_discordant(net, both))
     averaged = len(net) > 1 and base.method == "holdout"
     return Discordance(known, n01, n10, n, len(net), averaged, not log.some_cells)
@@ -131,9 +131,7 @@ def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, Flo
     return (both - net) / 2, (both + net) / 2
 
 
-def sum_differences(
-    log: Log, differences: Differences, base: Result, n: float
-) -> tuple[FloatArray, FloatArray]:
+def sum_differences(log: Log, base: Result, n: float) -> tuple[FloatArray, FloatArray]:
     """Sum the differences and their squares, one row per repetition.
 
     For one repetition they are computed from the estimate and standard error of the interval.
@@ -145,7 +143,7 @@ def sum_differences(
     ):
         mean, se = base.columns["estimate"][None], base.columns["se"][None]
         return n * mean, (n if base.method == "wald" else n - 1) * n * se**2 + n * mean**2
-    cells = log.moments(repetition_level(log.design), differences)
+    cells = log.moments(repetition_level(log.design))
     return n * cells.location, cells.squares
 
 
@@ -230,7 +228,7 @@ def score_equivalence(
     return replace_numbers(result, found.counted, numbers, words)
 
 
-def no_evidence(log: Log, differences: Differences, base: Result) -> MaskArray:
+def no_evidence(log: Log, base: Result) -> MaskArray:
     """Find pairs with 0/1 losses whose standard error of zero is uninformative.
 
     Two models may agree on the points of a small log although they differ on other points.
@@ -238,7 +236,7 @@ def no_evidence(log: Log, differences: Differences, base: Result) -> MaskArray:
     at: MaskArray = base.columns["se"] == 0
     if at.any():
         zero_one = log.zero_one()
-        at = at & zero_one[differences.left] & zero_one[differences.right]
+        at = at & np.logical_and(*(zero_one[side] for side in log.sides))
     return at
 
 
@@ -390,19 +388,16 @@ def mcnemar(
     naive_bayes         gradient_boosting  448  584    17.9225      0.0000  chi2
     """
     checked_flag("correction", correction)
-    log, pairs, differences = read_pairs(losses, other, reference, missing)
+    log = read_pairs(losses, other, reference, missing)
     run = partial(count_and_test, test=test, correction=correction)
-    result = answer_cells(log, run, differences)
-    return log.label_pairs(pairs, adjust_tests(result, adjust))
+    return log.label(adjust_tests(answer_cells(log, run), adjust))
 
 
-def count_and_test(
-    log: Log, differences: Differences, *, test: str | None, correction: bool
-) -> Result:
+def count_and_test(log: Log, *, test: str | None, correction: bool) -> Result:
     """Test pairs of models of a log with one 0/1 loss per point."""
     mcnemar.record.require(log.design)
     check_binary(log, mcnemar.record)
-    result = compute_mcnemar(log.moments((), differences), test=test, correction=correction)
+    result = compute_mcnemar(log.moments(()), test=test, correction=correction)
     return flag_ignored_sources(result, log.design, of_means=False)
 
 
@@ -543,7 +538,7 @@ def compare_error_rates(log: Log) -> Result:
         raise LogError("the log has only one model. Expected at least two.")
     check_binary(log, cochran_q.record)
     estimate = log.moments(()).location[0]
-    cell = log.moments((), pair_all_models(log))
+    cell = log.with_all_pairs().moments(())
     width = log.losses.width
     statistic, p = np.empty(width), np.empty(width)
     statistic[columns], p[columns] = compute_q(cell, models)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
@@ -47,6 +47,15 @@ class Result:
     takes_means: bool = False
     allows_for: Caution = Caution(0)
     calls: Mapping[Caution, str] = field(default_factory=dict)
+
+
+def shared_attrs(results: Sequence[Result]) -> dict[str, str | float | int]:
+    """Return the facts that are the same in all results."""
+    return {
+        name: fact
+        for name, fact in results[0].attrs.items()
+        if all(other.attrs.get(name) == fact for other in results[1:])
+    }
 
 
 CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")

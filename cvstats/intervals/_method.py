@@ -37,7 +37,6 @@ from typing import (
 import numpy as np
 
 from cvstats.core.cautions import Caution, methods_instead
-from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import covers_all_points
 from cvstats.core.results import Result
@@ -400,11 +399,9 @@ class LogMethod(Method):
             return self.takes_lazy_losses
         return self.reads_losses({**self.defaults, **options}, log)
 
-    def run(self, log: Log, differences: Differences | None = None, **options: Any) -> Result:
-        """Check that the method applies to the log, and compute it, optionally for differences."""
+    def run(self, log: Log, **options: Any) -> Result:
+        """Check that the method applies to the log, and compute it."""
         options = {**self.defaults, **options}
-        if differences is not None:
-            log = replace(log, differences=differences)
         grouped = log.design.by is not None
         if grouped and (not self.groups_at_once or self.reads_lazy_losses(options, log)):
             raise DifferentGroups(f"{self.name} accepts one group at a time.")
@@ -492,7 +489,7 @@ def find_call(caution: Caution, log: Log, used: str) -> str:
 
     Whether a method applies is cached with the design of the log.
     """
-    of_pairs, known, by = log.differences is not None, log.design.facts, log.design.by
+    of_pairs, known, by = log.pairs is not None, log.design.facts, log.design.by
     for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
         name, _, options = entry.partition("(")
         option = "by" if of_pairs else find_method(name).group_option
@@ -559,20 +556,30 @@ def answer_log(
     by: str | None = None,
     axis: Axis | None = None,
     reads_losses: ReadsLosses | None = None,
+    finish: Callable[[Result], Result] | None = None,
+    example: Callable[[Log], Result] | None = None,
+    all_pairs: bool = False,
 ) -> Table:
-    """Run a method on a log, in memory or lazy; see `apply_method`."""
+    """Run a method on a log, in memory or lazy; see `apply_method`.
+
+    ``finish`` adds columns that depend on all pairs and carried cells to the result in memory.
+    ``example`` is a faster method whose result has the same form. ``all_pairs``: whether all pairs
+    of models are needed in addition to those of the log.
+    """
     axes = [] if axis is None else [axis]
     if by is not None:
         labels = Groups(log, by).labels
         axes.insert(0, (by, labels))
         each = answer_groups if log.lazy is None else answer_lazy_groups
         run = partial(each, by, labels, run)
+        example = None if example is None else partial(each, by, labels, example)
     if log.lazy is None:
-        return log.label(run(log) if log.gaps is None else answer_cells(log, run), axes)
-    return map_method(
-        log, run, log.labels.stack(axes).table, by=by,
-        leading=tuple(len(names) for _, names in axes), reads_losses=reads_losses,
-    )  # fmt: skip
+        result = run(log) if log.gaps is None else answer_cells(log, run)
+        return log.label(result if finish is None else finish(result), axes)
+    table: Table = map_method(
+        log, run, axes, by=by, reads_losses=reads_losses, example=example, all_pairs=all_pairs
+    )
+    return table
 
 
 def run_labelled(run: Callable[[Log], Result], levels: Sequence[str], log: Log) -> Result:

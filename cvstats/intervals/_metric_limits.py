@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Differences
 from cvstats.core.orientation import TARGET, TURNED, turn
 from cvstats.core.results import OWN_ERROR, Result, half_widths, rescale_limits, scale_errors
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -422,7 +421,7 @@ def count_clusters(result: Result) -> tuple[FloatArray, FloatArray]:
     return number, np.minimum(columns["df"], np.maximum(number - 1, 1))
 
 
-def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Result:
+def add_pseudo_errors(base: Result, log: Log) -> Result:
     """Add a pseudo-error of each model to the variance of their difference.
 
     It is the largest change of a bounded metric by one prediction, if known: ``v + d_a^2 +
@@ -440,9 +439,9 @@ def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Resul
     groups = len(reach.change) // log.losses.width
     change = reach.change.reshape(groups, -1)
     rarity = reach.rarity.reshape(groups, -1)
-    sides = [differences.left, differences.right]
-    squares = sum((np.nan_to_num(change[:, side]) ** 2 for side in sides), np.zeros(1)).reshape(-1)
-    rarest = np.fmax(*(rarity[:, side] for side in sides)).reshape(-1)
+    squares = sum((np.nan_to_num(change[:, side]) ** 2 for side in log.sides), np.zeros(1))
+    squares = squares.reshape(-1)
+    rarest = np.fmax(*(rarity[:, side] for side in log.sides)).reshape(-1)
     if len(squares) != len(base.columns["se"]):
         return base
     se = np.sqrt(base.columns["se"] ** 2 + (OF_CLUSTERS if clustered else 1.0) * squares)
@@ -452,9 +451,7 @@ def add_pseudo_errors(base: Result, log: Log, differences: Differences) -> Resul
     return label_rarity(changed, Reach(squares, rarest), facts)
 
 
-def compare_numerators(
-    base: Result, of_points: Result, log: Log, differences: Differences
-) -> Result:
+def compare_numerators(base: Result, of_points: Result, log: Log) -> Result:
     """Test differences of ratios with the same denominator, such as R2, by their numerators.
 
     A difference D of two ratios has the influences ``(a - b - D t) / T``, with t the losses of the
@@ -469,7 +466,7 @@ def compare_numerators(
         return base
     per_group = -1, log.losses.width
     covariance, below = (part.reshape(per_group) for part in (shape.change, shape.rarity))
-    left, right = differences.left, differences.right
+    left, right = log.sides
     gap = (covariance[:, left] - covariance[:, right]).reshape(-1)
     found = base.columns["estimate"]
     added = 2 * found * gap + found**2 * below[:, left].reshape(-1)

@@ -23,7 +23,7 @@ from cvstats.core.folds import (
     is_partition,
     is_resampled,
 )
-from cvstats.errors import LogError, NeedsLosses, checked_choice, spelled
+from cvstats.errors import LogError, NeedsLosses, spelled
 from cvstats.intervals._method import find_method, load_methods
 from cvstats.intervals._sources import SOURCES_BY_POINTS
 from cvstats.large.lazy import whole_design
@@ -77,7 +77,6 @@ def recommend_method(log: Log) -> tuple[str, str]:
 
 def take_points(log: Log, points: str | None) -> Log:
     """Record whether equal point labels in several sources mean one point; None to detect it."""
-    checked_choice("points", points, (*POINTS, None))
     if points == "crossed" and log.lazy is not None and log.lazy.nan_tells:
         log = replace(log, design=whole_design(log))  # NaN marks what was not evaluated
     if points == "crossed" and not has_crossed_sources(log.planned):

@@ -16,7 +16,7 @@ independent. Points of one fold show ``V - s`` with K times the degrees of freed
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -24,7 +24,6 @@ import numpy as np
 from scipy import special
 
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds_by_group,
@@ -117,16 +116,16 @@ def refits_matter(log: Log) -> MaskArray:
     return found
 
 
-def find_alike(log: Log, differences: Differences, variance: FloatArray) -> FloatArray:
+def find_alike(log: Log, variance: FloatArray) -> FloatArray:
     """Divide the variance of differences by the mean squared loss of a point; small if similar.
 
     ``variance`` is that of the mean difference. The ratio is about 0.65 times the number of
     directions in which the two models differ by noise alone. It depends on the zero of the losses,
     so it is only meaningful for losses that have one.
     """
-    losses = replace(log, differences=None).moments(())
+    losses = log.without_pairs().moments(())
     squares = losses.m2 / losses.count[:, None] + losses.location**2
-    both = squares[:, differences.left] + squares[:, differences.right]
+    both = np.add(*(squares[:, side] for side in log.sides))
     n = losses.count[:, None] / log.design.number("repetition")
     return n**2 * variance / np.where(both > 0, both, np.inf)
 

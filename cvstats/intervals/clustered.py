@@ -16,7 +16,6 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import divides_both, find_across_folds, find_crossed, has_crossed_sources
 from cvstats.core.results import Result, flag
@@ -784,13 +783,13 @@ def sum_ways(ways: TwoWays, dates: LongRun | None) -> tuple[FloatArray, FloatArr
     return variance, np.where(both == 0, min(ways.i - 1, df), freedom)
 
 
-def two_way_residuals(log: Log, differences: Differences) -> tuple[FloatArray, FloatArray]:
+def two_way_residuals(log: Log) -> tuple[FloatArray, FloatArray]:
     """Scale the residual means of sources and of points, so that squares sum to ``V_S + V_T``.
 
     ``- V_I`` is omitted, because the covariances of several models would not be a valid covariance
     matrix with it. Also return the means.
     """
-    ways = TwoWays.of(replace(log, differences=differences), find_ways(log.design))
+    ways = TwoWays.of(log, find_ways(log.design))
 
     def scale(cells: Cells) -> FloatArray:
         factor = cells.count * np.sqrt(len(cells.count) / (len(cells.count) - 1)) / ways.n

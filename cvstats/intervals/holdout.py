@@ -212,7 +212,7 @@ def holdout(
         return bounded_limits(result, log, points, bounds)
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
-    if log.differences is not None:
+    if log.pairs is not None:
         return result
     repeated = repetition_level(log.design)  # points are averaged over it
     return flag_few_errors(result, (log.moments(repeated) if repeated else cell).zero_one())

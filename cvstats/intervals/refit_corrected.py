@@ -186,24 +186,24 @@ def refit_corrected(
     model other
     ridge gradient_boosting     -143  -406   119
     """
-    if log.cells is not None and log.differences is not None:
+    if log.cells is not None and log.pairs is not None:
         log.moments(())  # raises for logs without pairs, even if they come with losses
     log = find_whole(log) or log.rows()
     design = log.design
     here = slice(None) if design.valid is None else design.valid
     cut = read_partitions(design)
     repetitions, width = cut.n_repetitions, log.values.width
-    pairs = log.differences if repetitions == 1 else None
-    if pairs is None and (words := find_problem(log)) is not None:
+    of_pairs = log.pairs is not None and repetitions == 1
+    if not of_pairs and (words := find_problem(log)) is not None:
         raise LogError(f"refit_corrected needs {NEEDS}; {words}")
     mean, variance, origin = np.full((3, width), np.nan)
-    if pairs is not None:
+    if of_pairs:
         folds = log.moments(fold_levels(design))
         whole = folds.over(())
         mean, variance, origin = whole.mean[0], whole.m2[0] / whole.count**2, whole.origin
-        alike = find_alike(log, pairs, variance)[0] < NEARLY_ALIKE
+        alike = find_alike(log, variance)[0] < NEARLY_ALIKE
         variance = np.where(alike, widen_one_partition(folds)[0] ** 2, variance)
-    for j, column in enumerate(() if pairs is not None else log.columns()):
+    for j, column in enumerate(() if of_pairs else log.columns()):
         if column is not None:
             values = column[here]
             origin[j] = values[0]

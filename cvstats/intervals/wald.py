@@ -191,9 +191,9 @@ def wald(
         variances = variance_of_splits(cells, repeated, variance, fold_weights)
     if not log.of_differences and not log.only_tested:
         caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
-    if log.differences is not None and not (log.only_tested or log.design.metric):
+    if log.pairs is not None and not (log.only_tested or log.design.metric):
         each = splits.average(variances)
-        alike = (find_alike(log, log.differences, each) < ALIKE) & (each > 0)
+        alike = (find_alike(log, each) < ALIKE) & (each > 0)
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each
         once = (splits.n_cells == 1) & (n_folds > 1) & (n_points >= ENOUGH_TO_TELL)
         caution = caution | flag(Caution.UNSTABLE_DIFFERENCE, alike & once)
@@ -211,7 +211,7 @@ def wald(
         return hall_limits(result, measure_skewness(log, splits))
     if interval != "wald":
         return proportion_limits(result, log.zero_one(), interval)
-    if log.differences is None and scale == "identity":
+    if log.pairs is None and scale == "identity":
         zero_one = cells.zero_one()
         return flag_few_errors(result, zero_one) if zero_one.any() else result
     return rescale_limits(result, scale)

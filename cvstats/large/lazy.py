@@ -33,13 +33,12 @@ from cvstats.core.small_logs import FEW
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.batches import cell_levels, design_of_cells, join_columns
-from cvstats.log.align import align_logs, same_facts
 from cvstats.log.checks import choose_rows, choose_step
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups, take_rows
 from cvstats.log.log import (
     DIFFERENT_GAPS,
-    Attrs,
+    Axis,
     CellSource,
     LazyArray,
     Log,
@@ -52,11 +51,9 @@ from cvstats.log.log import (
     too_large,
     unequal_points,
 )
-from cvstats.log.read import read
 from cvstats.log.xarray import ArrayLabels, refuse_unlabelled
 
 Run = Callable[[Log], Result]
-PairRun = Callable[[Log, Differences], Result]
 ReadsLosses = Callable[[Log], bool]
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 """The numbers of the two models of each pair."""
@@ -610,12 +607,10 @@ class MappedMethod:
 
     def answer(self, log: Log) -> Result:
         """Run the method on a log, or on its pairs of models."""
-        pairs = None
         if self.asked[0]:
-            columns = log.columns_by_cell()
-            left, right = (columns[list(side)].reshape(-1) for side in self.asked)
-            pairs = Differences(log.losses, left, right)
-        return answer_cells(log, self.run, pairs)
+            left, right = map(np.array, self.asked)
+            log = log.with_pairs(left, right)
+        return answer_cells(log, self.run)
 
     def log_of_cells(self, found: ChunkCells, known: KnownCells, labels: ArrayLabels) -> Log:
         """Make a log of cells."""
@@ -721,29 +716,31 @@ def refuse_faults(
 
 def map_method(
     log: Log,
-    run: Callable[..., Result],
-    label: Callable[[Result, Attrs], Any],
+    run: Run,
+    axes: Sequence[Axis] = (),
     *,
     by: str | None = None,
-    leading: tuple[int, ...] = (),
-    pairs: Pairs = NO_PAIRS,
-    asked: Pairs = NO_PAIRS,
-    example: Callable[..., Result] | None = None,
+    example: Run | None = None,
     reads_losses: ReadsLosses | None = None,
-) -> xr.Dataset:
+    all_pairs: bool = False,
+) -> Any:
     """Compute a method lazily, chunked like the carried dimensions.
 
-    ``label`` makes a Dataset of the lazy numbers. A method that reads losses gets all losses of a
-    carried cell at once.
+    A method that reads losses gets all losses of a carried cell at once.
     """
-    lazy = cast(LazyArray, log.lazy)
-    if asked[0]:  # pairs replace the models
+    lazy, leading = cast(LazyArray, log.lazy), tuple(len(labels) for _, labels in axes)
+    pairs = asked = NO_PAIRS
+    if log.pairs is not None:  # they replace the models
+        pairs = asked = as_pairs(*log.pair_numbers())
+        if all_pairs:
+            pairs = as_pairs(*np.triu_indices(len(log.labels.models), 1))
         lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
     now = KnownCells.of(log.design, levels_needed(log, by))
     examined = Examined.of(log.design, log.losses.width)
+    bare = replace(log, lazy=None, design=whole_design(log), pairs=None, pair_labels=None)
     method = MappedMethod(
-        run, replace(log, lazy=None, design=whole_design(log)), labels_along(log, lazy),
-        log.find_cautions(), leading, pairs, asked, lazy.drop, examined=examined,
+        run, bare, labels_along(log, lazy), log.find_cautions(), leading, pairs, asked, lazy.drop,
+        examined=examined,
     )  # fmt: skip
     quick = replace(method, run=example or run)
     reads = reads_losses is not None and reads_losses(log)
@@ -760,7 +757,9 @@ def map_method(
     cells = None if whole else LazyCells.of(log, lazy, now, examined, pairs)
     out = map_losses(method, lazy) if cells is None else map_sums(method, cells)
     found = Result(form.method, {name: out[name] for name in kinds}, out["caution"])
-    table: xr.Dataset = label(found, facts_of(form, log.metadata) | counts | dict(log.attrs))
+    attrs = facts_of(form, log.metadata) | counts | dict(log.attrs)
+    labels = log.pair_labels or log.labels
+    table: Any = (labels.stack(axes) if axes else labels).table(found, attrs)
     if cells is None or not lazy.drop:
         return table
     return table.assign(n_dropped=((), cells.known.map_blocks(count_dropped, dtype=np.int64)))
@@ -901,59 +900,6 @@ def answer_lazy_groups(by: str, labels: Sequence[Hashable], run: Run, log: Log) 
     return answer_groups(by, found, run, log)
 
 
-def compare_lazily(
-    losses: Any,
-    other: Any,
-    choose: Callable[[Log], tuple[Sequence[tuple[Hashable, Hashable]], IntArray, IntArray]],
-    run: PairRun,
-    *,
-    missing: str = "raise",
-    levels: Sequence[str] = (),
-    every: bool = False,
-    example: PairRun | None = None,
-    reads_losses: ReadsLosses | None = None,
-    prepare: Callable[[Log], Log] | None = None,
-) -> xr.Dataset:
-    """Compare models lazily; requirements on the levels are checked now.
-
-    Parameters
-    ----------
-    losses, other : DataArray or Dataset
-        The models of one log, and optionally those of another log to pair them with.
-    choose : callable
-        Chooses the pairs in one log: names, and the numbers of the left and right models.
-    run : callable
-        Computes a result for each pair and carried cell from a log and these pairs.
-    missing : {"raise", "drop"}
-        What to do where a loss is NaN.
-    levels : sequence of str
-        The levels requested by name in the comparison.
-    every : bool
-        Whether all pairs are needed in addition to the chosen ones.
-    example : callable, optional
-        A faster function that returns a result of the same form.
-    reads_losses : callable, optional
-        Returns, for the log, whether all losses of a carried cell are needed at once.
-    prepare : callable, optional
-        Adds what the caller knows to the log.
-    """
-    if other is None:
-        log = read(losses, missing=missing, levels=levels)
-        names, left, right = choose(log)
-        label = log.labels.pairs
-    else:
-        label, names, both = concat_logs(losses, other)
-        log = read(both, missing=missing, levels=levels)
-        left, right = np.arange(len(names)), np.arange(len(names)) + len(names)
-    log = log if prepare is None else prepare(log)
-    asked = as_pairs(left, right)
-    return map_method(
-        log, run, partial(label, names), asked=asked,
-        pairs=as_pairs(*np.triu_indices(len(log.labels.models), 1)) if every else asked,
-        example=example, reads_losses=reads_losses,
-    )  # fmt: skip
-
-
 def as_pairs(left: IntArray, right: IntArray) -> Pairs:
     """Write the models of pairs as plain numbers."""
     return tuple(map(int, left)), tuple(map(int, right))
@@ -979,24 +925,10 @@ def adjust_lazily(
     return xr.Dataset(columns, table.coords, {**table.attrs, "adjust": adjust})
 
 
-def concat_logs(
-    one: Any, two: Any
-) -> tuple[Callable[..., Any], list[tuple[Hashable, Hashable]], xr.DataArray]:
-    """Put the models of two logs side by side, the second in the order of the first.
-
-    Also return how pairs are labeled and named.
-    """
-    facts = same_facts(one, two)
-    two = align_logs(one, two)
-    log = read(one)
-    mine, yours = list(log.labels.models), list(read(two).labels.models)
-    names = [
-        ("model" if a is None else a, "other" if b is None else b)
-        for a, b in zip(mine, yours, strict=True)
-    ]
+def concat_logs(one: Any, two: Any, models: Sequence[str]) -> xr.DataArray:
+    """Put the models of two logs side by side under new names; the second is aligned."""
     arrays = [as_array(log) for log in (one, two)]
-    first = arrays[0]
-    dims = ("model", *(dim for dim in first.dims if dim != "model"))
+    dims = ("model", *(dim for dim in arrays[0].dims if dim != "model"))
     bare: list[xr.DataArray] = []
     for array in arrays:
         wide = array.drop_vars("model", errors="ignore")
@@ -1006,10 +938,7 @@ def concat_logs(
             wide = wide.copy(data=np.ascontiguousarray(wide.values)).chunk()
         bare.append(wide)
     whole = xr.concat(bare, "model", coords="minimal", compat="override", join="override")
-    sides = ((mine, "first"), (yours, "second"))
-    whose = [f"{name or 'log'} of the {side} log" for each, side in sides for name in each]
-    models = pd.Index(whose, name="model")
-    return log.labels.pairs, names, whole.assign_coords(model=models).assign_attrs(facts)
+    return whole.assign_coords(model=pd.Index(list(models), name="model"))
 
 
 def as_array(losses: Any) -> xr.DataArray:
@@ -1030,9 +959,8 @@ def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
     labels = [(name, list(log.design.levels[name].labels)) for name in by]
     shape = tuple(len(names) for _, names in labels)
     log = replace(log, used=(*log.used, *by))
-    label = log.labels.stack(labels).table
     run = partial(tabulate_moments, by)
-    table = map_method(log, run, label, leading=shape).drop_vars("caution")
+    table: xr.Dataset = map_method(log, run, labels).drop_vars("caution")
     table.attrs = {"method": "moments", **log.attrs}
     if "n_dropped" in table and table["n_dropped"].ndim:  # each cell has counts of its own
         return table

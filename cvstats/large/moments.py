@@ -19,7 +19,6 @@ import xarray as xr
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, sort_labels
-from cvstats.core.columns import Differences
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import tally
 from cvstats.core.types import IntArray
@@ -285,7 +284,7 @@ class Moments(Methods):
             log, cells, gaps, some = compute_cells(log, levels, pairs)
             return assemble(log, cells, gaps, within, some)
         log.design.check_labels(levels)
-        gaps = log.moments(levels, every_pair(log)) if pairs else None
+        gaps = log.with_all_pairs().moments(levels) if pairs else None
         return assemble(log, log.moments(levels), gaps, within)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -619,13 +618,6 @@ def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
             f"pairs=True would keep {number:,} differences. Expected at most {MOST_GAPS:,}. "
             "Compare fewer models, or use fewer levels: by='fold'."
         )
-
-
-def every_pair(log: Log) -> Differences:
-    """Pair all models with each other, in each carried cell."""
-    columns = model_columns(log.labels)
-    left, right = np.triu_indices(len(columns), 1)
-    return Differences(log.losses, columns[left].reshape(-1), columns[right].reshape(-1))
 
 
 # --- matching two batches -------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
-    design, pairs = log.design, log.differences
+    design, pairs = log.design, log.pairs and log.differences
     width = (log.losses if pairs is None else pairs).width
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
@@ -211,9 +211,7 @@ def find_whole(log: Log) -> Log | None:
     sample = take_sample(log)
     if sample is None or not sample.whole or sample.step > 1 or sample.log is log:
         return log if log.in_memory else None
-    pairs = log.differences
-    pairs = None if pairs is None else replace(pairs, losses=sample.log.losses)
-    return replace(sample.log, differences=pairs)
+    return replace(sample.log, pairs=log.pairs)
 
 
 def count_kept_points(log: Log) -> IntArray | None:

@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core.columns import Differences, LossColumns
+from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design
 from cvstats.core.folds import covers_all_points, is_resampled
-from cvstats.core.results import Result
+from cvstats.core.results import Result, shared_attrs
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
@@ -157,24 +157,13 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
 # --- one result for each pattern of gaps ----------------------------------------------------------
 
 
-def answer_cells(
-    log: Log, run: Callable[..., Result], differences: Differences | None = None
-) -> Result:
+def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
     """Run a method on a log, or on the carried cells of each pattern of gaps.
-
-    Parameters
-    ----------
-    log : Log
-        The log.
-    run : callable
-        Accepts a log, and differences between its columns if these are given.
-    differences : Differences, optional
-        Pairs of columns of the log.
 
     Returns
     -------
     Result
-        An entry for each column or difference; several rows of them if the method stacks its
+        An entry for each column or pair; several rows of them if the method stacks its
         results. Cells with nothing left have no losses.
 
     Raises
@@ -184,26 +173,19 @@ def answer_cells(
     """
     gaps: Gaps | None = log.gaps
     if gaps is None:
-        return run(log) if differences is None else run(log, differences)
+        return run(log)
     cell_of = np.empty(gaps.columns.size, dtype=np.int64)
     cell_of[gaps.columns] = np.arange(gaps.columns.shape[1])
-    entry_cell = cell_of if differences is None else cell_of[differences.left]
+    entry_cell = cell_of if log.pairs is None else cell_of[log.pairs[0]]
     results: list[tuple[IntArray, Result]] = []
     failed: dict[int, str] = {}
     for number, pattern in enumerate(gaps.patterns):
         bare = np.concatenate([gaps.empty, gaps.masked]) if number == 0 else gaps.empty[:0]
         cells = np.sort(np.concatenate([pattern.cells, bare]))
-        part = take_cells(log, gaps.columns, cells, pattern.keep, gaps.empty)
         entries = np.flatnonzero(np.isin(entry_cell, cells))
+        part = take_cells(log, gaps, cells, pattern.keep, entries)
         try:
-            if differences is None:
-                found = run(part)
-            else:
-                chosen = np.sort(gaps.columns[:, cells].reshape(-1))
-                sides = (np.searchsorted(chosen, side[entries])
-                         for side in (differences.left, differences.right))  # fmt: skip
-                found = run(part, Differences(part.losses, *sides))
-            results.append((entries, found))
+            results.append((entries, run(part)))
         except LogError as error:
             failed |= dict.fromkeys(pattern.cells.tolist(), str(error))
     if failed:
@@ -229,10 +211,12 @@ def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
     )
 
 
-def take_cells(
-    log: Log, columns: IntArray, cells: IntArray, keep: MaskArray, bare: IntArray
-) -> Log:
-    """Select some carried cells and evaluations of a log; ``bare`` are cells to be blanked."""
+def take_cells(log: Log, gaps: Gaps, cells: IntArray, keep: MaskArray, entries: IntArray) -> Log:
+    """Select some carried cells and evaluations of a log with gaps; blank its empty cells.
+
+    ``entries`` are the columns or pairs in these cells.
+    """
+    columns, bare = gaps.columns, gaps.empty
     chosen = np.sort(columns[:, cells].reshape(-1))
     tables = take_columns(log.losses, chosen)
     blank = np.searchsorted(chosen, columns[:, np.intersect1d(cells, bare)].reshape(-1))
@@ -241,8 +225,12 @@ def take_cells(
         tables[0][:, blank] = np.nan
     half = len(chosen) if log.other is None else len(chosen) // 2
     gone = count_rows(log.design) > int(keep.sum())
+    pairs = log.pairs
+    if pairs is not None:
+        left, right = (np.searchsorted(chosen, side[entries]) for side in pairs)
+        pairs = left, right
     return replace(
-        log, losses=LossColumns(tuple(tables)), gaps=None,
+        log, losses=LossColumns(tuple(tables)), gaps=None, pairs=pairs,
         labels=cast(ResultLabels, SomeLabels(log.labels, chosen[:half])),
         other=None if log.other is None else SomeLabels(log.other, chosen[:half]),
         design=replace(log.design, valid=keep, facts={}) if gone else log.design,
@@ -267,9 +255,5 @@ def gather_entries(results: list[tuple[IntArray, Result]], dropped: IntArray) ->
         columns[name] = whole.reshape(-1)
     caution = columns.pop("caution")
     columns["n_dropped"] = np.tile(dropped, len(caution) // width)
-    attrs = {
-        name: fact
-        for name, fact in first.attrs.items()
-        if all(part.attrs.get(name) == fact for _, part in results)
-    }
+    attrs = shared_attrs([part for _, part in results])
     return replace(first, columns=columns, caution=caution.astype(np.int64), attrs=attrs)

@@ -26,7 +26,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
-from cvstats.core.results import Result
+from cvstats.core.results import Result, shared_attrs
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
@@ -130,9 +130,7 @@ class Groups:
             return replace(log, cells=cells, losses=hide_losses(log.losses.width, WORDS))
         rows = self._rows(at)
         losses = LossColumns(tuple(table[rows] for table in log.losses.tables))
-        pairs = log.differences
-        pairs = None if pairs is None else replace(pairs, losses=losses)
-        return replace(log, losses=losses, differences=pairs)
+        return replace(log, losses=losses)
 
     def _take_sample(self, whole: Sample, label: Hashable) -> Sample | None:
         """Select the losses of a group from those that are kept with the cells of a log."""
@@ -251,7 +249,14 @@ class Groups:
         for label, part in zip(self.labels, self.parts(), strict=True):
             try:
                 own = cautions_of_metric(part.metadata) if self.name == "metric" else Caution(0)
-                results.append(add_cautions(run(part), own))
+                found = add_cautions(run(part), own)
+                used = (result.attrs.get("interval_method") for result in (found, *results[:1]))
+                if len(methods := [*dict.fromkeys(used)]) > 1 and self.name != "metric":
+                    raise LogError(
+                        f"compare would use {methods[0]} here but {methods[1]} for the first "
+                        "group. Pass method= to use one method for all groups."
+                    )
+                results.append(found)
             except LogError as error:
                 failed[label] = str(error)
         if not results and len(set(failed.values())) == 1:
@@ -269,7 +274,7 @@ class Groups:
             for name in results[0].columns
         }
         caution = np.concatenate([result.caution for result in results])
-        return replace(results[0], columns=columns, caution=caution)
+        return replace(results[0], columns=columns, caution=caution, attrs=shared_attrs(results))
 
 
 def list_kinds(log: Log) -> list[Design]:

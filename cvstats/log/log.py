@@ -116,17 +116,8 @@ class ResultLabels(Labels, Protocol):
     def stack(self, axes: Sequence[Axis]) -> ResultLabels:
         """Return the labels of results that are stacked along some axes, before the columns."""
 
-    def pairs(
-        self,
-        pairs: Sequence[tuple[Hashable, Hashable]],
-        result: Result,
-        attrs: Attrs,
-        axis: Axis | None = None,
-    ) -> Any:
-        """Label a result that has a number for each pair of models (and carried cell).
-
-        With an axis, the result has numbers for each label of the axis.
-        """
+    def of_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> ResultLabels:
+        """Return the labels of results for each pair of models (and carried cell)."""
 
     def cells(self, found: Cells, attrs: Attrs) -> Any:
         """Label moments cell by cell."""
@@ -294,6 +285,8 @@ DIFFERENCES = {"kind": "differences"}
 
 CONTRASTS = {"kind": "contrasts"}
 """The attrs of a log of differences between its groups."""
+
+NO_COLUMNS: IntArray = np.zeros(0, dtype=np.int64)
 
 LEAST = 1e-146
 """The squares of smaller deviations are subnormal floating-point numbers."""
@@ -507,8 +500,10 @@ class Log:
     gaps : Gaps, optional
         If carried cells lack different evaluations: which are dropped in each cell. The design is
         then that of the whole log, and `answer_cells` computes the cells of each pattern.
-    differences : Differences, optional
-        Differences between the columns, to which methods are applied instead.
+    pairs : tuple of array of int, optional
+        The columns of both models of each pair: methods are applied to their differences.
+    pair_labels : ResultLabels, optional
+        The labels of results for these pairs.
     """
 
     design: Design
@@ -523,12 +518,23 @@ class Log:
     cautions: Caution = Caution(0)
     lazy: LazyArray | None = None
     gaps: Gaps | None = None
-    differences: Differences | None = None
+    pairs: tuple[IntArray, IntArray] | None = None
+    pair_labels: ResultLabels | None = None
+
+    @cached_property
+    def differences(self) -> Differences | None:
+        """The differences of the pairs, if methods are applied to them."""
+        return None if self.pairs is None else Differences(self.losses, *self.pairs)
+
+    @property
+    def sides(self) -> tuple[IntArray, IntArray]:
+        """The columns of both models of each pair; empty without pairs."""
+        return self.pairs or (NO_COLUMNS, NO_COLUMNS)
 
     @property
     def values(self) -> Columns:
         """The columns that methods are applied to: the losses, or differences between them."""
-        return self.losses if self.differences is None else self.differences
+        return self.differences or self.losses
 
     @cached_property
     def planned(self) -> Design:
@@ -545,16 +551,40 @@ class Log:
         own = np.stack(list(map(self.labels.columns, range(len(self.labels.models)))))
         return own if self.other is None else np.concatenate([own, own + self.losses.width // 2])
 
-    def moments(self, by: Sequence[str], losses: Differences | None = None) -> Cells:
+    def with_pairs(
+        self, left: IntArray, right: IntArray, labels: ResultLabels | None = None
+    ) -> Log:
+        """Return the log of the differences of models, by their numbers, in each carried cell."""
+        columns = self.columns_by_cell()
+        pairs = columns[left].reshape(-1), columns[right].reshape(-1)
+        return replace(self, pairs=pairs, pair_labels=labels)
+
+    def with_all_pairs(self) -> Log:
+        """Return the log of the differences of all pairs of models, in each carried cell."""
+        return self.with_pairs(*np.triu_indices(len(self.columns_by_cell()), 1))
+
+    def pair_numbers(self) -> tuple[IntArray, IntArray]:
+        """Find the numbers of both models of the pairs of `with_pairs`."""
+        columns = self.columns_by_cell()
+        model = np.empty(columns.size, dtype=np.int64)
+        model[columns] = np.arange(len(columns))[:, None]
+        left, right = self.sides
+        return model[left[:: columns.shape[1]]], model[right[:: columns.shape[1]]]
+
+    def without_pairs(self) -> Log:
+        """Return the log of the models themselves."""
+        return replace(self, pairs=None, pair_labels=None)
+
+    def moments(self, by: Sequence[str]) -> Cells:
         """Compute moments by some levels, of the losses or of differences between them."""
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
         levels = tuple(by) if self.design.by is None else self.design.grouped(by)
-        losses = self.differences if losses is None else losses
+        differences = self.pairs and self.differences
         if self.cells is not None:
-            found = self.cells.moments(levels, losses)
+            found = self.cells.moments(levels, differences)
         else:
-            chosen = self.losses if losses is None else losses
+            chosen = differences or self.losses
             found = compute_moments(self.design, chosen, levels)
             bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
             if bad.any():
@@ -562,15 +592,15 @@ class Log:
             self._refuse_digits_lost(found, chosen)
         return found if self.design.by is None else replace(found, grouped=1)
 
-    def columns(self, losses: Differences | None = None) -> Iterator[FloatArray | None]:
+    def columns(self) -> Iterator[FloatArray | None]:
         """Iterate over whole columns of finite losses; None for a masked cell."""
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
-        losses = self.differences if losses is None else losses
-        chosen = losses if losses is not None else self.rows().losses
+        chosen = self.differences or self.rows().losses
         gone = self._gone()
-        if losses is not None:
-            gone = gone[losses.left] | gone[losses.right]
+        if self.pairs is not None:
+            left, right = self.pairs
+            gone = gone[left] | gone[right]
         for j in range(chosen.width):
             values = None if gone[j] else chosen.column(j, 0, self.design.size)
             if values is not None:
@@ -595,7 +625,7 @@ class Log:
     @cached_property
     def of_differences(self) -> bool:
         """Whether the columns are differences of models, made here or by `difference`."""
-        return self.differences is not None or DIFFERENCES.items() <= self.metadata.items()
+        return self.pairs is not None or DIFFERENCES.items() <= self.metadata.items()
 
     @cached_property
     def of_contrasts(self) -> bool:
@@ -622,17 +652,17 @@ class Log:
         return not nested and has_crossed_sources(self.planned)
 
     def zero_one(self) -> MaskArray:
-        """Find the columns whose losses are all 0 or 1, one group after the other.
+        """Find the columns of models whose losses are all 0 or 1, one group after the other.
 
         For groups, and if the losses are not in memory, the sums of cells decide; see
         `Cells.zero_one`.
         """
         if self.design.by is not None:
-            return self.moments(repetition_level(self.design)).zero_one()
+            return self.without_pairs().moments(repetition_level(self.design)).zero_one()
         if self.cells is None:
             return binary_columns(self.design, self.losses)
         levels = tuple(name for name in self.design.levels if name != "point")
-        return self.moments(levels).zero_one()
+        return self.without_pairs().moments(levels).zero_one()
 
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""
@@ -790,22 +820,17 @@ class Log:
     def label(self, result: Result, axes: Sequence[Axis] = ()) -> Table:
         """Label a result, in the kind of container of the input.
 
-        It has a number for each column, or for each combination of labels of some axes.
+        It has a number for each column or pair, or for each combination of labels of some axes.
         """
+        labels = self.pair_labels or self.labels
         if axes:
-            return self.labels.stack(axes).table(*self.completed(result))
-        if (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any():
+            return labels.stack(axes).table(*self.completed(result))
+        if (
+            labels is self.labels
+            and (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any()
+        ):
             self._refuse_empty(empty)
-        return self.labels.table(*self.completed(result))
-
-    def label_pairs(
-        self,
-        pairs: Sequence[tuple[Hashable, Hashable]],
-        result: Result,
-        axis: Axis | None = None,
-    ) -> Any:
-        """Label a result for pairs of models, in the kind of container of the input."""
-        return self.labels.pairs(pairs, *self.completed(result), axis)
+        return labels.table(*self.completed(result))
 
     def completed(self, result: Result) -> tuple[Result, Attrs]:
         """Add cautions about this log, and move values common to all rows to the attrs."""

@@ -277,22 +277,22 @@ class FrameLabels:
         parts = [index_of(*axis) for axis in axes]
         models = [] if self.columns_axis is None else [named_rows(self.columns_axis)]
         sizes = list(map(len, [*parts, *models]))
+        if len(sizes) == 1:
+            return FrameLabels(self.models, parts[0])
         at = np.unravel_index(np.arange(math.prod(sizes)), sizes)
-        columns = [part.take(codes) for part, codes in zip(parts, at, strict=False)]
-        for rows in models:
-            columns += [rows.get_level_values(i).take(at[-1]) for i in range(rows.nlevels)]
-        index = columns[0] if len(columns) == 1 else pd.MultiIndex.from_arrays(columns)
+        names: list[Hashable] = []
+        levels: list[Any] = []
+        codes: list[Any] = []
+        for part, rows in zip((*parts, *models), at, strict=True):
+            whole = part if isinstance(part, pd.MultiIndex) else pd.MultiIndex.from_arrays([part])
+            names += whole.names
+            levels += whole.levels
+            codes += map(itemgetter(rows), map(np.asarray, whole.codes))
+        index = pd.MultiIndex(levels=levels, codes=codes, names=names)
         return FrameLabels(self.models, index)
 
-    def pairs(
-        self,
-        pairs: Sequence[tuple[Hashable, Hashable]],
-        result: Result,
-        attrs: Attrs,
-        axis: Axis | None = None,
-    ) -> pd.DataFrame:
-        """Make a row for each pair, indexed by (model, other), under each label of an axis."""
-        names: list[Hashable] = ["model", "other"]
+    def of_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> FrameLabels:
+        """Make a row for each pair, indexed by (model, other)."""
         levels: list[Any] = []
         codes: list[Any] = []
         for at in (0, 1):  # labels that recur are looked at once
@@ -302,12 +302,8 @@ class FrameLabels:
             short = pd.MultiIndex.from_arrays([list(place)])
             levels.append(short.levels[0])
             codes.append(np.asarray(short.codes[0])[number])
-        if axis is not None:
-            first = pd.MultiIndex.from_arrays([index_of(*axis)])
-            codes = [first.codes[0].repeat(len(pairs)), *np.tile(codes, len(first))]
-            levels, names = [first.levels[0], *levels], [axis[0], *names]
-        index = pd.MultiIndex(levels=levels, codes=codes, names=names)
-        return body(result, index, attrs)
+        index = pd.MultiIndex(levels=levels, codes=codes, names=["model", "other"])
+        return FrameLabels(self.models, index)
 
     def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:
         """Make a row for each cell (of each model) with count, mean and variance."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -360,6 +360,7 @@ class ArrayLabels:
     sizes: tuple[int, ...]
     model_dim: int | None
     units: str | None
+    one_pair: bool = False
 
     @classmethod
     def of(cls, log: xr.DataArray, dims: tuple[Hashable, ...]) -> ArrayLabels:
@@ -421,38 +422,37 @@ class ArrayLabels:
         return bool(self.dims)
 
     def table(self, result: Result, attrs: Attrs) -> xr.Dataset:
-        """Make a variable of each number, over the carried dimensions."""
-        return self._dataset(result, self.dims, self.sizes, self.coords, attrs)
+        """Make a variable of each number, over the dimensions, with its units, and of cautions.
+
+        Dask arrays already have their shape, and any caution may occur in them.
+        """
+        lazy = not isinstance(result.caution, np.ndarray)
+        variables: dict[str, Any] = {}
+        for name, values in {**result.columns, "caution": result.caution}.items():
+            facts = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
+            if name == "caution":
+                facts = EVERY_FLAG if lazy else flag_attrs(list_cautions(values))
+            shaped = values if lazy else np.asarray(values).reshape(self.sizes)
+            variables[name] = (self.dims, shaped, facts)
+        refuse_same_names(variables, (*self.dims, *self.coords))
+        table = xr.Dataset(variables, coords=dict(self.coords), attrs=file_attrs(attrs))
+        return table.squeeze("pair") if self.one_pair else table
 
     def stack(self, axes: Sequence[Axis]) -> ArrayLabels:
-        """Make a dimension of each axis, before the carried ones."""
+        """Make a dimension of each axis, before the others."""
         coords: dict[Hashable, Any] = {name: index_of(name, labels) for name, labels in axes}
         sizes = tuple(len(labels) for _, labels in axes)
         at = None if self.model_dim is None else self.model_dim + len(axes)
         return ArrayLabels(
             self.models, (*coords, *self.dims), {**self.coords, **coords}, (*sizes, *self.sizes),
-            at, self.units,
+            at, self.units, self.one_pair,
         )  # fmt: skip
 
-    def pairs(
-        self,
-        pairs: Sequence[tuple[Hashable, Hashable]],
-        result: Result,
-        attrs: Attrs,
-        axis: Axis | None = None,
-    ) -> xr.Dataset:
-        """Make the same over a dimension ``pair`` with coordinates ``model`` and ``other``.
+    def of_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> ArrayLabels:
+        """Replace the models by a dimension ``pair`` with coordinates ``model`` and ``other``.
 
         Two logs of one model each have a single pair, which is not a dimension.
         """
-        if axis is not None:  # the pairs come before the labels
-            shape = len(axis[1]), len(pairs), -1
-            numbers = {**result.columns, "caution": result.caution}
-            for name, values in numbers.items():
-                numbers[name] = values.reshape(shape).swapaxes(0, 1).reshape(-1)
-            caution = numbers.pop("caution")
-            result = replace(result, columns=numbers, caution=caution)
-            return self.stack([axis]).pairs(pairs, result, attrs)
         rest = [i for i in range(len(self.dims)) if i != self.model_dim]
         dims = ("pair", *(self.dims[i] for i in rest))
         sizes = (len(pairs), *(self.sizes[i] for i in rest))
@@ -465,30 +465,8 @@ class ArrayLabels:
             "model": ("pair", [str(a) for a, _ in pairs]),
             "other": ("pair", [str(b) for _, b in pairs]),
         }
-        table = self._dataset(result, dims, sizes, coords, attrs)
-        return table if self.model_dim is not None else table.squeeze("pair")
-
-    def _dataset(
-        self,
-        result: Result,
-        dims: tuple[Hashable, ...],
-        sizes: tuple[int, ...],
-        coords: Mapping[Hashable, Any],
-        attrs: Attrs,
-    ) -> xr.Dataset:
-        """Shape each number like the dimensions, with its units, and add cautions.
-
-        Dask arrays already have their shape, and any caution may occur in them.
-        """
-        lazy = not isinstance(result.caution, np.ndarray)
-        variables: dict[str, Any] = {}
-        for name, values in {**result.columns, "caution": result.caution}.items():
-            facts = {"units": self.units} if self.units and name in IN_LOSS_UNITS else {}
-            if name == "caution":
-                facts = EVERY_FLAG if lazy else flag_attrs(list_cautions(values))
-            variables[name] = (dims, values if lazy else np.asarray(values).reshape(sizes), facts)
-        refuse_same_names(variables, (*dims, *coords))
-        return xr.Dataset(variables, coords=dict(coords), attrs=file_attrs(attrs))
+        one = self.model_dim is None
+        return ArrayLabels(self.models, dims, coords, sizes, None, self.units, one)
 
     def cells(self, found: Cells, attrs: Attrs) -> xr.Dataset:
         """Lay out count, mean and variance over the requested levels and the carried dimensions."""
