@@ -19,7 +19,7 @@ from cvstats.core.cautions import label_cautions, list_cautions, sentences_of
 from cvstats.core.design import LEVELS
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, describe_type, spelled
-from cvstats.log.display import Digits, print_cells
+from cvstats.log.display import AnyFrame, Digits, display_width, print_cells
 from cvstats.log.pandas import NAMELESS
 
 
@@ -479,7 +479,7 @@ def name_rows(table: pd.DataFrame) -> list[str]:
     return names
 
 
-class SentenceTable(pd.DataFrame):
+class SentenceTable(pd.DataFrame, metaclass=AnyFrame):
     """A table of sentences, which are wrapped when printed; selections are plain frames."""
 
     @property
@@ -508,7 +508,7 @@ class SentenceTable(pd.DataFrame):
         """Format the sentences, followed by the columns of the table."""
         columns = ", ".join(map(str, self.columns))
         shape = f"[{len(self):,} rows x {len(self.columns)} columns: {columns}]"
-        width = pd.get_option("display.width") or 80
+        width = display_width()
         return "\n\n".join(filter(None, [self.write(width), fill(shape, width)]))
 
     def _repr_html_(self) -> str:

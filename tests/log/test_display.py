@@ -136,3 +136,11 @@ def test_models_of_a_pair_stand_below_each_other_only_where_lines_are_too_long(l
     width = measure(format_rows(pairs))
     assert "model - other" not in write_frame(pairs, width)
     assert "model - other" in write_frame(pairs, width - 1)
+
+
+def test_results_compare_with_frames_in_either_order():
+    log = pd.DataFrame({"a": np.arange(12.0), "b": 1.0}, pd.RangeIndex(12, name="point"))
+    for result in (log.cvci.holdout(), log.cvci.methods()):
+        plain = pd.DataFrame(result.to_dict(), result.index)[[*result.columns]]
+        pd.testing.assert_frame_equal(plain, result, check_dtype=False)
+        pd.testing.assert_frame_equal(result, plain, check_dtype=False)

@@ -470,7 +470,8 @@ def test_names_in_a_list():
     assert list_names(list("abcdef")) == "a, b, c and 3 more"
 
 
-def test_the_command_prints_the_sentences(tmp_path, capsys):
+def test_the_command_prints_the_sentences(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     file = tmp_path / "log.parquet"
     cvstats.save_log(pairs(), file)
     assert cli.main(["compare", str(file)]) == 0
