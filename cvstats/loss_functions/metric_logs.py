@@ -812,6 +812,7 @@ def metric_facts(
         one = 1 if options.positive is None else options.positive
         positive = classes.labels[classes.positive] if by_label else one
     rarest = [note.rarest for note in notes if note.rarest is not None]
+    folded = bool(set(cells).difference(SPLIT, map(str, request.by)))
     averaged = "average" in metric.takes and classes.average != "binary"
     optional = {
         TARGET: metric.target,
@@ -820,7 +821,7 @@ def metric_facts(
         "positive": positive,
         "average": classes.average if averaged else None,
         **{name: request[name] for name in ("weight", "strata", "class_shares")},
-        "biased_by_fold": (metric.biased_by_fold and not request.pools and len(cells) > 0) or None,
+        "biased_by_fold": (metric.biased_by_fold and folded and not request.pools) or None,
         "rarest_class": min(rarest, default=None),
         "assumes": metric.assumes or None,
         "at": request["at"],

@@ -228,6 +228,9 @@ def test_small_classes_and_biased_averages_are_labelled() -> None:
         assert averaged.cvci.wald()["caution"].item() == "biased by fold"
         pooled = cvstats.losses(large, truth, [column], loss=loss, folds="pool")
         assert pooled.cvci.wald()["caution"].item() == ""
+        whole = frame(600).drop(columns="fold")  # one test set: nothing is averaged
+        parts = cvstats.losses(whole, truth, [column], loss=loss, folds="average", by="hospital")
+        assert not parts.cvci.holdout(by="hospital")["caution"].str.contains("biased").any()
 
 
 def test_diagnose_knows_that_pseudo_losses_are_no_scores() -> None:
