@@ -24,6 +24,7 @@ from cvstats.comparisons._pairs import (
     reads_lazy_losses,
     refuse_targets,
     require_standard_errors,
+    zero_rounding_noise,
 )
 from cvstats.comparisons.zero_one import (
     SOME_SCORE,
@@ -34,9 +35,9 @@ from cvstats.comparisons.zero_one import (
     score_equivalence,
 )
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells, mean_and_squares
+from cvstats.core.cells import mean_and_squares
 from cvstats.core.folds import split_levels
-from cvstats.core.results import Result, half_widths, show_own_errors
+from cvstats.core.results import Result, half_widths, interval, show_own_errors
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
@@ -396,7 +397,11 @@ def rope(
             ratio = float(np.mean(tested / trained))
         else:
             ratio = rho / (1 - rho)
-        result = compute_posterior(found, ratio, margin=ends)
+        j, (middle, squares) = len(found.count), mean_and_squares(found.mean)
+        variance = (1 / j + ratio) * squares / (j - 1)
+        base = interval("rope", middle, variance, origin=found.origin, alpha=0.05, df=j - 1)
+        base = zero_rounding_noise(base, log)
+        result = compute_posterior(base, j, ratio, ends)
         unstable = find_unstable(log)
         if unstable is not None:
             result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
@@ -405,31 +410,27 @@ def rope(
     return compare_pairs(losses, other, reference, missing, run)
 
 
-def compute_posterior(moments: Cells, ratio: float, *, margin: tuple[float, float]) -> Result:
-    """Compute the posterior of the correlated t test over test sets (Corani and Benavoli 2015).
+def compute_posterior(
+    base: Result, n_splits: int, ratio: float, margin: tuple[float, float]
+) -> Result:
+    """Split the posterior of the correlated t test at the margin (Corani and Benavoli 2015).
 
-    Given the J means of the test sets, with sample variance S^2, the mean difference has a t
-    distribution with J - 1 degrees of freedom about their mean, of squared scale
-    ``(1/J + ratio) S^2``, where ``ratio = rho / (1 - rho)`` for a correlation of rho.
+    The mean difference of J test sets has a t distribution with J - 1 degrees of freedom about
+    ``estimate``, of scale ``se``, where ``ratio = rho / (1 - rho)`` for a correlation of rho.
     """
-    j = len(moments.count)
-    middle, squares = mean_and_squares(moments.mean)
-    estimate = moments.origin + middle
-    scale = np.sqrt((1 / j + ratio) * squares / (j - 1))
-    low, high = margin
-    shares = split_t_distribution(estimate, scale, low, high, j - 1)
+    estimate, scale = base.columns["estimate"], base.columns["se"]
+    shares = split_t_distribution(estimate, scale, *margin, n_splits - 1)
     columns = {
         "difference": estimate,
         "scale": scale,
         **dict(zip(("p_better", "p_equivalent", "p_worse"), shares, strict=True)),
     }
-    for name, value in {"df": j - 1, "n_splits": j, "rho": ratio / (1 + ratio)}.items():
+    for name, value in {
+        "df": n_splits - 1, "n_splits": n_splits, "rho": ratio / (1 + ratio)
+    }.items():  # fmt: skip
         columns[name] = np.full(estimate.shape, value)
-    missing = np.isnan(estimate)
-    caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
-    caution[(scale == 0) & ~missing] |= np.int64(Caution.ZERO_VARIANCE)
-    attrs: dict[str, Any] = {**rope.record.facts, "margin_low": low, "margin_high": high}
-    return Result("rope", columns, caution, attrs)
+    attrs: dict[str, Any] = {**rope.record.facts, "margin_low": margin[0], "margin_high": margin[1]}
+    return Result("rope", columns, base.caution, attrs)
 
 
 def split_t_distribution(
