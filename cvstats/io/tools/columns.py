@@ -49,7 +49,7 @@ MOST = 12
 
 def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read a table with one row per evaluation: losses, or truth and predictions."""
-    table = flatten_index(table)
+    table = spell_roles(flatten_index(table), options)
     refuse_nested(table, options)
     check_names(table, options)
     truth = options.truth or next((n for n in (TRUTH, "truth") if n in table.columns), None)
@@ -109,6 +109,17 @@ def flatten_index(table: pd.DataFrame) -> pd.DataFrame:
     flat = index_to_columns(table, list(table.index.names))
     flat.attrs = table.attrs
     return flat
+
+
+def spell_roles(table: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
+    """Rename default columns that are not in lower case, unless they are named in the call."""
+    named = [
+        options.truth, options.metric_name, options.loss, options.model,
+        *options.predictions, *options.groups, *options.levels.values(),
+    ]  # fmt: skip
+    roles = {TRUTH, "truth", *USUAL, LOSS} - {*table.columns}
+    found = {str(name).lower(): name for name in table.columns if name not in named}
+    return table.rename(columns={found[role]: role for role in roles & {*found}})
 
 
 def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
