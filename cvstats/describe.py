@@ -15,7 +15,7 @@ from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, of_its_kind
 from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.tables import suggest_renaming, unrecognized_levels
+from cvstats.log.tables import as_container, suggest_renaming, unrecognized_levels
 from cvstats.options import Missing
 
 BY = ("repetition", "fold")
@@ -78,7 +78,7 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if is_dask_frame(losses):
         more = () if by == BY else (by,) if isinstance(by, str) else tuple(by)
         return delay_answer(losses, partial(moments, by=by), levels=more, missing=missing)
-    log = read(losses, missing=missing)
+    log = read(as_container(losses, list_levels(by)), missing=missing)
     known = log.design.levels
     names = list_levels(by)
     if all(isinstance(name, str) for name in names) and names == BY:

@@ -90,8 +90,8 @@ def largest_differences(
     checked_level("by", by)
     adjust = known_name("adjust", adjust)
     check_choices({"adjust": adjust, "missing": missing}, find_choices(largest_differences))
-    losses = as_container(losses)
-    second: Any = as_container(other)
+    losses = as_container(losses, [by])
+    second: Any = as_container(other, [by])
     if not isinstance(losses, (pd.Series, pd.DataFrame)):
         raise LogError(
             f"{describe_type(losses)} is not a pandas log. Expected a Series or DataFrame: "

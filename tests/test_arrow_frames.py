@@ -101,6 +101,31 @@ def test_two_logs_and_groups(call):
     )
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda log, *_: cvstats.wald(log, by="site"),
+        lambda log, *_: cvstats.interval(log, by="site"),
+        lambda log, *_: cvstats.compare(log, by="site"),
+        lambda _, one, two: cvstats.compare(one, two, by="site"),
+        lambda log, *_: cvstats.summary(log, by="site"),
+        lambda log, *_: cvstats.clustered(log, by="site"),
+        lambda log, *_: cvstats.clustered(log, by=("source", "site")),
+        lambda log, *_: cvstats.heterogeneity(log, by="site"),
+        lambda log, *_: cvstats.contrast(log, by="site", between=("v", "w")),
+        lambda log, *_: cvstats.moments(log, by=["fold", "site"]),
+        lambda log, *_: cvstats.largest_differences(log, reference="ridge", by="site"),
+    ],
+)
+def test_groups_are_columns_too(call):
+    table = TABLE.assign(site=np.array(list("vwxy"))[np.arange(N) % 4])
+    logs = [table.drop(columns=names) for names in ([], ["forest"], ["ridge"])]
+    same(
+        answer(lambda: call(*(pl.DataFrame(log.to_dict("list")) for log in logs))),
+        answer(lambda: call(*(log.set_index([*LEVELS, "site"]) for log in logs))),
+    )
+
+
 PREDICTIONS = TABLE.rename(columns={"ridge": "y_true", "forest": "y_pred"})
 
 

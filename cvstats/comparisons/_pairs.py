@@ -167,7 +167,7 @@ def read_two_logs(
 ) -> Log:
     """Pair each model of one log with the same model in another."""
     checked_choice("missing", missing, MISSING)
-    one, two = as_container(one), as_container(two)
+    one, two = (as_container(log, (by, *levels)) for log in (one, two))
     facts = same_facts(one, two)
     two = align_logs(one, two)
     first, second = (read(log, levels=levels, by=by) for log in (one, two))

@@ -63,7 +63,7 @@ def read(
     if not (isinstance(missing, str) and missing in MISSING):
         checked_choice("missing", missing, MISSING)
     if not isinstance(losses, (pd.Series, pd.DataFrame)):
-        losses = as_container(losses)
+        losses = as_container(losses, (by, *levels))
     empty = LogError("the log is empty. Expected at least one loss.")
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty

@@ -239,11 +239,17 @@ def is_arrow(frame: object) -> bool:
     )
 
 
-def as_container(losses: Any) -> Any:
-    """Convert a frame of another library to a log; columns named as levels become the index."""
+def as_container(losses: Any, also: Iterable[object] = ()) -> Any:
+    """Convert a frame of another library to a log; columns named as levels become the index.
+
+    ``also`` are further levels, which may be columns, too.
+    """
     if isinstance(losses, (pd.Series, pd.DataFrame)) or not is_arrow(losses):
         return losses
-    return set_level_index(from_arrow(losses), [])
+    frame = set_level_index(from_arrow(losses), [])
+    names = [name for name in also if isinstance(name, str)]
+    further = [name for name in names if name in frame.columns]
+    return frame.set_index(further, append=not has_row_numbers(frame)) if further else frame
 
 
 def from_arrow(frame: Any) -> pd.DataFrame:

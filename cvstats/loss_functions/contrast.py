@@ -137,7 +137,7 @@ def contrast(
     gradient_boosting     0.017 -0.019  0.053  8.614
     """
     checked_level("by", by)
-    losses = as_container(losses)
+    losses = as_container(losses, [by])
     if by in getattr(losses, "dims", ()):
         raise refuse_dimension(by)
     metrics = names_of_metrics(losses) or []

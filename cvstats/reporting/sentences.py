@@ -298,7 +298,7 @@ def summary(
     if is_dask_frame(losses):
         ask = partial(summary, method=method, alpha=alpha, by=by, seed=seed)
         return delay_answer(losses, ask, pairs=True, levels=(by,), missing=missing)
-    losses = as_container(losses)
+    losses = as_container(losses, [by])
     if by is None and len(labels_of_level(losses, "metric")) > 1:
         by = "metric"
     if by is None:
