@@ -682,7 +682,8 @@ def describe_p(verdict: Verdict, cell: int, best: int, rival: int) -> str:
     p = np.nan if verdict.pairs is None else float(verdict.pairs.p[cell, best, rival])
     words = "" if np.isnan(p) else f", {p_words(p, verdict.alpha)}"
     if verdict.n_tests < 2:
-        return words
+        few = verdict.pairs is not None and verdict.comparison.attrs.get("quantiles") == "t"
+        return f"{words}, by Student's t" if few else words
     sidak = verdict.comparison.attrs.get("adjust") == "sidak"
     return f"{words}, {'Šidák-' * sidak}adjusted for {verdict.n_tests:,} comparisons"
 

@@ -155,7 +155,8 @@ class Verdict:
         table = self.facts.apply(
             compare, reference=first, method=method, adjust=None, alpha=self.alpha_of_each
         )
-        return table if self.n_tests == 1 else self.adjust_by_sidak(table)
+        few = Caution.FEW_POINTS.label in sentences_in(table)
+        return self.adjust_by_sidak(table) if few or self.n_tests > 1 else table
 
     def settle(self, what: str, compute: Callable[[str | None], Any]) -> Any:
         """Compute a table by the default method, or by one that its cautions require.
@@ -250,7 +251,7 @@ class Verdict:
         """Add the p-values that belong to limits at the level of each difference.
 
         Normal p-values are transformed to Student's t with n - 1 degrees of freedom, as in max-t:
-        standard errors are estimates, which matters in the tails.
+        standard errors are estimates, which matters in the tails, and with few points.
         """
         p, points = table["p_value"], table.attrs.get("n_points", table.get("n_points"))
         adjusted, known = table, "df" in table
@@ -266,6 +267,10 @@ class Verdict:
                 lower=table["lower"].where(~own, table["difference"] - reach),
                 upper=table["upper"].where(~own, table["difference"] + reach),
             )
+        if self.n_tests == 1:
+            of_t = points is not None and bool(np.all(own))
+            adjusted.attrs = {**table.attrs, "quantiles": "t" if of_t else "exact"}
+            return adjusted
         with np.errstate(divide="ignore"):
             adjusted = adjusted.assign(p_adjusted=-np.expm1(self.n_tests * np.log1p(-p)))
         adjusted.attrs = {**table.attrs, "alpha": self.alpha, "adjust": "sidak"}
