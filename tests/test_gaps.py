@@ -199,3 +199,11 @@ def test_moments_know_what_was_left_out(kind, tmp_path):
                 np.testing.assert_allclose(
                     np.asarray(found[column]), wanted[column], rtol=1e-10, err_msg=column
                 )
+
+
+def test_a_grid_without_anything_left_names_what_the_method_needs():
+    losses = np.full((2, 4, 3), np.nan)
+    losses[0, :2], losses[1, 2:] = 1.0, 2.0  # no point is tested in both repetitions
+    grid = xr.DataArray(losses, dims=("repetition", "point", "lat"))
+    with pytest.raises(LogError, match="corrected_t needs the number of points each model was"):
+        grid.cvci.corrected_t(missing="drop")

@@ -187,6 +187,8 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
         try:
             results.append((entries, run(part)))
         except LogError as error:
+            if not len(pattern.cells):  # no cell has any losses left
+                raise
             failed |= dict.fromkeys(pattern.cells.tolist(), str(error))
     if failed:
         raise no_answer(log, gaps, failed)
