@@ -207,12 +207,12 @@ def test_methods_that_apply_come_first_and_those_that_claim_too_much_last():
 def test_suggestions_depend_on_the_points_and_are_not_followed():
     small, large = folds(100, 5), folds(101, 5)
     words = [cvstats.interval(log).attrs["suggestion"] for log in (small, large)]
-    assert words[0].startswith("Schulz-Kümpel, Fischer")
+    assert words[0].startswith("for 100 points, Schulz-Kümpel, Fischer")
     assert "nested_cv with 5 folds and at least 25 repetitions" in words[0]
-    assert "25 divisions of 10 splits" in words[0]
+    assert "25 divisions and 10 splits" in words[0]
     assert "for 101 points" in words[1]
     assert "at least 25 random splits that train on 90% of the points" in words[1]
-    assert "10 divisions of 5 splits" in words[1]
+    assert "10 divisions and 5 splits" in words[1]
     assert cvstats.methods(small).attrs["suggestion"] == words[0]
     assert cvstats.interval(small).attrs["method"] == "wald"
 

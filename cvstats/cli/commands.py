@@ -358,7 +358,7 @@ def summary(
 def best_set(
     files: list[Path], reading: Any, format: Format, *, seed: int, missing: Missing, **options: Any
 ) -> None:
-    """Print the possibly best models, and the range of the rank of each.
+    """Print which models could be the best, and the range of ranks of each.
 
     Example: cvstats best-set losses.parquet --alpha 0.1
     """

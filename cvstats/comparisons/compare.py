@@ -147,7 +147,7 @@ def compare(
     alternative : {"two-sided", "less", "greater"}, optional
         ``"less"`` tests whether the model has the smaller error.
     adjust : {"holm", "bonferroni", "bh", "max-t", None}, optional
-        How ``p_adjusted`` accounts for multiple comparisons: by the family-wise error rate
+        What ``p_adjusted`` controls in multiple comparisons: the family-wise error rate
         (``"holm"``; ``"bonferroni"``, which is more conservative) or the false discovery rate
         (``"bh"``, also called ``"fdr"``). These adjust for all pairs of models in all carried
         cells, such as those of a map. ``"max-t"`` controls the family-wise error rate and uses
@@ -210,7 +210,7 @@ def compare(
     On folds, `wald` is asymptotically exact in the number of points if the *difference* of the
     losses is relatively stable: replacing one training point must change it little compared with
     its spread over points. Stability of each learner is not enough. If both approach the same
-    limit, such as nested models of which the smaller one is correct, the spread vanishes as fast
+    limit, as nested models do if the smaller one is correct, the spread vanishes as fast
     as the change: coverage of 95% intervals is then 70% to 85% for any number of points. Under
     the condition the one-sided test has asymptotic level alpha if the errors are equal, and a
     smaller level if the model is worse.

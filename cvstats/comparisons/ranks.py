@@ -32,8 +32,8 @@ def several_data_sets(design: Design, by: str) -> str | None:
         return words
     if by not in design.levels:
         return (
-            f"the log has no level {by!r}. Expected the level that identifies data sets, as in "
-            f"by='dataset'; the log has {listed(map(repr, design.levels)) or 'none'}."
+            f"the log has no level {by!r}. Pass the level that identifies data sets, as in "
+            f"by='dataset'. Available levels: {listed(map(repr, design.levels)) or 'none'}."
         )
     if design.number(by) < 2:
         return (

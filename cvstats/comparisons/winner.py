@@ -75,7 +75,7 @@ def check_winner(options: Mapping[str, Any]) -> None:
     requires=any_log,
     needs="two or more models on the same evaluations",
     target="error of the model with the smallest mean loss in this log",
-    guarantee="asymptotically covers for any selected model, if the interval of each model does",
+    guarantee="asymptotically valid whichever model is selected, if the interval of each model is",
     fits="as the underlying interval",
     reference=REFERENCE,
     models=2,

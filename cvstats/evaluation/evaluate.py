@@ -73,8 +73,9 @@ def evaluate(
     cv : int, splitter or iterable, optional
         Any ``cv`` of scikit-learn: a number of folds (stratified if all estimators are
         classifiers, in the order of the data), a splitter such as ``RepeatedKFold(n_repeats=10)``,
-        to which ``groups`` is passed, or pairs of training and test rows. Its splits become the
-        levels ``fold``, ``repetition`` and ``fold``, or ``repetition``.
+        to which ``groups`` is passed, or pairs of training and test rows. A partition gives the
+        level ``fold``, repeated partitions ``repetition`` and ``fold``, random splits
+        ``repetition``.
     loss : str, callable or list, optional
         As for `cvstats.losses`: ``squared_error``, ``absolute_error``, ``percentage_error``,
         ``pinball``, ``zero_one`` (which use ``predict``), ``log_loss`` and ``brier`` (which use

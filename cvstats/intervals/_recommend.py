@@ -227,11 +227,11 @@ def suggest_study(log: Log) -> str:
     if n <= SMALL:
         what = (
             "nested_cv with 5 folds and at least 25 repetitions, or conservative_z with at "
-            "least 25 divisions of 10 splits"
+            "least 25 divisions and 10 splits"
         )
     else:
         what = (
             "corrected_t on at least 25 random splits that train on 90% of the points, or "
-            "conservative_z with 10 divisions of 5 splits"
+            "conservative_z with 10 divisions and 5 splits"
         )
-    return f"{STUDY} recommend {what} for {n:,} points"
+    return f"for {n:,} points, {STUDY} recommend {what}"

@@ -140,7 +140,7 @@ def one_source_out(design: Design) -> str | None:
         return partition(design)
     if (problem := find_across_folds(design, "source")) is not None:
         return (
-            f"{problem}, so its models were trained on points of the source that tests them. "
+            f"{problem}, so models were tested on a source that they had been trained on. "
             f"Leave one source out at a time ({SOURCES_MADE[:-1]}), or use wald or clustered for "
             "these sources."
         )

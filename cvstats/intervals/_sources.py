@@ -25,9 +25,7 @@ def repeated_levels(log: Log, *levels: str) -> tuple[str, ...]:
 SOURCES_BY_POINTS = "source", "point"
 """The two sampling levels of crossed logs, in which the same points occur under several sources."""
 
-NEW_GROUPS = (
-    "mean loss on points of new groups from the same population, of models not trained on them"
-)
+NEW_GROUPS = "mean loss on new groups from the same population that the models were not trained on"
 """The target of an interval whose sampling unit is the group."""
 
 PREDICTION_TARGET = "mean loss on one new source from the same population and with as many points"

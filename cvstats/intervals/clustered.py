@@ -383,7 +383,9 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
     return cut_limits(result, log)
 
 
-OF_OTHER_POINTS = NEW_GROUPS.replace("not trained on them", "trained on other points of them")
+OF_OTHER_POINTS = (
+    "mean loss on new groups from the same population, for models trained on other points of them"
+)
 """The target if groups occur in several folds."""
 
 

@@ -40,8 +40,8 @@ def halves(design: Design) -> str | None:
     needs="random splits of the full data, and of both halves when the data are divided in two, "
     "one or more times (levels 'sample' and 'repetition')",
     target="expected risk of models trained on sets of this size",
-    guarantee="conservative in expectation, if the estimate is at least as variable for "
-    "training sets of less than half the points, whose variance is used: not if the error "
+    guarantee="conservative in expectation, if the estimate varies at least as much with "
+    "training sets of less than half the points, whose variance is used; this fails if the error "
     "increases with the number of points",
     fits="J (2R + 1) for J splits and R divisions",
     reference=NADEAU,
@@ -90,7 +90,7 @@ def conservative_z(
     See Also
     --------
     cvstats.corrected_t : A fraction of the fits, with a narrower interval.
-    cvstats.nested_cv : For the model fitted to all data.
+    cvstats.nested_cv : For the model fitted to all the data.
     cvstats.plans.paired_subsampling : The resampling plan this method needs.
 
     Notes

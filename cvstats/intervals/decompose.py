@@ -342,7 +342,7 @@ def variance_of_one(means: Sequence[FloatArray]) -> FloatArray:
 
 
 def decompose_logs(logs: Sequence[Cells], fold_weights: str) -> Result:
-    """Estimate sigma^2, omega, gamma and theta from independent logs of one design.
+    """Estimate sigma^2, omega, gamma and theta from independent logs of the same design.
 
     Each log has cells by fold, or by repetition and fold. If fold sizes differ between the logs,
     theta is the mean of their variances, and H and S2 are means too.
@@ -395,7 +395,7 @@ def add_counts(
     caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
     attrs = {
         "fold_weights": fold_weights,
-        "guarantee": "unbiased for independent logs of one design",
+        "guarantee": "unbiased for independent logs of the same design",
     }
     return Result("decompose", columns, caution, attrs)
 

@@ -31,7 +31,7 @@ def five_times_two_folds(design: Design) -> str | None:
     """Require five repetitions, each of two folds that together contain every point."""
     if (problem := single_dataset(design)) is not None:
         return problem
-    made = "cvstats.plans.five_by_two creates such a log."
+    made = "cvstats.plans.five_by_two creates a log for it."
     for level in ("repetition", "fold"):
         if level not in design.levels:
             return f"the log has no level {level!r}. Add it to the index; {made}"

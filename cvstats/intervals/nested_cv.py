@@ -65,7 +65,7 @@ def nested_folds(design: Design) -> str | None:
     requires=nested_folds,
     needs="K-fold cross-validation in which each fold's training folds are cross-validated again "
     "(levels 'outer' and 'fold')",
-    target="risk of the model fitted to all data; also used for the expected risk",
+    target="risk of the model fitted to all the data; also used for the expected risk",
     guarantee="heuristic: an estimated mean squared error about that risk, kept within a range; "
     "the bias correction assumes an error that falls like 1/m",
     fits="K (K + 1) / 2 for each repetition",
@@ -85,8 +85,8 @@ def nested_cv(
 ) -> Result:
     r"""Nested cross-validation of Bates, Hastie and Tibshirani.
 
-    The target is the risk of the model fitted to all data. Each fold is held out while the K - 1
-    others are cross-validated among themselves. The mean loss of this inner cross-validation is
+    The target is the risk of the model fitted to all the data. Each fold is held out while the
+    other K - 1 are cross-validated among themselves. The mean loss of this inner cross-validation is
     compared with the loss of the fold that was held out: averaged over folds and repetitions, the
     squared difference less the noise of the fold's mean estimates the squared error of
     cross-validation. The estimate is the mean inner loss minus a bias, because training sets are

@@ -36,7 +36,10 @@ def named_points_in_folds(design: Design) -> str | None:
     return None
 
 
-NEEDS = "differences of models in K-fold cross-validation, best repeated with other partitions"
+NEEDS = (
+    "differences of models in K-fold cross-validation, preferably repeated with different "
+    "partitions"
+)
 
 
 def find_problem(log: Log) -> str | None:
@@ -93,7 +96,7 @@ def repeats_refits(log: Log) -> bool:
     of_losses=find_problem,
     needs=NEEDS,
     target="average difference of the test errors of the models trained in this cross-validation",
-    guarantee="approximate: accounts to second order for points that train each other's models; "
+    guarantee="approximate: accounts to second order for points in each other's training sets; "
     "conservative for randomized learners",
     fits="K for each repetition",
     reference=f"{BAYLE}; derived on the theory page 'The difference of two refitted models'",

@@ -49,7 +49,7 @@ def several_logs(design: Design) -> str | None:
     requires=several_logs,
     needs="at least two independent logs, each leaving out the same sources one at a time",
     target="variances and covariances of losses, by source",
-    guarantee="unbiased for independent logs of one design",
+    guarantee="unbiased for independent logs of the same design",
     fits="one for each source and log",
     reference=GERAS,
     lazy=False,
@@ -106,7 +106,7 @@ def source_components(
         \omega_k = C_{kk} - \overline{\mathrm{var}_k}\; \overline{1 / M_k}, \qquad
         \sigma_k^2 = \omega_k + \overline{\mathrm{var}_k} .
 
-    Unbiased for any number of independent logs of one design; K sources have K (K - 1) / 2
+    Unbiased for any number of independent logs of the same design; K sources have K (K - 1) / 2
     covariances, so a few logs estimate each of them poorly. `decompose` with ``independent=``
     gives their means and the three parts of the variance of the mean.
 

@@ -79,9 +79,9 @@ def wald(
         A K-fold partition, leave-one-out, or several repetitions of a partition of the same
         points. Losses in any unit.
     interval : {"wald", "hall", "wilson", "clopper-pearson"}, optional
-        The limits: symmetric by the standard error; corrected by Hall for the skewness of the
-        losses; or, for 0/1 losses, Wilson or Clopper-Pearson limits of a proportion, which have
-        positive width even if no loss is 1. `interval` uses Wilson's for such losses.
+        The limits: symmetric, from the standard error; corrected for the skewness of the losses
+        by Hall's method; or, for 0/1 losses, Wilson or Clopper-Pearson limits of a proportion,
+        which have positive width even if no loss is 1. `interval` uses Wilson's for such losses.
     variance : {"all-pairs", "within-fold"}, optional
         Deviations from the overall mean, or from the mean of each fold. The second needs two
         points in each fold and requires a weaker stability condition.

@@ -136,7 +136,7 @@ def read_log(
         split) and the splitter of its ``cv_results_``, the truth of ``openml`` and ``autogluon``
         (a Series, aligned by index). ``groups`` become sources; for ``autogluon``, folds.
     filter, metric : str, optional
-        For ``lm-eval`` and ``inspect``: the filter and the score. Tasks with a single one use it;
+        For ``lm-eval`` and ``inspect``: the filter and the score. A task with a single one uses it;
         for several tasks pass a mapping, as in ``metric={"gsm8k": "exact_match", "arc":
         "acc_norm"}``. For other tables, ``metric`` names the column of losses.
     higher_is_better : bool, optional

@@ -187,7 +187,7 @@ def losses(
         ``jaccard``, ``balanced_accuracy``, ``g_mean``, ``matthews``, ``kappa``; of scores
         ``auc``, ``gini``, ``average_precision``, ``partial_auc``; of probabilities
         ``calibration_slope``, ``calibration_intercept``, ``observed_expected``, which have a
-        target value (1, 0 and 1) instead of a better direction; of numbers ``rmse``, ``r2``,
+        target value (1, 0 and 1), so neither direction is better; of numbers ``rmse``, ``r2``,
         ``wmape``, ``pearson``, ``concordance_correlation``, ``spearman``, ``kendall`` (tau-b),
         ``kendall_a``, ``ordered_gini``, ``concordance`` (Harrell's C index), ``somers_d``; of
         censored times ``brier_at``, ``integrated_brier``, ``auc_at`` and ``uno`` (Uno's C index);
@@ -212,7 +212,7 @@ def losses(
     by : hashable or sequence, optional
         For metrics, levels (columns, coordinates) whose labels each get a value of the metric.
     weight : hashable, optional
-        The column with the weights of the points, of which only ratios matter.
+        The column with the weights of the points; only their ratios matter.
     **options
         The options of the loss or metric, listed below. Unused options raise an error.
 
@@ -234,10 +234,10 @@ def losses(
         threshold for the positive class. For ``net_benefit``, the treatment threshold; a list
         gives the net benefit at each, in the level ``metric``.
     clip : float, optional
-        For the calibration slope and intercept, probabilities of 0 and 1 become this and one minus
-        this. For ``log_loss``, the lower bound applied to the predicted probability of the observed
+        For ``log_loss``, the lower bound applied to the predicted probability of the observed
         class: with ``clip=1e-6`` no loss is above 13.8. By default a probability of 0 has an
-        infinite loss.
+        infinite loss. For the calibration slope and intercept, probabilities of 0 and 1 are
+        replaced by ``clip`` and ``1 - clip``.
     delta : float, optional
         For ``huber``, the error above which the loss is linear, in units of the truth.
     level : float or sequence, optional
@@ -259,7 +259,7 @@ def losses(
         For metrics of labels, all classes; by default those that occur in the truth or in the
         predictions of any model.
     average : {"binary", "macro", "weighted", "micro"}, optional
-        How a metric of one class becomes one of several classes.
+        How the values of several classes are combined; ``binary`` uses one class.
     multi_class : {"ovr", "ovo"}, optional
         For ``auc`` with ``classes``: each class against the rest, or all pairs of classes. With
         ``average="weighted"``, classes or pairs are weighted by their numbers of points.

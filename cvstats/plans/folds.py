@@ -485,10 +485,10 @@ def nested_cv(
 ) -> Plan:
     """Plan the nested cross-validation of Bates, Hastie and Tibshirani.
 
-    Used by `cvstats.nested_cv`, designed for the risk of the model fitted to all data. This is not
-    nested cross-validation for tuning hyper-parameters: here the inner cross-validation measures
-    the error of cross-validation itself. To tune as well, pass `cvstats.evaluate` an estimator that
-    tunes itself, such as scikit-learn's ``GridSearchCV``.
+    Used by `cvstats.nested_cv`, designed for the risk of the model fitted to all the data. This is
+    not nested cross-validation for tuning hyper-parameters: here the inner cross-validation
+    measures the error of cross-validation itself. To tune as well, pass `cvstats.evaluate` an
+    estimator that tunes itself, such as scikit-learn's ``GridSearchCV``.
 
     Parameters
     ----------

@@ -256,7 +256,7 @@ def summary(
     All pairs of models are compared, however many there are, by ``compare(adjust="max-t")``: the
     best model has the smallest mean loss, a model is significantly worse if another one is better
     by these limits, and the others are tied. If all models are equally good, any of them is
-    called worse in about a share alpha of logs. Limits and p-values are adjusted by Šidák's
+    called worse in about a fraction alpha of logs. Limits and p-values are adjusted by Šidák's
     method instead, as stated in the sentence, for 0/1 losses with few discordant points, for
     several cells, for more than 200 models, and if some pairs need another method.
 

@@ -126,7 +126,9 @@ def test_points_are_averaged_within_their_data_set():
 
 def test_words():
     frame = pd.DataFrame(RNG.normal(size=(6, 3))).rename_axis("dataset")
-    with pytest.raises(LogError, match=r"no level 'source'.*by='dataset'; the log has 'dataset'"):
+    with pytest.raises(
+        LogError, match=r"no level 'source'.*by='dataset'\. Available levels: 'dataset'"
+    ):
         frame.cvci.friedman()
     with pytest.raises(LogError, match="2 models. Expected at least three; for two, use compare"):
         frame[[0, 1]].cvci.nemenyi(by="dataset")

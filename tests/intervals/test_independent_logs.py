@@ -266,7 +266,7 @@ def test_several_logs_promise_more_than_one():
     rows = [numbered(random_rows((3, 4, 3), seed)) for seed in range(3)]
     log = several(rows, levels=("fold", "point"))
     found = cvstats.decompose(log, independent="dataset", fold_weights="equal")
-    assert found.attrs["guarantee"] == "unbiased for independent logs of one design"
+    assert found.attrs["guarantee"] == "unbiased for independent logs of the same design"
     assert found.attrs["fold_weights"] == "equal"
     alone = cvstats.decompose(log.xs(0, level="dataset"))
     assert "cannot be estimated from one log" in alone.attrs["guarantee"]

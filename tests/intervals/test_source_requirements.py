@@ -32,8 +32,8 @@ OUT_OF_SOURCE = {
     ),
     "crossed": (
         lambda: log_of(K_FOLD, WITH_FOLD),
-        "source 's0' occurs in 2 folds (and 2 more like it), so its models were trained on "
-        "points of the source that tests them. Leave one source out at a time "
+        "source 's0' occurs in 2 folds (and 2 more like it), so models were tested on "
+        "a source that they had been trained on. Leave one source out at a time "
         "(cvstats.plans.leave_one_source_out creates such a log), or use wald or clustered for "
         "these sources.",
     ),
