@@ -86,9 +86,9 @@ def nested_cv(
     r"""Nested cross-validation of Bates, Hastie and Tibshirani.
 
     The target is the risk of the model fitted to all the data. Each fold is held out while the
-    other K - 1 are cross-validated among themselves. The mean loss of this inner cross-validation is
-    compared with the loss of the fold that was held out: averaged over folds and repetitions, the
-    squared difference less the noise of the fold's mean estimates the squared error of
+    other K - 1 are cross-validated among themselves. The mean loss of this inner cross-validation
+    is compared with the loss of the fold that was held out: averaged over folds and repetitions,
+    the squared difference less the noise of the fold's mean estimates the squared error of
     cross-validation. The estimate is the mean inner loss minus a bias, because training sets are
     smaller.
 
