@@ -212,6 +212,9 @@ MORE = {
     "forest_one": lambda ax: plot.forest(logged("flights")["naive_bayes"], ax=ax),
     "forest_sixty": lambda ax: plot.forest(many(60), ax=ax),
     "matrix_sixty": lambda ax: plot.comparison(many(60), ax=ax),
+    "decomposition_many": lambda ax: plot.decomposition(
+        many(3), rho=np.linspace(0, 0.5, 25), ax=ax
+    ),
     "folds_named": lambda ax: plot.folds(seasons(9), ax=ax),
     "folds_thirty": lambda ax: plot.folds(seasons(30), ax=ax),
     "folds_eight": lambda ax: plot.folds(many(8), ax=ax),

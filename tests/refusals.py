@@ -365,10 +365,18 @@ REPORTED = {
 
 
 def report_of(log):
-    """The words of a report up to its call."""
-    page = re.sub(r"<(svg|style|script).*?</\1>|<wbr>", "", cvstats.report(log), flags=re.DOTALL)
-    words = html.unescape(re.sub(r"<[^>]+>", " ", page)).partition("The call was")[0]
-    return "\n".join(" ".join(line.split()) for line in words.splitlines() if line.strip())
+    """The words of a report up to its call, and of each plot the height and the first tip."""
+    page = cvstats.report(log)
+    plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    text = re.sub(r"<(svg|style|script).*?</\1>|<wbr>", "", page, flags=re.DOTALL)
+    words = html.unescape(re.sub(r"<[^>]+>", " ", text)).partition("The call was")[0]
+    lines = [" ".join(line.split()) for line in words.splitlines() if line.strip()]
+    for plot in plots:
+        tips = re.findall(r'class="tip".*?<title>(.*?)</title>', plot, re.DOTALL)
+        height = float(re.search(r'viewBox="[\d.]+ [\d.]+ [\d.]+ ([\d.]+)"', plot)[1])
+        first = html.unescape("".join(tips[:1]))
+        lines.append(f"plot about {height / 72:.1f} in high, {len(tips)} tips: {first}")
+    return "\n".join(lines)
 
 
 def summary_of(log):

@@ -20,7 +20,14 @@ from test_diagnostics import splits as random_splits
 import cvstats
 from cvstats import LogError
 from cvstats.core.cautions import Caution
-from cvstats.log.checks import LIMIT, count_near_best, measure_shapes, rank_labels, read_calendar
+from cvstats.log.checks import (
+    LIMIT,
+    count_near_best,
+    is_calendar_number,
+    measure_shapes,
+    rank_labels,
+    read_calendar,
+)
 
 
 def labels(result):
@@ -341,6 +348,14 @@ def test_numbers_of_points_are_no_days_without_a_look_at_all_of_them(monkeypatch
 ])  # fmt: skip
 def test_labels_that_only_look_like_dates(labels):
     assert read_calendar(labels) is None
+
+
+@pytest.mark.parametrize("unit", [1, 100, 10_000])
+def test_calendar_numbers_are_of_the_years_1800_to_2100(unit):
+    low = 1800 if unit == 1 else 1800 * unit + 1
+    high = 2100 if unit == 1 else 2101 * unit - 1
+    assert [is_calendar_number(at) for at in (low - 1, low, high, high + 1)] == [0, 1, 1, 0]
+    assert not is_calendar_number(float(low))
 
 
 def test_other_dates_are_sorted_by_time():

@@ -28,6 +28,13 @@ def cells_of(values, key, level):
     return rows.over((level,))
 
 
+def test_the_origin_is_near_the_mean_of_all_losses():
+    count, mean = np.array([10.0, 30.0]), np.array([[1e6 + 1], [1e6 + 5]])
+    for size in (1, 100):
+        found = choose_origin(size * count, mean, size * np.array([[10.0], [30.0]]))
+        assert abs(found.item() - (1e6 + 4)) < 4  # two standard deviations
+
+
 def cells(found, column=0):
     """Count, mean and squared deviations by key."""
     keys = [

@@ -7,12 +7,15 @@
     python -m tools.mutation --only cvstats/intervals/wald.py --tests tests/intervals/test_wald.py
 
 Everything happens in a copy of the tree. First the tests run once with coverage, which records the
-lines that each of them runs; ``--record`` keeps the record for later runs on the same code. Then,
-for each change in a line that some test runs, these tests run until one fails, the quick ones
-first. A change that no test notices within ``--patience`` seconds counts as survived; one that
-makes them hang counts as killed. Times are processor times, so that a record made on a busy machine
-chooses the same tests. The last line says how many of the changes were killed, with an interval for
-the share.
+lines that each of them runs; ``--record`` keeps the record for later runs on the same code. The
+examples of docstrings and pages are tests too. Then, for each change in a line that some test runs,
+these tests run until one fails, first those that run few lines: they are about this one. A change
+that no test notices within ``--patience`` seconds counts as survived; one that makes them hang
+counts as killed. Times are processor times, so that a record made on a busy machine chooses the
+same tests. The last line says how many of the changes were killed, with an interval for the share.
+
+What cannot change an answer is left alone: annotations, docstrings, names of types, imports, blocks
+for type checkers, and ``strict=`` of ``zip``, which only checks that lengths are equal.
 
 The tests of a change run in a fork of this process, which has imported the libraries that they
 need: two of them first, then ten, then the others. The test that fails runs again without the
@@ -46,8 +49,10 @@ from coverage.numbits import numbits_to_nums
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("cvstats", "tests", "tools", "docs", "evidence", "benchmarks", ".ci", ".github")
-PYTEST = ["-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib --strict-markers"]
+PYTEST = ["-q", "-p", "no:cacheprovider"]
 TESTS = ["-m", "not slow and not process", "--ignore=tests/benchmarks", "--ignore=tests/evidence"]
+TESTED = ["tests", "cvstats", "docs", "README.md"]
+"""What pyproject.toml tests."""
 
 LIBRARIES = (
     "dask.array", "dask.dataframe", "hypothesis", "matplotlib.pyplot", "numba", "pandas",
@@ -90,7 +95,7 @@ class Mutant:
 
 
 def without_types(tree: ast.AST) -> Iterator[ast.AST]:
-    """Walk the nodes that do something: no annotations, docstrings or blocks for type checkers."""
+    """Walk the nodes that do something: no annotations, docstrings or checks of lengths."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list", "type_params"):
             continue
@@ -106,6 +111,8 @@ def is_of_types(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.If):
         return "TYPE_CHECKING" in ast.unparse(node.test)
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return True
     called = isinstance(node, ast.Call) and ast.unparse(node.func)
     return called in ("cast", "TypeVar", "NewType") or isinstance(node, ast.Import | ast.ImportFrom)
 
@@ -225,6 +232,7 @@ class Record:
 
     def __init__(self, path: Path) -> None:
         self.tests: dict[tuple[str, int], set[str]] = {}
+        self.lines: dict[str, int] = {}
         with sqlite3.connect(path) as data:
             rows = data.execute(
                 "select file.path, context.context, line_bits.numbits from line_bits "
@@ -233,18 +241,19 @@ class Record:
             for file, context, bits in rows:
                 name = file[file.rindex("/cvstats/") + 1 :]
                 test, _, _ = context.rpartition("|")
-                for line in numbits_to_nums(bits) if test else ():
+                lines = numbits_to_nums(bits) if test else []
+                self.lines[test] = self.lines.get(test, 0) + len(lines)
+                for line in lines:
                     self.tests.setdefault((name, line), set()).add(test)
         self.times = Times(path.with_suffix(".times")).read()
 
     def tests_of(self, mutant: Mutant, most: int, patience: float) -> list[str]:
-        """The quickest tests of its line: one of each file, then one more of each, and so on."""
-        found = sorted(self.tests.get((mutant.file, mutant.line), ()), key=self.time_of)
+        """Tests of its line, of few lines first: one of each file, then one more, and so on."""
+        found = sorted(self.tests.get((mutant.file, mutant.line), ()), key=self.lines.__getitem__)
         by_file: dict[str, list[str]] = {}
         for test in found:
-            if self.time_of(test) == FAILS:
-                break
-            by_file.setdefault(test.split("::")[0], []).append(test)
+            if self.time_of(test) != FAILS:
+                by_file.setdefault(test.split("::")[0], []).append(test)
         chosen, spent = [], 0.0
         turns = max(map(len, by_file.values()), default=0)
         for turn in range(turns):
@@ -392,11 +401,11 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=200, help="how many changes to try")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=["cvstats"], help="files or folders to change")
-    parser.add_argument("--tests", nargs="*", default=["tests"], help="the tests to run")
+    parser.add_argument("--tests", nargs="*", default=TESTED, help="the tests to run")
     parser.add_argument("--record", type=Path, help="keep what runs which lines, or use it again")
     parser.add_argument("--minutes", type=float, default=60, help="begin nothing after this time")
     parser.add_argument("--patience", type=float, default=40, help="seconds of tests for a change")
-    parser.add_argument("--most", type=int, default=150, help="tests for a change")
+    parser.add_argument("--most", type=int, default=400, help="tests for a change")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_tree(Path(folder) / "tree")

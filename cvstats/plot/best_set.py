@@ -98,7 +98,7 @@ def best_set(
         raise LogError("the log has only one model. Expected at least two to rank.")
     check_rows(len(table), "models")
     upwards = not facts.is_score
-    table = table.sort_values("estimate", kind="stable", ascending=upwards).reset_index(drop=True)
+    table = table.sort_values("estimate", kind="stable", ascending=upwards, ignore_index=True)
     ax = canvas(ax, len(table))
     at = np.arange(len(table))
     inside = table["in_set"].to_numpy(dtype=bool)

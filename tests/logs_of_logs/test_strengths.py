@@ -113,6 +113,10 @@ def test_every_consumer_takes_the_log(tmp_path):
     assert not fit().cvci.interval()["caution"].str.contains("few points").any()
 
 
+def test_two_prompts_are_a_sample():
+    assert len(fit(BATTLES.assign(prompt=np.arange(len(BATTLES)) % 2))) == 2
+
+
 def won(model: int) -> pd.DataFrame:
     """All results of one model are wins."""
     frame = BATTLES.copy()

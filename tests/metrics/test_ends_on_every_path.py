@@ -217,5 +217,16 @@ def test_a_perfect_auc_of_crossed_sources_has_limits():
     log = cvstats.losses(frame, prediction=["a"], loss="auc", folds="pool")
     table = cvstats.interval(log)
     assert table.attrs["by"] == "source, point"
-    assert table["lower"].iloc[0] == 0 < 0.05 < table["upper"].iloc[0]
+    assert table["lower"].iloc[0] == 0
+    points = np.log(0.025) / np.log(1 - table["upper"].iloc[0])  # as of 0 errors in so many
+    np.testing.assert_allclose(points, 10)
+    other = cvstats.interval(log.rename(columns={"a": "z"}))  # the only model keeps its counts
+    np.testing.assert_array_equal(other[["lower", "upper"]], table[["lower", "upper"]])
+    far = cvstats.losses(frame.assign(a=truth + np.sin(7 * np.arange(200))), loss="auc",
+                         prediction=["a"], folds="pool")  # fmt: skip
+    rough = cvstats.interval(far).iloc[0]
+    assert rough["df"] > 4  # the limits rest on those of five sources
+    np.testing.assert_allclose(
+        rough[["lower", "upper"]].astype(float), [0.118857, 0.254297], rtol=1e-5
+    )
     assert "zero variance" not in table["caution"].iloc[0]

@@ -90,6 +90,13 @@ def test_an_outlier_in_the_truth_is_in_both_means_of_a_ratio():
     for loss in ("r2", "wmape"):
         table = make_log(loss, predictions).cvci.wald()
         assert table["caution"].str.contains("heavy tails").all()
+    predictions = predictions.drop(columns="source")
+    for folds in ("average", "pool"):  # a metric of numbers that is no ratio, and one of classes
+        roots = cvstats.losses(predictions, prediction=["a"], loss="rmse", folds=folds)
+        assert roots.cvci.wald()["caution"].item() == "skewed, heavy tails"
+    rare = predictions.assign(y_true=predictions["y_true"].rank() > 195)
+    scores = cvstats.losses(rare, prediction=["a"], loss="auc", folds="pool")
+    assert scores.cvci.wald()["caution"].item() == "few of a class"
 
 
 RATIOS = {

@@ -473,6 +473,13 @@ def test_custom_metrics_get_the_events():
         with pytest.raises(LogError, match="has a parameter for events. Pass the column"):
             cvstats.losses(table, "time", "a", metric=function)
 
+    def optional(truth, prediction, *, event=None):
+        return float(np.mean(truth if event is None else event))
+
+    for event, column in ((None, "time"), ("event", "event")):
+        log = cvstats.losses(table, "time", "a", metric=optional, event=event)
+        assert -log.mean() == pytest.approx(table[column].mean())
+
     def plain(truth, prediction):
         return float(np.mean(truth))
 

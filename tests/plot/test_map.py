@@ -196,6 +196,8 @@ def test_latitudes_and_longitudes_are_drawn_with_equal_areas():
     )  # fmt: skip
     np.testing.assert_allclose(draw(globe).get_box_aspect(), 2 / (2 / 3) / (2 * np.pi))
     assert all(abs(at) <= 90 for at in draw(globe).get_yticks())
+    poles = globe.assign_coords(lat=np.linspace(-90, 90, 18))  # their cells end at the poles
+    np.testing.assert_allclose(draw(poles).get_box_aspect(), 2 / (2 / 3) / (2 * np.pi))
 
 
 def test_a_plane_is_in_proportion_and_other_dimensions_fill_the_axes():

@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 import warnings
+from html import unescape
 from xml.etree import ElementTree
 
 import html5lib
@@ -498,6 +499,18 @@ def test_it_is_written_where_it_should_be(tmp_path):
     assert losses.cvci.report(path) == path
     assert losses.cvci.report(str(path), seed=3) == path
     assert "seed=3" in path.read_text(encoding="utf-8")
+
+
+def test_the_call_is_that_of_the_page(tmp_path):
+    for options, written in (
+        ({}, ""),
+        ({"path": tmp_path / "r.html"}, repr(str(tmp_path / "r.html"))),
+        ({"title": "<T>", "alpha": 0.1}, "title='<T>', alpha=0.1"),
+        ({"seed": 1, "missing": "drop"}, "seed=1, missing='drop'"),
+    ):
+        made = cvstats.report(logged("flights")[["naive_bayes"]].iloc[:200], **options)
+        text = made if isinstance(made, str) else made.read_text(encoding="utf-8")
+        assert f"losses.cvci.report({written})<" in unescape(text)
 
 
 @pytest.mark.parametrize("plot", ["forest", "comparison", "folds", "stability", "decomposition"])
