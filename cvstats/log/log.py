@@ -326,7 +326,7 @@ def infinite_loss(whose: str, where: str) -> LogError:
     return LogError(
         f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
         "usually comes from log(0). Bound the probabilities away from 0: "
-        "cvstats.losses(…, loss='log_loss', clip=1e-6)."
+        "cvstats.losses(…, loss='log_loss', clip=1e-6), or read_log with the same options."
     )
 
 

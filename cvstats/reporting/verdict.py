@@ -27,7 +27,11 @@ from cvstats.recommend import interval
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; empty without carried dimensions."""
 
-SHORT = {"acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match"}
+SHORT = {
+    "acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match",
+    "match": "match score", "includes": "inclusion score", "choice": "choice score",
+    "pattern": "pattern score",
+}  # fmt: skip
 """Names of scores in the logs of benchmarks, in words."""
 
 SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
