@@ -37,6 +37,7 @@ from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag
 from cvstats.intervals.corrected_t import FEW_SPLITS
 from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
+from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.bootstrap import resamples
 from cvstats.log.checks import (
     NEAR,
@@ -49,7 +50,7 @@ from cvstats.log.checks import (
 )
 from cvstats.log.log import Losses
 from cvstats.log.metadata import is_below_chance
-from cvstats.log.read import read
+from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import suggest_renaming, unrecognized_levels
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
@@ -183,6 +184,9 @@ def diagnose(losses: Losses) -> pd.DataFrame:
          code                     finding  value
     0  CVS015  the log has only 12 sources   12.0
     """
+    if is_dask_frame(losses):
+        found: pd.DataFrame = delay_answer(losses, diagnose, pairs=has_columns_of_models(losses))
+        return found
     if not isinstance(getattr(losses, "attrs", None), dict) or getattr(losses, "chunks", None):
         read(losses)  # raises if it is not a container, or not in memory
     return list_findings(LogFacts(losses))

@@ -294,8 +294,8 @@ def option_calls():
 def lazy_calls():
     """Every call that needs losses, where they are not at hand."""
     for function, (log, options) in NEED_LOSSES.items():
-        lazy = ("dask by point", "dask frame")
-        for container in lazy if function in ("diagnose", "report") else (*lazy, "moments"):
+        others = () if function in ("diagnose", "report") else ("dask frame", "moments")
+        for container in ("dask by point", *others):
             yield (
                 (f"losses that are not at hand: {log}", container, function),
                 partial(ask, function, options, container, maker(log)),

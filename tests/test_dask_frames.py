@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import subprocess
 import sys
 from functools import partial
@@ -117,6 +118,26 @@ def test_losses_of_predictions(prediction):
         pd.testing.assert_frame_equal(later.compute(), log.cvci.wald(), rtol=1e-12)
     with guard(), pytest.raises(LogError, match="no column 'svm'"):
         cvstats.losses(parted(whole), prediction="svm")
+
+
+def test_findings_and_report_of_a_frame(tmp_path):
+    whole = table()
+    log = cvstats.as_log(whole.drop(columns="month"), loss=MODELS)
+    frame = parted(whole.drop(columns="month"))
+    with guard():
+        later = frame.cvci.diagnose()
+        assert frame.cvci._repr_html_() == f"<p>{html.escape(repr(frame.cvci)[7:-1])}</p>"
+    with now():
+        found = later.compute()
+    assert found["code"].tolist() == log.cvci.diagnose()["code"].tolist() != []
+    path = frame.cvci.report(tmp_path / "report.html", title="Partitions")
+    page = path.read_text(encoding="utf-8")
+    assert "Partitions" in page
+    assert "forest" in page
+    stacked = whole.melt(["repetition", "fold", "source", "point"], MODELS, "model", "loss")
+    with now():
+        assert len(parted(stacked).cvci.diagnose().compute()) > 0
+        assert "forest" in parted(stacked).cvci.report()
 
 
 def test_models_below_each_other():

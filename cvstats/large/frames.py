@@ -240,6 +240,11 @@ def scan_dask(
     return delayed(whole_of, pure=True)(parts[0])
 
 
+def has_columns_of_models(frame: Any) -> bool:
+    """Whether the models of a dask frame are columns, not stacked in rows."""
+    return "model" not in getattr(frame, "columns", ())
+
+
 def delay_answer(
     losses: Any,
     ask: Callable[[Moments], Any],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
@@ -15,13 +16,14 @@ import xarray as xr
 
 from cvstats.core.folds import count_folds, fold_level
 from cvstats.core.orientation import targets_of
-from cvstats.describe import summarize_log
+from cvstats.describe import describe_log, summarize_log
 from cvstats.errors import LogError, checked_choice, install_command, listed
 from cvstats.facts import LogFacts
 from cvstats.formatting import printable, write_labels
+from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.log import Log, Losses
 from cvstats.log.plain import replacing
-from cvstats.log.read import MISSING
+from cvstats.log.read import MISSING, is_dask_frame
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.reporting.content import Figure, Report, describe_computation, make_report
 from cvstats.reporting.verdict import name_difference, read_scale
@@ -116,6 +118,11 @@ def report(
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
     """
+    if is_dask_frame(losses):
+        ask = partial(report, path=path, title=title, alpha=alpha, seed=seed)
+        pairs = has_columns_of_models(losses)
+        page: str | Path = delay_answer(losses, ask, pairs=pairs, missing=missing).compute()
+        return page
     options = [] if path is None else [f"{str(path)!r}"]
     options += [f"title={title!r}"] if title else []
     options += [f"alpha={alpha!r}"] if alpha != 0.05 else []
@@ -279,6 +286,8 @@ def of_points(log: Log) -> str:
 
 def fragment(losses: Losses) -> str:
     """Write the first section for a notebook, without optional packages and without raising."""
+    if is_dask_frame(losses):
+        return f"<p>{escape(printable(describe_log(losses)))}</p>"
     try:
         return write_first_section(LogFacts(losses))
     except LogError as error:
