@@ -258,7 +258,8 @@ def summary(
     by these limits, and the others are tied. If all models are equally good, any of them is
     called worse in about a fraction alpha of logs. Limits and p-values are adjusted by Šidák's
     method instead, as stated in the sentence, for 0/1 losses with few discordant points, for
-    several cells, for more than 200 models, and if some pairs need another method.
+    several cells, for more than 200 models, and if some pairs need another method. Two models on
+    fewer than 30 points are compared with the quantiles of Student's t.
 
     If a caution shows that the intervals of the default method are too narrow and the log
     supports a method that accounts for the cause, such as `ordered` for autocorrelated losses,
