@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,6 +77,18 @@ def test_heavy_tails_depend_on_the_number_of_points():
         assert labelled == 1
     losses = k_fold(40_000, losses=np.random.default_rng(0).exponential(size=40_000) ** 2)
     assert not {"CVS005", "CVS006", "CVS007"} & set(losses.cvci.diagnose()["code"])
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e140])
+@pytest.mark.filterwarnings("error")
+def test_the_unit_of_the_loss_does_not_matter(unit):
+    """Cubes of such losses overflow, or are 0, and then nothing was skewed."""
+    log = heavy().to_frame("a").assign(b=SOUND.xs(0).to_numpy()[:300])
+    for call in (cvstats.wald, partial(cvstats.wald, interval="hall"), cvstats.winner):
+        wanted, found = call(log), call(log * unit)
+        assert (found["caution"] == wanted["caution"]).all()
+        limits = ["lower", "upper"]
+        np.testing.assert_allclose(found[limits] / unit, wanted[limits], rtol=1e-12)
 
 
 def test_differences_of_0_and_1_are_not_skewed():

@@ -570,7 +570,7 @@ def match_kurtosis(log: Log) -> FloatArray:
         if column is not None:
             here = column if points.design.valid is None else column[points.design.valid]
             squares = (here - here.mean()) ** 2
-            excess = (squares**2).mean() / max(squares.mean() ** 2, TINY) - 1
+            excess = ((squares / max(squares.mean(), TINY)) ** 2).mean() - 1
             df[j] = 2 * (len(here) - 1) / max(excess, TWO_POINTS)
     return df
 

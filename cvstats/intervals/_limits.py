@@ -580,15 +580,17 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
     group[table.used] = cells.repeat(np.arange(len(cells.starts))[:, None])[:, 0]
     at = design.cells(cells.levels, 0, design.size)
     here = np.flatnonzero(at >= 0)
+    n = cells.sum(cells.count)
+    deviation = find_deviations(cells.sum(cells.m2) / n)
     third = np.empty((len(cells.starts), chosen.width))
     for start, stop in block_bounds(chosen.width, max(1, TABLE // max(1, design.size))):
         lines, column, row = chosen.column_major(slice(start, stop), 0, design.size)
         part = lines[column : column + stop - start, row : row + design.size]
-        deviations = part[:, here] - mean[at[here], start:stop].T
-        for j, line in enumerate(deviations * deviations * deviations, start):
+        z = part[:, here] - mean[at[here], start:stop].T
+        z /= deviation[group[at[here]], start:stop].T  # cubes of losses may overflow
+        for j, line in enumerate(z * z * z, start):
             third[:, j] = np.bincount(group[at[here]], line, len(third))
-    n = cells.sum(cells.count)
-    return standardize_third(third / n, cells.sum(cells.m2) / n)
+    return (third / n).reshape(-1)
 
 
 def refuse_metric(log: Log) -> None:
@@ -604,14 +606,14 @@ def skewness_of_means(log: Log, points: Cells) -> FloatArray:
     """Measure the skewness of the mean losses of points, with equal weights."""
     refuse_metric(log)
     deviations = points.mean - points.repeat(points.average(points.mean))
-    return standardize_third(points.average(deviations**3), points.average(deviations**2))
+    z = deviations / points.repeat(find_deviations(points.average(deviations**2)))
+    return points.average(z**3).reshape(-1)
 
 
-def standardize_third(third: FloatArray, variance: FloatArray) -> FloatArray:
-    """Divide third central moments by the cube of the standard deviation, group by group."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: FloatArray = np.where(variance == 0, 0.0, third / variance**1.5)
-    return found.reshape(-1)
+def find_deviations(variance: FloatArray) -> FloatArray:
+    """Take the square root of variances; infinity for 0, so that equal losses have skewness 0."""
+    found: FloatArray = np.sqrt(np.where(variance == 0, np.inf, variance))
+    return found
 
 
 # --- differences between groups: Welch's degrees of freedom ---------------------------------------

@@ -640,7 +640,7 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
             return f"{name} has a {more} {scale.name} than {other}, but its advantage {chance}"
         if len(tied) == models - 1:
             return (
-                f"None of the {models:,} models is significantly worse than any other: {name} has "
+                f"none of the {models:,} models is significantly worse than any other: {name} has "
                 f"the {most} {scale.name}, but its advantage over {other} {chance}"
             )
         among = f"{name} has the {most} {scale.name} of {models:,} models"
@@ -797,6 +797,6 @@ def capitalize(text: str) -> str:
     """Capitalize a sentence, unless it begins with the name of a model."""
     return (
         text[:1].upper() + text[1:]
-        if text.startswith(("the ", "of ", "among ", "in the ", "on average "))
+        if text.startswith(("the ", "of ", "among ", "none of ", "in the ", "on average "))
         else text
     )

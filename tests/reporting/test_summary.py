@@ -570,3 +570,12 @@ def test_losses_that_are_left_out_are_a_caution():
     moments = cvstats.Moments.of_log(log, pairs=True, missing="drop")
     assert "missing losses" in cvstats.summary(moments).cautions
     assert "missing losses" not in cvstats.summary(log.dropna()).cautions
+
+
+def test_no_capital_in_the_middle_of_a_sentence():
+    rng = np.random.default_rng(0)
+    grid = xr.DataArray(
+        rng.normal(size=(50, 3, 4)), dims=("point", "model", "cell"), coords={"model": list("abc")}
+    )
+    text = " ".join(str(grid.cvci.summary()).split())
+    assert text.startswith("On average over 4 cells (cell), none of the 3 models")
