@@ -183,7 +183,7 @@ WRONG_NAMES = [
     ("compare", {"reference": "rigde"}, "Did you mean 'ridge'?"),
     ("wald", {"by": "fodl"}, "the log has no level 'fodl'. Expected one of its levels"),
     ("wald", {"by": "fodl"}, "Did you mean 'fold'?"),
-    *[("wald", {"by": wrong}, f"the log has no level {wrong!r}.")
+    *[("wald", {"by": wrong}, f"Invalid level {wrong!r}. Expected the name of one level")
       for wrong in (3, ["fold"], np.array(["a"]), pd.NA)],
     *[("moments", {"by": wrong}, f"the log has no level {wrong!r}.")
       for wrong in (3, pd.NA, np.array(3))],

@@ -52,8 +52,10 @@ def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
     gone = [name for name in names if not isinstance(name, str) or name not in design.levels]
     for name in gone[:1]:
         known = listed(map(repr, design.levels)) or "none"
+        if not isinstance(name, str):
+            raise LogError(f"Invalid level {name!r}. Expected the name of one level: {known}.")
         way = nearest(name, design.levels)
-        if not way and isinstance(name, str) and name not in (*LEVELS, "model", "metric", ""):
+        if not way and name not in (*LEVELS, "model", "metric", ""):
             way = f" To keep a column as a level, name it on reading: read_log(…, by={name!r})."
         raise LogError(
             f"the log has no level {name!r}. Expected one of its levels or coordinates: "
