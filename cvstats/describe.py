@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from cvstats.core.folds import count_folds, fold_level
 from cvstats.errors import LogError, listed, nearest
+from cvstats.intervals._method import answer_log
 from cvstats.large import frames
 from cvstats.large.frames import delay_answer
-from cvstats.large.lazy import lazy_table, tabulate_moments
-from cvstats.log.gaps import answer_cells
+from cvstats.large.lazy import count_cells, tabulate_moments
 from cvstats.log.log import Log, Losses, of_its_kind
 from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.log.read import is_dask_frame, read
@@ -93,27 +94,18 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
         )
     for name in names:
         refuse_parts_of_cells(log.metadata, name)
-    if log.lazy is not None:
-        return lazy_table(log, names)
-    log.design.check_labels(names)
-    if log.gaps is not None:
-        return moments_with_gaps(log, names)
-    found = log.moments(names)
-    return log.labels.cells(found, moments_attrs(log))
-
-
-def moments_attrs(log: Log) -> dict[str, Any]:
-    """Return the attrs of moments."""
-    return {"method": "moments", **log.attrs, **facts_of_metric(log.metadata)}
-
-
-def moments_with_gaps(log: Log, by: tuple[str, ...]) -> Any:
-    """Compute the moments of carried cells with different missing evaluations."""
-    labels = [(name, list(log.design.levels[name].labels)) for name in by]
-    result = answer_cells(log, partial(tabulate_moments, by))
-    table: Any = log.label(result, labels)
-    table = table.drop_vars("caution")
-    table.attrs = moments_attrs(log)
+    if log.lazy is None:
+        log.design.check_labels(names)
+    attrs = {"method": "moments", **log.attrs, **facts_of_metric(log.metadata)}
+    if log.lazy is None and log.gaps is None:
+        return log.labels.cells(log.moments(names), attrs)
+    axes = [(name, list(known[name].labels)) for name in names]
+    log = replace(log, used=(*log.used, *names))
+    table: Any = answer_log(log, partial(tabulate_moments, names), axes=axes)
+    del table["caution"]
+    table.attrs = attrs
+    if log.gaps is None and not ("n_dropped" in table and table["n_dropped"].ndim):
+        table["count"] = names, count_cells(log, names)  # the same in each carried cell
     return table
 
 

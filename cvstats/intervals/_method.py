@@ -546,7 +546,9 @@ def apply_method(
         log.design.require_labels(levels)
     elif levels:
         run = partial(run_labelled, run, levels)
-    return answer_log(log, run, by=by, axis=axis, reads_losses=reads_losses)
+    return answer_log(
+        log, run, by=by, axes=() if axis is None else (axis,), reads_losses=reads_losses
+    )
 
 
 def answer_log(
@@ -554,7 +556,7 @@ def answer_log(
     run: Callable[[Log], Result],
     *,
     by: str | None = None,
-    axis: Axis | None = None,
+    axes: Sequence[Axis] = (),
     reads_losses: ReadsLosses | None = None,
     finish: Callable[[Result], Result] | None = None,
     example: Callable[[Log], Result] | None = None,
@@ -566,10 +568,9 @@ def answer_log(
     ``example`` is a faster method whose result has the same form. ``all_pairs``: whether all pairs
     of models are needed in addition to those of the log.
     """
-    axes = [] if axis is None else [axis]
     if by is not None:
         labels = Groups(log, by).labels
-        axes.insert(0, (by, labels))
+        axes = ((by, labels), *axes)
         each = answer_groups if log.lazy is None else answer_lazy_groups
         run = partial(each, by, labels, run)
         example = None if example is None else partial(each, by, labels, example)

@@ -953,33 +953,23 @@ def as_array(losses: Any) -> xr.DataArray:
     return whole
 
 
-def lazy_table(log: Log, by: tuple[str, ...]) -> xr.Dataset:
-    """Tabulate count, mean and variance of cells; the count is eager if the levels determine it."""
-    lazy = cast(LazyArray, log.lazy)
-    labels = [(name, list(log.design.levels[name].labels)) for name in by]
-    shape = tuple(len(names) for _, names in labels)
-    log = replace(log, used=(*log.used, *by))
-    run = partial(tabulate_moments, by)
-    table: xr.Dataset = map_method(log, run, labels).drop_vars("caution")
-    table.attrs = {"method": "moments", **log.attrs}
-    if "n_dropped" in table and table["n_dropped"].ndim:  # each cell has counts of its own
-        return table
-    known = KnownCells.of(log.design, levels_needed(log))
-    count = partial(count_cells, by=by)
+def count_cells(log: Log, by: tuple[str, ...]) -> Any:
+    """Count the evaluations in cells of a lazy log, now if the levels determine them."""
+    lazy, count = cast(LazyArray, log.lazy), partial(tabulate_counts, by)
     if not lazy.known_later:
-        return table.assign(count=(by, count(known)))
-    nothing = Examined(np.arange(0), 1, False)
-    counts = import_dask().array.blockwise(
+        return count(log)
+    known, nothing = KnownCells.of(log.design, levels_needed(log)), Examined(np.arange(0), 1, False)
+    shape = [len(log.design.levels[name].labels) for name in by]
+    return import_dask().array.blockwise(
         count, range(len(shape)), LazyCells.of(log, lazy, known, nothing).known, (),
         new_axes=dict(enumerate(shape)), dtype=np.int64,
     )  # fmt: skip
-    return table.assign(count=(by, counts))
 
 
-def count_cells(known: KnownCells, by: tuple[str, ...]) -> NDArray[Any]:
+def tabulate_counts(by: tuple[str, ...], known: Log | KnownCells) -> NDArray[np.int64]:
     """Put the counts of cells into a table of all labels."""
-    found = known.cells.over(by)
-    return found.tabulate(found.count, 0)
+    found = tally(known.design, *by)
+    return found.tabulate(found.count.astype(np.int64), 0)
 
 
 def tabulate_moments(by: tuple[str, ...], log: Log) -> Result:

@@ -470,22 +470,17 @@ class ArrayLabels:
 
     def cells(self, found: Cells, attrs: Attrs) -> xr.Dataset:
         """Lay out count, mean and variance over the requested levels and the carried dimensions."""
-        shape = tuple(len(labels) for labels in found.labels)
-        count = found.tabulate(found.count, 0)
-        mean, variance = (found.tabulate(x, np.nan) for x in (found.location, found.variance))
-        dims = (*found.levels, *self.dims)
-        coords = {
-            level: (level, np.asarray(labels))
-            for level, labels in zip(found.levels, found.labels, strict=True)
-        }
-        units = {"units": self.units} if self.units else {}
-        refuse_same_names(("count", "mean", "var"), (*dims, *self.coords))
-        return xr.Dataset(
-            {
-                "count": (found.levels, count),
-                "mean": (dims, mean.reshape(*shape, *self.sizes), units),
-                "var": (dims, variance.reshape(*shape, *self.sizes)),
-            },
-            coords={**dict(self.coords), **coords},
-            attrs=dict(attrs),
+        axes: Any = zip(found.levels, found.labels, strict=True)
+        labels = self.stack(list(axes))
+        refuse_same_names(("count", "mean", "var"), (*labels.dims, *labels.coords))
+        mean, variance = (
+            found.tabulate(values, np.nan).reshape(labels.sizes)
+            for values in (found.location, found.variance)
         )
+        count = found.tabulate(found.count, 0)
+        units = {"units": self.units} if self.units else {}
+        variables: dict[str, Any] = {
+            "count": (found.levels, count), "mean": (labels.dims, mean, units),
+            "var": (labels.dims, variance),
+        }  # fmt: skip
+        return xr.Dataset(variables, coords=dict(labels.coords), attrs=dict(attrs))
