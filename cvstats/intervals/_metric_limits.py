@@ -234,15 +234,14 @@ def take_own_limits(result: Result, log: Log) -> Result:
     of the rarer outcome raises this to .93 (enumerated, n = 30 to 5,000).
 
     Constant losses other than 0 and 1 have no limits, because nothing is known about their range.
-    Test sets that were evaluated several times are not changed: their points have means, not
-    losses.
+    The points of a test set that was evaluated several times have means, not losses: their limits
+    are those of a proportion in which one point changes 1 / n, as for pass@1.
     """
     if log.metadata.get("limits") == OF_PROBLEMS and not log.of_differences:
         return take_limits_of_problems(result, log)
     if result.method == "clustered" and not log.of_differences:
         return take_limits_of_metric(result, log) if log.design.metric else result
-    averaged = result.method == "holdout" and log.design.number("repetition") > 1
-    if result.method not in OF_NORMAL_LIMITS or averaged or log.of_differences:
+    if result.method not in OF_NORMAL_LIMITS or log.of_differences:
         return result
     estimate = result.columns["estimate"]
     at = find_proportions(log, estimate)
@@ -251,6 +250,8 @@ def take_own_limits(result: Result, log: Log) -> Result:
     result = leave_open(result, ~at & (result.columns["se"] == 0))
     if not (at.any() or log.some_cells):
         return result
+    if result.method == "holdout" and log.design.number("repetition") > 1:
+        return take_limits_of_means(result, at)
     rarer = result.columns["n_points"] * np.minimum(estimate, 1 - estimate)
     few = at & (rarer < FEW - END)
     limits = replace_limits(replace_limits(result, at, "wilson"), few, "clopper-pearson")
@@ -267,28 +268,41 @@ def take_limits_of_problems(result: Result, log: Log) -> Result:
     logs of 30 problems with 5 attempts each, coverage for pass^3 of .015 to .05 was .99 (.71 to .85
     with Student's t on the logit scale); for .4 the widths are equal.
     """
-    clustered, columns = result.method == "clustered", dict(result.columns)
-    share, n = columns["estimate"], columns["n_points"]
-    if clustered and result.attrs.get("by") != "source":
-        return rescale_limits(leave_open(result, columns["se"] == 0), "logit")
-    reach, errors, clusters = 1 / n, 1.0, None
-    if clustered:
-        if log.design.by is not None:
-            raise DifferentGroups("sizes of sources are computed for one group at a time.")
-        sizes = cells_of(log, ("source",))[1]
-        reach = np.full(len(n), (sizes**2).sum() / sizes.sum() ** 2)
+    everywhere = np.ones(len(result.columns["se"]), dtype=bool)
+    if result.method != "clustered":
+        return take_limits_of_means(result, everywhere)
+    if result.attrs.get("by") != "source":
+        return rescale_limits(leave_open(result, result.columns["se"] == 0), "logit")
+    if log.design.by is not None:
+        raise DifferentGroups("sizes of sources are computed for one group at a time.")
+    sizes = cells_of(log, ("source",))[1]
+    return take_limits_of_means(result, everywhere, (sizes**2).sum() / sizes.sum() ** 2)
+
+
+def take_limits_of_means(result: Result, at: MaskArray, reach: float | None = None) -> Result:
+    """Replace normal limits of means of 0/1 losses by those of a proportion, in some columns.
+
+    ``reach`` is the share of a cluster if clusters are the sampling unit, instead of points.
+    """
+    columns = dict(result.columns)
+    share, n, variance = columns["estimate"], columns["n_points"], columns["se"] ** 2
+    errors, clusters, settled = 1.0, None, Caution.ZERO_VARIANCE
+    if reach is not None:
         errors, clusters = OF_CLUSTERS, (columns["n_clusters"], columns["df"])
-    variance = columns["se"] ** 2 * (1 if clustered else (n - 1) / n)
+    else:
+        variance = variance * (n - 1) / n
+        settled |= Caution.SKEWED | Caution.FEW_ERRORS
     limits = korn_graubard(
-        share, variance, reach, float(result.attrs["alpha"]),
-        str(result.attrs.get("alternative", "two-sided")), errors=errors, clusters=clusters,
+        np.where(at, share, np.nan), variance, 1 / n if reach is None else np.full(len(n), reach),
+        float(result.attrs["alpha"]), str(result.attrs.get("alternative", "two-sided")),
+        errors=errors, clusters=clusters,
     )  # fmt: skip
     inside = (columns["se"] == 0) & (np.minimum(share, 1 - share) > END)
     for side, limit in zip(("lower", "upper"), limits, strict=True):
-        columns[side] = np.where(inside, np.nan, limit)
-    settled = np.int64(Caution.ZERO_VARIANCE | (Caution(0) if clustered else Caution.SKEWED))
-    caution = np.where(inside, result.caution, result.caution & ~settled)
-    attrs = {**result.attrs, "interval": "korn-graubard"}
+        columns[side] = np.where(at, np.where(inside, np.nan, limit), columns[side])
+    caution = np.where(at & ~inside, result.caution & ~np.int64(settled), result.caution)
+    words = "korn-graubard" if at.all() else "korn-graubard for 0/1 losses, otherwise wald"
+    attrs = {**result.attrs, "interval": words}
     return replace(result, columns=columns, caution=caution, attrs=attrs)
 
 

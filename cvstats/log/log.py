@@ -655,10 +655,13 @@ class Log:
         """Find the columns of models whose losses are all 0 or 1, one group after the other.
 
         For groups, and if the losses are not in memory, the sums of cells decide; see
-        `Cells.zero_one`.
+        `Cells.zero_one`. Pseudo-losses of a metric are not such losses, whatever their values.
         """
         if self.design.by is not None:
-            return self.without_pairs().moments(repetition_level(self.design)).zero_one()
+            found = self.without_pairs().moments(repetition_level(self.design)).zero_one()
+            return found & (not self.design.metric)
+        if self.design.metric:
+            return np.zeros(self.losses.width, dtype=bool)
         if self.cells is None:
             return binary_columns(self.design, self.losses)
         levels = tuple(name for name in self.design.levels if name != "point")

@@ -195,3 +195,50 @@ def test_losses_in_a_large_unit_are_no_zeros(unit):
         assert list(found["caution"]) == list(wanted["caution"])
     zeros = (losses > 6).astype(float)
     assert (cvstats.Moments.of_log(zeros).interval()["lower"] >= 0).all()
+
+
+def answered(wrong, n_answers: int, **attrs) -> pd.DataFrame:
+    """One test set, answered several times; ``wrong`` has a row for each point."""
+    wrong = np.broadcast_to(np.asarray(wrong, dtype=float), (len(wrong), n_answers))
+    index = pd.MultiIndex.from_product(
+        [range(n_answers), range(len(wrong))], names=["repetition", "point"]
+    )
+    log = pd.DataFrame({"llm": wrong.T.ravel()}, index)
+    log.attrs |= attrs
+    return log
+
+
+@pytest.mark.parametrize("errors", [0, 1, 12, 30])
+def test_equal_answers_have_the_exact_limits_of_one(errors):
+    wrong = (np.arange(30) < errors)[:, None]
+    found = answered(wrong, 4, loss="zero_one").cvci.interval().iloc[0]
+    exact = stats.binomtest(errors, 30).proportion_ci(method="exact")
+    np.testing.assert_allclose(found[["lower", "upper"]].astype(float), exact, rtol=1e-9)
+    assert found["caution"] == ""
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3])
+def test_several_answers_have_limits_between_0_and_1(rate):
+    rng = np.random.default_rng(3)
+    log = answered(rng.random((40, 5)) < rng.beta(0.3, 0.3 * (1 - rate) / rate, (40, 1)), 5)
+    found = log.cvci.interval()
+    share = log["llm"].groupby("point").mean()
+    mean, variance = share.mean(), share.var(ddof=0) / 40
+    size = (mean * (1 - mean) + 1 / 40) / (variance + 1 / 40**2)
+    ones = mean * size
+    wanted = stats.beta.ppf([0.025, 0.975], [ones, ones + 1], [size - ones + 1, size - ones])
+    np.testing.assert_allclose(found[["lower", "upper"]].to_numpy()[0], wanted, rtol=1e-9)
+    assert found.attrs["interval"] == "korn-graubard"
+    once = cvstats.passes(log, k=1).cvci.interval()
+    np.testing.assert_allclose(found[["lower", "upper"]], once[["lower", "upper"]], rtol=1e-12)
+    array = log["llm"].to_xarray().expand_dims(model=["llm"])
+    np.testing.assert_allclose(array.cvci.interval()["lower"], found["lower"], rtol=1e-12)
+    both = pd.concat({"x": log, "y": 1 - log}, names=["part"])
+    parts = both.cvci.interval(by="part")
+    np.testing.assert_allclose(parts["lower"], [found["lower"].item(), 1 - found["upper"].item()])
+
+
+def test_answers_that_are_right_equally_often_have_no_limits():
+    found = answered(np.tile([[0, 1]], (20, 1)), 2).cvci.interval().iloc[0]
+    assert np.isnan(found["lower"])
+    assert found["caution"] == "zero variance, few points"

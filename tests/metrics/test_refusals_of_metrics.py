@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import cvstats
 from cvstats import LogError
@@ -353,3 +354,17 @@ def test_a_weight_that_leaves_none_to_the_other_class():
             frame.assign(w=np.where(frame["point"] == 3, 1e308, 1.0)), prediction=["a"],
             loss="auc", weight="w",
         )  # fmt: skip
+
+
+def test_a_perfect_metric_of_several_answers_has_the_limits_of_one() -> None:
+    y = np.repeat([1, 0], [15, 85])
+    once = pd.DataFrame({"y": y, "a": y + 0.1, "b": y - 0.1}, pd.RangeIndex(100, name="point"))
+    log = pd.concat({run: once for run in range(3)}, names=["repetition"])
+    one, three = (cvstats.losses(part, "y", ["a", "b"], loss="auc") for part in (once, log))
+    limits = ["lower", "upper"]
+    np.testing.assert_allclose(three.cvci.interval()[limits], one.cvci.interval()[limits])
+    assert three.cvci.interval()["upper"].iloc[0] == pytest.approx(0.1157, abs=1e-4)
+    for found in (one.cvci.compare(), three.cvci.compare()):  # these are no 0/1 losses
+        assert found["caution"].item() == ""
+        reach = stats.norm.ppf(0.975) * np.sqrt(2) / 30
+        np.testing.assert_allclose(found[limits].to_numpy(), [[-reach, reach]], rtol=1e-9)
