@@ -101,3 +101,16 @@ def test_models_trained_on_chosen_tasks_are_trained():
     log.attrs = tasks().attrs
     assert "trained in this cross-validation" in log.cvci.wald().attrs["target"]
     assert "partition into 5 folds" in log.cvci.interval().attrs["reason"]
+
+
+def test_repetitions_that_lack_questions_are_no_random_splits():
+    """The error asked for the number of points each model was trained on."""
+    part = LOSSES.drop(index=LOSSES.loc[[3]].index[:20])
+    part.attrs = LOSSES.attrs
+    for log, levels in ((part, ["source", "point"]), (part.droplevel("source"), ["point"])):
+        with pytest.raises(cvstats.LogError, match="Average the repetitions of each point"):
+            log.cvci.interval()
+        averaged = log.groupby(levels).mean()
+        averaged.attrs = LOSSES.attrs
+        method = "clustered" if "source" in levels else "holdout"
+        assert averaged.cvci.interval().attrs["method"] == method

@@ -68,7 +68,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
         )
     sampled = log.only_tested and not log.fixed_sources
     if sampled or not is_partition(design):  # sources are folds only if models were trained
-        return recommend_for_test_sets(design)
+        return recommend_for_test_sets(design, trained=not log.only_tested)
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
         reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
@@ -193,8 +193,11 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
     return "wald", f"{repetitions:,} repetitions of {what}: {each}{groups}"
 
 
-def recommend_for_test_sets(design: Design) -> tuple[str, str]:
-    """Choose between one test set (evaluated once or several times) and random splits."""
+def recommend_for_test_sets(design: Design, *, trained: bool) -> tuple[str, str]:
+    """Choose between one test set (evaluated once or several times) and random splits.
+
+    If no model was ``trained``, repetitions that test other points are no random splits.
+    """
     splits = design.splits()
     if splits.points is None and not splits.apart:
         raise LogError(
@@ -209,6 +212,13 @@ def recommend_for_test_sets(design: Design) -> tuple[str, str]:
         if design.has("source"):
             return "clustered", f"{what} of {design.number('source'):,} sources{again}"
         return "holdout", f"{what}{again}"
+    if not trained:
+        kept = [name for name in ("source", "point") if name in design.levels]
+        raise LogError(
+            f"some repetitions evaluate only {int(splits.rows.min()):,} of the {splits.points:,} "
+            f"points, so points would have unequal weights. Average the repetitions of each point "
+            f"first: log.groupby({kept!r}).mean(); or add the missing evaluations."
+        )
     return "corrected_t", (
         f"random splits: {len(splits.rows):,} repetitions that each test some of the points"
     )
