@@ -196,7 +196,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
 def recommend_for_test_sets(design: Design, *, trained: bool) -> tuple[str, str]:
     """Choose between one test set (evaluated once or several times) and random splits.
 
-    If no model was ``trained``, repetitions that test other points are no random splits.
+    If no model was ``trained``, repetitions that test other points are not random splits.
     """
     splits = design.splits()
     if splits.points is None and not splits.apart:
