@@ -109,6 +109,10 @@ def test_models_without_an_error_and_twins():
     assert row["lower"] == row["mean"] == 0
     assert row["upper"] == pytest.approx(z**2 / (60 + z**2), rel=1e-12)
     assert row["caution"] == ""
+    certain = correlated(4, 60)
+    certain[2] = -9.0
+    row = only_row(frame_of(certain).cvci.winner(rng=1))
+    assert row["lower"] == row["mean"] == row["upper"] == -9
     twins = correlated(3, 60)
     twins[1] = twins[0]
     assert math.isfinite(only_row(frame_of(twins).cvci.winner(rng=1))["upper"])

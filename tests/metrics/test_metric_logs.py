@@ -398,6 +398,13 @@ def test_weights_and_strata_are_those_of_survey() -> None:
     ).cvci.wald()
     assert found["estimate"].item() == pytest.approx(stored["ps"], abs=1e-12)
     assert found["se"].item() * small == pytest.approx(stored["ps_se"], abs=1e-12)
+    parts = frame.assign(fold=np.where(frame["strata"] == 2, 1, np.arange(n) % 2)).reset_index()
+    shares = {0: 0.4, 1: 0.6, 2: 0.0}  # the last one has no points in a fold
+    options = {"strata": "strata", "shares": shares, "folds": "average"}
+    log = cvstats.losses(parts, "y", "loss", loss="rmse", **options)
+    squares = parts.assign(loss=parts["loss"] ** 2).groupby(["fold", "strata"])["loss"].mean()
+    roots = np.sqrt(squares.unstack()[[0, 1]] @ [0.4, 0.6])
+    np.testing.assert_allclose(log.groupby("fold").mean().to_numpy().ravel(), roots)
     clusters = cvstats.losses(
         frame.rename(columns={"ids": "source"}).reset_index(), "y", "loss", loss=mean, weight="w"
     ).cvci.clustered(correction="CR1")

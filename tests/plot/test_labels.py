@@ -204,6 +204,13 @@ def test_a_large_base_stands_in_the_label(name, shift, taken):
     legible(ax)
 
 
+def test_an_axes_with_room_on_the_right_keeps_it():
+    ax = plot.forest(logged("diabetes"), ax=Figure(figsize=(5, 3)).subplots())
+    left, right = ax.get_position().x0, ax.get_position().x1
+    assert left > 0.2  # room for the names
+    assert abs(right - 0.9) < 0.02
+
+
 def test_numbers_between_limits():
     for low, high, label, words in (
         (0.0, 2e12, ", in 10¹²", "1.5"),

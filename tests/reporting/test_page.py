@@ -803,7 +803,16 @@ def test_sources_cells_and_places_are_named_below_the_pointer(texts):
 def test_a_method_that_replaces_the_default_is_explained():
     log = cvstats.datasets.load("flights").iloc[::8]
     auc = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
-    method = Page(cvstats.report(auc)).words("dd")
+    text = cvstats.report(auc)
+    method = Page(text).words("dd")
     assert "clustered, because the log is a partition into 12 folds" in method
     assert "it replaces wald because of the sources" in method
     assert "points are the sampling unit" not in method
+    used, plain = (
+        cvstats.compare(auc, method=name, adjust=None, alpha=1 - 0.95 ** (1 / 3))
+        for name in ("clustered", "wald")
+    )
+    wider = (used["upper"] - used["lower"]) / (plain["upper"] - plain["lower"]) - 1
+    told = re.findall(r"using clustered because of the sources: (\d+%) wider than with wald", text)
+    assert told
+    assert set(told) <= {f"{change:.0%}" for change in wider}

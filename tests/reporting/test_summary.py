@@ -167,6 +167,14 @@ def test_many_models_of_random_splits_are_compared_in_pairs():
     assert "measured on 20 splits of 57 points" in losses.cvci.summary().sentences[1]
 
 
+@pytest.mark.parametrize("share", [0.4, 0.6])
+def test_scores_for_losses_are_told_above_one_half(share):
+    right = pd.DataFrame({name: np.arange(100.0) < 100 * share for name in "ab"}, dtype=float)
+    right["b"] = right["b"].to_numpy()[::-1]
+    words = str(right.rename_axis("point").cvci.summary())
+    assert ("are these scores?" in " ".join(words.split())) == (share > 0.5)
+
+
 def test_a_score_keeps_its_name_and_its_direction():
     words = " ".join(hits(180, 130).cvci.summary().sentences)
     row = cvstats.interval(hits(180, 130)).iloc[0]
