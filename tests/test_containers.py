@@ -81,3 +81,31 @@ def test_caution_is_a_cf_flag_variable(grid):
     name = Caution.DEPENDENCE_IGNORED.label.replace(" ", "_")
     assert dict(zip(meanings, masks.tolist(), strict=True))[name] == Caution.DEPENDENCE_IGNORED
     assert ((caution.values & Caution.DEPENDENCE_IGNORED) != 0).all()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [None, [10, 20], [0.5, 1.5], pd.to_datetime(["2030-01-01", "2030-01-02"]),
+     pd.Index(["a", 1], dtype=object)],
+    ids=["none", "integers", "floats", "dates", "mixed"],
+)  # fmt: skip
+def test_names_of_models_need_not_be_strings(grid, names):
+    array = grid.isel(lat=0, lon=0, lead_time=0, drop=True)
+    array = array.drop_vars("model") if names is None else array.assign_coords(model=names)
+    found = array.cvci.wald()
+    first, second = found["model"].to_index()
+    pair = array.cvci.compare().squeeze()
+    assert (pair["model"].item(), pair["other"].item()) == (
+        found["model"][0].item(), found["model"][1].item()
+    )  # fmt: skip
+    assert array.cvci.compare(reference=first).sizes["pair"] == 1
+    words = str(array.cvci.summary())
+    assert str(first).removesuffix(" 00:00:00") in words
+    assert str(second).removesuffix(" 00:00:00") in words
+
+
+def test_moments_without_levels():
+    losses = np.arange(4.0)
+    found = xr.DataArray(losses, dims="point").cvci.moments()
+    assert (found["count"].item(), found["mean"].item()) == (4, 1.5)
+    assert found["var"].item() == losses.var(ddof=1)

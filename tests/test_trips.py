@@ -17,7 +17,7 @@ BOUNDS = {
     "corrected_t(by=)": (216, 135, 20),
     "compare": (215, 141, 23),
     "dask wald": (677, 210, 21),
-    "dask compare": (821, 248, 27),
+    "dask compare": (823, 249, 27),
     "summary": (687, 314, 40),
     "report": (7_060, 735, 75),  # each plot is a module of its own; works are looked up for links
 }

@@ -350,6 +350,13 @@ def units_of(attrs: Mapping[Any, Any]) -> str | None:
     return units if isinstance(units, str) else None
 
 
+def name_coordinate(names: Sequence[Hashable]) -> Any:
+    """Make the labels of a coordinate of the names of models, which need not be strings."""
+    if set(map(type, names)) <= {str}:
+        return np.array(names)
+    return pd.Index(names, tupleize_cols=False)
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayLabels:
     """Results over the carried dimensions, as a Dataset with a variable for each number."""
@@ -389,7 +396,7 @@ class ArrayLabels:
 
     def with_models(self, models: Sequence[Hashable], units: str | None) -> ArrayLabels:
         """Make the labels for a Dataset: its variables are the models, the first dimension."""
-        coords = {**self.coords, "model": ("model", np.array([*map(str, models)]))}
+        coords = {**self.coords, "model": ("model", name_coordinate(models))}
         sizes = (len(models), *self.sizes)
         return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, units)
 
@@ -462,8 +469,8 @@ class ArrayLabels:
             if name != "model" and set(getattr(coord, "dims", ())) <= set(dims)
         }
         coords |= {
-            "model": ("pair", [str(a) for a, _ in pairs]),
-            "other": ("pair", [str(b) for _, b in pairs]),
+            "model": ("pair", name_coordinate([a for a, _ in pairs])),
+            "other": ("pair", name_coordinate([b for _, b in pairs])),
         }
         one = self.model_dim is None
         return ArrayLabels(self.models, dims, coords, sizes, None, self.units, one)
