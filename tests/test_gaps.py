@@ -11,7 +11,9 @@ import xarray as xr
 from strategies import stacked
 
 import cvstats
+import cvstats.log.log
 from cvstats.errors import LogError
+from cvstats.log.read import read
 
 R, P = 3, 24
 
@@ -207,3 +209,13 @@ def test_a_grid_without_anything_left_names_what_the_method_needs():
     grid = xr.DataArray(losses, dims=("repetition", "point", "lat"))
     with pytest.raises(LogError, match="corrected_t needs the number of points each model was"):
         grid.cvci.corrected_t(missing="drop")
+
+
+@pytest.mark.parametrize("window", [1 << 20, 48])
+def test_masked_cells_are_found_in_windows(window, monkeypatch):
+    monkeypatch.setattr(cvstats.log.log, "WINDOW", window)
+    found = read(GRID).masked()
+    columns = GRID.transpose("lat", "lon", "model", "point").to_numpy().reshape(24, -1)
+    expected = np.flatnonzero(np.isnan(columns).all(axis=1))
+    assert sorted(found) == sorted(expected)
+    assert len(found) == 3
