@@ -139,8 +139,6 @@ def compare_pairs(
     the options of the interval. ``prepare`` records in the log what the caller specified about it.
     ``how`` are the options of `answer_log`.
     """
-    if other is not None:
-        check_one_partner(other, reference)
     other = find_partner(losses, other, reference)
     log = read_pairs(losses, other, reference, missing, levels, by)
     log = log if prepare is None else prepare(log)
