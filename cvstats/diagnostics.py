@@ -397,7 +397,11 @@ def few_folds(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of folds. Limit: below 5, if points rather than sources are split."""
     k = facts.n_folds
     if 2 <= k < 5 and not facts.by_source:
-        yield Finding(k, facts={"share": 1 - 1 / k})
+        table = facts.design.cell_table(fold_levels(facts.design))
+        sizes = table.total[table.used] / facts.n_points
+        equal = np.ptp(sizes) * facts.n_points <= 1
+        share, which = (1 - 1 / k, "each") if equal else (1 - sizes.max(), "one")
+        yield Finding(k, facts={"share": share, "which": which})
 
 
 @check("CVS015")

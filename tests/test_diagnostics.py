@@ -479,3 +479,13 @@ def test_a_sample_of_evaluations_has_the_size_asked_for_and_is_evenly_spread():
     assert rows[-1] >= 1997
     assert set(np.diff(rows)) == {1, 2}
     np.testing.assert_array_equal(sample_rows(design, rows, 2000, dated=False), rows)
+
+
+def test_unequal_folds_train_on_unequal_shares():
+    """The log said that each model was trained on 67% of the points."""
+    folds = np.repeat([0, 1, 2], [57, 2, 1])
+    index = pd.MultiIndex.from_arrays([folds, range(60)], names=["fold", "point"])
+    log = pd.Series(rng.normal(size=60), index)
+    assert "one model was trained on 5% of the points" in found(log).loc["CVS014", "finding"]
+    equal = log.set_axis(index.set_codes(np.arange(60) % 3, level="fold"))
+    assert "each model was trained on 67% of the points" in found(equal).loc["CVS014", "finding"]
