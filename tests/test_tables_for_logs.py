@@ -152,8 +152,8 @@ NEEDED = {
     "equivalence": {"margin": 0.1}, "rope": {"margin": 0.1}, "power": {"effect": 0.1},
     "contrast": {"by": "fold", "between": (0, 1)}, "passes": {"k": 1},
 }  # fmt: skip
-LEFT_ALONE = {"losses", "other", "reference", "k"}
-"""The log, models, which may have any name, and attempts, which this log does not have."""
+LEFT_ALONE = {"losses", "other", "reference", "k", "options"}
+"""The log, models, which may have any name, attempts, which this log lacks, and other options."""
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

@@ -23,12 +23,15 @@ from cvstats.comparisons._adjust import (
     critical_value,
     flag_few_points,
     normal_quantile,
+    pair_matrix,
     student_quantile,
 )
 from cvstats.comparisons._pairs import (
     ROUNDING,
     average_repetitions,
+    default_difference,
     default_method,
+    difference_interval,
     group_residuals,
     loss_magnitude,
     refuse_targets,
@@ -46,14 +49,14 @@ from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
 from cvstats.intervals._recommend import recommend_options
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._sources import flag_sources
-from cvstats.intervals._stability import RELATIVELY_STABLE, find_unstable, repeats_folds
+from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
-ALIKE = 1e-6
+NEARLY_EQUAL = 1e-6
 """Models are subtracted directly if their difference is below this share of their spread."""
 
 SMALL_FOLD = 20
@@ -157,9 +160,12 @@ def best_set(
 
     The set contains each best model with probability at least ``1 - alpha`` as the number of
     points grows, if the *differences* of the losses are relatively stable (see `compare`;
-    stability of each learner is not enough), or if one test set was used. With at least three
-    repetitions, ``caution`` contains ``unstable difference`` for a model whose difference from
-    its closest rival is unstable. How many other models the set contains is a matter of power.
+    stability of each learner is not enough), or if one test set was used. By default the standard
+    errors of the leads are those of `compare`: wider by `refit_corrected` with repetitions, for
+    models that are nearly alike in one partition, and for metrics near the end of their scale. With
+    ``method="wald"`` and at least three repetitions, ``caution`` contains ``unstable difference``
+    for a model whose difference from its closest rival is unstable. How many other models the set
+    contains is a matter of power.
 
     More models need more points: with symmetric differences of losses, 30 points were enough for
     200 models; with skewed differences, 20 models need hundreds of points, and ``caution``
@@ -238,20 +244,33 @@ def choose_models(
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
     by_groups = find_method(chosen).of_groups
+    options = recommend_options(log) if method is None else {}
     if chosen == "out_of_source" and log.fixed_sources:
         pilot = over_tasks(log)
     else:
-        options = recommend_options(log) if method is None else {}
         pilot = over_groups(log, chosen, options) if by_groups else over_points(log, center)
+    of_pairs = default_difference(log) if method is None and chosen == "wald" else chosen
     table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.losses.width)}
     unstable = np.zeros(log.losses.width, dtype=bool)
-    for cell, squares, mean, same in pilot.cells:
+    cells, columns = list(pilot.cells), log.columns_by_cell()
+    model, number = np.divmod(np.argsort(columns.reshape(-1)), columns.shape[1])
+    factors = None
+    if method is None and len(columns) > 1:
+        factors = widen_leads(log, chosen, options, pilot.squared_loss, cells)
+    for cell, squares, mean, same in cells:
+        t = standardized_leads(mean, squares, pilot.n)
+        if of_pairs == "wald" and repeats_folds(log):
+            unstable[cell] = find_unstable(replace(log, pairs=(cell, cell[closest_rival(t)])))
+        if factors is not None:
+            factor = pair_matrix(factors[:, number[cell[0]]], len(columns)) + np.eye(len(columns))
+            factor = factor[np.ix_(model[cell], model[cell])][np.ix_(same, same)]
+            t /= factor
+            if of_pairs == "wald" and not log.design.metric:  # nearly alike in one partition
+                unstable[cell] = factor[np.arange(len(cell)), closest_rival(t)] > 1
         part = compute(
-            mean, squares, same, n=pilot.n, df=pilot.df,
+            t, squares, same, n=pilot.n, df=pilot.df,
             alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
         )  # fmt: skip
-        if not by_groups and repeats_folds(log):
-            unstable[cell] = find_unstable_leads(log, cell, mean, squares, pilot.n)
         for name, values in part.items():
             table[name][cell] = values
     counts = {"n_folds": count_folds(log.design), "n_repetitions": log.design.number("repetition")}
@@ -262,11 +281,42 @@ def choose_models(
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
     attrs: dict[str, Any] = {
         **best_set.record.facts, **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
-        "interval_method": chosen,
+        "interval_method": of_pairs,
     }  # fmt: skip
     if screening is not None:
         attrs["screening"] = screening
     return Result("best_set", table, caution, attrs)
+
+
+def widen_leads(
+    log: Log,
+    method: str,
+    options: Mapping[str, Any],
+    squared_loss: FloatArray | None,
+    cells: Sequence[CellLeads],
+) -> FloatArray | None:
+    """Divide the standard errors by which `compare` judges each pair by the plain ones.
+
+    They are larger for metrics with ends, and for models that were refitted or are nearly alike.
+    Returns an array of shape (pairs, carried cells), or None if they are the same.
+    """
+    by_folds = method == "wald" and not log.only_tested
+    refitted = by_folds and default_difference(log) != method
+    if not (log.design.metric or refitted):
+        if not by_folds or squared_loss is None or log.design.number("repetition") > 1:
+            return None
+        sums = (np.add.outer(squared_loss[cell], squared_loss[cell]) for cell, *_ in cells)
+        if not any(
+            ((squares > 0) & (squares < ALIKE * both)).any()
+            for (_, squares, *_), both in zip(cells, sums, strict=True)
+        ):
+            return None
+    pairs = log.with_all_pairs()
+    wide = difference_interval(pairs, None, {}, 0.05).columns["se"]
+    plain = find_method(method).run(pairs, **options).columns["se"]
+    factor = np.ones_like(wide)
+    np.divide(wide, plain, out=factor, where=(plain > 0) & (wide > 0))
+    return factor.reshape(-1, log.columns_by_cell().shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +337,8 @@ class Leads:
         Additional columns and attrs of the result.
     cautions : Caution
         Cautions for all models.
+    squared_loss : array, shape (columns,)
+        The mean squared loss of each column, if points are the sampling unit.
     """
 
     estimate: FloatArray
@@ -296,6 +348,7 @@ class Leads:
     counts: dict[str, int]
     attrs: dict[str, Any]
     cautions: Caution
+    squared_loss: FloatArray | None = None
 
 
 def over_points(log: Log, center: str) -> Leads:
@@ -320,9 +373,13 @@ def over_points(log: Log, center: str) -> Leads:
             "one point (leave-one-out?). Use center='global'."
         )
     whole = found if used is log else log.moments(repetition_level(log.design))
-    estimate = whole.over(()).location[0]
+    total = whole.over(())
+    squared_loss = total.m2[0] / total.count[0] + total.location[0] ** 2
     cells = iterate_cells(used, log.columns_by_cell(), found)
-    return Leads(estimate, cells, n, n - 1, {"n_points": n}, {"center": center}, cautions)
+    return Leads(
+        total.location[0], cells, n, n - 1, {"n_points": n}, {"center": center}, cautions,
+        squared_loss,
+    )  # fmt: skip
 
 
 def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
@@ -411,7 +468,7 @@ def task_residuals(points: Cells) -> tuple[FloatArray, FloatArray]:
 
 
 def compute(
-    mean: FloatArray,
+    t: FloatArray,
     squares: FloatArray,
     same: IntArray,
     *,
@@ -426,8 +483,8 @@ def compute(
 
     Parameters
     ----------
-    mean : array, shape (models,)
-        Mean losses, minus any common offset.
+    t : array, shape (models, models)
+        The standardized lead of each model (column) over each other (row).
     squares : array, shape (models, models)
         Sums of squares of the centered differences of one repetition (mean over repetitions).
     same : array of int, shape (models,)
@@ -444,8 +501,7 @@ def compute(
     dict of str to array, shape (models,)
         ``statistic``, ``p_value``, ``in_set``, ``lower_rank``, ``upper_rank``, ``caution``.
     """
-    m = len(mean)
-    t = standardized_leads(mean, squares, n)
+    m = len(t)
     one = same[:, None] == same
     ahead = (squares == 0) & ~one & (t > 0)
     dominated = ahead.any(axis=1)
@@ -483,14 +539,10 @@ def standardized_leads(mean: FloatArray, squares: FloatArray, n: int) -> FloatAr
     return found
 
 
-def find_unstable_leads(
-    log: Log, cell: IntArray, mean: FloatArray, squares: FloatArray, n: int
-) -> MaskArray:
-    """Find the models whose difference from their closest rival is not stable over repetitions."""
-    t = standardized_leads(mean, squares, n)
-    rival = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
-    unstable = find_unstable(replace(log, pairs=(cell, cell[rival])))
-    return np.zeros(len(cell), dtype=bool) if unstable is None else unstable
+def closest_rival(t: FloatArray) -> IntArray:
+    """Find the model with the largest standardized lead over each model."""
+    found: IntArray = np.where(np.isnan(t), -np.inf, t).argmax(axis=1)
+    return found
 
 
 def model_confidence_set(
@@ -615,7 +667,7 @@ def difference_squares(
     both = own[:, None] + own
     squares = np.maximum(both - 2 * cross, 0.0)
     same = np.arange(m)
-    alike = np.triu(squares <= ALIKE * both, 1)
+    alike = np.triu(squares <= NEARLY_EQUAL * both, 1)
     first = np.flatnonzero(alike.any(axis=0))
     pairs = np.column_stack([alike[:, first].argmax(axis=0), first])  # copies of one model
     while len(pairs):

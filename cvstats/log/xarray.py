@@ -351,9 +351,12 @@ def units_of(attrs: Mapping[Any, Any]) -> str | None:
 
 
 def name_coordinate(names: Sequence[Hashable]) -> Any:
-    """Make the labels of a coordinate of the names of models, which need not be strings."""
-    if set(map(type, names)) <= {str}:
-        return np.array(names)
+    """Make the labels of a coordinate of the names of models: numbers, dates or strings.
+
+    Tuples become strings, because a coordinate of tuples cannot be stored in a file.
+    """
+    if set(map(type, names)) <= {str} or any(isinstance(name, tuple) for name in names):
+        return np.array([*map(str, names)])
     return pd.Index(names, tupleize_cols=False)
 
 

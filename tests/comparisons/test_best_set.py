@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import cvstats
 from cvstats.comparisons.best_set import model_confidence_set
 from cvstats.core.columns import LossColumns
 from cvstats.core.comoments import cross_products
@@ -287,3 +288,45 @@ def test_leave_one_out_and_cautions():
     assert (wanted["caution"] == "").all()
     few = models(n=20, k=1).cvci.best_set()
     assert few["caution"].str.contains("few points").all()
+
+
+def judged(log, method):
+    """The statistics of both models of a log, from compare."""
+    t = log.cvci.compare(method=method)["statistic"].item()
+    return [t, -t]
+
+
+def test_leads_are_standardized_as_by_compare():
+    """Refits of repeated folds, models nearly alike, metrics near their end, roots of means."""
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(2, 120, 9))
+    y = x[:, 0] + y[:, 0]
+    fits = []
+    for r in range(3):
+        fold = rng.permutation(120) % 5
+        for k in range(5):
+            test = fold == k
+            for model, columns in {"a": [0], "b": range(9)}.items():
+                part = x[:, columns]
+                beta = np.linalg.lstsq(part[~test], y[~test], rcond=None)[0]
+                fits += [(r, k, p, model, y[p], part[p] @ beta) for p in np.flatnonzero(test)]
+    names = ["repetition", "fold", "point", "model", "y_true", "y_pred"]
+    table = pd.DataFrame(fits, columns=names)
+    one = table[table["repetition"] == 0]
+    few = table.assign(y_true=(table["y_true"] > 1.5) * 1)
+    few = few[few["repetition"] == 0]
+    logs = {
+        "refits": cvstats.read_log(table, loss="squared_error"),
+        "one partition": cvstats.read_log(one, loss="squared_error"),
+        "roots": cvstats.read_log(one, loss="rmse", folds="pool"),
+        "few positives": cvstats.read_log(few, loss="auc", positive=1, folds="pool"),
+    }
+    for name, log in logs.items():
+        found = log.cvci.best_set(rng=0, center="global")
+        ours, plain = judged(log, None), judged(log, "wald")
+        share = log.groupby("point").ngroups
+        exact = np.sqrt((share - 1) / share)  # sums of squares are divided by n - 1
+        assert found["statistic"].tolist() == pytest.approx([exact * t for t in ours]), name
+        wider = abs(plain[0]) > 1.001 * abs(ours[0])
+        assert wider == (name != "roots"), name
+    assert logs["refits"].cvci.best_set(rng=0).attrs["interval_method"] == "refit_corrected"

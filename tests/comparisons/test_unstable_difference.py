@@ -156,9 +156,13 @@ def test_cells_are_judged_one_by_one():
 
 def test_best_set_labels_the_model_whose_closest_rival_is_as_good():
     both = pd.concat([NULL[PAIR], 5 + REAL[["copy"]]], axis=1)
-    labels = both.cvci.best_set(rng=0)["caution"]
+    labels = both.cvci.best_set(method="wald", rng=0)["caution"]
     assert [LABEL in label for label in labels] == [True, True, False]
-    assert not REAL[PAIR].cvci.best_set(rng=0)["caution"].str.contains(LABEL).any()
+    for log in (both, REAL[PAIR]):
+        assert not log.cvci.best_set(rng=0)["caution"].str.contains(LABEL).any()
+    once = both.xs(0, level="repetition")
+    assert LABEL in once[PAIR].cvci.compare()["caution"].item()
+    assert [LABEL in label for label in once.cvci.best_set(rng=0)["caution"]] == [True, True, False]
 
 
 def test_a_log_of_differences_is_judged_as_such():
