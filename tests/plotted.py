@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -212,6 +213,8 @@ MORE = {
     "forest_one": lambda ax: plot.forest(logged("flights")["naive_bayes"], ax=ax),
     "forest_sixty": lambda ax: plot.forest(many(60), ax=ax),
     "matrix_sixty": lambda ax: plot.comparison(many(60), ax=ax),
+    "matrix_seven": lambda ax: plot.comparison(many(7), kind="matrix", ax=ax),
+    "matrix_nine": lambda ax: plot.comparison(many(9), kind="matrix", ax=ax),
     "decomposition_many": lambda ax: plot.decomposition(
         many(3), rho=np.linspace(0, 0.5, 25), ax=ax
     ),
@@ -227,6 +230,7 @@ MORE = {
     ),
 }  # fmt: skip
 """Also described, without a picture."""
+WIDTHS = (3.4, 7, None)
 
 
 def describe(ax):
@@ -281,12 +285,19 @@ def style(artist):
 
 
 def describe_case(name, width):
-    """What a case draws, as JSON holds it; of many numbers a few that tell changes."""
-    figure = Figure(figsize=(width, 3.6), dpi=72)
-    ax = MORE[name](figure.subplots())
-    figure.draw_without_rendering()
+    """What a case draws, as JSON holds it; of many numbers a few that tell changes.
+
+    Without a width it is drawn on a figure that the plot makes itself.
+    """
+    with mpl.rc_context({"figure.dpi": 72}):
+        ax = MORE[name](width and Figure(figsize=(width, 3.6)).subplots())
+        ax.figure.draw_without_rendering()
+        parts = [*describe(ax)]
+    if width is None:
+        parts.insert(0, ("figure", [], ax.figure.get_size_inches()))
+        plt.close(ax.figure)
     found = []
-    for kind, words, numbers in describe(ax):
+    for kind, words, numbers in parts:
         array = np.ma.filled(np.ma.asarray(np.ma.masked_invalid(list(numbers)), float), -999)
         if array.size > 40:
             turned = array * np.cos(np.arange(array.size))
@@ -323,7 +334,7 @@ if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     for case in sys.argv[1:] or CASES:
         picture(case, IMAGES / f"{case}.png")
-    stored = {f"{case} {width}": describe_case(case, width) for case in MORE for width in (3.4, 7)}
+    stored = {f"{case} {width}": describe_case(case, width) for case in MORE for width in WIDTHS}
     lines = (
         f"{json.dumps(case)}: {json.dumps(stored[case], ensure_ascii=False)}" for case in stored
     )

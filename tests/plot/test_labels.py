@@ -14,7 +14,7 @@ from plotted import in_view, legible, logged, many
 from cvstats import plot
 from cvstats.errors import LogError
 from cvstats.formatting import printable
-from cvstats.plot._axes import scale_numbers
+from cvstats.plot._axes import legend_above, scale_numbers
 from cvstats.plot._names import escape_math, shorten_names
 from cvstats.plot.best_set import choose_ticks
 
@@ -171,6 +171,19 @@ def test_a_legend_of_long_names_stays_within_the_figure(name, width, layout):
     shown = words(ax.get_legend().get_texts())
     assert len(set(shown)) == 5
     assert all(f"lr0.{k:03d}" in text for k, text in enumerate(shown))
+
+
+def test_names_in_a_legend_are_no_shorter_than_needed():
+    """The wider the figure, the longer the names, in steps."""
+    lengths = []
+    for width in np.arange(1.2, 7, 0.1):
+        ax = Figure(figsize=(width, 4.0), dpi=72).subplots()
+        for k in range(2):
+            ax.plot([0, 1], label=f"{k}" + "n" * 69)
+        legend_above(ax)
+        lengths.append(max(map(len, words(ax.get_legend().get_texts()))))
+    assert lengths == sorted(lengths)
+    assert sorted(set(lengths)) == [8, 12, 16, 22, 28, 36, 45, 60, 70]
 
 
 # --- numbers ---------------------------------------------------------------------------------

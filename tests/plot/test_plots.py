@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -19,6 +20,7 @@ from plotted import (
     CASES,
     IMAGES,
     MORE,
+    WIDTHS,
     as_arrays,
     describe_case,
     drawn,
@@ -33,7 +35,7 @@ from plotted import (
 
 from cvstats import plot
 from cvstats.errors import LogError
-from cvstats.plot._axes import COLOURS
+from cvstats.plot._axes import COLOURS, keep_inside
 
 DIABETES = logged("diabetes")
 FLIGHTS = logged("flights")
@@ -58,7 +60,7 @@ def test_pictures_are_as_they_were(name, tmp_path):
     assert compare_images(str(expected), str(tmp_path / f"{name}.png"), TOLERANCE) is None
 
 
-@pytest.mark.parametrize("width", [3.4, 7])
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", MORE)
 def test_what_is_drawn_is_as_it_was(name, width):
     found, stored = describe_case(name, width), DRAWN[f"{name} {width}"]
@@ -166,6 +168,61 @@ def test_importing_cvstats_does_not_import_matplotlib():
     code = "import sys, cvstats; print({'matplotlib', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+LIMIT = 6
+AS_MANY = {
+    "sources in panels": (
+        "sources.MOST_ROWS", lambda n: plot.sources(schools(n), ax=new()).child_axes
+    ),
+    "bars in panels": (
+        "decomposition.MOST_ROWS", lambda n: plot.decomposition(
+            repeated().iloc[:, :1], rho=np.linspace(0, 0.5, n), ax=new()).child_axes
+    ),
+    "a list of sources": (
+        "sources.MOST_ROWS",
+        lambda n: len(plot.sources(schools(n)[["ridge"]], ax=new()).get_yticks()) < n,
+    ),
+}  # fmt: skip
+
+
+def new():
+    return Figure().subplots()
+
+
+@pytest.mark.parametrize("n", [LIMIT - 1, LIMIT, LIMIT + 1])
+@pytest.mark.parametrize("what", AS_MANY)
+def test_many_are_more_than_the_limit(what, n, monkeypatch):
+    constant, is_many = AS_MANY[what]
+    place, name = constant.split(".")
+    monkeypatch.setattr(sys.modules[f"cvstats.plot.{place}"], name, LIMIT)
+    assert bool(is_many(n)) == (n > LIMIT)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_many_models_are_a_matrix_and_too_many_are_none(n, monkeypatch):
+    files = [sys.modules[f"cvstats.plot.{name}"] for name in ("comparison", "_axes")]
+    monkeypatch.setattr(files[0], "MANY", 6)  # pairs of four models
+    assert bool(plot.comparison(many(n), ax=new()).child_axes) == (n > 4)
+    for file in files:
+        monkeypatch.setattr(file, "MOST_ROWS", 4)
+    for draw in (plot.forest, partial(plot.comparison, kind="matrix")):
+        if n <= 4:
+            draw(many(n), ax=new())
+            continue
+        with pytest.raises(LogError, match=r"the plot would have 5 .* Expected at most 4\."):
+            draw(many(n), ax=new())
+
+
+@pytest.mark.parametrize("place", [(-0.4, 0.5), (1.4, 0.5), (0.5, -0.4), (0.5, 1.4)])
+def test_writing_on_any_side_is_two_pixels_within_the_figure(place):
+    ax = Figure(figsize=(4, 3), dpi=100).subplots()
+    shift = [90 * (at - 0.5) for at in place]
+    side = [round(at) if at != 0.5 else at for at in place]
+    ax.annotate("name", side, shift, "axes fraction", textcoords="offset points",
+                ha="center", va="center", annotation_clip=False)  # fmt: skip
+    assert outside(ax) > 10
+    assert outside(keep_inside(ax)) == pytest.approx(-2, abs=0.01)
 
 
 def outside(ax):

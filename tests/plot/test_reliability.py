@@ -78,6 +78,14 @@ def test_refusals(change, options, words):
         table(binary_frame().assign(**change), **options)
 
 
+@pytest.mark.parametrize("bins", [1, 2, np.array([0, 1.0]), (0, 0.3, 1)])
+def test_any_number_of_bins_is_accepted(bins):
+    number = bins if isinstance(bins, int) else len(bins) - 1
+    found = table(binary_frame(), bins=bins)
+    assert len(found) == number
+    assert found["n_points"].sum() == 80
+
+
 def test_repeated_points_are_refused():
     frame = pd.concat([binary_frame().assign(repetition=r) for r in range(2)])
     with pytest.raises(LogError, match="occurs in 2 repetitions"):

@@ -6,7 +6,9 @@ import importlib
 import re
 import sys
 import warnings
+from functools import partial
 from html import unescape
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import html5lib
@@ -16,13 +18,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 from pages import Page
-from plotted import logged, many
+from plotted import logged, many, schools
 
 import cvstats
-from cvstats import cli
+from cvstats import cli, report
 from cvstats.errors import LogError
+from cvstats.facts import LogFacts
 from cvstats.reporting import content
+from cvstats.reporting.verdict import Verdict
 
 SCRIPT = "<script>alert(1)</script>"
 HTML = "{http://www.w3.org/1999/xhtml}"
@@ -417,6 +422,9 @@ def test_slices_of_a_grid_and_a_grid_of_one_dimension():
     assert "Only 4 of 6 maps are shown" in text
     assert len(pictures(text)) == 8 + 1
     assert "Map of the difference at lead=a" in text
+    for lead, tips in zip("aabbccdd", tips_of(text), strict=False):
+        assert len(tips) == 12
+        assert all(tip.startswith(f"lead={lead}, lat=") for tip in tips)
     line = log.isel(lat=0, lon=0, drop=True).isel(lead=[0, 1, 2, 3] * 4)
     line = cvstats.report(line.assign_coords(lead=np.arange(16)))
     assert "bands pointwise 95% intervals" in line
@@ -816,3 +824,81 @@ def test_a_method_that_replaces_the_default_is_explained():
     told = re.findall(r"using clustered because of the sources: (\d+%) wider than with wald", text)
     assert told
     assert set(told) <= {f"{change:.0%}" for change in wider}
+
+
+def test_works_behind_the_numbers_are_listed(texts):
+    listed = texts["diabetes"].partition('id="how-title"')[2]
+    assert "Bayle, Bayle, Janson and Mackey (2020)" in listed
+    assert "Bengio and Grandvalet (2004). No unbiased estimator" in " ".join(listed.split())
+
+
+@pytest.mark.parametrize(("what", "name"), [("lead", "RdBu"), ("estimate", "viridis")])
+def test_on_the_map_of_a_lead_blue_is_ahead(what, name):
+    """A lead is larger where the first is better, unlike a difference of losses."""
+    losses = np.random.default_rng(0).gamma(1, 1, (2, 3, 4, 40)) + np.arange(2).reshape(2, 1, 1, 1)
+    cells = xr.DataArray(losses, dims=["model", "y", "x", "point"], coords={"model": ["a", "b"]})
+    ax = Figure().subplots()
+    content.draw_map(ax, judged(cells), what, ())
+    assert ax.collections[0].get_cmap().name == name
+
+
+# --- where "many" begins --------------------------------------------------------------------------
+
+LIMIT = 4
+
+
+def field(n):
+    """Losses of one model in a row of n cells."""
+    rng = np.random.default_rng(0)
+    places = {"cell": np.arange(n), "fold": ("point", np.arange(40) % 5)}
+    return xr.DataArray(rng.gamma(1, 1, (40, n)), dims=["point", "cell"], coords=places)
+
+
+def judged(log):
+    return Verdict(LogFacts(log), 0.05, 0)
+
+
+def tied(n):
+    names = [f"m{k}" for k in range(n)]
+    return SimpleNamespace(names=names, models=names, tied=np.full((1, n), True), level="95%")
+
+
+def in_pixels(draw, n):
+    """Whether a plot of n marks is an image within the picture."""
+    return "data:image/png" in content.draw_svg(lambda ax: draw(ax, range(n)), 2)
+
+
+def lines_of(n):
+    """Whether lines of some of n models along a dimension are left out."""
+    ax = Figure().subplots()
+    shift = xr.DataArray(range(n), {"model": [f"m{k}" for k in range(n)]}, "model")
+    content.draw_lines(ax, judged(field(3) + shift))
+    return len(ax.lines) < n
+
+
+TOP = {"TOP": 2}
+AS_MANY = {
+    "compared with the best": ("FEW_MODELS", lambda n: "could be the best?" in report(many(n))),
+    "no list of the best": ("FEW_MODELS", lambda n: "best: " not in content.count_best(tied(n))),
+    "a ranking": ("TOP", lambda n: "rank of the model" in report(many(n))),
+    "no folds": ("TOP", lambda n: "Means of the folds" not in report(many(n))),
+    "no parts": ("TOP", lambda n: "Parts of the variance." not in report(many(n))),
+    "a grid": ("TOP", lambda n: content.is_gridded(judged(field(n)))),
+    "no tips of a ranking": ("MANY", lambda n: not tips_of(report(many(n)))[0], TOP),
+    "no tips of sources": ("MANY", lambda n: not content.tips_of_sources(judged(schools(n)))),
+    "no tips of cells": ("MANY", lambda n: not content.tips_of_cells(judged(field(n)))),
+    "marks in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.plot(at, at, "."))),
+    "dots in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.scatter(at, at))),
+    "bars in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.hlines(at, 0, 1))),
+    "some lines left out": ("MOST_LINES", lines_of),
+    "rows cut off": ("MOST_ROWS", lambda n: "the first " in report(many(n)).partition("</tab")[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [LIMIT - 1, LIMIT, LIMIT + 1])
+@pytest.mark.parametrize("what", AS_MANY)
+def test_many_are_more_than_the_limit(what, n, monkeypatch):
+    constant, is_many, *others = AS_MANY[what]
+    for name, value in {constant: LIMIT, **(others[0] if others else {})}.items():
+        monkeypatch.setattr(content, name, value)
+    assert is_many(n) == (n > LIMIT)

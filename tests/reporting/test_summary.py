@@ -452,6 +452,29 @@ def test_doubts_are_the_cautions_of_intervals_and_comparison():
     assert repr(found) == str(found)
 
 
+@pytest.mark.parametrize(
+    ("p", "alpha", "words"),
+    [
+        (0.0009, 0.05, "p < 0.001"), (0.001, 0.05, "p = 0.001"), (0.0009, 0.001, "p < 0.001"),
+        (0.0994, 0.05, "p = 0.099"), (0.1, 0.05, "p = 0.10"),
+        (0.12, 0.05, "p = 0.12"), (0.995, 0.05, "p = 0.99"), (0.9951, 0.05, "p > 0.99"),
+        (0.0499, 0.05, "p = 0.0499"), (0.05, 0.05, "p = 0.050"), (0.0501, 0.05, "p = 0.050"),
+        (0.099999, 0.1, "p = 0.099999"), (0.1, 0.1, "p = 0.10"),
+    ],
+)  # fmt: skip
+def test_rounding_does_not_carry_p_across_a_limit(p, alpha, words):
+    assert p_words(p, alpha) == words
+
+
+@pytest.mark.parametrize(
+    ("decimals", "words"), [(0, "25%"), (1, "25%"), (2, "25%"), (3, "25.4%"), (4, "25.37%")]
+)
+def test_a_percentage_has_two_decimals_less(decimals, words):
+    scale = read_scale({"loss": "zero_one"}, {})
+    assert scale.percent
+    assert scale.value(0.2537, decimals) == words
+
+
 def test_html_escapes_names():
     losses = pairs(n=20).rename(columns={"m0": "<script>", "m1": "a\x1b[31m"})
     page = losses.cvci.summary()._repr_html_()

@@ -12,6 +12,7 @@ from scipy import stats
 
 import cvstats
 from cvstats.facts import LogFacts
+from cvstats.formatting import result_frame
 from cvstats.reporting.content import Grid, make_report
 from cvstats.reporting.verdict import Verdict
 
@@ -265,7 +266,7 @@ def test_sidak_takes_the_student_step():
     assert wrong <= 8
 
 
-def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for():
+def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch):
     """Random walks that cancel in the mean over twelve cells."""
     rng = np.random.default_rng(0)
     walk = np.cumsum(0.3 * rng.normal(size=(200, 12)), axis=0)
@@ -279,6 +280,13 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for():
     )
     verdict = Verdict(LogFacts(grid), 0.05, 0)
     assert verdict.whole.comparison.attrs["interval_method"] == "ordered"
+    found = result_frame(verdict.switches["comparison"].before)["caution"]
+    share = found.str.contains(verdict.switches["comparison"].caution.label, regex=False).mean()
+    for few, method in [(share, "ordered"), (np.nextafter(share, 2), "holdout")]:
+        monkeypatch.setattr("cvstats.reporting.verdict.MANY_CELLS", few)
+        again = Verdict(LogFacts(grid), 0.05, 0)
+        assert again.whole.comparison.attrs["interval_method"] == method
+    monkeypatch.undo()
     cells, basis = grid.cvci.summary().sentences[1:3]
     assert "adjusted for 12 comparisons, using ordered because of serial dependence." in cells
     assert basis.startswith("Each cell was measured on one test set of 200 points; the ")
