@@ -131,6 +131,23 @@ def test_logs_without_samples(tmp_path):
     assert words in refused(tmp_path / "head.json")
 
 
+@pytest.mark.parametrize("tasks", [["sums"], ["sums", "words"], ["sums", "words", "parity"]])
+def test_files_of_different_tasks_share_no_questions(tasks):
+    """One model in each file: numbers of questions are those of its task."""
+    runs = {f"m{k}": run_of(f"m{k}", 1) for k in range(3)}
+    for run, task in zip(runs.values(), 3 * tasks, strict=False):
+        run["eval"]["task"] = task
+    log = cvstats.read_log(runs)
+    assert len(log) == 12 * len(tasks)
+    assert log.count().tolist() == [12, 12, 12]
+    assert log.attrs.get("sources_are") == (None if len(tasks) == 1 else "fixed")
+    if len(tasks) > 1:
+        found = log.reset_index().melt(["source", "point"], var_name="model").dropna()
+        assert dict(zip(found["model"], found["source"], strict=True)) == {
+            model: run["eval"]["task"] for model, run in runs.items()
+        }
+
+
 # --- lm-evaluation-harness ------------------------------------------------------------------------
 
 
