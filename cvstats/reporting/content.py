@@ -195,15 +195,15 @@ def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
 
 def make_sections(report: Report, verdict: Verdict) -> Iterator[Section]:
     """Make the sections in the order in which they are read."""
-    facts, models = verdict.facts, len(verdict.models)
+    facts = verdict.facts
     yield of_intervals(report, verdict)
     if is_gridded(verdict):
         yield of_maps(report, verdict)
-        if verdict.whole is not None and models > 1:
+        if verdict.whole is not None:
             yield of_pairs(report, verdict.whole)
-    elif 1 < models <= FEW_MODELS:
+    elif len(verdict.models) <= FEW_MODELS:
         yield of_pairs(report, verdict)
-    elif models > 1:
+    else:
         yield of_many(report, verdict)
     if not is_gridded(verdict):  # such tables and plots are uninformative for many cells
         if facts.design.has("source"):

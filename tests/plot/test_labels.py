@@ -270,6 +270,15 @@ def test_a_matrix_of_sixty_models_is_square_and_names_each():
         assert name == best_first[int(place)]
 
 
+@pytest.mark.parametrize("height", [2.2, 3.0, 4.0])
+@pytest.mark.parametrize("number", [12, 30, 60])
+def test_a_low_matrix_names_as_many_rows_as_fit(number, height):
+    figure = Figure(figsize=(7, height), dpi=72, layout="constrained")
+    ax = laid_out(plot.comparison(many(number), ax=figure.subplots()))
+    legible(ax)
+    assert len(ax.get_yticks()) >= 6
+
+
 @pytest.mark.parametrize("name", ["forest", "best_set", "reference", "decomposition"])
 @pytest.mark.parametrize("narrow_one", [True, False])
 def test_sixty_rows_are_named_as_far_as_there_is_room(name, narrow_one):
