@@ -180,13 +180,16 @@ def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: in
 def refuse_other_truths(
     table: pd.DataFrame, parts: Mapping[str, Coded], further: Sequence[str]
 ) -> None:
-    """Refuse a point whose truth differs between rows: its rows are mislabeled."""
+    """Refuse a point whose truth differs between rows: its rows are mislabeled.
+
+    Truths may differ between the labels of ``by``, such as lead times from one origin.
+    """
     if TRUTH not in table or "point" not in parts:
         return
     codes, labels = parts["point"]
     if all_different(codes, len(labels)):
         return
-    who = [name for name in ("source", "point") if name in parts]
+    who = [name for name in parts if name in ("source", "point") or name not in LEVELS]
     every = combined([parts[name] for name in who])
     for column in (TRUTH, *further):
         refuse_other_values(table, parts, who, every, column)

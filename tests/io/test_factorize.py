@@ -107,3 +107,6 @@ def test_one_truth_for_each_point():
             cvstats.read_log({**table, "y_true": truth}, loss="squared_error")
     log = cvstats.read_log({**table, "y_true": [1.0, 2.0, 1.0]}, loss="squared_error")
     assert log.tolist() == [0.0, 1.0, 0.0]
+    table |= {"y_true": [1.0, 2.0, 3.0], "lead": [1, 1, 2], "repetition": 1}
+    log = cvstats.read_log(pd.DataFrame(table), by="lead", loss="squared_error")
+    assert log.xs(2, level="lead").tolist() == [4.0]  # the truth after two steps
