@@ -25,7 +25,7 @@ from evidence.learners import Array
 from evidence.populations import autoregression, flights
 
 DECLARED = re.compile(
-    r"is better than|is the best of|(?:is|are) significantly worse(?! than another)"
+    r"is better than|is the best of|(?:is|are) significantly worse(?! than any other)"
 )
 """The phrases of a headline that calls a model better than another."""
 

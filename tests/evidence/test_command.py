@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from evidence import __main__ as command
@@ -90,6 +92,16 @@ def test_verdicts_and_habits():
     assert set(by_name) == {"summary", "t-test over rows", "bootstrap of rows"}  # no folds
     assert by_name["summary"]["wrong"] < 0.3 < by_name["t-test over rows"]["wrong"]
     assert by_name["summary"]["found"] > 0.5
+
+
+@pytest.mark.parametrize("models", [2, 3, 12])
+def test_a_headline_declares_what_is_significant(models):
+    rng = np.random.default_rng(2)
+    for lead in (0, 3):
+        losses = 5 + rng.normal(size=(200, models)) - lead * (np.arange(models) == 0)
+        log = pd.DataFrame(losses, pd.RangeIndex(200, name="point"))
+        table = verdicts.Table(log, losses, None)
+        assert verdicts.ask_summary(table, rng)[0] == (lead > 0), str(log.cvci.summary())
 
 
 def test_a_method_by_itself_is_simulated(tiny, tmp_path, capsys):
