@@ -289,11 +289,8 @@ def interval(
     describe = partial(quote_study, name, log)
     run = partial(find_method(name).run, alpha=alpha, **options)
     if log.lazy is not None:
-        if not asked and name in (
-            "wald",
-            "holdout",
-        ):  # each chunk determines the kind of its losses
-            facts["interval"] = name_limits(log)
+        if not asked and name in ("wald", "holdout"):
+            facts["interval"] = name_limits(log)  # each chunk determines the kind of its losses
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = partial(find_method(name).reads_lazy_losses, options)
         facts["reason"] = join_reasons(reason, describe(binary=None))

@@ -445,7 +445,7 @@ def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_large_losses_are_harmless_with_enough_points(path):
-    """Squares of exponential losses have a normal mean; squares of t3 have no variance."""
+    """Means of squared exponential losses are nearly normal; squared t3 losses have no variance."""
     squares = k_fold(60_000, losses=RNG().exponential(size=60_000) ** 2).to_frame("a")
     assert labels(PATHS[path](squares, of("wald"))) == set()
     assert "heavy tails" in labels(PATHS[path](heavy(60_000), of("wald")))

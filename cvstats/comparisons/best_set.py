@@ -23,7 +23,6 @@ from cvstats.comparisons._adjust import (
     critical_value,
     flag_few_points,
     normal_quantile,
-    pair_matrix,
     student_quantile,
 )
 from cvstats.comparisons._pairs import (
@@ -252,21 +251,20 @@ def choose_models(
     of_pairs = default_difference(log) if method is None and chosen == "wald" else chosen
     table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.losses.width)}
     unstable = np.zeros(log.losses.width, dtype=bool)
-    cells, columns = list(pilot.cells), log.columns_by_cell()
-    model, number = np.divmod(np.argsort(columns.reshape(-1)), columns.shape[1])
+    cells = list(pilot.cells)
     factors = None
-    if method is None and len(columns) > 1:
+    if method is None and len(log.labels.models) > 1:
         factors = widen_leads(log, chosen, options, pilot.squared_loss, cells)
-    for cell, squares, mean, same in cells:
+    repeated = of_pairs == "wald" and repeats_folds(log)
+    once = of_pairs == "wald" and not log.design.metric
+    for at, (cell, squares, mean, same) in enumerate(cells):
         t = standardized_leads(mean, squares, pilot.n)
-        if of_pairs == "wald" and repeats_folds(log):
+        if repeated:
             unstable[cell] = find_unstable(replace(log, pairs=(cell, cell[closest_rival(t)])))
         if factors is not None:
-            factor = pair_matrix(factors[:, number[cell[0]]], len(columns)) + np.eye(len(columns))
-            factor = factor[np.ix_(model[cell], model[cell])][np.ix_(same, same)]
-            t /= factor
-            if of_pairs == "wald" and not log.design.metric:  # nearly alike in one partition
-                unstable[cell] = factor[np.arange(len(cell)), closest_rival(t)] > 1
+            t /= factors[at]
+            if once:  # nearly alike in one partition
+                unstable[cell] = factors[at][np.arange(len(cell)), closest_rival(t)] > 1
         part = compute(
             t, squares, same, n=pilot.n, df=pilot.df,
             alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
@@ -294,29 +292,35 @@ def widen_leads(
     options: Mapping[str, Any],
     squared_loss: FloatArray | None,
     cells: Sequence[CellLeads],
-) -> FloatArray | None:
+) -> list[FloatArray] | None:
     """Divide the standard errors by which `compare` judges each pair by the plain ones.
 
     They are larger for metrics with ends, and for models that were refitted or are nearly alike.
-    Returns an array of shape (pairs, carried cells), or None if they are the same.
+    Returns a table of models by models for each of the ``cells``, or None if all are the same.
     """
     by_folds = method == "wald" and not log.only_tested
     refitted = by_folds and default_difference(log) != method
     if not (log.design.metric or refitted):
         if not by_folds or squared_loss is None or log.design.number("repetition") > 1:
             return None
-        sums = (np.add.outer(squared_loss[cell], squared_loss[cell]) for cell, *_ in cells)
-        if not any(
-            ((squares > 0) & (squares < ALIKE * both)).any()
-            for (_, squares, *_), both in zip(cells, sums, strict=True)
-        ):
+        if not any(may_be_alike(squared_loss[cell], squares) for cell, squares, *_ in cells):
             return None
     pairs = log.with_all_pairs()
     wide = difference_interval(pairs, None, {}, 0.05).columns["se"]
     plain = find_method(method).run(pairs, **options).columns["se"]
-    factor = np.ones_like(wide)
-    np.divide(wide, plain, out=factor, where=(plain > 0) & (wide > 0))
-    return factor.reshape(-1, log.columns_by_cell().shape[1])
+    ratio = np.divide(wide, plain, out=np.ones_like(wide), where=(plain > 0) & (wide > 0))
+    left, right = pairs.sides
+    columns = log.columns_by_cell()
+    model = columns.argsort(axis=None) // columns.shape[1]
+    table = np.ones((columns.size, len(columns)))
+    table[left, model[right]] = table[right, model[left]] = ratio
+    return [table[np.ix_(cell[same], model[cell[same]])] for cell, _, _, same in cells]
+
+
+def may_be_alike(squared_loss: FloatArray, squares: FloatArray) -> bool:
+    """Whether `wald` may call two models nearly alike, whose variance is at least as large."""
+    both = np.add.outer(squared_loss, squared_loss)
+    return bool(((squares > 0) & (squares < ALIKE * both)).any())
 
 
 @dataclass(frozen=True, eq=False)

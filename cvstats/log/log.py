@@ -850,9 +850,7 @@ class Log:
         cautions = self.cautions
         if not self.design.levels.keys() <= set(LEVELS):
             guesses = unrecognized_levels(self.design, self.used, crossed=self.crossed)
-            if any(
-                level != "point" for level in guesses.values()
-            ):  # names of points change nothing
+            if set(guesses.values()) - {"point"}:  # names of points change nothing
                 cautions |= Caution.UNUSED_LEVEL
         if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
             cautions |= cautions_of_metric(self.metadata)

@@ -317,7 +317,7 @@ class MetricRun:
         if not own or self.design.size < BLOCK:
             yield from (self.losses(model, *parts) for model, parts in asked)
             return
-        self.rows  # noqa: B018  # found once for all models
+        _ = self.rows  # found now, once for all threads
 
         def work(at: int) -> tuple[FloatArray, CellNotes] | LogError:
             try:
