@@ -74,6 +74,19 @@ VIEWS = {
 FUNCTIONS = {**INTERVALS, **STATISTICS, **COMPARISONS, **LOGS, **VIEWS}
 """The module of each function that accepts a log; each is also a method of the accessor."""
 
+PLOTS = {
+    "forest": "cvstats.plot.forest",
+    "comparison": "cvstats.plot.comparison",
+    "best_set": "cvstats.plot.best_set",
+    "map": "cvstats.plot.map",
+    "sources": "cvstats.plot.sources",
+    "folds": "cvstats.plot.folds",
+    "stability": "cvstats.plot.stability",
+    "reliability": "cvstats.plot.reliability",
+    "decomposition": "cvstats.plot.decomposition",
+}
+"""The module of each plot, in the order of the documentation."""
+
 TOOLS = {
     "LabelCounts": "cvstats.loss_functions.label_counts",
     "Moments": "cvstats.large.moments",

@@ -10,7 +10,7 @@ from cvstats.diagnostics import CHECKS
 from cvstats.intervals import list_methods
 from cvstats.intervals._method import Method
 from cvstats.metrics import METRICS
-from cvstats.registry import COMPARISONS, FUNCTIONS, INTERVALS, STATISTICS
+from cvstats.registry import COMPARISONS, FUNCTIONS, INTERVALS, PLOTS, STATISTICS
 
 FOLDER = Path(__file__).parent / "api"
 FIRST = [
@@ -18,7 +18,7 @@ FIRST = [
     *("methods", "wild_cluster", "nested_cv", "conservative_z", "five_by_two", "replace_one"),
     *("refit_corrected", "bootstrap_oob", "bootstrap_632", "location_shifted", "case_bootstrap"),
     *("two_stage", "compare", "best_set", "equivalence", "power", "winner", "difference"),
-    *("answers", "heterogeneity"),
+    *("answers", "heterogeneity", *(f"plot.{name}" for name in PLOTS)),
 ]
 """What most users need, in this order; the other functions follow in alphabetical order."""
 READS = {
@@ -37,6 +37,7 @@ def write_lists() -> list[str]:
         "intervals": autosummary("Intervals", ["interval", *INTERVALS, "methods"]),
         "statistics": autosummary("Variance components", [*STATISTICS, "moments"]),
         "comparisons": autosummary("Comparisons", [*COMPARISONS, "largest_differences"]),
+        "plots": autosummary("Plots", [f"plot.{name}" for name in PLOTS], "plot.rst"),
         "methods": table(sorted(list_methods(), key=lambda method: rank(method.name))),
         "metrics": table_of_metrics(),
         "checks": table_of_checks(),
@@ -54,11 +55,12 @@ def rank(name: str) -> tuple[int, str]:
     return (FIRST.index(name) if name in FIRST else len(FIRST), name)
 
 
-def autosummary(caption: str, names: Iterable[str]) -> str:
+def autosummary(caption: str, names: Iterable[str], template: str = "base.rst") -> str:
     """Write an autosummary of some functions, the most needed ones first."""
     lines = [
         "```{eval-rst}", ".. currentmodule:: cvstats", "", ".. autosummary::",
-        "   :toctree: generated/", f"   :caption: {caption}", "",
+        "   :toctree: generated/", f"   :caption: {caption}",
+        f"   :template: autosummary/{template}", "",
         *[f"   {name}" for name in sorted(names, key=rank)], "```", "",
     ]  # fmt: skip
     return "\n".join(lines)

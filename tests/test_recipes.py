@@ -63,9 +63,9 @@ print(json.dumps(found, default=str))
 
 def follow(folder: Path, *, broken: bool) -> dict[str, object]:
     """Follow the recipes in a copy, with files that cannot be imported if they are broken."""
-    package = folder / "cvstats"
-    shutil.copytree(Path(cvstats.__file__).parent, package,
-                    ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+    for part in ("cvstats", "tools"):
+        shutil.copytree(Path(cvstats.__file__).parents[1] / part, folder / part,
+                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
     for name, below, text in BLOCKS:
         file = folder / name
         if below:
@@ -91,7 +91,7 @@ def test_there_is_a_recipe_of_each_kind():
         "cvstats/io/tools/weka.py",
     ]  # fmt: skip
     lines = [text.strip().splitlines() for _, below, text in BLOCKS if below]
-    assert [len(entry) for entry in lines] == [1, 1, 2, 1]  # an entry each, and nothing else
+    assert [len(entry) for entry in lines] == [1, 1, 1, 1]  # a line each, and nothing else
 
 
 def test_what_follows_the_recipes_works(tmp_path):
@@ -105,6 +105,17 @@ def test_what_follows_the_recipes_works(tmp_path):
     assert found["plot"] == "squared error\n← lower is better"
     assert found["reader"] == [0.25, 0.0, 1.0, 0.25]
     assert found["report"] is True
+
+
+def test_type_checkers_see_what_follows_the_recipes(tmp_path):
+    follow(tmp_path, broken=False)
+    subprocess.run([sys.executable, "-m", "tools.stubs"], cwd=tmp_path, check=True)
+    for stub, line in {
+        "__init__.pyi": "from cvstats.intervals.every_loss import every_loss as every_loss",
+        "log/methods.pyi": "    every_loss = method(cvstats.every_loss)",
+        "plot/__init__.pyi": "    means = method(plot.means)",
+    }.items():
+        assert line in (tmp_path / "cvstats" / stub).read_text("utf-8").splitlines()
 
 
 def test_files_that_cannot_be_imported_break_themselves_only(tmp_path):

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import ast
+import sys
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, assert_type
 
 import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import cvstats
 from cvstats.accessor import CVAccessor
@@ -94,6 +98,17 @@ def test_wrong_names_are_errors() -> None:
         accessor.wald(alpa=0.1)  # type: ignore[call-arg]
     with pytest.raises(AttributeError, match="wold"):
         accessor.wold()  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="Did you mean 'alpha'"):
+        accessor.plot.forest(alpa=0.1)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="florest"):
+        accessor.plot.florest()  # type: ignore[attr-defined]
+
+
+def test_plots_return_axes() -> None:
+    accessor = CVAccessor(cvstats.losses(LOG, prediction=["ridge", "random_forest"]))
+    ax = accessor.plot.forest(alpha=0.1, ax=Figure().subplots())
+    assert_type(ax, Axes)
+    assert isinstance(ax, Axes)
 
 
 @pytest.mark.parametrize("owner", [CVAccessor, cvstats.Moments])
@@ -106,6 +121,13 @@ def test_type_checkers_see_the_methods_that_python_adds(owner: type) -> None:
     }
     seen = names["MomentsMethods"] + names["LogMethods"] * (owner is CVAccessor)
     assert sorted(seen) == sorted(name for name in FUNCTIONS if hasattr(owner, name))
+
+
+def test_the_names_for_type_checkers_are_those_of_the_registry() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # the tools are not installed
+    from tools.stubs import main
+
+    assert main(["--check"]) == 0
 
 
 def test_the_package_says_that_it_is_typed() -> None:

@@ -1,4 +1,4 @@
-"""The functions of a log as methods, for type checkers; at run time `add_methods` adds them."""
+"""The functions of a log as methods, for type checkers; written by ``python -m tools.stubs``."""
 
 from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -52,7 +52,7 @@ class MomentsMethods(Generic[T]):
     quadratic = method(cvstats.quadratic)
     refit_corrected = method(cvstats.refit_corrected)
     replace_one = method(cvstats.replace_one)
-    report: Callable[..., Any]  # a str, or the path that it was given
+    report: Callable[..., Any]
     rope = method(cvstats.rope)
     source_components = method(cvstats.source_components)
     source_estimators = method(cvstats.source_estimators)

@@ -7,8 +7,10 @@ any settings. The same plots are methods of the accessor, as in ``losses.cvci.pl
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from cvstats.registry import PLOTS as MODULES
 from cvstats.registry import make_method, warn_if_broken
 
 if TYPE_CHECKING:
@@ -16,31 +18,12 @@ if TYPE_CHECKING:
 
     from cvstats.log.log import Losses
 
-with warn_if_broken("cvstats.plot.best_set"):
-    from cvstats.plot.best_set import best_set as best_set
-with warn_if_broken("cvstats.plot.comparison"):
-    from cvstats.plot.comparison import comparison as comparison
-with warn_if_broken("cvstats.plot.decomposition"):
-    from cvstats.plot.decomposition import decomposition as decomposition
-with warn_if_broken("cvstats.plot.folds"):
-    from cvstats.plot.folds import folds as folds
-with warn_if_broken("cvstats.plot.forest"):
-    from cvstats.plot.forest import forest as forest
-with warn_if_broken("cvstats.plot.map"):
-    from cvstats.plot.map import map as map
-with warn_if_broken("cvstats.plot.reliability"):
-    from cvstats.plot.reliability import reliability as reliability
-with warn_if_broken("cvstats.plot.sources"):
-    from cvstats.plot.sources import sources as sources
-with warn_if_broken("cvstats.plot.stability"):
-    from cvstats.plot.stability import stability as stability
-
-PLOTS: dict[str, Callable[..., Axes]] = {
-    name: found
-    for name, found in list(globals().items())
-    if getattr(found, "__module__", "") == f"{__name__}.{name}"
-}
+PLOTS: dict[str, Callable[..., Axes]] = {}
 """Each plot by its name, which is also that of its file."""
+for name, module in MODULES.items():
+    with warn_if_broken(module):
+        PLOTS[name] = vars(import_module(module))[name]
+globals().update(PLOTS)
 __all__ = ["Plots", *PLOTS]
 
 
@@ -71,11 +54,6 @@ class Plots:
         """List the plots."""
         names = ", ".join(sorted(name for name in vars(type(self)) if not name.startswith("_")))
         return f"<cvci.plot: {names}>"
-
-    if TYPE_CHECKING:  # what the loop below gives the class
-
-        def __getattr__(self, name: str) -> Callable[..., Axes]:
-            """Return a plot."""
 
 
 for name, draw in PLOTS.items():
