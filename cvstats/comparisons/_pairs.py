@@ -14,7 +14,12 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
-from cvstats.core.folds import count_folds, fold_levels, repetition_level
+from cvstats.core.folds import (
+    count_folds,
+    fold_levels,
+    has_whole_sources,
+    repetition_level,
+)
 from cvstats.core.orientation import targets_of
 from cvstats.core.results import Result, scale_errors
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -32,7 +37,7 @@ from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups, answer_log
 from cvstats.intervals._metric_limits import add_pseudo_errors, compare_numerators
-from cvstats.intervals._recommend import recommend_method, recommend_options
+from cvstats.intervals._recommend import recommend_method, recommend_options, takes_two_ways
 from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import concat_logs
@@ -328,7 +333,14 @@ def default_method(log: Log) -> str:
 def default_difference(log: Log) -> str:
     """Choose the interval for differences of models: refit_corrected if repetitions allow it."""
     method = default_method(log)
-    return "refit_corrected" if method == "wald" and shows_refits(log) else method
+    return "refit_corrected" if ignores_refits(method, log) and shows_refits(log) else method
+
+
+def ignores_refits(method: str, log: Log) -> bool:
+    """Whether a method is the one for independent points, or for folds of whole sources."""
+    if method == "clustered":
+        return not (takes_two_ways(log) or log.of_contrasts) and has_whole_sources(log.planned)
+    return method == "wald"
 
 
 def difference_interval(
@@ -397,7 +409,7 @@ def difference_interval(
     name = chosen if method is None else method
     attrs = {**base.attrs, "target": target, "interval_method": name}
     sampled = log.cells is not None and log.cells.sample is not None and find_whole(log) is None
-    if method is None and chosen == "wald" and sampled and repeats_refits(log):
+    if method is None and sampled and repeats_refits(log) and ignores_refits(chosen, log):
         attrs["instead_of"] = (
             "refit_corrected, which needs the losses of each point, but these moments have only "
             "a sample"

@@ -248,7 +248,7 @@ def choose_models(
         pilot = over_tasks(log)
     else:
         pilot = over_groups(log, chosen, options) if by_groups else over_points(log, center)
-    of_pairs = default_difference(log) if method is None and chosen == "wald" else chosen
+    of_pairs = default_difference(log) if method is None else chosen
     table: Numbers = {"estimate": pilot.estimate, **masked_columns(log.losses.width)}
     unstable = np.zeros(log.losses.width, dtype=bool)
     cells = list(pilot.cells)
@@ -299,7 +299,7 @@ def widen_leads(
     Returns a table of models by models for each of the ``cells``, or None if all are the same.
     """
     by_folds = method == "wald" and not log.only_tested
-    refitted = by_folds and default_difference(log) != method
+    refitted = not log.only_tested and default_difference(log) == "refit_corrected"
     if not (log.design.metric or refitted):
         if not by_folds or squared_loss is None or log.design.number("repetition") > 1:
             return None

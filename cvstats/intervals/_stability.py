@@ -28,7 +28,9 @@ from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds_by_group,
     covers_all_points,
+    fold_level,
     fold_levels,
+    has_whole_sources,
     is_resampled,
     repetition_level,
 )
@@ -142,7 +144,12 @@ def read_partitions(design: Design) -> Partitions:
 
     point = design.point_numbers()[here]
     place = np.cumsum(np.bincount(point) > 0) - 1
-    found = Partitions(number(repetition_level(design)), number(fold_levels(design)), place[point])
+    source = None
+    if design.has("source") and fold_level(design) == "fold" and has_whole_sources(design):
+        source = number(("source",))
+    found = Partitions(
+        number(repetition_level(design)), number(fold_levels(design)), place[point], source
+    )
     if design.size <= REMEMBERED:
         design.facts["partitions"] = found
     return found
@@ -226,11 +233,15 @@ class Partitions:
     repetition, fold, point : array of int, shape (rows,)
         The repetition of each row, its fold among the folds of all repetitions, and its point;
         each point occurs once in each repetition.
+    source : array of int, shape (rows,), optional
+        The source of each row, if folds keep sources whole. Sources are then the sampling units,
+        otherwise points.
     """
 
     repetition: IntArray
     fold: IntArray
     point: IntArray
+    source: IntArray | None = None
 
     @cached_property
     def n_repetitions(self) -> int:
@@ -248,6 +259,27 @@ class Partitions:
         shares = np.bincount(self.fold) / self.n_points
         return float(self.n_repetitions / (shares @ shares))
 
+    @cached_property
+    def n_units(self) -> int:
+        """Number of sampling units."""
+        return self.n_points if self.source is None else int(self.source.max()) + 1
+
+    @cached_property
+    def units(self) -> tuple[IntArray, IntArray]:
+        """The number and the fold of each unit in each repetition, in the order of `sum_units`."""
+        if self.source is None:
+            return self.point, self.fold
+        fold = np.empty(self.n_repetitions * self.n_units, dtype=np.int64)
+        fold[self.repetition * self.n_units + self.source] = self.fold
+        return np.tile(np.arange(self.n_units), self.n_repetitions), fold
+
+    def sum_units(self, values: FloatArray) -> FloatArray:
+        """Sum values over the points of each unit in each repetition."""
+        if self.source is None:
+            return values
+        row = self.repetition * self.n_units + self.source
+        return np.bincount(row, values).astype(np.float64, copy=False)
+
     def are_equal(self) -> bool:
         """Whether all repetitions have the same folds."""
         order = np.lexsort((self.repetition, self.point))
@@ -263,8 +295,8 @@ class RefitVariance:
     ----------
     mean : float
         The mean difference.
-    points : float
-        W: variance of the mean as if points were independent.
+    units : float
+        W: variance of the mean as if the sampling units (points or sources) were independent.
     refits : float
         s: the variance of the mean of one repetition if refits were independent.
     mutual : float
@@ -276,56 +308,70 @@ class RefitVariance:
     """
 
     mean: float
-    points: float
+    units: float
     refits: float
     mutual: float
     noise: float
     n_folds: float
+    n_repetitions: int
+
+    @property
+    def added(self) -> float:
+        """What mutual training adds to the variance: ``K min(max(C + h, 0), s)``."""
+        return self.n_folds * float(np.clip(self.mutual + self.noise, 0, self.refits))
 
     @property
     def total(self) -> float:
         """Variance of the mean difference: ``W + K min(max(C + h, 0), s)``."""
-        return self.points + self.n_folds * float(np.clip(self.mutual + self.noise, 0, self.refits))
+        return self.units + self.added
+
+    @property
+    def beyond_averages(self) -> float:
+        """The part of ``total`` that the average of each unit over the repetitions lacks."""
+        return (1 - 1 / self.n_repetitions) * self.refits + self.added
 
     @property
     def matters(self) -> bool:
         """Whether refits add a large share to the variance, and more than noise explains."""
         added = self.n_folds * float(np.clip(self.mutual, 0, self.refits))
-        return added > LARGE_SHARE * self.points and self.mutual > SIGNIFICANT * self.noise
+        return added > LARGE_SHARE * self.units and self.mutual > SIGNIFICANT * self.noise
 
 
 def measure_refits(differences: FloatArray, partitions: Partitions) -> RefitVariance:
     """Measure the parts of the variance from different partitions of the same points."""
     r, n, k = partitions.n_repetitions, partitions.n_points, partitions.n_folds
     mean = np.bincount(partitions.repetition, differences) / n
-    apart = differences - mean[partitions.repetition]
-    of_points = np.bincount(partitions.point, differences) / r
-    residual = differences - of_points[partitions.point]
+    apart = partitions.sum_units(differences - mean[partitions.repetition])
+    unit, fold = partitions.units
+    sums = partitions.sum_units(differences)
+    of_units: FloatArray = np.bincount(unit, sums) / r
+    residual = sums - of_units[unit]
     squares = residual @ residual
-    sums = np.bincount(partitions.fold, residual)
+    by_fold = np.bincount(fold, residual)
     refits = squares / (r - 1) / n**2
     return RefitVariance(
         mean=float(mean.mean()),
-        points=float(apart @ apart) / r / n**2,
+        units=float(apart @ apart) / r / n**2,
         refits=float(refits),
-        mutual=float((sums @ sums - squares) * r / (r - 1) ** 2 / n**2),
+        mutual=float((by_fold @ by_fold - squares) * r / (r - 1) ** 2 / n**2),
         noise=float(refits * np.sqrt(2 / (r * k))),
         n_folds=k,
+        n_repetitions=r,
     )
 
 
-def widen_one_partition(folds: Cells) -> FloatArray:
+def widen_one_partition(folds: Cells, variance: FloatArray | None = None) -> FloatArray:
     """Compute standard errors for two models that are nearly identical in one partition.
 
-    The larger of two: the one with twice the variance of independent points, the most that refits
-    can add, and that of the corrected t interval of the fold means, times the ratio of its quantile
-    to the normal one at 95%.
+    The larger of two: the one with twice the ``variance``, by default that of independent points,
+    which is the most that refits can add, and that of the corrected t interval of the fold means,
+    times the ratio of its quantile to the normal one at 95%.
     """
     whole, k = folds.over(()), folds.n_cells
-    of_points = np.sqrt(2 * whole.m2) / whole.count[:, None]
+    of_points = whole.m2 / whole.count[:, None] ** 2 if variance is None else variance
     trained = folds.repeat(whole.count[:, None])[:, 0] - folds.count
     factor = 1 / k + folds.average((folds.count / trained)[:, None])
     of_folds = np.sqrt(factor * folds.mean_and_squares()[1] / (k - 1))
     ratio = special.stdtrit(np.minimum(k - 1, MOST_DF), LEVEL) / special.ndtri(LEVEL)
-    wider: FloatArray = np.maximum(of_points, ratio * of_folds)
+    wider: FloatArray = np.maximum(np.sqrt(2 * of_points), ratio * of_folds)
     return wider

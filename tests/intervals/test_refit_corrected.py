@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
 import cvstats
@@ -57,6 +58,101 @@ def test_refusals():
         log.droplevel("fold").cvci.compare(method="refit_corrected")
     with pytest.raises(cvstats.LogError, match="random splits"):
         log.iloc[5:].cvci.compare(method="refit_corrected")
+
+
+def grouped_log(rng, repetitions=3, n_sources=40, k=5):
+    """Zero and the training mean of noise in folds of whole sources, and the true difference."""
+    source = np.repeat(np.arange(n_sources), rng.integers(2, 16, n_sources))
+    n = len(source)
+    y = rng.standard_normal(n_sources)[source] + rng.standard_normal(n)
+    parts, risks = [], []
+    for repetition in range(repetitions):
+        fold = (rng.permutation(n_sources) % k)[source]
+        mean = np.array([y[fold != each].mean() for each in range(k)])
+        levels = {"repetition": np.full(n, repetition), "fold": fold, "source": source,
+                  "point": np.arange(n)}  # fmt: skip
+        index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+        parts.append(pd.DataFrame({"zero": y**2, "mean": (y - mean[fold]) ** 2}, index))
+        risks.append(-(mean[fold] ** 2).mean())
+    return pd.concat(parts), np.mean(risks)
+
+
+def test_sources_are_the_sampling_units_of_folds_that_keep_them_whole():
+    """clustered covers .70 to .84 of differences of nearly equal models, this .97 or more."""
+    rng = np.random.default_rng(12)
+    covered, runs = {"clustered": 0, None: 0}, 100
+    for _ in range(runs):
+        log, target = grouped_log(rng)
+        for method in covered:
+            row = log.cvci.compare(method=method).iloc[0]
+            covered[method] += row["lower"] <= target <= row["upper"]
+    assert covered["clustered"] < 88
+    assert covered[None] >= 94
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_what_refits_add_to_the_variance_over_sources(repetitions):
+    log, _ = grouped_log(np.random.default_rng(13), repetitions)
+    base = log.cvci.compare(method="clustered").iloc[0]
+    found = log.cvci.compare(method="refit_corrected")
+    row, d = found.iloc[0], log["zero"] - log["mean"]
+    if repetitions == 1:
+        folds = d.groupby("fold").agg(["mean", "size"])
+        factor = 1 / len(folds) + (folds["size"] / (len(d) - folds["size"])).mean()
+        ratio = stats.t.isf(0.025, 4) / stats.norm.isf(0.025)
+        se = max(np.sqrt(2) * base["se"], ratio * np.sqrt(factor * folds["mean"].var()))
+    else:
+        sums = d.groupby(["repetition", "source", "fold"]).sum().reset_index("fold")
+        residual = sums[0] - sums[0].groupby("source").transform("mean")
+        squares, n = (residual**2).sum(), len(d) / repetitions
+        s = squares / (repetitions - 1) / n**2
+        of_folds = residual.groupby([sums.index.get_level_values("repetition"), sums["fold"]]).sum()
+        c = ((of_folds**2).sum() - squares) * repetitions / (repetitions - 1) ** 2 / n**2
+        sizes = d.groupby(["repetition", "fold"]).size() / n
+        k = repetitions / (sizes**2).sum()
+        added = k * np.clip(c + s * np.sqrt(2 / (repetitions * k)), 0, s)
+        se = np.sqrt(base["se"] ** 2 + (1 - 1 / repetitions) * s + added)
+    assert row["se"] == pytest.approx(se, rel=1e-12)
+    assert row["upper"] - row["difference"] == pytest.approx(
+        stats.t.isf(0.025, base["df"]) * se, rel=1e-12
+    )
+    assert row["df"] == base["df"]
+    assert "sources ignored" not in row["caution"]
+    assert found.attrs["n_clusters"] == 40
+
+
+def test_every_comparison_of_repeated_folds_of_sources_uses_it():
+    log, _ = grouped_log(np.random.default_rng(15), n_sources=20)
+    n = len(log) // 3
+    levels = {name: log.index.get_level_values(name).to_numpy().reshape(3, n)
+              for name in ("fold", "source", "point")}  # fmt: skip
+    array = xr.DataArray(
+        np.stack([log[name].to_numpy().reshape(3, n) for name in log]),
+        dims=("model", "repetition", "point"),
+        coords={"model": list(log), "repetition": range(3), "point": levels["point"][0],
+                "fold": (("repetition", "point"), levels["fold"]),
+                "source": ("point", levels["source"][0])},
+    )  # fmt: skip
+    found = log.cvci.compare()
+    for other in (array.cvci.compare(), array.chunk(point=50).cvci.compare()):
+        assert other.attrs["interval_method"] == "refit_corrected"
+        np.testing.assert_allclose(other["se"], found["se"], rtol=1e-12)
+    kept = cvstats.Moments.of_log(log, pairs=True).compare()
+    np.testing.assert_allclose(kept["se"], found["se"], rtol=1e-12)
+    margin = log.cvci.equivalence(margin=0.1)
+    np.testing.assert_allclose(margin["se"], found["se"], rtol=1e-12)
+    best = log.cvci.best_set(rng=0)
+    assert best.attrs["interval_method"] == "refit_corrected"
+    assert best["statistic"].abs().to_numpy() == pytest.approx(abs(found["statistic"].iloc[0]))
+
+
+def test_the_summary_does_not_advise_what_it_replaced():
+    """With sources as units, no caution sends the reader back to clustered."""
+    log, _ = grouped_log(np.random.default_rng(14))
+    assert log.cvci.compare().attrs["interval_method"] == "refit_corrected"
+    text = str(log.cvci.summary())
+    assert "sources ignored" not in text
+    assert "clustered" not in text
 
 
 @pytest.mark.slow
