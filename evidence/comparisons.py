@@ -65,6 +65,14 @@ PLANS: dict[str, tuple[Callable[[int], Plan] | None, tuple[Question, ...]]] = {
             ask("compare", "trained", method="wald"),
         ),
     ),
+    "5 x 10-fold of groups": (
+        lambda seed: plans.repeated_k_fold(10, 5, grouped=True, rng=seed),
+        (
+            ask("compare", "trained"),
+            ask("compare", "trained", method="clustered"),
+            ask("compare", "trained", method="wald"),
+        ),
+    ),
     "test set, labels": (
         None,
         (
@@ -301,6 +309,8 @@ def list_matches() -> list[Match]:
     matches += [Match("neighbours", n, "10-fold", 4000, 250) for n in (100, 1000)]
     matches += [Match("neighbours", 100, "nested_cv", 500, 100)]
     matches += [Match("grouped pair", n, "10-fold of groups", 4000, 250) for n in (100, 300, 1000)]
+    for name in ("grouped pair", "grouped zero or mean"):
+        matches += [Match(name, n, "5 x 10-fold of groups", 1000, 50) for n in (300, 1000)]
     for name in ("two classifiers", "two good classifiers"):
         matches += [Match(name, n, "test set, labels", 4000) for n in (50, 200, 1000)]
         matches += [Match(name, 10_000, "test set, labels", 1000, 50)]

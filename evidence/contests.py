@@ -55,10 +55,16 @@ class Contest:
     """Whether the difference of the losses is relatively stable if there is no effect."""
 
 
-def zero_or_mean(n: int, runs: int, rng: np.random.Generator, effect: float) -> Entries:
+def zero_or_mean(
+    n: int, runs: int, rng: np.random.Generator, effect: float, *, grouped: bool = False
+) -> Entries:
     """Always 0, or the mean of the training points; without effect outcomes have mean 0."""
     mean = np.sqrt(effect)
-    y = mean + rng.normal(size=(runs, n))
+    noise = rng.normal(size=(runs, n))
+    groups = np.repeat(np.arange(n // GROUP), GROUP) if grouped else None
+    if groups is not None:
+        noise = (noise + rng.normal(size=(runs, n // GROUP))[:, groups]) / np.sqrt(2)
+    y = mean + noise
 
     def risk(center: Array) -> Array:
         return 1 + (center - mean) ** 2
@@ -66,7 +72,8 @@ def zero_or_mean(n: int, runs: int, rng: np.random.Generator, effect: float) -> 
     def always_zero(values: Array, axis: int) -> Array:
         return np.zeros(len(values))
 
-    return Entries({"zero": Location(y, always_zero, risk), "mean": Location(y, np.mean, risk)})
+    samples = {"zero": Location(y, always_zero, risk), "mean": Location(y, np.mean, risk)}
+    return Entries(samples, groups)
 
 
 def regression(
@@ -202,6 +209,9 @@ _LIST = [
             "squared", EXACT, 0.3, neighbours, stable=False),
     Contest("grouped pair", "One of two features, whose coefficients differ between groups of 10",
             "squared", EXACT, 0.3, grouped_pair, "groups"),
+    Contest("grouped zero or mean", "Always 0, or the mean, of outcomes in groups of 10",
+            "squared", EXACT, 0.1, partial(zero_or_mean, grouped=True), "groups", RELATIVE,
+            stable=False),
     Contest("two classifiers", "Two fixed classifiers, 20% errors, mostly the same ones",
             "zero_one", "closed form", 0.04, partial(classifiers, models=2)),
     Contest("two good classifiers", "Two fixed classifiers, 3% errors, mostly the same ones",
