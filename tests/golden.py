@@ -29,7 +29,7 @@ import dask
 import dask.dataframe
 import numpy as np
 import pandas as pd
-import simulate
+import resampled_logs
 import xarray as xr
 from lazily import guard
 from strategies import as_dataset, dense, label_arrays, stacked
@@ -115,8 +115,8 @@ def independent(make, count=3):
 
 
 def planned(make, seed):
-    """A log of one of the plans of `simulate`."""
-    return losses(simulate.index_of(make(np.random.default_rng(seed))), seed)
+    """A log of one of the plans of `resampled_logs`."""
+    return losses(resampled_logs.index_of(make(np.random.default_rng(seed))), seed)
 
 
 def bootstrapped(name):
@@ -140,11 +140,11 @@ LOGS = {
     "crossed": crossed,
     "independent": lambda: independent(k_fold),
     "independent sources": lambda: independent(by_source),
-    "splits": lambda: planned(lambda rng: simulate.subsampling(np.arange(30), 10, 5, rng), 5),
-    "halves": lambda: planned(lambda rng: simulate.paired_subsampling(24, 8, 3, 3, rng), 6),
-    "five by two": lambda: planned(lambda rng: simulate.repeated_k_fold(20, 2, 5, rng), 7),
-    "nested": lambda: planned(lambda rng: simulate.nested_cv(20, 4, 2, rng), 8),
-    "replaced": lambda: planned(lambda rng: simulate.replace_one(12, 3, 2, rng), 9),
+    "splits": lambda: planned(lambda rng: resampled_logs.subsampling(np.arange(30), 10, 5, rng), 5),
+    "halves": lambda: planned(lambda rng: resampled_logs.paired_subsampling(24, 8, 3, 3, rng), 6),
+    "five by two": lambda: planned(lambda rng: resampled_logs.repeated_k_fold(20, 2, 5, rng), 7),
+    "nested": lambda: planned(lambda rng: resampled_logs.nested_cv(20, 4, 2, rng), 8),
+    "replaced": lambda: planned(lambda rng: resampled_logs.replace_one(12, 3, 2, rng), 9),
     "bootstrap": lambda: bootstrapped("bootstrap_oob"),
     "case bootstrap": lambda: bootstrapped("case_bootstrap"),
     "two-stage": lambda: bootstrapped("two_stage"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 import pytest
@@ -16,3 +17,9 @@ def early(graph, keys, **_):
 
 guard = partial(dask.config.set, scheduler=early)
 now = partial(dask.config.set, scheduler="synchronous")
+
+
+def slowly(block):
+    """Return the block after a moment; workers of a cluster import this by name."""
+    time.sleep(0.15)
+    return block

@@ -303,12 +303,6 @@ def wald(
     return interval(estimate, squared_error, alpha, alternative=alternative)
 
 
-def wald_by_point(rows: Iterable) -> Fraction:
-    """SE^2 from the mean loss of each point over the repetitions, never above that of `wald`."""
-    losses = point_means(rows)
-    return squares(losses, mean(losses)) / len(losses) ** 2
-
-
 def naive(rows: Iterable, alpha: float = 0.05) -> Interval:
     """All losses as if independent: SE^2 = s^2 / n with s^2 over all n of them."""
     losses = [row.loss for row in as_rows(rows)]

@@ -143,34 +143,6 @@ def test_the_wide_path_is_taken(monkeypatch):
     assert not taken
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int8, np.uint8])
-@pytest.mark.parametrize("width", [3, 17])
-def test_types(dtype, width):
-    """Every type is widened before it is subtracted or squared."""
-    rng = np.random.default_rng(1)
-    table = (rng.normal(size=(90, width)) * 40 + 100).astype(dtype)
-    wide = table.astype(float)
-    for (_, losses, _), (_, doubles, _) in zip(kinds(table), kinds(wide), strict=True):
-        for by in BYS:
-            found = compute_moments(design_of(90), losses, by)
-            nearly(found, compute_moments(design_of(90), doubles, by), level=100)
-    check(design_of(90), wide, LossColumns((table,)), ("fold",), tolerance=1e-12)
-
-
-def test_booleans_as_the_containers_hand_them_over():
-    table = np.random.default_rng(0).random((40, 3)) < 0.4
-    check(design_of(40), table.astype(float), LossColumns((table.view(np.uint8),)), ("fold",))
-
-
-def test_the_input_is_read_only_and_unchanged():
-    table = np.random.default_rng(0).normal(size=(40, 18))
-    before = table.copy()
-    table.flags.writeable = False
-    for _, losses, _ in kinds(table):
-        compute_moments(design_of(40), losses, ("fold",))
-    np.testing.assert_array_equal(table, before)
-
-
 # --- any blocks, any threads ----------------------------------------------------------------------
 
 
@@ -214,23 +186,6 @@ def test_any_size_of_block(small, block, width):
         for by in BYS:
             found = compute_moments(design_of(301), losses, by)
             nearly(found, wanted[kind, by])
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([0.0, 1e6]))
-def test_the_order_of_rows_changes_nothing(seed, n, offset):
-    rng = np.random.default_rng(seed)
-    table = rng.normal(size=(n, 3)) + offset
-    codes = {name: rng.integers(0, 3, n) for name in ("repetition", "fold")}
-    order = rng.permutation(n)
-    found = []
-    for at in (np.arange(n), order):
-        levels = {name: Level(range(3), column[at]) for name, column in codes.items()}
-        found.append(
-            compute_moments(Design(levels, n), LossColumns((table[at],)), ("repetition", "fold"))
-        )
-    # About a first value that is another one, of losses that are known to their last place.
-    tolerance = 1e-13 + 4 * np.finfo(float).eps * offset
-    nearly(*found, tolerance=tolerance)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.sampled_from([1, 3, 18]))

@@ -10,13 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
-from lazily import guard, now
-from slow_block import slowly
+from lazily import guard, now, slowly
 
 import cvstats
-from cvstats import LogError, Moments
+from cvstats import LogError
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
@@ -38,41 +35,6 @@ def grid(seed=1, level=1e3, masked=True):
         ("repetition", "lat", "point", "model", "lon"), attrs={"units": "K"},
     )  # fmt: skip
     return log.where((log["lat"] > 0) | (log["lon"] > 0)) if masked else log
-
-
-CHUNKS = {"repetition": REPETITIONS, "point": POINTS, "lat": LAT, "lon": LON, "model": MODELS}
-
-
-@given(st.fixed_dictionaries({dim: st.integers(1, size) for dim, size in CHUNKS.items()}),
-       st.permutations(list(CHUNKS)))  # fmt: skip
-def test_any_chunking(chunks, dims):
-    sizes = {dim: max(size, 3 if dim == "point" else size) for dim, size in chunks.items()}
-    log = grid(level=0.0, masked=False).transpose(*dims)
-    eager = cvstats.wald(log, variance="within-fold")
-    with guard():
-        lazy = cvstats.wald(log.chunk(sizes), variance="within-fold")
-    with now():
-        found = lazy.compute()
-    for name in ("estimate", "se", "lower", "upper"):
-        np.testing.assert_allclose(
-            found[name].transpose(*eager[name].dims), eager[name], rtol=0, atol=1e-13
-        )
-    assert lazy["se"].chunksizes == {
-        dim: log.chunk(sizes).chunksizes[dim] for dim in lazy["se"].dims
-    }
-
-
-def test_moments_of_a_lazy_array():
-    log = grid()
-    lazy = log.chunk(point=5, lat=3, model=1)
-    with now():
-        moments = Moments.of_log(lazy, pairs=True)
-    xr.testing.assert_allclose(moments.wald(), cvstats.wald(log), rtol=1e-11)
-    compared = cvstats.compare(log)
-    xr.testing.assert_allclose(moments.compare(), compared, rtol=1e-10)
-    whole = moments + Moments.of_log(log.isel(repetition=[0]).assign_coords(repetition=[9]),
-                                     pairs=True)  # fmt: skip
-    assert whole.wald().attrs["n_repetitions"] == 3
 
 
 def wrong(change):

@@ -86,9 +86,3 @@ def test_batches_far_from_each_other():
             parts = [cvstats.Moments.of_log(log.iloc[1000 * i : 1000 * i + 1000]) for i in order]
             found = only_row(getattr(cvstats, method)(sum(parts)))
             assert found["se"] == pytest.approx(whole["se"], rel=1e-12)
-
-
-def test_a_squared_mean_is_not_moved():
-    _, far = near_and_far(n=1000)
-    plain = far.cvci.quadratic(estimator="theta_1")
-    assert "mean dominates" in plain["caution"].iloc[0]

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-import simulate
+import resampled_logs
 
 import cvstats
 from cvstats.core.cautions import Caution, flag_attrs, label_cautions
@@ -31,15 +31,15 @@ SOURCES = log_of(source=POINTS // 10, point=POINTS)
 
 
 def planned(make, seed=5):
-    """A log of one of the plans of `simulate`."""
-    index = simulate.index_of(make(np.random.default_rng(seed)))
+    """A log of one of the plans of `resampled_logs`."""
+    index = resampled_logs.index_of(make(np.random.default_rng(seed)))
     return log_of(**{name: index.get_level_values(name) for name in index.names})
 
 
-SPLITS = planned(lambda rng: simulate.subsampling(np.arange(30), 10, 5, rng))
-HALVES = planned(lambda rng: simulate.paired_subsampling(24, 8, 3, 3, rng))
-TWICE = planned(lambda rng: simulate.repeated_k_fold(20, 2, 5, rng))
-REPLACED = planned(lambda rng: simulate.replace_one(12, 3, 2, rng))
+SPLITS = planned(lambda rng: resampled_logs.subsampling(np.arange(30), 10, 5, rng))
+HALVES = planned(lambda rng: resampled_logs.paired_subsampling(24, 8, 3, 3, rng))
+TWICE = planned(lambda rng: resampled_logs.repeated_k_fold(20, 2, 5, rng))
+REPLACED = planned(lambda rng: resampled_logs.replace_one(12, 3, 2, rng))
 
 INTERVALS = {
     "holdout": lambda: FOLDS.droplevel("fold").cvci.holdout(),

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import simulate
+import resampled_logs
 from resampled_logs import example
 from rows import only_row
 
@@ -21,13 +21,13 @@ WITHOUT_PLAN = ("answers", "clustered", "heterogeneity", "ordered", "wild_cluste
 
 
 def of(plan, models=1):
-    index = simulate.index_of(plan)
+    index = resampled_logs.index_of(plan)
     table = np.random.default_rng(1).gamma(2.0, size=(len(index), models))
     return pd.DataFrame(table, index=index, columns=list("ab")[:models])
 
 
 def folds(n=24, k=4, repetitions=1):
-    log = of(simulate.repeated_k_fold(n, k, repetitions, np.random.default_rng(2)))
+    log = of(resampled_logs.repeated_k_fold(n, k, repetitions, np.random.default_rng(2)))
     return log if repetitions > 1 else log.droplevel("repetition")
 
 
@@ -55,7 +55,7 @@ def sources(fold=None, points=range(40)):
 
 
 def single_test_set():
-    return of(simulate.holdout(40, 20))
+    return of(resampled_logs.holdout(40, 20))
 
 
 LOGS = {

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import oracle_many
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import wrong_answers
 from scipy import stats
-
-FRAME = wrong_answers()
 
 
 @given(st.integers(2, 5).flatmap(
@@ -26,10 +22,3 @@ def test_q_from_row_and_column_sums(table):
     np.testing.assert_allclose(ours["p_value"], stats.chi2.sf(exact, k - 1), rtol=1e-10)
     np.testing.assert_allclose(ours["estimate"], frame.mean())
     assert set(ours["df"]) == {k - 1}
-
-
-def test_two_models_are_mcnemar():
-    q = FRAME[["a", "b"]].cvci.cochran_q()
-    chi2 = FRAME[["a", "b"]].cvci.mcnemar(test="chi2")
-    assert q["statistic"].iloc[0] == pytest.approx(chi2["statistic"].item(), rel=1e-14)
-    assert q["p_value"].iloc[0] == pytest.approx(chi2["p_value"].item(), rel=1e-12)

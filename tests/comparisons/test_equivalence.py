@@ -115,16 +115,6 @@ def test_size_at_the_margin(n):
     assert "is at most .051" in str(cvstats.equivalence.__doc__)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("start", range(30, 501, 60))
-def test_size_at_the_margin_of_any_log(start):
-    assert all(
-        largest_size(n, margin) <= 0.051
-        for n in range(start, min(start + 60, 501), 3)
-        for margin in np.arange(0.01, 0.1001, 0.0075)
-    )
-
-
 def test_models_that_always_agree_are_not_equivalent_by_luck():
     """65 points, a margin of .04: models that differ on .04 of all points agree on 65 in 7%."""
     wrong = np.arange(65)[:, None] < np.arange(6)

@@ -261,14 +261,6 @@ def test_points_needed_come_in_groups_of_this_size(design):
     assert only_row(many.set_index(levels)[["a", "b"]].cvci.power(effect=0.4))["power"] > 0.78
 
 
-def test_points_of_the_same_sources_bring_less():
-    few, many = (log_of("one test set", (size,) * 12, names="ab") for size in (10, 40))
-    naive = [log.cvci.power(effect=0.3, method="holdout")["power"].item() for log in (few, many)]
-    ours = [log.cvci.power(effect=0.3)["power"].item() for log in (few, many)]
-    assert naive[1] > 0.99 > ours[1]
-    assert ours[0] < naive[0]
-
-
 def test_power_at_the_ends():
     log = log_of("one test set", names="ab")
     same = log.assign(b=log["a"])
@@ -320,15 +312,3 @@ def test_the_advice_of_holdout_can_be_followed():
     wanted = log.groupby(level=["source", "point"]).mean().droplevel("source")
     ours = only_row(one.cvci.compare(method="holdout"))
     assert ours["se"] == pytest.approx(only_row(wanted.cvci.compare())["se"], rel=1e-12)
-
-
-@pytest.mark.parametrize("design", ["one test set", "grouped folds", "left out"])
-def test_union_takes_the_intervals_of_the_design(design):
-    log = log_of(design, names="ab")
-    each = log.cvci.interval(alpha=0.025)
-    row = only_row(log.cvci.compare(method="union"))
-    lower, upper = each["lower"], each["upper"]
-    assert row["lower"] == pytest.approx(lower["a"] - upper["b"], rel=1e-12)
-    assert row["upper"] == pytest.approx(upper["a"] - lower["b"], rel=1e-12)
-    points = only_row(log.cvci.compare(method="union", options={"method": "wald"}))
-    assert points["upper"] < row["upper"]

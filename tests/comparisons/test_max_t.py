@@ -13,7 +13,6 @@ from scipy import stats
 
 import cvstats
 from cvstats.comparisons import _adjust as max_t
-from cvstats.core.results import Result
 from cvstats.errors import LogError
 
 ALTERNATIVES = ["two-sided", "less", "greater"]
@@ -391,10 +390,3 @@ def test_rounding_below_zero_is_not_a_missing_covariance():
         if exact:
             found = ((root[:, None] - root) ** 2).sum(axis=2)
             np.testing.assert_allclose(found, squared, atol=1e-8)
-
-
-def test_standardized():
-    z = np.array([-2.0, 1.0])
-    result = Result("x", {"statistic": z}, np.zeros(2, dtype=np.int64))
-    for alternative, wanted in zip(ALTERNATIVES, ([2, 1], [2, -1], [-2, 1]), strict=True):
-        np.testing.assert_array_equal(max_t.orient_statistics(result, alternative), wanted)

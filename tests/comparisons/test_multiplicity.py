@@ -10,27 +10,10 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import ALTERNATIVES, models
 from statsmodels.stats.multitest import multipletests
 
-import cvstats
 from cvstats.comparisons._adjust import adjust_p_values
 from cvstats.errors import LogError
-
-
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
-@pytest.mark.parametrize(("adjust", "theirs"), [("holm", "holm"), ("bh", "fdr_bh")])
-def test_adjusted_as_in_statsmodels(adjust, theirs, alternative):
-    frame = models(names=list("abcdef"))
-    table = frame.cvci.compare(adjust=adjust, alternative=alternative)
-    wanted = multipletests(table["p_value"], method=theirs)[1]
-    np.testing.assert_allclose(table["p_adjusted"], wanted, rtol=1e-14)
-    assert table.attrs["adjust"] == adjust
-    assert "p_adjusted" not in frame.cvci.compare(adjust=None)
-    assert "p_adjusted" not in cvstats.compare(frame["a"], frame["b"], adjust=adjust)
-    with pytest.raises(LogError, match="Invalid adjust='sidak'"):
-        frame.cvci.compare(adjust="sidak")
-
 
 P_VALUES = st.one_of(st.sampled_from([0.0, 1.0, 0.05, 0.01, math.nan]), st.floats(0, 1))
 

@@ -14,7 +14,6 @@ from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
 from statsmodels.stats import contingency_tables, multitest
-from statsmodels.stats.weightstats import ttost_paired
 
 import cvstats
 
@@ -76,25 +75,6 @@ def test_mcnemar_of_mlxtend(told):
             if chi2 is not None:
                 pairs.append((ours["statistic"], chi2))
     told("mcnemar, mlxtend", pairs)
-
-
-def test_mcnemar_of_statsmodels(told):
-    pairs = []
-    for n in (20, 60, 300):
-        log = zero_one(n)
-        table = pd.crosstab(log["a"], log["b"]).reindex(index=[0, 1], columns=[0, 1], fill_value=0)
-        for test, options in (
-            ("exact", {"exact": True}),
-            ("chi2", {"exact": False, "correction": False}),
-            ("chi2", {"exact": False, "correction": True}),
-        ):
-            ours = only_row(
-                cvstats.mcnemar(log, test=test, correction=options.get("correction", False)).iloc[0]
-            )
-            theirs = contingency_tables.mcnemar(table.to_numpy(), **options)
-            pairs.append((ours["p_value"], theirs.pvalue))
-            pairs.append((ours["statistic"], theirs.statistic))
-    told("mcnemar, statsmodels", pairs)
 
 
 def test_cochran(told):
@@ -180,46 +160,8 @@ def test_rope_of_baycomp(told):
     told("rope, baycomp", pairs)
 
 
-def test_equivalence_of_statsmodels(told):
-    pairs = []
-    for n, low, high in ((20, -0.3, 0.3), (80, -0.1, 0.5), (500, -0.2, 0.05)):
-        log = pd.DataFrame(RNG.normal(size=(n, 2)) + RNG.normal(size=(n, 1)), columns=["a", "b"])
-        ours = log.rename_axis("point").cvci.equivalence(
-            margin=(low, high), method="holdout", options={"interval": "t"}
-        )
-        p, lower, upper = ttost_paired(log["a"].to_numpy(), log["b"].to_numpy(), low, high)
-        pairs.append((ours["p_value"].item(), p))
-        pairs.append((ours["p_value"].item(), max(lower[1], upper[1])))
-    told("equivalence, statsmodels", pairs)
-
-
 @pytest.mark.parametrize(("adjust", "theirs"), [("holm", "holm"), ("bh", "fdr_bh")])
 def test_adjustments_of_statsmodels(told, adjust, theirs):
     table = repeated().cvci.compare(adjust=adjust)
     wanted = multitest.multipletests(table["p_value"], method=theirs)[1]
     told(f"{adjust}, statsmodels", list(zip(table["p_adjusted"], wanted, strict=True)), 1e-13)
-
-
-# --- ranks ----------------------------------------------------------------------------------------
-
-
-def test_friedman_of_scipy(told):
-    pairs = []
-    for n, k in ((5, 3), (14, 4), (40, 9)):
-        log = pd.DataFrame(RNG.integers(0, 6, size=(n, k)).astype(float)).rename_axis("dataset")
-        ours = only_row(log.cvci.friedman(by="dataset").iloc[0])
-        theirs = stats.friedmanchisquare(*log.to_numpy().T)
-        pairs += [
-            (ours["statistic"], theirs.statistic),
-            (ours["p_value"], theirs.pvalue),
-        ]
-    told("friedman, scipy", pairs)
-
-
-def test_nemenyi_of_tukey(told):
-    """With known variance, scipy's studentized range is the law of all differences of ranks."""
-    log = pd.DataFrame(RNG.normal(size=(15, 5))).rename_axis("dataset")
-    table = log.cvci.nemenyi(by="dataset")
-    q = table["rank_difference"].abs() * np.sqrt(2) / np.sqrt(5 * 6 / (6 * 15))
-    wanted = stats.studentized_range.sf(q, 5, np.inf)
-    told("nemenyi, scipy", list(zip(table["p_value"], wanted, strict=True)), 1e-8)

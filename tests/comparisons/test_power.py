@@ -74,13 +74,6 @@ def test_the_wrong_direction_needs_no_end_of_points():
     assert np.isinf(row["points_needed"])
 
 
-def test_the_standard_error_is_that_of_compare():
-    for frame in (FRAME, models(repetitions=3), models(k=1, repetitions=3)):
-        table, wanted = frame.cvci.power(effect=0.1), frame.cvci.compare(adjust=None)
-        np.testing.assert_array_equal(table[["difference", "se"]], wanted[["difference", "se"]])
-        assert table.attrs["interval_method"] == wanted.attrs["interval_method"]
-
-
 @pytest.mark.parametrize("k", [1, 5])
 @pytest.mark.parametrize("repetitions", [2, 4])
 def test_parts_of_the_variance(k, repetitions):

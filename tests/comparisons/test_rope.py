@@ -33,15 +33,6 @@ def test_posterior_as_in_the_oracle(k, repetitions, seed, margin):
     assert (ours["df"], ours["n_splits"]) == (k * repetitions - 1, k * repetitions)
 
 
-def test_without_a_region_it_is_the_one_sided_p_value():
-    frame = equivalent_models(repetitions=2)
-    table = frame.cvci.rope(margin=0)
-    for alternative, share in (("less", "p_worse"), ("greater", "p_better")):
-        test = frame.cvci.compare(method="corrected_t", alternative=alternative)
-        np.testing.assert_allclose(table[share], test["p_value"], rtol=1e-12)
-    assert (table["p_equivalent"] == 0).all()
-
-
 def test_signs_and_sides():
     frame = FRAME[["a", "b"]].assign(b=FRAME["b"] + 3)
     ours = frame.cvci.rope(margin=0.1).iloc[0]

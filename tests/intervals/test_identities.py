@@ -20,90 +20,11 @@ from cvstats.errors import LogError
 WEIGHTS = ["size", "equal"]
 
 
-@st.composite
-def balanced(draw):
-    k, m = draw(st.integers(2, 5)), draw(st.integers(2, 5))
-    return oracle.relabel([m] * k, draw(losses(k * m)))
-
-
 def variance(result):
     return only_row(result)["se"] ** 2
 
 
 # --- one number under several names ---------------------------------------------------------------
-
-
-@given(logs(folds=(2, 5)))
-def test_naive_is_wald_with_another_divisor(rows):
-    n = len(rows)
-    naive, wald = cvstats.naive(shuffled(rows)), cvstats.wald(shuffled(rows))
-    assert only_row(naive)["se"] == pytest.approx(
-        only_row(wald)["se"] * math.sqrt(n / (n - 1)), rel=1e-14
-    )
-    assert only_row(naive)["estimate"] == only_row(wald)["estimate"]
-
-
-@given(logs(sizes=(2, 5)))
-def test_within_fold_never_exceeds_its_sum(rows):
-    """Total = within + between: all-pairs N SE^2 = mean m2 + spread of the fold means."""
-    folds = oracle.folds_of(rows)
-    n = len(rows)
-    centre = oracle.mean(row.loss for row in rows)
-    between = sum(len(fold) * (oracle.mean(fold) - centre) ** 2 for fold in folds)
-    within = sum(oracle.squares(fold, oracle.mean(fold)) for fold in folds)
-    ours = cvstats.wald(shuffled(rows))
-    assert close(variance(ours), (between + within) / n**2, rows, 2)
-
-
-@given(balanced())
-def test_balanced(rows):
-    log = shuffled(rows)
-    parts = only_row(cvstats.decompose(log))
-    within = variance(cvstats.wald(log, variance="within-fold"))
-    for weights in WEIGHTS:
-        four = only_row(cvstats.quadratic(log, estimator="theta_4", fold_weights=weights))
-        assert four["variance_raw"] == pytest.approx(within, rel=1e-13)
-        three = only_row(cvstats.quadratic(log, estimator="theta_3", fold_weights=weights))
-        assert three["variance_raw"] == pytest.approx(variance(cvstats.cv_t(log)), rel=1e-13)
-        assert "clamped" not in three["caution"]
-    assert parts["theta_a"] == pytest.approx(within, rel=1e-13)
-    assert parts["theta_1"] == pytest.approx(
-        only_row(cvstats.wald(log))["estimate"] ** 2, rel=1e-12
-    )
-    k = len(oracle.folds_of(rows))
-    five = parts["theta_3"] + parts["omega_minus_gamma"]
-    assert parts["theta_5"] == pytest.approx(five, abs=1e-13 * spread(rows) ** 2)
-    two = parts["sigma2_minus_omega"] * k / len(rows) - (k - 1) * parts["theta_3"]
-    assert parts["theta_2"] == pytest.approx(two, abs=1e-13 * spread(rows) ** 2)
-
-
-@given(logs(sizes=(2, 5), folds=(2, 5)))
-def test_unequal(rows):
-    log = shuffled(rows)
-    assert only_row(cvstats.decompose(log))["theta_a"] == pytest.approx(
-        variance(cvstats.wald(log, variance="within-fold")), rel=1e-13
-    )
-    three = only_row(cvstats.quadratic(log, estimator="theta_3", fold_weights="equal"))
-    t = cvstats.cv_t(log)
-    assert three["variance_raw"] == pytest.approx(variance(t), rel=1e-13)
-    for name in ("estimate", "lower", "upper", "df"):
-        assert three[name] == pytest.approx(only_row(t)[name], rel=1e-13)
-
-
-@given(logs(sizes=(2, 5), folds=(2, 5)), st.sampled_from(WEIGHTS))
-def test_a_name_and_its_bias(rows, fold_weights):
-    log = shuffled(rows)
-    sizes = [len(fold) for fold in oracle.folds_of(rows)]
-    s2 = sum((size / len(rows)) ** 2 for size in sizes)
-    s2 = s2 if fold_weights == "size" else 1 / len(sizes)
-    triples = {
-        "theta_2": (0, -1, 0), "theta_3": (0, 0, -1), "theta_4": (0, -s2, -(1 - s2)),
-        "theta_5": (0, 1, -2),
-    }  # fmt: skip
-    for name, bias in triples.items():
-        by_name = only_row(cvstats.quadratic(log, estimator=name, fold_weights=fold_weights))
-        by_bias = only_row(cvstats.quadratic(log, bias=bias, fold_weights=fold_weights))
-        assert close(by_bias["variance_raw"], by_name["variance_raw"], rows, 2), name
 
 
 @given(logs(sizes=(2, 4), folds=(2, 5)), st.sampled_from(WEIGHTS))
@@ -136,28 +57,6 @@ def test_equal_fold_means_give_theta_3_of_zero(shape, fold_weights):
     assert 0 <= ours["variance_raw"] <= rounding**2
     assert 0 <= ours["se"] <= rounding
     assert "clamped" not in ours["caution"]
-
-
-@given(logs(sizes=(2, 4), folds=(2, 4), repetitions=(2, 3)))
-def test_one_repetition_many_times_changes_nothing(rows):
-    rows = [row for row in rows if row.repetition == 0]
-    copies = [row._replace(repetition=r) for r in range(3) for row in rows]
-    one, three = shuffled(rows), shuffled(copies)
-    for variance in ("all-pairs", "within-fold"):
-        a, b = (cvstats.wald(log, variance=variance) for log in (one, three))
-        for name in ("estimate", "se", "lower", "upper"):
-            assert close(only_row(b)[name], only_row(a)[name], rows), name
-    a, b = cvstats.decompose(one), cvstats.decompose(three)
-    for name in ("omega_minus_gamma", "theta_3", "theta_5", "theta_a"):
-        assert close(only_row(b)[name], only_row(a)[name], rows, 2), name
-    held = series(copies, levels=("repetition", "point"))
-    assert close(only_row(cvstats.holdout(held))["se"], only_row(cvstats.naive(one))["se"], rows)
-
-
-@given(logs(folds=(2, 4), repetitions=(2, 3)))
-def test_form_b_is_conservative(rows):
-    by_point = math.sqrt(oracle.wald_by_point(rows))
-    assert only_row(cvstats.wald(shuffled(rows)))["se"] >= by_point - 1e-12 * spread(rows)
 
 
 # --- interval and test ----------------------------------------------------------------------------

@@ -306,20 +306,6 @@ def panel(stores=4, n=60):
     return pd.concat(parts, names=["source"])
 
 
-@pytest.mark.parametrize("options", ORDERED)
-def test_panels_are_averaged_at_each_time(options):
-    losses = panel()
-    means = losses.groupby("point").mean()
-    found, wanted = losses.cvci.ordered(**options), means.cvci.ordered(**options)
-    pd.testing.assert_frame_equal(found, wanted, rtol=1e-12)
-    assert (found.attrs["n_times"], found.attrs["n_points"]) == (60, 240)
-    assert "sources ignored" not in found["caution"].to_numpy()
-    array = losses.to_xarray().to_dataarray("model")
-    for each in (array, array.chunk({"source": 1, "point": 20})):
-        table = each.cvci.ordered(**options).compute()
-        np.testing.assert_allclose(table["se"], wanted["se"], rtol=1e-12)
-
-
 def test_series_that_begin_later():
     losses = panel().drop([("s1", day) for day in series().index[:10]])
     means = losses.groupby("point").mean()

@@ -10,7 +10,7 @@ import numpy as np
 import oracle_resampled as slow
 import pandas as pd
 import pytest
-import simulate
+import resampled_logs
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
@@ -30,24 +30,26 @@ ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
 
 def splits(draw, rng):
     n = draw(st.integers(6, 12))
-    fits = simulate.subsampling(np.arange(n), 2, draw(st.integers(2, 6)), rng)
+    fits = resampled_logs.subsampling(np.arange(n), 2, draw(st.integers(2, 6)), rng)
     cut = [draw(st.integers(1, 2)) for _ in fits]  # test sets of different sizes
     return [f._replace(test=f.test[:size]) for f, size in zip(fits, cut, strict=True)]
 
 
 PLANS = {
     "corrected_t": splits,
-    "folds": lambda draw, rng: simulate.repeated_k_fold(
+    "folds": lambda draw, rng: resampled_logs.repeated_k_fold(
         draw(st.integers(4, 11)), draw(st.integers(2, 4)), draw(st.integers(1, 3)), rng
     ),
-    "conservative_z": lambda draw, rng: simulate.paired_subsampling(
+    "conservative_z": lambda draw, rng: resampled_logs.paired_subsampling(
         draw(st.integers(8, 11)), 2, draw(st.integers(1, 3)), draw(st.integers(1, 3)), rng
     ),
-    "five_by_two": lambda draw, rng: simulate.repeated_k_fold(draw(st.integers(2, 9)), 2, 5, rng),
-    "nested_cv": lambda draw, rng: simulate.nested_cv(
+    "five_by_two": lambda draw, rng: resampled_logs.repeated_k_fold(
+        draw(st.integers(2, 9)), 2, 5, rng
+    ),
+    "nested_cv": lambda draw, rng: resampled_logs.nested_cv(
         draw(st.integers(8, 11)), draw(st.integers(3, 4)), draw(st.integers(1, 3)), rng
     ),
-    "replace_one": lambda draw, rng: simulate.replace_one(
+    "replace_one": lambda draw, rng: resampled_logs.replace_one(
         draw(st.integers(6, 11)), draw(st.integers(2, 3)), draw(st.integers(1, 2)), rng
     ),
 }
@@ -57,7 +59,7 @@ PLANS = {
 def logs(draw, design):
     """Evaluations of a plan, with losses of any kind, for the oracle."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    index = simulate.index_of(PLANS[design](draw, rng))
+    index = resampled_logs.index_of(PLANS[design](draw, rng))
     values = draw(losses(len(index)))
     return [
         slow.Loss(Fraction(loss), **dict(zip(index.names, key, strict=True)))

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import simulate
+import resampled_logs
 import xarray as xr
 from resampled_logs import example
 from rows import only_row
@@ -154,6 +154,22 @@ def test_empty_f_interval_and_its_neighbours():
     assert np.isnan(with_array["lower"])
 
 
+@pytest.mark.slow
+def test_sizes_of_five_by_two_with_independent_normal_fold_means():
+    """The one case in which the sizes of both tests, and the empty share, are known."""
+    runs = 200_000
+    index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
+    log = pd.DataFrame(np.random.default_rng(3).normal(size=(10, runs)), index=index)
+    t, f = cvstats.five_by_two(log), cvstats.five_by_two(log, test="f")
+    rejected = f["p_value"] < 0.05
+    for share, found in (
+        (0.028, (t["lower"] > 0) | (t["upper"] < 0)), (0.018, rejected), (0.012, f["lower"].isna()),
+    ):  # fmt: skip
+        assert found.mean() == pytest.approx(share, abs=0.0005 + 4 * (share / runs) ** 0.5)
+    covered = (f["lower"] <= 0) & (f["upper"] >= 0)
+    assert (covered == ~rejected).all()  # interval and test are duals
+
+
 def test_the_first_fold_is_told_and_does_not_depend_on_rows():
     log = example("five_by_two")["a"]
     found = [cvstats.five_by_two(log.iloc[::step]) for step in (1, -1)]
@@ -262,7 +278,7 @@ def test_halves_that_share_a_point_are_doubted():
 
 @pytest.mark.parametrize("n", [12, 13])
 def test_a_dropped_loss_is_not_taken_for_another_half(n):
-    index = simulate.index_of(simulate.replace_one(n, 3, 1, np.random.default_rng(1)))
+    index = resampled_logs.index_of(resampled_logs.replace_one(n, 3, 1, np.random.default_rng(1)))
     log = pd.Series(np.random.default_rng(2).gamma(2.0, size=len(index)), index=index)
     assert only_row(cvstats.replace_one(log))["n_points"] == n
     for row in (0, n, len(log) - 1):

@@ -8,6 +8,7 @@ import sys
 import warnings
 from functools import partial
 from html import unescape
+from html.parser import HTMLParser
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -19,7 +20,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
-from pages import Page
 from plotted import logged, many, schools
 
 import cvstats
@@ -32,6 +32,34 @@ from cvstats.reporting.verdict import Verdict
 SCRIPT = "<script>alert(1)</script>"
 HTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Page(HTMLParser):
+    """What a browser would find: tags with their attributes, and text by tag."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.stack, self.text = [], [], {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "use", "path", "br", "img"):
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        while self.stack and self.stack.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        for tag in self.stack:
+            self.text.setdefault(tag, []).append(data)
+
+    def words(self, tag):
+        return " ".join("".join(self.text.get(tag, [])).split())
 
 
 @pytest.fixture(scope="module")
