@@ -63,7 +63,8 @@ def zero_or_mean(
     noise = rng.normal(size=(runs, n))
     groups = np.repeat(np.arange(n // GROUP), GROUP) if grouped else None
     if groups is not None:
-        noise = (noise + rng.normal(size=(runs, n // GROUP))[:, groups]) / np.sqrt(2)
+        offsets = rng.normal(size=(runs, n // GROUP))[:, groups]
+        noise = np.sqrt(0.8) * noise + np.sqrt(0.2) * offsets
     y = mean + noise
 
     def risk(center: Array) -> Array:
