@@ -391,14 +391,6 @@ def test_dates_next_to_points_have_the_name_of_dates(name, found):
     assert (caution == "serial dependence") == found
 
 
-def test_ordered_takes_dates_in_the_order_of_time():
-    days = pd.date_range("2024-01-01", periods=90)
-    noise = np.random.default_rng(0).normal(size=90).cumsum()
-    plain = pd.Series(noise, days.rename("point")).cvci.ordered()
-    text = pd.Series(noise, pd.Index(days.strftime("%d.%m.%Y"), name="point")).cvci.ordered()
-    pd.testing.assert_frame_equal(plain, text)
-
-
 def test_points_next_to_dates_are_not_put_in_order():
     """Numbers of points are no times if another level has the dates."""
     rng = np.random.default_rng(0)

@@ -157,14 +157,6 @@ def test_float32_at_the_end_of_the_range():
     assert limits(losses, "betting")[0][1] < 1
 
 
-def test_both_models_of_a_union():
-    pair = pd.DataFrame({"a": [0.1, 0.2] * 20, "b": [0.5, 0.7] * 20}).rename_axis("point")
-    options = {"method": "holdout", "interval": "betting", "bounds": (0, 1)}
-    row = pair.cvci.compare(method="union", options=options).iloc[0]
-    a, b = limits(pair, "betting", alpha=0.025)
-    assert (row["lower"], row["upper"]) == pytest.approx((a[0] - b[1], a[1] - b[0]))
-
-
 # --- refusals -------------------------------------------------------------------------------------
 
 

@@ -10,12 +10,10 @@ import xarray as xr
 from grouped_logs import LOGS, log_of, random_rows
 from rows import only_row
 from scipy import stats
-from statsmodels.stats.meta_analysis import combine_effects
-from statsmodels.stats.oneway import anova_oneway
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.intervals.heterogeneity import cochran_q, hartung_knapp, q_profile
+from cvstats.intervals.heterogeneity import cochran_q, q_profile
 
 
 @pytest.mark.parametrize("variance", ["own", "pooled"])
@@ -28,31 +26,6 @@ def test_heterogeneity_against_the_oracle(sizes, variance):
         assert ours[name] == pytest.approx(value, rel=1e-11, abs=1e-300), name
     assert ours["n_groups"] == len(sizes)
     assert ("variance clamped" in ours["caution"]) == (exact["q"] < exact["df"])
-
-
-@pytest.mark.parametrize("variance", ["own", "pooled"])
-@pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
-def test_test_against_statsmodels(sizes, variance):
-    rows = random_rows(sizes, 21)
-    groups = [[float(loss) for loss in source] for source in exactly.sources_of(rows)]
-    peer = anova_oneway(
-        groups, use_var="unequal" if variance == "own" else "equal", welch_correction=True
-    )
-    ours = only_row(cvstats.heterogeneity(log_of(rows), variance=variance))
-    wanted = (peer.statistic, *peer.df, peer.pvalue)
-    found = [ours[name] for name in ("statistic", "df", "df_within", "p_value")]
-    assert found == pytest.approx(wanted, rel=1e-9)
-
-
-def test_mean_against_statsmodels():
-    """The error of Hartung and Knapp about the weights of Paule and Mandel."""
-    rng = np.random.default_rng(4)
-    for spread in (2.0, 5.0):
-        y, s2 = rng.normal(2, spread, 9), rng.uniform(0.5, 2, 9)
-        peer = combine_effects(y, s2, method_re="iterated", atol=1e-11, maxiter=500)
-        mean, squared = hartung_knapp(y[:, None], s2[:, None])
-        assert mean[0] == pytest.approx(peer.mean_effect_re, rel=1e-10)
-        assert squared[0] == pytest.approx(peer.var_hksj_re, rel=1e-10)
 
 
 def test_few_points_are_fewer_than_30():

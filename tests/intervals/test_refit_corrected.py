@@ -155,33 +155,6 @@ def test_the_summary_does_not_advise_what_it_replaced():
     assert "clustered" not in text
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("repetitions", [3, 10])
-def test_coverage_of_nearly_equal_models(repetitions):
-    """Predicting zero or the training mean of noise: wald covers about three quarters."""
-    rng = np.random.default_rng(repetitions)
-    n, k, runs = 100, 10, 500
-    covered = np.zeros(2)
-    for _ in range(runs):
-        y = rng.standard_normal(n)
-        parts, risks = [], []
-        for repetition in range(repetitions):
-            fold = rng.permutation(n) % k
-            mean = np.array([y[fold != each].mean() for each in range(k)])
-            parts.append(pd.DataFrame(
-                {"zero": y**2, "mean": (y - mean[fold]) ** 2},
-                pd.MultiIndex.from_arrays([np.full(n, repetition), fold, np.arange(n)],
-                                          names=["repetition", "fold", "point"]),
-            ))  # fmt: skip
-            risks.append(-(mean**2).mean())
-        log, target = pd.concat(parts), np.mean(risks)
-        for at, method in enumerate(("wald", "refit_corrected")):
-            row = log.cvci.compare(method=method).iloc[0]
-            covered[at] += row["lower"] <= target <= row["upper"]
-    assert covered[0] / runs < 0.85
-    assert covered[1] / runs > 0.93
-
-
 def test_coverage_of_one_partition_by_default():
     """Zero against the mean of noise, and two useful features; wald covers .72 of the first."""
     rng = np.random.default_rng(8)

@@ -71,17 +71,6 @@ def test_sources_are_the_units_of_folds_that_keep_them_whole():
     assert found.beyond_averages == pytest.approx(0.75 * found.refits + found.added)
 
 
-def test_rows_in_any_order():
-    rng = np.random.default_rng(4)
-    cut, _ = partitions(rng, 30, 5, 3)
-    d = rng.standard_normal(90)
-    order = rng.permutation(90)
-    moved = Partitions(cut.repetition[order], cut.fold[order], cut.point[order])
-    one, two = measure_refits(d, cut), measure_refits(d[order], moved)
-    assert two.total == pytest.approx(one.total, rel=1e-12)
-    assert two.matters == one.matters
-
-
 def test_mutual_training_alone_doubles_the_variance():
     """With d_ir the sum of h_ij over its training set, C estimates (1 - 1/K) (V - s)."""
     rng = np.random.default_rng(1)
