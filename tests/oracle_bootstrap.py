@@ -217,10 +217,7 @@ def leave_one_out_error(boot: Sequence[Fit]) -> Fraction:
 
 
 def bootstrap_632(
-    log: Iterable[Loss],
-    alpha: float = 0.05,
-    gamma: Fraction | None = None,
-    removed: bool = False,
+    log: Iterable[Loss], alpha: float = 0.05, gamma: Fraction | None = None, removed: bool = False
 ) -> Interval:
     """.632+ (.632 without gamma); the standard error is Err1's, in proportion."""
     own, boot = split(log)

@@ -100,11 +100,7 @@ def with_unused_labels(log):
     return pd.concat([extra, log]).iloc[1:]
 
 
-FRAMES = {
-    "levels": with_other_levels,
-    "unused labels": with_unused_labels,
-    "texts": with_texts,
-}
+FRAMES = {"levels": with_other_levels, "unused labels": with_unused_labels, "texts": with_texts}
 ARRAYS = {
     "array": lambda log: mixed(by_point(log)),
     "dense array": lambda log: mixed(dense(log)),
@@ -229,8 +225,7 @@ def test_nothing_is_dropped_where_nothing_is_missing(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [n for n in DROPS if FIRST[n].log in PARTITIONS and FIRST[n].function not in COUNT_ALL],
+    "name", [n for n in DROPS if FIRST[n].log in PARTITIONS and FIRST[n].function not in COUNT_ALL]
 )
 def test_a_point_without_a_loss_is_left_out(name):
     """Of all models and in all repetitions."""

@@ -136,12 +136,7 @@ def refused_later():
     one = r"repetition=0, fold=\d, source='site 0', point='p\d+'"
     gap = rf"same points: model='b' has no loss \(NaN\) at {one}, where"
     yield "missing", missing, {}, rf"{gap} model='a' has one"
-    yield (
-        "missing, apart",
-        missing,
-        {"model": 1},
-        rf"{gap} another model or cell has one",
-    )
+    yield ("missing, apart", missing, {"model": 1}, rf"{gap} another model or cell has one")
     yield "infinite", infinite, {}, rf"'b' is infinite at {one}"
     yield "twice", twice, {}, r"a point appears in two folds of one repetition: .* and "
     yield "twice, apart", twice, {"fold": 1}, r"a point appears in two folds of one repetition"
@@ -223,10 +218,7 @@ def test_infinite_losses_are_no_missing_ones():
     log[{"repetition": 0, "point": 3}] = np.inf
     with guard():
         lazy = cvstats.compare(log.chunk(point=9), missing="drop")
-    with (
-        now(),
-        pytest.raises(LogError, match="model='a'.* is infinite at .*point='p3'"),
-    ):
+    with now(), pytest.raises(LogError, match="model='a'.* is infinite at .*point='p3'"):
         lazy.compute()
     for each in (log * np.nan, (log * np.nan).chunk(point=9)):  # a grid without losses
         with now():

@@ -76,8 +76,7 @@ def splits(repetitions, n=100, size=20, level="repetition"):
     points = np.concatenate([draw.choice(n, size, replace=False) for _ in range(repetitions)])
     index = [np.repeat(np.arange(repetitions), size), points]
     return pd.Series(
-        draw.uniform(size=len(points)),
-        pd.MultiIndex.from_arrays(index, names=[level, "point"]),
+        draw.uniform(size=len(points)), pd.MultiIndex.from_arrays(index, names=[level, "point"])
     )
 
 

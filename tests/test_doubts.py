@@ -9,13 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from test_diagnostics import (
-    SOUND,
-    dated,
-    k_fold,
-    near_models,
-    stored_twice,
-)
+from test_diagnostics import SOUND, dated, k_fold, near_models, stored_twice
 from test_diagnostics import splits as random_splits
 
 import cvstats

@@ -151,9 +151,7 @@ def with_site(labels) -> pd.Series:
 
 @pytest.mark.parametrize("gaps", [10, 300])
 @pytest.mark.parametrize(
-    "ask",
-    [cvstats.moments, cvstats.holdout, Moments.of_log],
-    ids=["moments", "holdout", "of_log"],
+    "ask", [cvstats.moments, cvstats.holdout, Moments.of_log], ids=["moments", "holdout", "of_log"]
 )
 def test_rows_without_a_label_are_refused_everywhere_in_the_same_words(gaps, ask):
     log = with_site(np.where(np.arange(300) < gaps, np.nan, 1.0))

@@ -134,11 +134,7 @@ LOG = cvstats.losses(
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [
-        ("ttest", "corrected_t"),
-        ("diebold_mariano", "ordered"),
-        ("dm", "ordered"),
-    ],
+    [("ttest", "corrected_t"), ("diebold_mariano", "ordered"), ("dm", "ordered")],
 )
 def test_methods_by_the_names_of_their_fields(name, method):
     one = LOG[["ridge", "random_forest"]]

@@ -140,10 +140,7 @@ def test_the_class_of_a_probability(capsys, files):
     ("words", "said"),
     [
         ("interval odd", "as in format='csv'. On the command line: --read-as."),
-        (
-            "interval odd.csv",
-            "line: --fold, --point, --metric, --truth, --prediction, --loss.",
-        ),
+        ("interval odd.csv", "line: --fold, --point, --metric, --truth, --prediction, --loss."),
         ("compare odd.csv --loss err --fold split", "point"),
         ("diagnose odd.csv --loss err --fold splt", "Did you mean 'split'"),
         ("interval plain.csv --prediction ridge", "--metric, --truth, --prediction"),

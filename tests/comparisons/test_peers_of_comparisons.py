@@ -83,10 +83,7 @@ def test_cochran(told):
         log = zero_one(200, rates)
         ours = only_row(log.cvci.cochran_q().iloc[0])
         theirs = contingency_tables.cochrans_q(log.to_numpy())
-        pairs += [
-            (ours["statistic"], theirs.statistic),
-            (ours["p_value"], theirs.pvalue),
-        ]
+        pairs += [(ours["statistic"], theirs.statistic), (ours["p_value"], theirs.pvalue)]
         right = [log[name].to_numpy() for name in log]
         if len(rates) > 2:
             q, p = evaluate.cochrans_q(np.zeros(200, int), *right)

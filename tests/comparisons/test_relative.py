@@ -50,12 +50,7 @@ def test_geometric_mean_over_data_sets_is_a_t_interval_of_logs():
         assert one["p_value"] == pytest.approx(test.pvalue, rel=1e-9)
 
 
-METHODS = [
-    ("wald", {}),
-    ("corrected_t", {}),
-    ("cv_t", {}),
-    ("wald", {"variance": "within-fold"}),
-]
+METHODS = [("wald", {}), ("corrected_t", {}), ("cv_t", {}), ("wald", {"variance": "within-fold"})]
 
 
 @pytest.mark.parametrize(("method", "options"), METHODS)

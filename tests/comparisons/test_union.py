@@ -27,12 +27,7 @@ PLAIN = FRAME.droplevel("source")
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [
-        ("wald", {}),
-        ("wald", {"variance": "within-fold"}),
-        ("corrected_t", {}),
-        ("quadratic", {}),
-    ],
+    [("wald", {}), ("wald", {"variance": "within-fold"}), ("corrected_t", {}), ("quadratic", {})],
 )
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_limits_are_those_of_both_models_at_half_the_level(method, options, alpha):

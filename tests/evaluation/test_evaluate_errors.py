@@ -106,10 +106,7 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(LinearSVC(), y=LABELS, loss="brier"), "LinearSVC has no predict_proba"),
         (lambda: run(LogisticRegression(), y=LABELS, quantile=0.5, loss="brier"), "quantile"),
         (lambda: run(loss="pinball"), "quantile=None"),
-        (
-            lambda: run(KNeighborsRegressor(2), loss=lambda t, f: 1.0),
-            "one number per point",
-        ),
+        (lambda: run(KNeighborsRegressor(2), loss=lambda t, f: 1.0), "one number per point"),
     ],
 )
 def test_words(call, words):

@@ -126,12 +126,7 @@ def test_groups_that_do_not_differ():
         [1.0, 2, 1, 2, 1, 2], index=log_of(random_rows((2, 2, 2), 1)).sort_index().index
     )
     ours = only_row(cvstats.heterogeneity(log))
-    assert (
-        ours["q"],
-        ours["p_value"],
-        ours["i2"],
-        ours["tau"],
-    ) == (0, 1, 0, 0)
+    assert (ours["q"], ours["p_value"], ours["i2"], ours["tau"]) == (0, 1, 0, 0)
     assert (ours["tau_lower"], ours["tau_upper"]) == (0, 0)
 
 

@@ -51,11 +51,7 @@ def test_components_of_folds(fold_weights, sizes, logs):
         assert ours[name] == pytest.approx(
             np.mean([only_row(part)[name] for part in single]), rel=1e-13
         )
-    assert (ours["n_logs"], ours["n_folds"], ours["n_points"]) == (
-        logs,
-        len(sizes),
-        sum(sizes),
-    )
+    assert (ours["n_logs"], ours["n_folds"], ours["n_points"]) == (logs, len(sizes), sum(sizes))
 
 
 @pytest.mark.parametrize("weights", ["pooled", "macro"])

@@ -139,17 +139,9 @@ def test_empty_f_interval_and_its_neighbours():
     wide = only_row(cvstats.five_by_two(log, test="f", alpha=1e-9))
     assert wide["lower"] < log.mean() < wide["upper"]
     equal = only_row(cvstats.five_by_two(log * 0, test="f"))
-    assert (equal["statistic"], equal["p_value"], equal["lower"]) == (
-        0.0,
-        1.0,
-        0.0,
-    )
+    assert (equal["statistic"], equal["p_value"], equal["lower"]) == (0.0, 1.0, 0.0)
     ones = only_row(cvstats.five_by_two(log * 0 + 1, test="f"))
-    assert (ones["statistic"], ones["p_value"], ones["lower"]) == (
-        np.inf,
-        0.0,
-        1.0,
-    )
+    assert (ones["statistic"], ones["p_value"], ones["lower"]) == (np.inf, 0.0, 1.0)
     with_array = cvstats.five_by_two(xr.DataArray.from_series(log), test="f")
     assert np.isnan(with_array["lower"])
 
@@ -201,10 +193,7 @@ def test_nested_standard_error_stays_in_range():
     assert "few repetitions" in found["caution"]
     assert found["estimate"] == pytest.approx(found["err_ncv"] - found["bias"])
     plain = only_row(cvstats.nested_cv(far, bias_correction=None))
-    assert (plain["bias"], plain["estimate"]) == (
-        0.0,
-        plain["err_ncv"],
-    )
+    assert (plain["bias"], plain["estimate"]) == (0.0, plain["err_ncv"])
     for name, factor in (("paper", 1.5), ("code", 1 + 0.5**1.5)):
         bias = only_row(cvstats.nested_cv(far, bias_correction=name))["bias"]
         assert bias == pytest.approx(factor * (found["err_ncv"] - found["err_cv"]))

@@ -42,16 +42,8 @@ def test_table_1_and_theta_a_b(capsys):
             rows = random_rows(sizes, seed)
             sources = exactly.sources_of(rows)
             ours = only_row(cvstats.source_estimators(log_of(rows), source="s1", other="s0"))
-            yield (
-                "theta_omega_k",
-                ours["theta_omega_k"],
-                exactly.theta_omega_k(sources, 1),
-            )
-            yield (
-                "theta_gamma_kl",
-                ours["theta_gamma_kl"],
-                exactly.theta_gamma_kl(sources, 1, 0),
-            )
+            yield ("theta_omega_k", ours["theta_omega_k"], exactly.theta_omega_k(sources, 1))
+            yield ("theta_gamma_kl", ours["theta_gamma_kl"], exactly.theta_gamma_kl(sources, 1, 0))
             for name in NAIVE[2:]:
                 yield name, ours[name], getattr(exactly, name)(sources)
 

@@ -138,10 +138,7 @@ def test_leave_one_out_names_a_column_twice(tidy):
 
 
 WRONG = [
-    (
-        {"loss": "rmse"},
-        "no column 'rmse'. Expected one of the table's columns: 'cv_split'",
-    ),
+    ({"loss": "rmse"}, "no column 'rmse'. Expected one of the table's columns: 'cv_split'"),
     ({"fold": "split"}, "no column 'split'"),
     ({"model": "name"}, "no column 'name'"),
     (

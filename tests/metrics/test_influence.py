@@ -87,10 +87,7 @@ def test_pseudo_values_are_those_of_other_programs(case: str) -> None:
     name, truth, prediction, options = ASKED[case]
     stored = CASES[f"metric_{case}"]["outputs"]
     y, p = DATA[truth], DATA[prediction]
-    for which, weight in (
-        ("pooled", np.ones(len(y))),
-        ("pooled_weighted", DATA["weight"]),
-    ):
+    for which, weight in (("pooled", np.ones(len(y))), ("pooled_weighted", DATA["weight"])):
         value, psi = pseudo_values(name, y, p, weight, options)
         assert value == pytest.approx(stored[which]["estimate"], abs=1e-12)
         np.testing.assert_allclose(psi, stored[which]["pseudo_value"], rtol=0, atol=1e-10)

@@ -57,8 +57,7 @@ def test_a_score_is_drawn_in_its_own_direction(ax):
     assert (table["difference"] > 0).all()
     plot.comparison(losses, reference="naive_bayes", ax=ax)
     np.testing.assert_array_equal(
-        marks(ax)["p < 0.05 (Holm)"].get_xdata(),
-        table["difference"].sort_values(ascending=False),
+        marks(ax)["p < 0.05 (Holm)"].get_xdata(), table["difference"].sort_values(ascending=False)
     )
     assert ax.get_xlabel() == "difference in AUC,\N{NO-BREAK SPACE}95%\nfirst is better →"
     matrix = plot.comparison(losses, kind="matrix", ax=Figure().subplots())

@@ -48,11 +48,7 @@ def test_a_column_for_each_model(table):
     [
         ({"a": [1], "b": [1, 2]}, {}, "different lengths"),
         ({"a": [1.0]}, {}, "no column of losses"),
-        (
-            {"fold": [1], "name": ["x"]},
-            {},
-            "are not losses: 'name'",
-        ),
+        ({"fold": [1], "name": ["x"]}, {}, "are not losses: 'name'"),
         ({"fold": [1], "y_true": [1], "z": [1]}, {"loss": "zero_one"}, "column of predictions"),
         ({"fold": [1], "z": [1]}, {"loss": "zero_one"}, "column of true values"),
         ({"fold": [1, None], "loss": [1, 2]}, {}, "row 1 has no fold"),
