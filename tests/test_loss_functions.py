@@ -402,17 +402,6 @@ shares = hnp.arrays(np.float64, size, elements=st.floats(0, 1))
 signs = hnp.arrays(np.int64, size, elements=st.integers(0, 1))
 
 
-@given(numbers, numbers, st.floats(0.01, 0.99))
-def test_errors_of_numbers_are_related(truth, prediction, level):
-    absolute = lost(truth, prediction, "absolute_error")
-    np.testing.assert_allclose(lost(truth, prediction, "squared_error"), absolute**2)
-    np.testing.assert_allclose(lost(truth, prediction, "pinball", quantile=0.5), absolute / 2)
-    both = lost(truth, prediction, "pinball", quantile=level) + lost(
-        prediction, truth, "pinball", quantile=level
-    )
-    np.testing.assert_allclose(both, absolute)
-
-
 @given(signs, shares)
 def test_two_classes_and_one_probability_say_the_same(truth, p):
     both = np.column_stack([1 - p, p])
@@ -422,12 +411,6 @@ def test_two_classes_and_one_probability_say_the_same(truth, p):
     np.testing.assert_allclose(
         of_classes(truth, both, "brier", (0, 1)), lost(truth, p, "brier"), atol=1e-15
     )
-
-
-@given(signs, numbers)
-def test_hinge_is_above_zero_one(truth, score):
-    wrong = lost(truth, score > 0, "zero_one")
-    assert (lost(truth, score, "hinge") >= wrong).all()
 
 
 def test_a_clipped_log_loss_is_finite_and_the_same_where_it_was():

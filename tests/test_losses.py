@@ -81,12 +81,6 @@ def test_models_with_a_probability_for_each_class(frame):
     pd.testing.assert_series_equal(one, got["forest"].rename("model"))
 
 
-def test_the_log_is_read_by_every_method(frame):
-    losses = cvstats.losses(frame, prediction=MODELS)
-    assert losses.cvci.wald().attrs["n_folds"] == 4
-    assert losses.cvci.compare().index.tolist() == [("ridge", "forest")]
-
-
 # --- losses: xarray -------------------------------------------------------------------------
 
 
@@ -193,14 +187,6 @@ def test_labels_and_classes_in_a_dataset():
     got = cvstats.losses(gaps, loss="zero_one")
     np.testing.assert_array_equal(got, [1, np.nan, np.nan, 0])
     assert labels[1] is pd.NA
-
-
-def test_predictions_of_both_containers_agree(frame):
-    data = frame.to_xarray()
-    got = cvstats.losses(data, prediction=MODELS).cvci.wald()
-    expected = cvstats.losses(frame, prediction=MODELS).cvci.wald()
-    for name in ("estimate", "se", "lower", "upper"):
-        np.testing.assert_allclose(got[name], expected[name].astype(float), rtol=1e-12)
 
 
 # --- losses: words --------------------------------------------------------------------------
