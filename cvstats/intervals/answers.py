@@ -84,9 +84,10 @@ def answers(
 ) -> Result:
     r"""Split the variance of repeated answers into parts between and within points.
 
-    The target is the standard error of the mean over points from the same population, if each point
-    were answered K times. The variance of the points' means has two parts: the variance between
-    points, which stays, and the variance of the answers to one point, which is divided by K.
+    The target is the standard error that the mean over points would have if each point were
+    answered K times. The variance of the point means has two parts: the variance between points,
+    which additional answers do not reduce, and the variance of the answers to one point, which is
+    divided by K.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def answers(
     See Also
     --------
     cvstats.power : How many points or answers a comparison needs.
-    cvstats.clustered : Points and seeds as two samples at once.
+    cvstats.clustered : Points and seeds as two sampling units.
     cvstats.holdout : The interval for the mean over these answers.
 
     Notes
@@ -132,13 +133,13 @@ def answers(
         \omega^2 = B - \frac1n \sum_i \frac{s_i^2}{K_i}, \qquad
         \mathrm{se}_K^2 = \frac{1}{n} \left(\omega^2 + \frac{W}{K}\right) .
 
-    Unbiased for points that are independent and answers that are independent given the point. A
-    negative ``point_variance`` is set to 0 in the standard errors, and ``caution`` contains
-    ``points alike``. More answers reduce the variance of a single answer by a factor of at most
-    ``(omega^2 + W) / omega^2``.
+    Both variances are unbiased if the points are independent and the answers are independent given
+    the point. If ``point_variance`` is negative, the standard errors use 0 instead, and ``caution``
+    contains ``points alike``. More answers reduce the variance of a single answer by a factor of at
+    most ``(omega^2 + W) / omega^2``.
 
-    Seeds of one network are not such answers if one seed is better than another on all points:
-    then more points do not help; use ``clustered(by=("point", "repetition"))``.
+    Training seeds are not such answers, because one seed can be better than another on all points,
+    and more points do not help then. Use ``clustered(by=("point", "repetition"))`` instead.
 
     References
     ----------

@@ -445,7 +445,7 @@ def bootstrap_oob(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Leave-one-out bootstrap: the error of points that a bootstrap sample does not contain.
+    r"""Leave-one-out bootstrap interval, from points that a bootstrap sample does not contain.
 
     The target is the expected risk of a model trained on a bootstrap sample, which contains about
     0.632 n distinct points, so the estimate is slightly too large for n points. The loss of each
@@ -503,11 +503,11 @@ def bootstrap_oob(
     where N_ib counts point i in sample b, q_b is 1/n times the sum of the losses out of bag, and
     the last denominator is the number of samples without point i.
 
-    Heuristic; B fits. The published standard error is too large unless there are many times more
-    samples than points: with as many samples as points its square is more than doubled. Adding a
-    constant to all losses also changes it, because the share of out-of-bag points varies between
-    samples; with ``monte_carlo="removed"`` it does not. Points that are never out of bag are
-    dropped and the variance is rescaled by n over the rest.
+    The method is heuristic and takes B fits. The published standard error is too large unless there
+    are many times more samples than points: with as many samples as points, its square is more than
+    doubled. It also changes if a constant is added to all losses, because the share of out-of-bag
+    points varies between samples. With ``monte_carlo="removed"``, it does not. Points that are
+    never out of bag are dropped, and the variance is rescaled accordingly.
 
     References
     ----------
@@ -572,13 +572,13 @@ def bootstrap_632(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Result:
-    r""".632+ bootstrap: out-of-bag error, corrected for its smaller training samples.
+    r""".632+ bootstrap interval: the out-of-bag error, corrected for smaller training samples.
 
     The target is the expected risk at n points. The estimate is a weighted mean of two errors: the
-    apparent error of the model fitted to the whole sample, which is too small, and the
-    leave-one-out bootstrap error of `bootstrap_oob`, which is too large. The latter has weight
-    0.632 for .632; for .632+ its weight rises from 0.632 to 1 with the degree of overfitting. The
-    standard error is that of `bootstrap_oob`, multiplied by the ratio of the two estimates.
+    apparent error of the model fitted to the whole sample, which is too small, and the error of
+    `bootstrap_oob`, which is too large. For .632, the second error has a weight of 0.632. For
+    .632+, its weight increases from 0.632 to 1 with the degree of overfitting. The standard error
+    of `bootstrap_oob` is multiplied by the ratio of the two estimates.
 
     Parameters
     ----------
@@ -632,14 +632,14 @@ def bootstrap_632(
         w_{.632+} = \frac{0.632}{1 - 0.368 R}, \qquad
         R = \frac{\mathrm{Err}_1 - \mathrm{err}}{\gamma - \mathrm{err}} .
 
-    Heuristic; B + 1 fits. Coverage depends on the learner and on the ratio of signal to noise: 95%
-    intervals of .632+ covered the error 33% (least squares that interpolate) to 100% of the time in
-    eight simulated populations of 100 points, 48% for the nearest neighbor and 98% for ridge
-    regression. For a model that fits its training data perfectly, .632 is always 0.632
-    Err1, and covered 18% to 24% for the nearest neighbor; ``caution`` then contains
-    ``overfitting``. R is clipped to [0, 1], and Err1 to at most gamma in the estimate;
-    ``caution`` flags this. Rescaling the standard error requires positive losses: it is skipped
-    if Err1 is not positive, and differences of two models are not supported; use `bootstrap_oob`
+    The method is heuristic and takes B + 1 fits. Its coverage depends on the learner and on the
+    signal-to-noise ratio. In eight simulated populations with 100 points, 95% intervals of .632+
+    covered the error in 33% (interpolating least squares) to 100% of runs: in 48% for the nearest
+    neighbor and in 98% for ridge regression. For a model that fits its training data perfectly,
+    .632 is always 0.632 Err1, and covered 18% to 24% for the nearest neighbor; ``caution`` then
+    contains ``overfitting``. R is clipped to [0, 1], and in the estimate Err1 is clipped to at most
+    gamma; ``caution`` flags both. The standard error is rescaled only if Err1 is positive.
+    Differences between models can be negative and are therefore not supported; use `bootstrap_oob`
     to compare models.
 
     References
@@ -757,7 +757,7 @@ def case_bootstrap(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    r"""Bootstrap case cross-validation: leave-one-out within each bootstrap sample.
+    r"""Bootstrap case cross-validation interval: leave-one-out within each bootstrap sample.
 
     The target is the expected risk. In each bootstrap sample every distinct point is tested by a
     model trained without any of its copies; the mean of these losses, weighted by the number of
@@ -807,11 +807,11 @@ def case_bootstrap(
 
         \theta_b = \frac{\sum_i N_{ib}\, e_{ib}}{\sum_i N_{ib}} .
 
-    Heuristic; about 0.632 n B fits, and n for the correction. Training sets with fewer distinct
-    points make the uncorrected estimate too large. If the counts of the samples do not have equal
-    sums, losses of drawn points are missing (or the samples were drawn differently), and
-    ``caution`` flags it. Quantiles are of type 7 (linear between order statistics); those at 2.5%
-    require 200 samples.
+    The method is heuristic. It takes about 0.632 n B fits, and n more for the correction. The
+    uncorrected estimate is too large, because the training sets have fewer distinct points. If the
+    counts of the samples do not have equal sums, losses of sampled points are missing (or the
+    samples were drawn in a different way), and ``caution`` flags it. Quantiles are of type 7
+    (linear between order statistics); the quantile at 2.5% requires 200 samples.
 
     References
     ----------
@@ -869,7 +869,7 @@ def location_shifted(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Location-shifted bootstrap: quantiles of apparent errors, shifted to the corrected error.
+    r"""Location-shifted bootstrap interval, from quantiles of the apparent errors.
 
     The target is the expected risk, and the estimate the apparent error of the model fitted to the
     whole sample, corrected for optimism. Each bootstrap fit has an apparent error in its own
@@ -920,12 +920,12 @@ def location_shifted(
         q_{\alpha/2}(\mathrm{app}) + \mathrm{estimate} - \mathrm{err}, \qquad
         q_{1 - \alpha/2}(\mathrm{app}) + \mathrm{estimate} - \mathrm{err} .
 
-    Heuristic; B + 1 fits. The spread is that of apparent errors, which decreases as a model
-    overfits: for least squares with one feature per four points coverage was 46% to 57%, and for
-    a model that fits its training data perfectly the interval has zero width. ``caution``
-    contains ``overfitting``. The interval need not contain the estimate, because bootstrap
-    samples contain some points several times and the apparent errors of their fits are smaller
-    than err.
+    The method is heuristic and takes B + 1 fits. The width of the interval is determined by the
+    spread of the apparent errors, which decreases as a model overfits. For least squares with one
+    feature per four points, coverage was 46% to 57%, and for a model that fits its training data
+    perfectly, the interval has zero width. In these cases ``caution`` contains ``overfitting``. The
+    interval need not contain the estimate: bootstrap samples contain some points several times, so
+    the apparent errors of their fits are smaller than err.
 
     References
     ----------
@@ -1004,12 +1004,12 @@ def two_stage(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Result:
-    """Two-stage bootstrap: the corrected error, recomputed on resampled data sets.
+    """Two-stage bootstrap interval: the corrected error, recomputed on resampled data sets.
 
-    The target is the expected risk. Each outer sample s is treated as a data set: a fit on it and
-    bootstrap samples of it give an error corrected for optimism. The estimate is that of the data
-    (sample 0), and the limits are the quantiles ``q(alpha/2)`` and ``q(1 - alpha/2)`` of those of
-    the outer samples.
+    The target is the expected risk. Each outer bootstrap sample s is treated as a data set. A fit
+    on it, and fits on bootstrap samples of it, give an error that is corrected for optimism. The
+    estimate is the corrected error of the original data (sample 0). The limits are the quantiles
+    ``q(alpha/2)`` and ``q(1 - alpha/2)`` of the corrected errors of the outer samples.
 
     Parameters
     ----------
@@ -1050,11 +1050,11 @@ def two_stage(
 
     Notes
     -----
-    Heuristic; (B_outer + 1) (B_inner + 1) fits. For a model that fits its training data
-    perfectly, "harrell" and "632" fail; ``caution`` contains ``overfitting``. Out of bag refers
-    to points: a point drawn twice into an outer sample is out of bag of an inner sample if it
-    contains no copy, and then counts once. Apparent errors weight points by how often they were
-    drawn.
+    The method is heuristic and takes (B_outer + 1) (B_inner + 1) fits. If a model fits
+    its training data perfectly, "harrell" and "632" fail, and ``caution`` contains ``overfitting``.
+    If a point was drawn twice into an outer sample, it is out of bag for an inner sample only if
+    the inner sample contains no copy of it, and it is then counted once. In apparent errors, points
+    are weighted by how often they were drawn.
 
     References
     ----------

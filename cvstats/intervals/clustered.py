@@ -140,21 +140,21 @@ def clustered(
     per: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Cluster-robust interval: groups of points, not points, are the sampling unit.
+    r"""Cluster-robust interval for the mean loss, with groups of points as the sampling unit.
 
     The target is the mean loss over points of groups from the same population, and the estimate is
-    the mean of all losses. Its variance comes from the deviations of the clusters' totals, and the
-    limits use Student's t: with the degrees of freedom of Bell and McCaffrey for CR2, and with one
-    less than the number of clusters for CR1 and for CR3, the jackknife. All three are equal for
-    clusters of equal size.
+    the mean of all losses. The variance is computed from the deviations of the cluster totals, and
+    the limits use Student's t distribution. The degrees of freedom are those of Bell and McCaffrey
+    for CR2, and the number of clusters minus one for CR1 and for CR3, the jackknife. For clusters
+    of equal size, all three give the same interval.
 
-    Two levels in ``by``, as in ``("point", "repetition")``, are two sampling units: points and
-    seeds, prompts and judges. The target is then the mean loss over new labels of both. The
-    variance is that of a balanced analysis of variance if every pair of labels has equally many
-    losses; otherwise it is the sum of CR1 of each level minus CR1 of their pairs.
+    If ``by`` names two levels, as in ``("point", "repetition")``, both are sampling units: points
+    and seeds, or prompts and judges. The target is then the mean loss over new labels of both
+    levels. The variance is that of a balanced analysis of variance if every pair of labels has
+    equally many losses; otherwise it is the sum of CR1 of each level minus CR1 of their pairs.
 
-    A log is crossed if the same points occur in several sources: stores by dates, horizons by
-    origins, judges by items. It then has two sampling units, ``("source", "point")``, which
+    A log is called crossed if the same points occur in several sources, such as dates in stores, or
+    items rated by several judges. It then has two sampling units, ``("source", "point")``, which
     `interval` and comparisons use by default. Effects of a date shared by all stores do not average
     out over the stores. If the labels of points are dates, or those of a level such as ``date``
     with one label for each point, losses may also be autocorrelated.
@@ -253,20 +253,20 @@ def clustered(
     autoregression. With a correlation of .8 between neighboring dates, 7% of true differences of 0
     are then rejected, and 10% to 13% without this correction.
 
-    Asymptotically exact in the number of clusters, if they are independent and models were not
-    trained on the clusters they were tested on. ``caution`` reports fewer than 30 clusters, and
-    fewer than 2 degrees of freedom; a cluster that occurs in several folds, so that the interval is
-    for these clusters rather than new ones; and, for CR1, clusters so unequal that it would be at
-    least 10% below its target even if all cluster means had equal variances. Unequal clusters count
-    as the degrees of freedom of CR2 plus one: with 40 clusters whose sizes correlate with their
-    errors, coverage was 86%, and all of these logs had the label. With 30 or more, ``skewed`` marks
-    clusters whose contributions to the mean are too skewed for their number.
+    The interval is asymptotically exact in the number of clusters, if the clusters are independent
+    and no model was trained on the clusters it was tested on. ``caution`` reports fewer than 30
+    clusters, and fewer than 2 degrees of freedom; a cluster that occurs in several folds, so that
+    the interval is for these clusters rather than new ones; and, for CR1, clusters so unequal that
+    it would be at least 10% below its target even if all cluster means had equal variances. Unequal
+    clusters count as the degrees of freedom of CR2 plus one: with 40 clusters whose sizes correlate
+    with their errors, coverage was 86%, and all of these logs had the label. With 30 or more,
+    ``skewed`` marks clusters whose contributions to the mean are too skewed for their number.
 
     CR3 is the jackknife variance, (G - 1) / G times that of clubSandwich.
 
-    With several repetitions each cluster has one mean over all of its losses, which is equivalent
-    to averaging each point over the repetitions first. Repeating the cross-validation does not
-    add points or clusters.
+    With several repetitions, the mean of a cluster is computed from all of its losses. This is
+    equivalent to averaging each point over the repetitions first. Repeating the cross-validation
+    does not add points or clusters.
 
     For two levels with normal effects, the interval from mean squares is exact in all sizes, except
     for Satterthwaite's approximation: in simulations coverage was 94% to 97% with three or more

@@ -57,9 +57,9 @@ def conservative_z(
     r"""Conservative Z interval, from random splits of the data and of pairs of halves.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the mean
-    of the split means of the data (sample 0). Each of R divisions cuts the data into two halves,
-    samples 2r - 1 and 2r, and each half is also split: the differences between the two halves
-    give the variance.
+    of the split means of the data (sample 0). In addition, the data are divided into two halves R
+    times (samples 2r - 1 and 2r), and each half is split in the same way. The variance is computed
+    from the differences between the two halves.
 
     Parameters
     ----------
@@ -101,13 +101,14 @@ def conservative_z(
 
         \mathrm{se}^2 = \frac{1}{2 R} \sum_r (a_r - b_r)^2 .
 
-    Two halves share no point, so their difference gives an unbiased estimate of the variance of
-    such a mean, for training sets of less than half the points. The interval is conservative in
-    expectation if this variance is larger, that is, if losses vary less with more training
-    points. The condition fails if the error increases between n/2 and n points: least squares of
-    minimum norm with 85 features and 100 points interpolates better with 50 points than with 90,
-    and the squared standard error is then 0.003 of the variance. ``caution`` reports fewer than
-    10 divisions, and halves that share a point: both make the variance unreliable.
+    The two halves have no point in common, so their difference gives an unbiased estimate of the
+    variance of such a mean, but for training sets with less than half of the points. The interval
+    is conservative in expectation if this variance is larger than that for the full training size,
+    that is, if losses vary less with more training points. The condition fails if the error
+    increases between n/2 and n points: least squares of minimum norm with 85 features and 100
+    points interpolates better with 50 points than with 90, and the squared standard error is then
+    0.003 of the variance. ``caution`` reports fewer than 10 divisions, and halves that share a
+    point: both make the variance unreliable.
 
     References
     ----------

@@ -78,9 +78,9 @@ def corrected_t(
     r"""Corrected resampled t interval, from random splits or the folds of cross-validation.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the
-    unweighted mean of the means of the J test sets. Its variance is that of independent means,
-    increased by the ratio of test to training points because training sets overlap, and the
-    limits use Student's t with J - 1 degrees of freedom.
+    unweighted mean of the means of the J test sets. Its variance is computed as for independent
+    means, and then increased to account for overlapping training sets, by the ratio of test to
+    training points. The limits use Student's t distribution with J - 1 degrees of freedom.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def corrected_t(
     --------
     cvstats.conservative_z : Wider, from splits of halves of the data.
     cvstats.wald : For the models that were trained, on folds.
-    cvstats.rope : The Bayesian form, for two models.
+    cvstats.rope : The Bayesian version, for two models.
     cvstats.plans.subsampling : Random splits.
 
     Notes
@@ -129,13 +129,13 @@ def corrected_t(
 
         \mathrm{se}^2 = \left(\frac1J + \frac{n_\mathrm{test}}{n_\mathrm{train}}\right) S^2 .
 
-    Heuristic: the correlation of the means of two test sets, which cannot be estimated from a
-    log, is assumed to be ``n_test / (n_train + n_test)``. For stable learners the interval of 25
-    random splits is slightly too narrow. For nearest neighbors and other unstable learners it
-    covered 84% to 90% instead of 95%, whereas one partition into 10 folds covered 92% to 96% with
-    fewer than half the fits and is the better choice. With fewer than 10 splits the interval
-    covers but is wide. For test sets of different sizes the ratio is averaged over the splits. A
-    log with the level ``source`` and no ``fold`` is read as leaving sources out.
+    The method is heuristic: the correlation between the means of two test sets cannot be estimated
+    from a log, and is assumed to be ``n_test / (n_train + n_test)``. For stable learners, the
+    interval from 25 random splits is slightly too narrow. For nearest neighbors and other unstable
+    learners, it covered 84% to 90% instead of 95%. One partition into 10 folds is the better choice
+    for these: it covered 92% to 96%, with fewer than half of the fits. With fewer than 10 splits,
+    the interval covers but is wide. If test sets have different sizes, the ratio is averaged over
+    the splits. A log with the level ``source`` and no ``fold`` is read as leaving sources out.
 
     With ``by="source"`` and folds of several sources, the points of a part are tested by models
     that were trained on all others, and n_train counts these.

@@ -95,13 +95,13 @@ def decompose(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    r"""Estimate the variance components of a mean, as far as one log allows.
+    r"""Estimate the components of the variance of a cross-validated mean.
 
-    Losses have variance sigma^2, covariance omega within a fold and gamma between folds. The
-    target is the variance theta of the mean loss of one repetition, which mixes the three. One log
-    gives unbiased estimates of ``sigma^2 - omega``, ``omega - gamma`` and ``theta - gamma`` only:
-    adding the same random number to all losses changes theta but none of these differences.
-    Several independent logs determine all of them.
+    Losses have variance sigma^2, covariance omega within a fold and covariance gamma between folds.
+    The target is the variance theta of the mean loss of one repetition, which depends on all three.
+    From one log, only ``sigma^2 - omega``, ``omega - gamma`` and ``theta - gamma`` can be estimated
+    without bias. (Adding the same random number to all losses changes theta but none of these
+    differences.) With several independent logs, all components can be estimated.
 
     Parameters
     ----------
@@ -161,8 +161,7 @@ def decompose(
         \theta = H \sigma^2 + (S_2 - H)\, \omega + (1 - S_2)\, \gamma, \qquad
         S_2 = \sum_k v_k^2, \qquad H = \sum_k \frac{v_k^2}{n_k} .
 
-    Repetitions on the same data are not independent logs, and averaging over them does
-    not identify gamma.
+    Repetitions on the same data are not independent logs, so gamma cannot be estimated from them.
 
     If each of several independent logs leaves out the same sources one at a time, every source has
     its own sigma_k^2 and omega_k and every pair its gamma_kl. Then ``sigma2``, ``omega`` and

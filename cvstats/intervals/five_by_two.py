@@ -125,14 +125,14 @@ def five_by_two(
         \mathrm{se}_t^2 = \frac15 \sum_r s_r^2, \qquad
         \mathrm{limits}_F = p \pm \sqrt{\frac{2 F \sum_r s_r^2 - \sum_{rj} (p_{rj} - p)^2}{10}} .
 
-    Heuristic. The t interval depends on which fold comes first. Here it is the one whose labels
-    sort first, regardless of row order (labels that cannot be sorted keep the order of the
-    level).
+    The method is heuristic. The t interval depends on which fold comes first. Here it is the one
+    whose labels sort first, regardless of row order (labels that cannot be sorted keep the order of
+    the level).
 
-    The F test may reject every value (in 1.2% of cases if the fold means are independent and
-    normal). Then the interval is empty: its limits are NaN and ``caution`` contains ``empty
-    interval``. In the same setting, at a nominal 5%, the t test rejects a true value in 2.8% of
-    cases and the F test in 1.8%.
+    The F test can reject every value, in 1.2% of cases if the fold means are independent and
+    normal. The interval is then empty: its limits are NaN, and ``caution`` contains ``empty
+    interval``. In the same setting, at a nominal level of 5%, the t-test rejects a true value in
+    2.8% of cases, and the F test in 1.8%.
 
     References
     ----------

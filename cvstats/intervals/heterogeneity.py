@@ -65,10 +65,10 @@ def heterogeneity(
 ) -> Result:
     r"""Test whether groups differ by more than sampling error, and estimate by how much.
 
-    The targets are the standard deviation tau and the mean of the expected losses of groups from
-    the same population. The statistic Q adds up the squared deviations of the groups' mean losses,
-    each divided by its squared standard error. Welch's test accounts for the estimation of these
-    standard errors.
+    The targets are the standard deviation tau and the mean of the expected losses, over groups from
+    the same population. The statistic Q is the sum of the squared deviations of the group means,
+    each divided by its squared standard error. Welch's test accounts for the fact that these
+    standard errors are estimated.
 
     Parameters
     ----------
@@ -119,22 +119,23 @@ def heterogeneity(
         F = \frac{Q / (G - 1)}{1 + 2 (G - 2) L / (G^2 - 1)}, \qquad
         L = \sum_g \frac{(1 - w_g / \sum_h w_h)^2}{n_g - 1} .
 
-    If the groups have one expected loss, F has G - 1 and (G^2 - 1) / (3 L) degrees of freedom.
+    If all groups have the same expected loss, F has an F distribution with G - 1 and (G^2 - 1) / (3
+    L) degrees of freedom.
 
-    Losses of a group are treated as independent given the group. A negative tau^2 is set to zero,
-    and ``caution`` flags it; if both limits are zero, the groups differ less than expected by
-    chance. In a leave-one-source-out log each group has its own model, so tau includes
-    differences between models. With tens of groups the interval is wide, even if a few groups are
-    large.
+    Losses are treated as independent given the group. A negative tau^2 is set to zero, and
+    ``caution`` flags it. If both limits are zero, the groups differ less than expected by chance.
+    In a leave-one-source-out log, each group is predicted by a different model, so tau includes
+    differences between models. With only tens of groups, the interval for tau is wide, even if some
+    groups are large.
 
-    With separate variances the test rejects too often if there are many groups with few points
-    and skewed losses: at 5%, in .22 of logs of 30 groups with 30 squared errors each. The
-    skewness g of the losses within groups raises the mean of Q by about ``2 g^2 sum(1 / n_g)``;
-    ``caution`` contains ``skewed`` if that exceeds half a standard deviation of Q, ``sqrt(2 (G -
-    1))``. Skewness is unavailable for moments and lazy arrays, which are not flagged. Q itself,
-    and with it i2, tau and its limits, is then larger still: Q against chi-squared rejected .30
-    of these logs. ``variance="pooled"`` rejected .04 to .06 there and with 5 points each, if the
-    groups have equal variances, and .11 to .21 if not.
+    With separate variances, the test rejects too often if there are many groups with few points and
+    skewed losses: at a nominal 5%, it rejected in .22 of logs with 30 groups of 30 squared errors
+    each. The skewness g of the losses within groups raises the mean of Q by about ``2 g^2 sum(1 /
+    n_g)``; ``caution`` contains ``skewed`` if that exceeds half a standard deviation of Q, ``sqrt(2
+    (G - 1))``. Skewness is unavailable for moments and lazy arrays, which are not flagged. Q
+    itself, and with it i2, tau and its limits, is then larger still: Q against chi-squared rejected
+    .30 of these logs. ``variance="pooled"`` rejected .04 to .06 there and with 5 points each, if
+    the groups have equal variances, and .11 to .21 if not.
 
     tau^2 is the value at which Q, with the weights ``1 / (s_g^2 + tau^2)``, is its expectation
     G - 1. Its limits are those at which Q is a quantile of chi-squared, so that tau lies between.

@@ -129,21 +129,22 @@ def holdout(
 
         \mathrm{se}^2 = \frac{1}{n (n - 1)} \sum_i (e_i - m)^2 .
 
-    Asymptotically exact for independent test points. It does not cover the risk after training on
-    another training set, or of the model refitted on all the data. If no loss is 1 the Wald
-    interval has zero width; the two intervals for proportions do not.
+    The interval is asymptotically exact for independent test points. It does not cover the risk of
+    a model trained on another training set, or refitted on all the data. If all losses are 0, the
+    Wald interval has zero width, but the two intervals for proportions do not.
 
-    If a few points dominate the loss, the Wald interval misses on one side, and Student's t
-    hardly less often: the mean is too small unless such a point was sampled. Hall's limits extend
-    further up for right-skewed losses. For lognormal(1) losses of 50 and 200 points, 95% Hall
-    limits cover .93 and .94, and Wald limits .90 and .93; for squared t errors with 5 degrees of
-    freedom, .91 and .93, and .84 and .89.
+    If a few points dominate the mean, the Wald interval misses on one side, because the mean is too
+    small unless such a point was sampled. Student's t hardly helps. For right-skewed losses, Hall's
+    limits extend further up. For lognormal(1) losses of 50 and 200 points, 95% Hall limits cover
+    .93 and .94, and Wald limits .90 and .93; for squared t errors with 5 degrees of freedom, .91
+    and .93, and .84 and .89.
 
-    Betting and Bernstein intervals cover with probability at least 1 - alpha at every n, for any
-    distribution within the bounds. If losses x, scaled to [0, 1], have mean m, no gambler can
-    expect to win. Ten gamblers stake c = 1/11, ..., 10/11 of their wealth on losses above m, ten
-    on losses below it, and m is in the interval as long as their average wealth is below 1 /
-    alpha. With v the variance of x, that wealth, and the half-width of Bernstein, are
+    Betting and Bernstein intervals cover with probability at least 1 - alpha for every n and any
+    distribution within the bounds. The idea of the betting interval is that no gambler can expect
+    to win if the losses x, scaled to [0, 1], have mean m. Ten gamblers bet c = 1/11, ..., 10/11 of
+    their wealth on losses above m, and ten bet on losses below it. The interval contains m as long
+    as their average wealth is below 1 / alpha. With v the variance of x, that wealth, and the
+    half-width of Bernstein, are
 
     .. math::
 

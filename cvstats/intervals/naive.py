@@ -28,7 +28,7 @@ from cvstats.options import Missing
 def naive(
     log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Result:
-    r"""Interval that treats all losses as independent, as is common; included for comparison.
+    r"""Interval that treats all losses as independent, included only for comparison.
 
     The claimed target is the expected risk. The estimate is the mean of all losses, and its
     standard error is their standard deviation divided by the square root of their number, which
@@ -72,9 +72,10 @@ def naive(
 
         \mathrm{se}^2 = \frac{1}{N (N - 1)} \sum_i (e_i - m)^2 .
 
-    No guarantee. For one repetition the standard error equals that of `wald` up to ``sqrt(n / (n
-    - 1))``, but the claimed target is not covered. With r repetitions it shrinks by ``sqrt(r)``
-    although no new point was evaluated.
+    The interval has no guarantee. For one repetition, the standard error equals that of `wald` up
+    to ``sqrt(n / (n - 1))``, but the interval does not cover the target that is usually claimed for
+    it. With r repetitions, it is narrower by a factor of ``sqrt(r)``, although no new points were
+    evaluated.
 
     References
     ----------
@@ -123,11 +124,12 @@ def naive(
 def cv_t(
     log: Log, *, alpha: float = 0.05, by: str | None = None, missing: Missing = "raise"
 ) -> Result:
-    r"""Interval that treats fold means as independent; included for comparison.
+    r"""Interval that treats fold means as independent, included only for comparison.
 
-    The claimed target is the expected risk. The estimate is the mean of the K fold means, its
-    standard error their standard deviation divided by sqrt(K), and the limits use Student's t
-    with K - 1 degrees of freedom. With several repetitions, K is the total number of folds.
+    The claimed target is the expected risk. The estimate is the mean of the K fold means. Its
+    standard error is their standard deviation divided by sqrt(K), and the limits use Student's t
+    distribution with K - 1 degrees of freedom. With several repetitions, K is the total number of
+    folds.
 
     Parameters
     ----------
@@ -167,8 +169,8 @@ def cv_t(
 
         \mathrm{se}^2 = \frac{1}{K (K - 1)} \sum_k (m_k - m)^2 .
 
-    No guarantee. For one repetition the squared standard error omits the covariance gamma between
-    losses of different folds, which one log cannot estimate.
+    The interval has no guarantee. For one repetition, the squared standard error omits the
+    covariance gamma between losses of different folds, which cannot be estimated from one log.
 
     References
     ----------

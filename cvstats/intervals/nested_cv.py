@@ -83,17 +83,17 @@ def nested_cv(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Nested cross-validation of Bates, Hastie and Tibshirani.
+    r"""Interval from the nested cross-validation of Bates, Hastie and Tibshirani.
 
     The target is the risk of the model fitted to all the data. Each fold is held out while the
-    other K - 1 are cross-validated among themselves. The mean loss of this inner cross-validation
-    is compared with the loss of the fold that was held out: averaged over folds and repetitions,
-    the squared difference less the noise of the fold's mean estimates the squared error of
-    cross-validation. The estimate is the mean inner loss minus a bias, because training sets are
-    smaller.
+    other K - 1 folds are cross-validated among themselves. The mean loss of this inner
+    cross-validation is compared with the mean loss of the held-out fold. The mean squared error
+    of cross-validation is estimated by the squared difference, averaged over folds and
+    repetitions, minus the sampling variance of the fold means. The estimate is the mean inner
+    loss minus an estimate of its bias, which is due to the smaller training sets.
 
-    This is not nested cross-validation for hyperparameter tuning: every model is fitted in the
-    same way.
+    This is not the nested cross-validation that is used for hyperparameter tuning: all models are
+    fitted in the same way.
 
     Parameters
     ----------
@@ -147,11 +147,12 @@ def nested_cv(
 
     and se is clipped between that of naive cross-validation and sqrt(K) times it.
 
-    Heuristic: no theorem gives its coverage, and the width ignores that the bias is itself an
-    estimate. The estimate extrapolates the errors of K - 2 and K - 1 folds to all K along a
-    learning curve ``e + c/m``, which the log cannot confirm: if the learning curve has another
-    shape, the interval is centered on the wrong value. The MSE of a few repetitions is noisy and
-    often negative; ``caution`` flags fewer than 25, and the paper uses 200.
+    The method is heuristic: no theorem gives its coverage, and the width does not account for the
+    uncertainty of the bias. The estimate extrapolates the errors with K - 2 and K - 1 training
+    folds to all K folds, assuming a learning curve ``e + c/m``. The log cannot confirm this; if the
+    learning curve has a different shape, the interval is centered on the wrong value. With few
+    repetitions, the MSE is noisy and often negative. ``caution`` flags fewer than 25 repetitions;
+    the paper uses 200.
 
     References
     ----------
