@@ -24,7 +24,7 @@ BY = ("repetition", "fold")
 
 @of_its_kind
 def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = "raise") -> Any:
-    """Count, mean and variance of the losses in each cell of a log.
+    """Compute the count, mean and variance of the losses in each cell of a log.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
 
     Notes
     -----
-    Computed in one pass about a mean of each cell, so a large common offset of the losses loses
-    no precision.
+    The moments are computed in one pass about the mean of each cell, so no precision is lost if all
+    losses have a large common offset.
 
     References
     ----------

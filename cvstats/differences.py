@@ -25,7 +25,7 @@ def largest_differences(
     adjust: Adjust | None = "holm",
     missing: Missing = "raise",
 ) -> pd.DataFrame:
-    """List where two models differ most: individual points, or the labels of another level.
+    """List the points, or the labels of another level, where two models differ most.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def largest_differences(
 
     Notes
     -----
-    Points are listed for inspection. They are selected because they are extreme, and on new data
-    they would differ less, so they have no p-values. For labels, ``p_adjusted`` accounts for
-    their number.
+    Points are listed for inspection only. They have no p-values, because they are selected for
+    being extreme, and would differ less on new data. For labels, ``p_adjusted`` accounts for the
+    number of labels.
 
     References
     ----------

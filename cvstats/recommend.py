@@ -36,7 +36,7 @@ from cvstats.registry import unknown_option
 
 
 def methods(losses: Losses) -> pd.DataFrame:
-    """List every method, whether it applies to this log, and if not, what is missing.
+    """List all methods, whether each applies to this log, and what is missing if it does not.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def interval(
     missing: Missing = "raise",
     **options: Any,
 ) -> Table:
-    """Compute the recommended interval for the design of this log, with the reason.
+    """Compute the interval that is recommended for the design of this log.
 
     Parameters
     ----------

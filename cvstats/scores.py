@@ -29,7 +29,7 @@ OTHER_SIDE = {"less": "greater", "greater": "less"}
 
 
 def as_scores(result: Result) -> Result:
-    """Convert a result about losses back to the score from which they were made.
+    """Convert a result for losses back to the score from which the losses were made.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def as_scores(result: Result) -> Result:
 
     Notes
     -----
-    A loss is one minus a score in [0, 1], or minus another score. The interval covers the score
-    with the same probability, since it is the same interval.
+    The loss is one minus the score if the score is in [0, 1], and minus the score otherwise. The
+    converted interval has the same coverage, because it is the same interval on a different scale.
 
     References
     ----------

@@ -91,13 +91,13 @@ def best_set(
     screening: float | None = None,
     missing: Missing = "raise",
 ) -> Table:
-    r"""Find the set of possibly best models: cross-validation with confidence.
+    r"""Find the set of models that could be the best, by cross-validation with confidence.
 
-    The target is the set of models with the smallest average test error of those trained in this
-    cross-validation. For each model the hypothesis is that no other has a smaller error, and the
-    statistic is its largest standardized lead: how far its mean loss is above that of the other
-    model, in units of the difference's standard error. The distribution of this maximum is drawn
-    from a normal distribution with the covariance of the losses.
+    The target is the set of models with the smallest average test error among the models trained in
+    this cross-validation. For each model, the null hypothesis is that no other model has a smaller
+    error. The test statistic is the largest standardized difference between its mean loss and the
+    mean loss of another model. The distribution of this maximum is simulated from a normal
+    distribution with the covariance matrix of the losses.
 
     Parameters
     ----------

@@ -113,11 +113,11 @@ def compare(
 ) -> Any:
     r"""Test whether models differ, using paired losses.
 
-    The target is the difference of the interval's targets; for `wald` the difference of the
-    average test errors of the trained models. The losses of two models on the same evaluation are
-    subtracted (model minus other, so that negative is better), and the interval of the chosen
-    method is computed for these differences. The statistic is their mean divided by its standard
-    error.
+    The losses of two models on the same evaluation are subtracted (model minus other, so that
+    negative is better), and the interval of the chosen method is computed for these differences.
+    The target is the difference between the targets of the two models, which for `wald` are the
+    average test errors of the trained models. The test statistic is the mean difference divided by
+    its standard error.
 
     Parameters
     ----------
@@ -207,13 +207,13 @@ def compare(
 
     Notes
     -----
-    On folds, `wald` is asymptotically exact in the number of points if the *difference* of the
-    losses is relatively stable: replacing one training point must change it little compared with
-    its spread over points. Stability of each learner is not enough. If both approach the same
-    limit, as nested models do if the smaller one is correct, the spread vanishes as fast
-    as the change: coverage of 95% intervals is then 70% to 85% for any number of points. Under
-    the condition the one-sided test has asymptotic level alpha if the errors are equal, and a
-    smaller level if the model is worse.
+    In cross-validation, `wald` is asymptotically exact in the number of points if the *difference*
+    of the losses is relatively stable, which means that replacing one training point changes it
+    little compared with its spread over points. It is not enough that each learner is stable. If
+    both models approach the same limit, as nested models do if the smaller one is correct, the
+    spread vanishes as fast as the change, and the coverage of 95% intervals is only 70% to 85% for
+    any number of points. If the condition holds, the one-sided test has asymptotic level alpha if
+    the errors are equal, and a smaller level if the model is worse.
 
     Repeated cross-validation shows how much of the variance is missing, and `refit_corrected`
     adds it. With ``method="wald"``, ``caution`` contains ``unstable difference`` if that share is
@@ -460,7 +460,7 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     takes_lazy_losses=True,
 ).of_any_kind
 def difference(losses: Losses, other: Losses | None = None, *, reference: Hashable = None) -> Any:
-    """Compute paired differences: the loss of the model minus the loss of the other model.
+    """Compute the paired differences between the losses of two models.
 
     Parameters
     ----------
@@ -493,7 +493,7 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
 
     Notes
     -----
-    Every method that accepts a log accepts this one: its estimate is then the difference in
+    You can pass this log to every method that accepts a log. The estimate is then the difference in
     error. ``attrs["kind"]`` is ``"differences"``, and the guarantee of an interval is subject to
     the condition stated in `compare`. Differences of 0/1 losses are -1, 0 and 1, so intervals for
     proportions do not apply.

@@ -85,10 +85,11 @@ def equivalence(
 ) -> Any:
     r"""Test whether the difference of two models is too small to matter.
 
-    Two one-sided tests (TOST): is the difference above the lower end of the margin, and below its
-    upper end? The p-value is the larger of the two. For 0/1 losses, Tango's score test is used at
-    both ends instead, because standard errors with few discordant points are too small. The
-    target is the difference that the interval covers, as in `compare`.
+    Equivalence is tested by two one-sided tests (TOST): whether the difference is above the lower
+    end of the margin, and whether it is below the upper end. The p-value is the larger of the two
+    p-values. For 0/1 losses, Tango's score test is used at both ends, because standard errors are
+    too small if there are few discordant points. The target is the difference that the interval
+    covers, as in `compare`.
 
     Parameters
     ----------
@@ -143,10 +144,11 @@ def equivalence(
         p = \max\left\{1 - F\left(\frac{d - \mathrm{low}}{\mathrm{se}}\right),\;
             F\left(\frac{d - \mathrm{high}}{\mathrm{se}}\right)\right\} .
 
-    ``equivalent`` is true if and only if the interval lies within the margin. A non-significant
-    difference does not show equivalence; this test does. No adjustment is made for multiple
-    comparisons. A difference with zero variance is equivalent, with p = 0, if it lies within the
-    margin; for 0/1 losses it is uninformative, and methods based on standard errors give NaN.
+    ``equivalent`` is true if and only if the interval lies within the margin. Unlike a difference
+    that is not significant, this shows that the models are practically equivalent. P-values are not
+    adjusted for multiple comparisons. A difference with zero variance is equivalent, with p = 0, if
+    it lies within the margin; for 0/1 losses it is uninformative, and methods based on standard
+    errors give NaN.
 
     For 0/1 losses of one test set or of folds, p-value and limits are those of Tango's score
     test, with a continuity correction of a quarter of a point. Its exact size at the margin, with
@@ -308,11 +310,11 @@ def rope(
 ) -> Any:
     r"""Compute the probability that a model is better, practically equivalent, or worse.
 
-    The Bayesian correlated t test: the difference of the expected errors has a t distribution
-    about the mean of the differences over J test sets, with J - 1 degrees of freedom and a scale
-    that accounts for overlapping training sets. The margin around zero is the region of practical
-    equivalence. The target is the difference of the expected risks of the two algorithms at the
-    size of the training sets.
+    This is the Bayesian correlated t-test. The posterior distribution of the difference between the
+    expected errors is a t distribution with J - 1 degrees of freedom. It is centered at the mean of
+    the differences over J test sets, and its scale accounts for overlapping training sets. The
+    margin around zero is the region of practical equivalence. The target is the difference between
+    the expected risks of the two algorithms, at the size of the training sets.
 
     Parameters
     ----------
@@ -366,9 +368,10 @@ def rope(
     These are posterior probabilities under a flat prior, not p-values. With ``margin=0``,
     ``p_worse`` is the one-sided p-value of `corrected_t` for the model being better. The value of
     rho is a heuristic that cannot be estimated from the log. If all test sets have the same
-    difference, all probability is at that value. The posterior does not require relative
-    stability of the difference. If repetitions show that the difference is unstable, ``caution``
-    contains ``unstable difference``: the `wald` interval in `compare` may then be far too narrow.
+    difference, the posterior is concentrated at that value. The posterior does not require that the
+    difference is relatively stable. If repetitions show that the difference is unstable,
+    ``caution`` contains ``unstable difference``: the `wald` interval in `compare` may then be far
+    too narrow.
 
     References
     ----------

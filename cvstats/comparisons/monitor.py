@@ -43,9 +43,9 @@ NOTE = "monitor"
 
 
 class Monitor:
-    """A comparison of models on a growing test set that is valid at every look.
+    """Comparison of models on a growing test set that is valid at every look.
 
-    Created by `monitor`, or read from a file by `load`.
+    Create a monitor with `cvstats.monitor`, or read it from a file with `load`.
 
     Parameters
     ----------
@@ -288,10 +288,10 @@ def monitor(
 ) -> Monitor:
     """Compare models on a growing test set, and stop as soon as all pairs are decided.
 
-    Each batch of paired losses is followed by a look, and the probability of any false decision
-    over all looks is at most ``alpha``, as the number of points at the first look grows: an
-    asymptotic confidence sequence, as in ``compare(anytime=True)``. Only counts, means and squared
-    deviations are kept.
+    The monitor looks at the results after each batch of paired losses. The probability of a false
+    decision at any look is at most ``alpha``, as the number of points at the first look grows. It
+    uses an asymptotic confidence sequence, as does ``compare(anytime=True)``. Only counts, means
+    and squared deviations are kept.
 
     Parameters
     ----------
@@ -325,12 +325,13 @@ def monitor(
 
     Notes
     -----
-    The points must come in random order: shuffle the questions before you begin. Batch sizes are
-    arbitrary and may depend on earlier results; the choice of points may not. Nothing is decided
-    below 100 points (or groups), except for 0/1 losses, where 30 are enough if the two models
-    disagree on 25 of them, and nothing while differences are too skewed for their number (caution
-    ``skewed``), because a decision is never taken back. Several repetitions (answers) of a point
-    in a DataFrame must be in one batch, and are averaged; the mean of each point is then stored.
+    The points must come in random order, so shuffle the questions before you begin. Batches can
+    have any size, which may depend on earlier results, but the choice of points must not depend on
+    them. Because a decision is never reversed, no decision is made with fewer than 100 points (or
+    groups), or while the differences are too skewed for their number (caution ``skewed``). For 0/1
+    losses, 30 points are enough if the two models disagree on 25 of them. If a point has several
+    repetitions (answers), they must be in the same batch of a DataFrame, and are averaged; the mean
+    of each point is then stored.
 
     References
     ----------

@@ -108,12 +108,12 @@ def power(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Any:
-    r"""Plan a comparison from a pilot log: power, smallest detectable effect, points needed.
+    r"""Compute the power of a planned comparison, and the number of points it needs.
 
-    If the true difference were ``effect``, how likely is `compare` to detect it with this many
-    points? The answer uses the standard error of the mean difference in the pilot log, and the
-    normal distribution, or the noncentral t distribution if the test uses Student's t. The target
-    of that comparison is the difference that the interval covers, as in `compare`.
+    The power is the probability that `compare` detects a true difference of ``effect`` with this
+    many points. It is computed from the standard error of the mean difference in the pilot log
+    and the normal distribution, or the noncentral t distribution if the test uses Student's t.
+    The target of that comparison is the difference that the interval covers, as in `compare`.
 
     Parameters
     ----------
@@ -186,35 +186,35 @@ def power(
         + \Phi\left(-\frac{\mathrm{effect}}{\mathrm{se}} - z\right), \qquad
         z = \Phi^{-1}\left(1 - \frac{\alpha}{2}\right) .
 
-    Standard errors decrease like one over the square root of the number of points, if additional
-    points are from the same population. More training points also change the models, which a pilot
-    cannot show.
+    Standard errors are proportional to one over the square root of the number of points, if
+    additional points are from the same population. If there are more training points, the models
+    also change, which a pilot cannot show.
 
-    With groups (`clustered`, `out_of_source`) the number of groups determines the power: more
-    points per group help much less. Degrees of freedom grow with the number of groups. The tasks
-    of a benchmark are fixed, and their questions are the sampling unit: ``points_needed`` is the
-    total over all tasks, in the proportions of the pilot.
+    If groups are the sampling unit (`clustered`, `out_of_source`), the power depends on the number
+    of groups, and more points per group help much less. Degrees of freedom grow with the number of
+    groups. The tasks of a benchmark are fixed, and their questions are the sampling unit:
+    ``points_needed`` is the total over all tasks, in the proportions of the pilot.
 
-    For 0/1 losses the plan uses McNemar's test: a difference d requires at least a share d of
-    discordant points, so a few points never suffice. For models that agree on every point, the
-    results are the conservative ends of their ranges, based on a share of ``1 - 0.1^(1 / n)``,
-    and ``caution`` contains ``no discordant points``. If a test set was evaluated several times
-    and the models disagree on at least 25 points, the plan uses the standard error of the point
-    averages. The plan is for the chi-squared test. If the next log has fewer than 25 discordant
-    points, `compare` uses the exact test, which has less power: with about ten of them the power
-    was half of that planned, with fifty it was as planned.
+    For 0/1 losses, the plan uses McNemar's test. A difference of d requires that at least a share d
+    of the points is discordant, so a few points are never enough. For models that agree on every
+    point, the results are the conservative ends of their ranges, based on a share of ``1 - 0.1^(1 /
+    n)``, and ``caution`` contains ``no discordant points``. If a test set was evaluated several
+    times and the models disagree on at least 25 points, the plan uses the standard error of the
+    point averages. The plan is for the chi-squared test. If the next log has fewer than 25
+    discordant points, `compare` uses the exact test, which has less power: with about ten of them
+    the power was half of that planned, with fifty it was as planned.
 
-    The ranges are the power and the points needed at both ends of an 80% interval for the
-    variance of a difference, from the chi-squared distribution. Its degrees of freedom are those
-    of the standard error (groups); for `wald` and `holdout` they match the kurtosis k of the
-    pilot's n differences, ``2 (n - 1) / (k - 1)``. In simulations they contained the true value
-    for 75% to 80% of pilots of 50 to 300 points with normal differences and for 67% to 78% with
+    The ranges show the power and the points needed at both ends of an 80% interval for the variance
+    of a difference, which is based on the chi-squared distribution. Its degrees of freedom are
+    those of the standard error (groups); for `wald` and `holdout` they match the kurtosis k of the
+    pilot's n differences, ``2 (n - 1) / (k - 1)``. In simulations they contained the true value for
+    75% to 80% of pilots of 50 to 300 points with normal differences and for 67% to 78% with
     differences of squared errors: a small sample underestimates heavy tails. For cross-validated
     pilots they are less reliable: in five simulations 0% to 40% of the ranges contained the true
-    value, and the actual power was .68 to .77 if 80% was planned. The kurtosis needs single
-    losses: without them, as for lazy arrays and moments, the ranges are NaN, as they are for
-    methods without degrees of freedom. They do not account for the effect of more training points
-    on the models.
+    value, and the actual power was .68 to .77 if 80% was planned. The kurtosis is computed from
+    individual losses. If these are not available, as for lazy arrays and moments, the ranges are
+    NaN, and so they are for methods without degrees of freedom. The ranges do not account for the
+    effect of more training points on the models.
 
     The limits for many repetitions treat repetitions as independent given the point: this is true
     for runs of one model, and nearly true for partitions, whose models share most of their data.

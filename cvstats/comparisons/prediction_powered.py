@@ -39,14 +39,14 @@ def prediction_powered(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    """Prediction-powered interval for a mean: a few human labels and many of a judge.
+    """Prediction-powered interval for a mean, from few human labels and many labels of a judge.
 
-    The target is the mean of the losses that people would give, over points from the same
-    population. With y the losses by people and f those by the judge on the same n points, and u
-    those by the judge on N other points, the estimate is ``w mean(u) + mean(y - w f)``: the mean of
-    the judge on many points, corrected by its error on a few. Its variance is ``w^2 var(u) / N +
-    var(y - w f) / n``. The weight w that minimizes it is ``cov(y, f) / ((1 + n / N) var(f and
-    u))``, clipped to [0, 1].
+    The target is the mean loss that people would give, over points from the same population. Let y
+    be the losses from human labels on n points, f the losses from the judge's labels on the same
+    points, and u the losses from the judge's labels on N other points. The estimate is ``w mean(u)
+    + mean(y - w f)``: the judge's mean on many points, corrected by its error on a few. Its
+    variance is ``w^2 var(u) / N + var(y - w f) / n``. The default weight w, which minimizes this
+    variance, is ``cov(y, f) / ((1 + n / N) var(f and u))``, clipped to [0, 1].
 
     Parameters
     ----------
@@ -82,11 +82,12 @@ def prediction_powered(
 
     Notes
     -----
-    Asymptotically exact in both numbers of points, however bad the judge is, if the points that
-    people label were drawn at random: not the hard ones, and not those on which judges disagree.
-    A bad judge gets a small weight, and at 0 the interval is that of the human labels alone. A
-    judge whose losses have correlation r with the human ones is worth about as much as ``1 / (1 -
-    r^2)`` times as many human labels, as long as it labels many more points.
+    The interval is asymptotically exact in both numbers of points, no matter how bad the judge is,
+    if the points that people label are a random sample. It is not valid if people label only hard
+    points, or points on which judges disagree. A bad judge gets a small weight, and with a weight
+    of 0 the interval uses only the human labels. If the judge labels many more points, and its
+    losses have correlation r with the human losses, using it is worth about as much as ``1 / (1 -
+    r^2)`` times as many human labels.
 
     With 200 human labels, 95% intervals for a proportion of 20% covered in 94% to 95% of 2,000
     simulations, and with 50 or 100 labels in 91% to 94%. An accurate judge needs more human

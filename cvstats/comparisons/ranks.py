@@ -124,11 +124,12 @@ def friedman(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    r"""Test whether many models differ over many data sets, by their ranks.
+    r"""Friedman test of whether models differ over many data sets.
 
-    Within each data set the models are ranked by mean loss (1 is best, ties share the mean of
-    their ranks). Friedman's statistic measures how much the mean ranks of the models differ. The
-    target is the population from which the data *sets* were drawn, not that of points.
+    Within each data set, the models are ranked by mean loss (1 is best, and tied models get the
+    mean of their ranks). Friedman's statistic measures how much the mean ranks of the models
+    differ. The target is the population from which the data *sets* were sampled, not a population
+    of points.
 
     Parameters
     ----------
@@ -172,16 +173,17 @@ def friedman(
 
         \chi^2 = \frac{12 N}{k (k + 1)} \sum_j \left(R_j - \frac{k + 1}{2}\right)^2 .
 
-    The approximations need about ten data sets. With fewer than five the F test rejects too often
-    (7% to 20% of cases at a nominal 5% if models are equal), and ``caution`` contains ``few data
-    sets``; chi-squared is conservative. If all data sets rank the models in the same order, F is
-    infinite, and its p-value is the exact probability of that, ``1 / k!^(N - 1)`` without ties.
+    The approximations need about ten data sets. With fewer than five, the F test rejects too often
+    (in 7% to 20% of cases at a nominal 5%, if the models are equal), and ``caution`` contains ``few
+    data sets``; the chi-squared test is conservative. If all data sets rank the models in the same
+    order, F is infinite, and its p-value is the exact probability of this event, ``1 / k!^(N - 1)``
+    without ties.
 
     Models whose means are equal up to rounding tie, regardless of the order of the rows.
 
-    Data sets are treated as independent, and nothing is assumed about their points. The precision
-    of each difference *within* a data set is ignored, and the ranks of a model depend on which
-    others are in the log. `nemenyi` shows which models differ.
+    The data sets are treated as independent, and nothing is assumed about their points. The test
+    ignores how precise each difference is *within* a data set. The rank of a model depends on which
+    other models are in the log. `nemenyi` shows which models differ.
 
     References
     ----------
@@ -261,11 +263,12 @@ def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
 def nemenyi(
     losses: Losses, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
 ) -> Any:
-    r"""Test which of many models differ over many data sets, by their mean ranks.
+    r"""Nemenyi test of which pairs of models differ over many data sets.
 
     For each pair of models, the difference of their mean ranks (as in `friedman`) is compared with
-    the studentized range, which adjusts for all pairs: a difference above the critical difference
-    is significant. The target is the population from which the data sets were drawn.
+    the studentized range distribution, which adjusts for all pairs. A difference is significant if
+    it is above the critical difference. The target is the population from which the data sets were
+    sampled.
 
     Parameters
     ----------
@@ -305,8 +308,8 @@ def nemenyi(
 
         \mathrm{CD} = q \sqrt{\frac{k (k + 1)}{12 N}} .
 
-    The normal approximation of mean ranks needs about ten data sets and five models. With
-    few data sets no difference of ranks can be significant.
+    The normal approximation for mean ranks needs about ten data sets and five models. With few data
+    sets, no difference in ranks can be significant.
 
     References
     ----------

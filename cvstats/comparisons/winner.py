@@ -95,12 +95,12 @@ def winner(
 ) -> Table:
     r"""Interval for the error of the model that was selected as best on this log.
 
-    The target is the error of the model with the smallest mean loss here, whichever that is. Its
-    ordinary interval is too low, because the selection favors models with lucky errors. The
-    limits returned here cover all models simultaneously, and therefore the selected one. The
-    estimate is corrected for the selection as in a bootstrap: in each draw from the joint
-    distribution of the means one model is selected, and its error is measured without the random
-    deviation that led to its selection.
+    The target is the error of the model with the smallest mean loss in this log. A conventional
+    interval for this model is too low, because the selection favors models that were lucky. The
+    limits returned here cover all models simultaneously, and therefore also the selected model. The
+    estimate is corrected for the selection by simulation: in each draw from the joint distribution
+    of the means, one model is selected, and its error is measured without the random deviation that
+    led to its selection.
 
     Parameters
     ----------
@@ -151,11 +151,11 @@ def winner(
         \mathrm{mean}_m \pm c\, \mathrm{se}_m, \qquad
         c = \text{quantile of } \max_j \frac{|g_j|}{\mathrm{se}_j} .
 
-    The largest of many skewed means is further from normal than one of them, and a model that was
-    selected for a small mean has a small standard error too. If points are the sampling unit
-    (`wald`, `holdout`) and losses are skewed to the right, the upper limit is therefore Hall's
-    with the same c, and with the skewness of this model or the median of all models,
-    whichever is larger.
+    If losses are skewed, the smallest of many means is further from normal than a single mean, and
+    a model that was selected for its small mean also has a small standard error. If points are the
+    sampling unit (`wald`, `holdout`) and losses are skewed to the right, the upper limit is
+    therefore Hall's, with the same c and with the skewness of this model or the median skewness of
+    all models, whichever is larger.
 
     Each draw selects the model with the smallest mean + g, and the estimate is the average of
     mean - g over the selected models. If a model with a very large standard error moves that

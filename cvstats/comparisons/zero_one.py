@@ -310,10 +310,11 @@ def mcnemar(
     adjust: Adjust | None = "holm",
     missing: Missing = "raise",
 ) -> Any:
-    r"""Test whether two models err equally often, from the points on which they disagree.
+    r"""McNemar's test of whether two models have the same error rate.
 
-    The target is the difference of the error rates of the models that were trained. If they err
-    equally often, each discordant point is equally likely to be an error of either.
+    The target is the difference between the error rates of the models that were trained. The test
+    uses the discordant points, on which only one of the two models errs. If the error rates are
+    equal, each of the two models is equally likely to be the one that errs.
 
     Parameters
     ----------
@@ -356,9 +357,10 @@ def mcnemar(
 
     Notes
     -----
-    The binomial test is exact given the models, for one test set; chi-squared, which is used with
-    at least 25 discordant points, is asymptotically exact. Over the folds of cross-validation the
-    counts are pooled: chi-squared is then the test of `compare` by `wald`, whose z satisfies
+    For one test set, the binomial test is exact given the models. The chi-squared test, which is
+    used with at least 25 discordant points, is asymptotically exact. In cross-validation, the
+    counts of all folds are pooled. The chi-squared test is then equivalent to the test of `compare`
+    with `wald`, whose z satisfies
 
     .. math::
 
@@ -463,12 +465,13 @@ def check_binary(log: Log, method: Method) -> None:
     takes_metrics=False,
 )
 def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
-    r"""Test whether several models err equally often: Cochran's Q.
+    r"""Cochran's Q test of whether several models have the same error rate.
 
-    The target is the error rates of the models that were trained. Q measures, over all pairs of
-    models, how unequally the discordant points of a pair are divided between its two models. It
-    is compared with the chi-squared distribution with M - 1 degrees of freedom for M models. For
-    two models it is McNemar's statistic.
+    The targets are the error rates of the models that were trained. A point is discordant for two
+    models if only one of them errs. Q measures, over all pairs of models, how unequally the
+    discordant points are divided between the two models. It is compared with the chi-squared
+    distribution with M - 1 degrees of freedom for M models. For two models, Q is McNemar's
+    statistic.
 
     Parameters
     ----------
@@ -504,9 +507,9 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
 
         Q = (M - 1)\, \frac{\sum (b - c)^2}{\sum (b + c)} .
 
-    Asymptotically exact in the number of points on which models disagree. Q shows that some
-    models differ; `mcnemar` with ``adjust="holm"`` shows which. Models that never disagree have p
-    = 1.
+    The test is asymptotically exact in the number of points on which models disagree. Q shows only
+    that some models differ; `mcnemar` with ``adjust="holm"`` shows which ones. Models that never
+    disagree have p = 1.
 
     References
     ----------

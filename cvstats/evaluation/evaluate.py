@@ -52,9 +52,9 @@ def evaluate(
     checkpoint: str | PathLike[str] | None = None,
     **options: Unpack[LossKeywords],
 ) -> pd.Series | pd.DataFrame:
-    """Run estimators over a resampling plan and return the loss log.
+    """Run a resampling plan with one or more estimators, and return the loss log.
 
-    Each loss is for one point and one trained model; all estimators are evaluated on the same
+    Each loss is for one point and one trained model, and all estimators are evaluated on the same
     splits. The plan determines which interval methods apply to the log, and which error they
     estimate.
 

@@ -114,11 +114,11 @@ def ordered(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Interval for the mean loss over time, if successive losses may be autocorrelated.
+    r"""Interval for the mean loss over time, accounting for autocorrelation.
 
-    The target is the long-run mean loss of models such as those tested, if the series continues
-    like this. The estimate is the mean of the losses of the T times. Its variance accounts for
-    the autocovariance of the losses:
+    The target is the long-run mean loss of models such as those tested, if the series continues in
+    the same way. The estimate is the mean of the losses at the T times. There are three estimators
+    of its variance, which account for the autocovariance of the losses:
 
     - equal-weighted cosines: the mean power of the first B frequencies, and limits from Student's
       t with B degrees of freedom;
@@ -165,7 +165,7 @@ def ordered(
     See Also
     --------
     cvstats.holdout : For test points that are independent.
-    cvstats.clustered : For series, years or other blocks as the sample.
+    cvstats.clustered : For series, years or other blocks as the sampling unit.
     cvstats.out_of_source : For blocks that were left out one at a time.
 
     Notes
@@ -189,23 +189,23 @@ def ordered(
         V_\mathrm{DM} &= \frac{\gamma_0 + 2 \sum_{l=1}^{h-1} \gamma_l}{
             T + 1 - 2 h + h (h - 1) / T} .
 
-    This is the only method that uses the order of labels; the order of rows does not matter.
-    Time points are assumed to be equally spaced; if they are not, ``caution`` contains ``gaps in
-    time``.
+    This is the only method that uses the order of the labels; the order of the rows does not
+    matter. The times are assumed to be equally spaced. If they are not, ``caution`` contains ``gaps
+    in time``.
 
-    Asymptotically exact for stationary losses whose autocovariances have a finite sum. Coverage
-    of 95% intervals in 2,000 simulations of a first-order autoregression with correlation .6, for
-    100 and 400 times: cosines .939 and .955, Newey-West .856 and .905, `holdout` .657 and .678.
-    If the dependence lasts much longer, or is seasonal, none of these intervals is wide enough:
-    coverage was .36 to .82 with a correlation of .6 to .8 at lag 7 or 12. ``caution`` contains
-    ``strong dependence`` if the degrees of freedom exceed the effective number of independent
-    losses, judged by the autocorrelation at lags 1, 4, 5, 7, 12, 24, 48, 52, 96, 168 and 365.
-    With an infinite sum (long memory, which is flagged only if strong) no number of times is
-    enough.
+    The interval is asymptotically exact for stationary losses whose autocovariances have a finite
+    sum. In 2,000 simulations of a first-order autoregression with correlation .6, with 100 and 400
+    times, the coverage of 95% intervals was .939 and .955 for cosines, .856 and .905 for
+    Newey-West, and .657 and .678 for `holdout`. If the dependence lasts much longer, or is
+    seasonal, none of these intervals is wide enough: coverage was .36 to .82 with a correlation of
+    .6 to .8 at lag 7 or 12. ``caution`` contains ``strong dependence`` if the degrees of freedom
+    exceed the effective number of independent losses, judged by the autocorrelation at lags 1, 4,
+    5, 7, 12, 24, 48, 52, 96, 168 and 365. If the sum is infinite (long memory, which is flagged
+    only if it is strong), no number of times is enough.
 
-    Diebold and Mariano assume that errors of forecasts h steps ahead are correlated up to lag h -
-    1. This variance may be negative; then the variance for one step is used, as in the R package
-    forecast, and ``caution`` contains ``horizon not used``.
+    Diebold and Mariano assume that the errors of forecasts h steps ahead are correlated up to lag h
+    - 1. The estimated variance can be negative. In that case the variance for one step is used, as
+    in the R package forecast, and ``caution`` contains ``horizon not used``.
 
     Models trained on other times are treated as fixed, as in `wald`. Averaging over series
     accounts for their dependence at each time. If each series is one observation, such as a

@@ -169,25 +169,26 @@ def out_of_source(
 
     and theta_b is twice theta_a.
 
-    Both depend on the learner: relative to the variance for these sources, the expectation of
-    theta_b was 1.5 to 1.8 for ridge regression in simulations, and .97 to 1.04 for the nearest
-    neighbor, whose losses share more of their training; theta_a was half of it.
+    The bias of theta_a and theta_b depends on the learner. In simulations, the expectation of
+    theta_b, relative to the true variance for these sources, was 1.5 to 1.8 for ridge regression
+    and .97 to 1.04 for the nearest neighbor, whose losses have larger covariances; theta_a was half
+    of that.
 
     The two targets are different quantities. With more points per source, the interval for these
-    sources shrinks to zero width, and the one for new sources does not, because sources are the
-    sampling unit. The latter is asymptotically exact in the number of sources if they were drawn
-    independently and the models share most of their training data; with fewer than thirty sources
-    ``caution`` flags it. The training sets lack one source, so the target is the error of
-    training with K - 1 sources.
+    sources shrinks to zero width. The interval for new sources does not, because sources are the
+    sampling unit. It is asymptotically exact in the number of sources, if they were sampled
+    independently and the models share most of their training data. ``caution`` flags fewer than
+    thirty sources. Each training set lacks one source, so the target is the error of models trained
+    on K - 1 sources.
 
-    Most sources lie outside the interval for their mean, as most heights lie outside the
-    interval for a mean height. The prediction interval covers the mean loss of the next source.
-    It refers to a source with as many points as these have, and includes the sampling error of
-    those points: with more points the mean varies less, and the interval is conservative.
-    Instead of the central limit theorem it assumes that the source means are normally
-    distributed, however many there are. A limit below 0 of a loss that cannot be negative, or
-    above 1 of a proportion, is replaced by that end of the range. For differences of two models
-    it shows how much the advantage varies between sources.
+    Most sources lie outside the interval for their mean, just as most people's heights lie outside
+    an interval for the mean height. To cover the mean loss of the next source, use the prediction
+    interval. It assumes that the next source has as many points as the sources in the log. If it
+    has more points, its mean varies less, and the interval is conservative. The prediction interval
+    also assumes that the source means are normally distributed, no matter how many sources there
+    are, because the central limit theorem does not apply to a single source. A limit below 0 of a
+    loss that cannot be negative, or above 1 of a proportion, is replaced by that end of the range.
+    For differences of two models it shows how much the advantage varies between sources.
 
     References
     ----------

@@ -197,9 +197,9 @@ def quadratic(
     r"""Interval from a quadratic estimator of the variance of a cross-validated mean.
 
     The target is the expected risk of models trained on sets of this size. Losses have variance
-    sigma^2, covariance omega within a fold and gamma between folds; the variance theta of the
-    mean combines the three, and no estimator from one log is always unbiased for it. Each named
-    estimator is unbiased under its own assumption.
+    sigma^2, covariance omega within a fold and covariance gamma between folds. The variance theta
+    of the mean depends on all three, and no estimator from a single log is always unbiased for it.
+    Each of the named estimators is unbiased under a different assumption.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def quadratic(
     See Also
     --------
     cvstats.decompose : The variance components behind it.
-    cvstats.corrected_t : The correction favored by simulations.
+    cvstats.corrected_t : A correction that does better in simulations.
     cvstats.wald : An interval with proven coverage, for the models that were trained.
 
     Notes
@@ -252,10 +252,11 @@ def quadratic(
         \theta = H \sigma^2 + (S_2 - H)\, \omega + (1 - S_2)\, \gamma, \qquad
         S_2 = \sum_k v_k^2, \qquad H = \sum_k \frac{v_k^2}{n_k} .
 
-    Heuristic. Limits use normal quantiles, and Student's t with K - 1 degrees of freedom for
-    theta_3. A negative theta_2, theta_3 or theta_5 is replaced by ``H W``, W being the variance of
-    losses within folds: that is theta if losses are uncorrelated, and ``caution`` flags it. A
-    negative estimate with ``bias`` is not replaced and gives NaN.
+    The method is heuristic. The limits use normal quantiles, except for theta_3, which uses
+    Student's t distribution with K - 1 degrees of freedom. If theta_2, theta_3 or theta_5 is
+    negative, it is replaced by ``H W``, where W is the variance of losses within folds, and
+    ``caution`` flags it. (``H W`` estimates theta if losses are uncorrelated.) With ``bias``, a
+    negative estimate is not replaced and gives NaN.
 
     References
     ----------

@@ -120,12 +120,13 @@ def refit_corrected(
 ) -> Result:
     r"""Interval for the difference of two models that are refitted in every fold.
 
-    The target is the average difference of the test errors of the models trained in this
-    cross-validation. Every point is tested by models trained on other points, and helps to train
-    the models that are tested on those. If the two models are nearly the same, this mutual training
-    matters as much as their difference, and the variance of `wald` is too small by up to one half,
-    for any number of points. Repeated cross-validation shows how much is missing, and this interval
-    adds it. `compare` uses it by default for repeated cross-validation.
+    The target is the average difference between the test errors of the models trained in this
+    cross-validation. Every point is tested by models that were trained on other points, and is
+    itself used to train the models that are tested on those points. If the two models are nearly
+    the same, this mutual training matters as much as their difference, and `wald` can underestimate
+    the variance by up to one half, for any number of points. Repeated cross-validation shows how
+    much variance is missing, and this interval adds it. `compare` uses it by default for repeated
+    cross-validation.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ def refit_corrected(
 
     See Also
     --------
-    cvstats.compare : Differences of models and their tests.
+    cvstats.compare : Differences between models, with tests.
     cvstats.wald : The interval that treats points as independent.
     cvstats.corrected_t : For the expected risk of the algorithms.
 
@@ -182,11 +183,11 @@ def refit_corrected(
     simulations of nearly equal models with 12 to 100 sources it covered .97 or more, where
     `clustered` covered .73 to .89.
 
-    A single partition gives no information about mutual training. Then the interval is that of
-    `wald` if the two models differ clearly, and otherwise the wider of `corrected_t` and `wald`
-    with twice the variance, which is the most that mutual training can add (at 95%; at other levels
-    with the same standard error). By default `compare` widens it only for very similar models. A
-    second partition helps more.
+    A single partition contains no information about mutual training. If the two models differ
+    clearly, the interval is then that of `wald`. Otherwise it is the wider of two intervals:
+    `corrected_t`, and `wald` with twice the variance, which is the most that mutual training can
+    add (at 95%; at other levels with the same standard error). By default, `compare` widens the
+    interval only for very similar models. It is better to add a second partition.
 
     References
     ----------

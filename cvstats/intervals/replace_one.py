@@ -70,12 +70,13 @@ def replace_one(
     by: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Replace-one cross-validation: a variance that accounts for training-set variability.
+    r"""Replace-one cross-validation interval, which accounts for training-set variability.
 
     The target is the expected risk of models trained on sets of this size. The estimate is the mean
-    loss of cross-validation of the data (sample 0). Half of the data is cross-validated too
-    (sample 1), and then once for each of its points, with that point replaced by a point of the
-    other half (sample 1 + l for its l-th point): the changes of the mean give the variance.
+    loss of cross-validation of the data (sample 0). Half of the data is also cross-validated
+    (sample 1). This is repeated once for each of its points, with that point replaced by a point
+    from the other half (sample 1 + l for the l-th point). The variance is computed from the
+    resulting changes of the mean.
 
     Parameters
     ----------
@@ -118,9 +119,9 @@ def replace_one(
 
         \mathrm{se}^2 = \frac14 \sum_l (T_0 - T_l)^2 .
 
-    Asymptotically exact if the learner is second-order stable (the joint effect of two points
-    vanishes faster than the effect of each), and slightly too wide at small n. For several
-    partitions there is no theorem.
+    The interval is asymptotically exact if the learner is second-order stable, which means that the
+    joint effect of two points vanishes faster than the effect of each point. For small n, the
+    interval is slightly too wide. For several partitions, there is no theorem.
 
     References
     ----------

@@ -59,12 +59,13 @@ def several_logs(design: Design) -> str | None:
 def source_components(
     losses: Losses, *, independent: str = "dataset", missing: Missing = "raise"
 ) -> Table:
-    r"""Estimate variances and covariances of losses, by source, from several independent logs.
+    r"""Estimate the variances and covariances of each source from several independent logs.
 
-    Each log leaves out the same sources, one at a time, on its own data set. The target is the
-    covariance of the losses: sigma_k^2 for a loss of source k, omega_k for two losses of it, and
-    gamma_kl for a loss of source k and one of source l. All follow from the covariance of the
-    sources' means over the logs, and from the variance of the losses within each source.
+    Each log leaves out the same sources, one at a time, on a different data set. The targets are
+    the variance sigma_k^2 of the losses of source k, the covariance omega_k of two losses of that
+    source, and the covariance gamma_kl between losses of sources k and l. They are computed from
+    the covariances of the source means over the logs, and from the variance of the losses within
+    each source.
 
     Parameters
     ----------
@@ -106,9 +107,9 @@ def source_components(
         \omega_k = C_{kk} - \overline{\mathrm{var}_k}\; \overline{1 / M_k}, \qquad
         \sigma_k^2 = \omega_k + \overline{\mathrm{var}_k} .
 
-    Unbiased for any number of independent logs of the same design; K sources have K (K - 1) / 2
-    covariances, so a few logs estimate each of them poorly. `decompose` with ``independent=``
-    gives their means and the three parts of the variance of the mean.
+    The estimates are unbiased for any number of independent logs of the same design. But K sources
+    have K (K - 1) / 2 covariances, which cannot be estimated precisely from a few logs. `decompose`
+    with ``independent=`` gives their means and the three parts of the variance of the mean.
 
     References
     ----------
@@ -199,12 +200,12 @@ def source_estimators(
     other: Hashable = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""All estimators of the variance of the mean over these sources, for research.
+    r"""Compute all estimators of the variance of the mean over these sources, for research.
 
-    The target is theta, the variance over data sets from the same K sources of the mean of the
-    source means. It combines the variance sigma_k^2 of a loss of source k, the covariance omega_k
-    of two losses of it, and the covariance gamma_kl of losses of two sources. No estimator is
-    always unbiased for it.
+    The target is theta, the variance of the mean of the source means, over data sets from the same
+    K sources. It depends on the variance sigma_k^2 of a loss of source k, on the covariance omega_k
+    of two losses of that source, and on the covariance gamma_kl between losses of two sources. No
+    estimator is always unbiased for it.
 
     Parameters
     ----------

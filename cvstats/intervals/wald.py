@@ -67,11 +67,11 @@ def wald(
 ) -> Result:
     r"""Wald interval for the cross-validated test error.
 
-    The target is the average test error of the models that this cross-validation trained, R_n: the
-    mean over points of the loss that each fold's model has on new points. The estimate is the mean
-    of all losses, and its variance is that of the losses divided by the number of points n.
-    Deviations are taken from the overall mean ("all-pairs") or from the fold mean
-    ("within-fold").
+    The target is R_n, the average test error of the models that were trained in this
+    cross-validation: the expected loss of each model on new points, averaged with the sizes of the
+    test folds as weights. The estimate is the mean of all losses, and its variance is the variance
+    of the losses divided by the number of points n. The variance of the losses is computed about
+    the overall mean ("all-pairs") or about the fold means ("within-fold").
 
     Parameters
     ----------
@@ -134,22 +134,24 @@ def wald(
         \sigma^2_\mathrm{all\ pairs} = \frac1n \sum_i (e_i - R)^2, \qquad
         \sigma^2_\mathrm{within\ fold} = \sum_k \frac{n_k}{n}\, \mathrm{var}_k .
 
-    Asymptotically exact if the loss of the learner is stable when one training point is replaced
-    (all-pairs requires slightly more than within-fold). The target refers to training sets of n
-    (1 - 1/K) points and does not account for training-set variability: for the expected risk the
-    interval is too narrow, clearly so for unstable learners such as single trees.
+    The interval is asymptotically exact if the learner is stable, which means that its losses
+    hardly change when one training point is replaced (all-pairs requires slightly more than
+    within-fold). The target refers to training sets of n (1 - 1/K) points. The interval does not
+    account for training-set variability, so it is too narrow for the expected risk, especially for
+    unstable learners such as single trees.
 
-    With r repetitions the variances are averaged and divided by n, never by n r: the points are
-    the same in every repetition. This form is conservative compared with the variance of the
-    losses averaged point by point. Intervals of proportions do the same: the error rate is the
-    mean over all repetitions, and n is the number of points. With errors on 1% of 50, 100 and 200
-    points Wilson's interval covers .91, .92 and .95 (.95 or more on average over error rates from
-    0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald interval .40, .63 and .86.
+    With r repetitions, the variances are averaged and divided by n, not by n r, because the points
+    are the same in every repetition. This is conservative compared with the variance of the losses
+    averaged over the repetitions of each point. Intervals for proportions are computed in the same
+    way: the error rate is the mean over all repetitions, and n is the number of points. With errors
+    on 1% of 50, 100 and 200 points Wilson's interval covers .91, .92 and .95 (.95 or more on
+    average over error rates from 0.5% to 2%), that of Clopper and Pearson .98 or more, and the Wald
+    interval .40, .63 and .86.
 
-    Losses skewed to the right, such as squared errors with heavy tails, bias the interval low.
-    Hall's limits correct for this: for the mean predictor of lognormal(0.5) data in 10-fold
-    cross-validation of 100 and 500 points, 95% limits cover .92 and .93, compared with .85 and
-    .91 for Wald limits.
+    If losses are skewed to the right, such as squared errors with heavy tails, the interval is
+    often too low. Hall's limits correct for this: for the mean predictor of lognormal(0.5) data in
+    10-fold cross-validation of 100 and 500 points, 95% limits cover .92 and .93, compared with .85
+    and .91 for Wald limits.
 
     References
     ----------

@@ -77,12 +77,12 @@ def wild_cluster(
     per: str | None = None,
     missing: Missing = "raise",
 ) -> Result:
-    r"""Wild cluster bootstrap-t interval: the means that a test by random signs does not reject.
+    r"""Wild cluster bootstrap-t interval for the mean loss, for few clusters.
 
-    The target is the same as for `clustered`, the mean loss over points of groups drawn like
-    these. The hypothesis that it equals m is tested by comparing the t statistic of the clusters'
-    totals about m with those of the same totals with random signs. The interval contains the
-    values m that are not rejected.
+    The target is the same as for `clustered`, the mean loss over points of groups from the same
+    population. To test the hypothesis that it equals m, the t statistic of the cluster totals about
+    m is compared with the statistics of the same totals with random signs. The interval contains
+    all values m that are not rejected.
 
     Parameters
     ----------
@@ -134,11 +134,12 @@ def wild_cluster(
     The p-value of m is the share of draws whose statistic, from the U_c with random signs, is at
     least as far from 0 as t. The interval contains the values m whose p-value is above alpha.
 
-    Asymptotically exact in the number of clusters, if they are independent and models were not
-    trained on the clusters they were tested on. In simulations with six to ten clusters its
-    coverage equals or slightly exceeds that of CR2 of `clustered`; skewed cluster means make both
-    too narrow. With G clusters p cannot fall below ``2 / 2^G``: with fewer than six, no mean is
-    rejected at 5%, the limits are infinite, and ``caution`` contains ``very few clusters``.
+    The interval is asymptotically exact in the number of clusters, if the clusters are independent
+    and no model was trained on the clusters it was tested on. In simulations with six to ten
+    clusters its coverage equals or slightly exceeds that of CR2 of `clustered`; skewed cluster
+    means make both too narrow. With G clusters p cannot fall below ``2 / 2^G``: with fewer than
+    six, no mean is rejected at 5%, the limits are infinite, and ``caution`` contains ``very few
+    clusters``.
 
     Draws whose statistic equals t up to rounding count as ties. Programs that do not handle
     rounding give p-values that are smaller by one or two draws.

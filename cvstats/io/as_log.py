@@ -73,8 +73,8 @@ def as_log(
     A column whose name resembles a missing level, such as ``subject`` or ``cv_fold``, is kept as an
     index level, and results have a caution about it.
 
-    The order of the rows is kept if each model has a column. The input is not modified. A model
-    without some evaluation gets NaN there, which methods refuse by default.
+    If each model has a column, the order of the rows is kept. The input is not modified. If a model
+    lacks an evaluation, its loss is NaN, for which methods raise an error by default.
 
     References
     ----------

@@ -95,8 +95,8 @@ def read_log(
 ) -> Any:
     """Read a loss log from a file or from the results of another tool.
 
-    Evaluations are aligned by the names of their points, never by their order. Duplicate
-    evaluations raise an error, as do models that were evaluated on different splits.
+    Evaluations are matched by the labels of their points, never by row order. An error is raised if
+    an evaluation is a duplicate, or if models were evaluated on different splits.
 
     Parameters
     ----------
@@ -194,9 +194,9 @@ def read_log(
 
     Notes
     -----
-    Code in files is never executed: no pickle is loaded, and no text is evaluated. NetCDF files
-    that refer to other files are refused, as are Zarr stores with external links or anything but
-    plain compression.
+    Code in files is never executed: no pickles are loaded, and no text is evaluated. NetCDF files
+    that refer to other files raise an error, and so do Zarr stores with external links or with
+    filters other than plain compression.
 
     Labels in CSV files are read as numbers, unless two of them are the same number (``1`` and
     ``1e0``) or one starts with a zero (``01``); then they are text.
@@ -275,7 +275,7 @@ def read_predictions(
     groups: Any = None,
     cv: Any = None,
 ) -> pd.DataFrame:
-    """Read the predictions themselves, to compute several losses.
+    """Read predictions from a file or from the results of another tool, to compute several losses.
 
     Parameters
     ----------

@@ -159,25 +159,28 @@ def merge(parts: tuple[Part, ...]) -> Part:
 class Moments(Methods):
     """Counts, means and squared deviations of the cells of a log, instead of the log itself.
 
-    Create them from a batch with `of_log`, add batches with ``+``, save them to a file, and use
-    them like a log: for monitoring, for logs on several machines, and for logs that do not fit into
-    memory. All functions of `cvstats` that need only cells accept them, as in
+    Create moments from a batch with `of_log`, add batches with ``+``, save them to a file, and use
+    them like a log. They are useful for monitoring, for logs on several machines, and for logs that
+    do not fit into memory. All functions of `cvstats` that need only cells accept moments, as in
     ``cvstats.wald(moments)``; functions that need individual losses raise an error.
 
     Notes
     -----
-    Labels need not be known in advance, and the order of batches matters only for rounding:
-    standard errors agree to about 14 digits, however far from zero the losses are. Models are
-    matched by name. Each batch is checked like any log. Two checks use hashes of labels across
-    batches: whether all repetitions test the same points, and whether an evaluation occurs in two
-    batches. The latter compares all evaluations of a log of up to 65,536, and a sample of that size
-    of longer logs, which detects a batch that was added twice but may miss a few evaluations.
-    Points without names cannot be checked. ``attrs["checked"]`` of a result describes what was
-    checked. Up to 50,000 losses (rows times models and carried cells) are kept too, or a sample of
-    a longer log, so that results have the same cautions about tails, order in time, duplicates and
-    selected models as in memory. A file of moments contains these losses. ``attrs`` that are equal
-    in all batches are kept, such as ``n_train`` and ``units``; ``attrs["mixed"]`` of a result names
-    the others. Losses in different units are refused.
+    You do not have to know the labels in advance. The order of the batches affects only rounding:
+    standard errors agree to about 14 digits, no matter how far from zero the losses are. Models are
+    matched by name.
+
+    Each batch is checked like any log. In addition, two checks use hashes of labels across batches:
+    whether all repetitions test the same points, and whether an evaluation occurs in two batches.
+    The second check compares all evaluations of a log of up to 65,536, and a sample of that size of
+    longer logs. This detects a batch that was added twice, but may miss a few evaluations. Points
+    without names cannot be checked. ``attrs["checked"]`` of a result describes what was checked.
+
+    Up to 50,000 losses (rows times models and carried cells), or a sample of a longer log, are also
+    kept, so that results have the same cautions about tails, order in time, duplicates and selected
+    models as in memory. A file of moments contains these losses. Attributes (``attrs``) that are
+    equal in all batches are kept, such as ``n_train`` and ``units``; ``attrs["mixed"]`` of a result
+    names the others. Batches in different units raise an error.
 
     References
     ----------

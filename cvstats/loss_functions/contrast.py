@@ -51,11 +51,11 @@ def contrast(
     between: tuple[Hashable, Hashable] | None = None,
     reference: Hashable = None,
 ) -> Any:
-    r"""Create a log of differences between groups of one log, such as sexes, sites or segments.
+    r"""Create a log of the difference between groups, such as sexes, sites or segments.
 
-    The target is the mean loss of one group minus that of another, or the difference of their
-    metrics; for two models compared on this log, the difference of differences. The groups
-    contain different points, so the comparison is unpaired.
+    The target is the mean loss of one group minus the mean loss of another, or the difference
+    between their metrics. If two models are compared on this log, it is the difference of the
+    differences. The groups contain different points, so the comparison is unpaired.
 
     Parameters
     ----------
@@ -108,11 +108,11 @@ def contrast(
     effects that differ by group, coverage was 80% for Welch's interval and 95% for the clustered
     one.
 
-    Several pairs of groups: ``contrast(...).cvci.compare(0)`` tests each difference against 0 and
-    adjusts for their number (Holm by default). ``equivalence(margin=)`` shows that a difference is
-    smaller than a margin, which a nonsignificant difference does not. The largest difference of
-    many groups is biased away from 0 and gets no interval; report the pair that attains it with
-    its adjusted p-value.
+    If there are several pairs of groups, ``contrast(...).cvci.compare(0)`` tests each difference
+    against 0 and adjusts for their number (by Holm's method by default). To show that a difference
+    is smaller than a margin, use ``equivalence(margin=)``; a difference that is not significant
+    does not show this. There is no interval for the largest difference between many groups, because
+    it is biased away from 0. Report the pair with the largest difference and its adjusted p-value.
 
     References
     ----------

@@ -63,10 +63,11 @@ WEIGHT = "the weight"
 class LabelCounts:
     """Counts of true and predicted labels in each cell of a log.
 
-    Create them from a batch of predictions with `of_predictions`, or from Parquet files with
-    `cvstats.scan_predictions`; add batches with ``+``; and compute the moments of any metric of
-    labels, which have all methods of a log that do not need individual losses. Memory grows with
-    the cells and the labels, not with the predictions.
+    Create counts from a batch of predictions with `of_predictions`, or from Parquet files with
+    `cvstats.scan_predictions`, and add batches with ``+``. From the counts you can compute the
+    moments of any metric of predicted labels, which have all methods of a log that do not need
+    individual losses. Memory use grows with the number of cells and labels, not with the number of
+    predictions.
 
     Notes
     -----

@@ -301,13 +301,13 @@ def losses(
 
     Notes
     -----
-    If truth or prediction is missing, the loss is NaN; nothing is dropped. So it is if one of
-    several columns of a model is missing, such as a member of an ensemble.
+    If the truth or a prediction is missing, the loss is NaN; nothing is dropped. If a model has
+    several columns, such as the members of an ensemble, the loss is NaN if any of them is missing.
 
     A metric T of a cell (a repetition and fold) is represented by pseudo-losses: T plus the
     influence of each point, oriented so that lower is better (1 minus a score in [0, 1], or the
     negative of another score). Their mean over the cell is exactly the metric, and their variance
-    is that of T by the delta method. They may lie outside the range of the metric.
+    gives the variance of T by the delta method. They may lie outside the range of the metric.
 
     Metrics of ranks (``auc``, ``average_precision``, ``spearman``, ``kendall``, ``concordance``
     and their relatives) sort the n points of each cell: their time grows as n log n. The time of

@@ -36,11 +36,12 @@ Share = Callable[[NDArray[Any], NDArray[Any], int], NDArray[np.float64]]
 def passes(
     losses: LogT, *, k: int | Sequence[int], all: bool = False, majority: bool = False
 ) -> LogT:
-    r"""Convert repeated attempts at problems to a log of pass@k, pass^k or majority of k.
+    r"""Create a log of pass@k, pass^k or majority of k from repeated attempts at problems.
 
     The target is the mean, over problems from the same population, of the probability that at least
-    one of k new attempts is correct (pass@k), all k are (pass^k), or more than half of them are.
-    The loss of a problem is one minus the unbiased estimate of that probability.
+    one of k new attempts is correct (pass@k), that all k are correct (pass^k), or that more than
+    half of them are correct. The loss of a problem is one minus the unbiased estimate of this
+    probability.
 
     Parameters
     ----------
@@ -83,12 +84,13 @@ def passes(
         \text{pass}^k = \binom{c}{k} \Big/ \binom{n}{k}, \qquad
         \text{maj@}k = \sum_{j > k / 2} \binom{c}{j} \binom{n - c}{k - j} \Big/ \binom{n}{k} .
 
-    Problems are the sampling unit. The variance between them includes the contribution of the
-    attempts; treating each attempt as a sampling unit gives intervals that are too narrow, and so
-    does the standard error between runs over the same problems. `interval` uses the limits of
-    Korn and Graubard with one pseudo-error, which are those of Clopper and Pearson if all values
-    are 0 or 1; if all problems have the same value between these, there are no limits. With 30
-    problems, coverage was 99% for pass^3 of .015 to .05 and 97% for .25 to .4 (simulations).
+    Problems are the sampling unit. The variance between problems includes the variance of the
+    attempts. If each attempt were treated as a sampling unit, the intervals would be too narrow,
+    and so are intervals based on the variation between runs over the same problems. `interval` uses
+    the limits of Korn and Graubard with one pseudo-error, which are Clopper-Pearson limits if all
+    values are 0 or 1. If all problems have the same value between 0 and 1, there are no limits.
+    With 30 problems, coverage was 99% for pass^3 of .015 to .05 and 97% for .25 to .4
+    (simulations).
 
     References
     ----------

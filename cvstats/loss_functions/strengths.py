@@ -40,11 +40,11 @@ def strengths(
     elo: bool = False,
     judge: str | None = None,
 ) -> pd.DataFrame:
-    r"""Create a log of Bradley-Terry strengths from pairwise results, sampled by prompt.
+    r"""Create a log of Bradley-Terry strengths from pairwise results, with one row per prompt.
 
     The targets are the strengths that best predict, over prompts from the same population, which of
-    two models wins: the logit of the probability that a beats b is s_a - s_b. Strengths are
-    relative to the average of these models, which is 0.
+    two models wins. In this model, the logit of the probability that a beats b is s_a - s_b. The
+    strengths are relative to the average of these models, which is 0.
 
     Parameters
     ----------
@@ -96,11 +96,11 @@ def strengths(
         \mathrm{Var}(\hat s) = \frac{G}{G - 1} \sum_g u_g u_g', \qquad
         u_g = H^+ \sum_{i \in g} x_i (y_i - m_i) .
 
-    If prompts favor particular models, intervals that treat results as independent, such as those
-    from bootstrapping results, are too narrow: coverage of 95% intervals in simulations was 91%,
-    compared with 95% with prompts as the sampling unit. The interval is valid even if the model
-    is wrong: it is for the best-fitting strengths. The mean win rate against the others is
-    simpler, if all models were compared on all prompts; see the guide.
+    If prompts favor particular models, intervals that treat results as independent, such as
+    intervals from bootstrapping the results, are too narrow. In simulations, the coverage of such
+    95% intervals was 91%, compared with 95% if prompts are the sampling unit. The interval is valid
+    even if the Bradley-Terry model is wrong, because it is for the best-fitting strengths. If all
+    models were compared on all prompts, the mean win rate is simpler; see the guide.
 
     References
     ----------

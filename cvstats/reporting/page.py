@@ -67,7 +67,7 @@ def report(
 ) -> str | Path:
     """Write a one-page report on a log: intervals, comparisons, plots, and warnings.
 
-    The targets are those of the methods used; the page describes them.
+    The page states the target of each interval.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ def report(
 
     Notes
     -----
-    The page is self-contained: plots are SVG within it, nothing is fetched from a network, and it
-    can be read without its script, which sorts tables by the column that is clicked. It follows
-    the light or dark scheme of the browser. Every name is escaped. Numbers are rounded to two
+    The page is self-contained: plots are embedded as SVG, and nothing is loaded from a network. Its
+    script, which sorts a table when a column header is clicked, is optional. The page uses the
+    light or dark color scheme of the browser. All names are escaped. Numbers are rounded to two
     digits of the smallest standard error, ``10^-d``, for display only.
 
     References

@@ -213,11 +213,11 @@ def summary(
     seed: int = 0,
     missing: Missing = "raise",
 ) -> Summary | Any:
-    """Summarize a log in at most three sentences: the best model, its advantage, its significance.
+    """Summarize in at most three sentences which model is best, and whether this is significant.
 
-    The target is that of the interval that `interval` recommends for this log; the last sentence
-    names it. The interval and the p-value of a sentence come from the same procedure, so the
-    interval excludes 0 if and only if ``p < alpha``.
+    The target is the target of the interval that `interval` recommends for this log; the last
+    sentence states it. The interval and the p-value in a sentence always agree: the interval
+    excludes 0 if and only if ``p < alpha``.
 
     Parameters
     ----------
@@ -261,18 +261,18 @@ def summary(
     several cells, for more than 200 models, and if some pairs need another method. Two models on
     fewer than 30 points are compared with the quantiles of Student's t.
 
-    If a caution shows that the intervals of the default method are too narrow and the log
-    supports a method that accounts for the cause, such as `ordered` for autocorrelated losses,
-    the sentences use and name that method and give its width relative to the default; if there is
-    none, no difference is called significant. The error of a model that was selected among many
-    is that of `winner`.
+    If a caution shows that the intervals of the default method are too narrow, the sentences use a
+    method that accounts for the cause, such as `ordered` for autocorrelated losses. They name the
+    method and give its width relative to the default. If no such method applies to the log, no
+    difference is called significant. If the best model was selected from many, its error is
+    estimated by `winner`.
 
-    With carried cells, such as those of a map, the mean over all cells is compared first,
-    weighted by the cosine of the latitude if a coordinate provides it (``lat``, ``latitude``, or
-    the standard name ``latitude``). The cells are then counted; their p-values are adjusted for
-    all pairs in all cells. If losses were made from a score, the sentences are about the score,
-    and larger is better. Numbers are rounded to two digits of the smallest standard error,
-    ``10^-d``.
+    If the log has further dimensions, such as those of a map, the models are first compared by
+    their mean over all cells, weighted by the cosine of the latitude if a coordinate provides it
+    (``lat``, ``latitude``, or the standard name ``latitude``). Then the cells in which each model
+    is better are counted, with p-values that are adjusted for all pairs in all cells. If losses
+    were made from a score, the sentences are about the score, and larger is better. Numbers are
+    rounded to two digits of the smallest standard error, ``10^-d``.
 
     References
     ----------
