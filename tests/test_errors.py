@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from importlib.metadata import PackageNotFoundError
 
 import numpy as np
@@ -77,6 +78,8 @@ wald, compare, holdout = cvstats.wald, cvstats.compare, cvstats.holdout
 
 # --- what a log may be ----------------------------------------------------------------------------
 
+NUMBER = "Convert them with log.astype(float); if these are predictions"
+TEXT = "Convert them with pd.to_numeric; if these are predictions"
 BAD_LOGS = {
     "duplicates": (
         lambda: pd.concat([one(), one().iloc[[1, 7]]]),
@@ -131,9 +134,27 @@ BAD_LOGS = {
         "is 'good'. Expected one "
         "loss for each evaluation. Convert them with pd.to_numeric",
     ),
-    "objects": (lambda: one().astype(object), "their type is object"),
+    "objects": (lambda: one().astype(object), "their type is object, the first is 0.", NUMBER),
+    "a gap among objects": (
+        lambda: with_value(one().astype(object), None), "is object, the first is 0.", NUMBER,
+    ),
+    "a word among objects": (
+        lambda: with_value(one().astype(object), "n/a"), "is object, the first is 'n/a'", TEXT,
+    ),
+    "text without a name": (
+        lambda: one().astype(str).rename(None), "the losses of the log are not numbers", TEXT,
+    ),
+    "decimals": (lambda: one().map(Decimal), "the first is Decimal('0.6", TEXT),
+    "categories": (lambda: one().round(1).astype("category"), "the first is 0.6.", NUMBER),
     "dates": (lambda: one().astype("datetime64[s]"), "their type is datetime64[s]"),
-    "complex": (lambda: dense(k_fold()).astype(complex), "their type is complex128"),
+    "durations": (lambda: pd.to_timedelta(one()), "'a' are not numbers", "total_seconds()"),
+    "complex": (
+        lambda: k_fold().astype(complex), "their type is complex128, the first is (0.", "abs(log)",
+    ),
+    "a missing Float64": (
+        lambda: with_value(one().astype("Float64"), pd.NA),
+        "the loss of 'a' is missing (NaN) at fold=2, point=4", "pass missing='drop'",
+    ),
     "text in an array": (lambda: dense(k_fold()).astype(str), "their type is <U"),
     "empty": (lambda: one().iloc[:0], "the log is empty. Expected at least one loss."),
     "no rows": (lambda: k_fold().iloc[:0], "the log is empty"),
@@ -215,8 +236,26 @@ BAD_LOGS = {
         "the models have different dimensions: 'a' has ('repetition', 'point') and 'c' has "
         "('point',). Expected the same for every variable. Drop variables that are not models",
     ),
-    "a list": (lambda: [0.1], "a list is not a loss log. Expected a pandas Series or DataFrame"),
-    "an array of numpy": (lambda: np.ones(3), "a numpy.ndarray is not a loss log"),
+    "models of one name": (
+        lambda: dense(k_fold()).assign_coords(model=["a", "a"]),
+        "several models have the same name: 'a'; 'a'. Expected different names.",
+        "log.assign_coords(model=[…])",
+    ),
+    "folds of each model": (
+        lambda: by_point(one().to_frame()).assign_coords(
+            fold=(("model", "point"), np.zeros((1, 12), int))
+        ),
+        "the coordinate 'fold' lies along 'model', so it differs between models",
+        "Take one model: log.sel(model=…).",
+    ),
+    "one number": (lambda: xr.DataArray(3.0), "this array is a single number", "each evaluation"),
+    "a dataset of one number": (lambda: xr.Dataset({"a": 3.0}), "is a single number"),
+    "an integer": (lambda: 42, "an int is not a loss log. Expected a pandas Series", "as_log("),
+    "a list": (
+        lambda: [0.1], "a list is not a loss log. Expected a pandas Series or DataFrame",
+        "for the losses of one test set, with pandas.Series(losses).rename_axis('point').",
+    ),
+    "an array of numpy": (lambda: np.ones(3), "a numpy.ndarray is not a loss log", "rename_axis"),
     "a dict": (lambda: {"loss": [0.1]}, "a dict is not a loss log"),
     "None": (lambda: None, "a NoneType is not a loss log"),
     "text itself": (lambda: "log.csv", "Make one with cvstats.as_log(pandas.DataFrame(…), loss="),
@@ -225,13 +264,16 @@ BAD_LOGS = {
 
 @pytest.mark.parametrize("name", BAD_LOGS)
 def test_no_log(name):
-    make, words = BAD_LOGS[name]
+    make, *words = BAD_LOGS[name]
     log = make()
-    assert words in refused(wald, log)
-    if not name.startswith(("a dense array", "NaN", "infinite", "minus")):
-        assert words in refused(cvstats.moments, log)
+    calls = [wald, cvstats.interval, *([] if isinstance(log, pd.Series) else [compare])]
+    if not name.startswith(("a dense array", "NaN", "infinite", "minus", "a missing")):
+        calls.append(cvstats.moments)
     if isinstance(log, (pd.Series, pd.DataFrame, xr.DataArray, xr.Dataset)):
-        assert words in refused(lambda it: it.cvci.naive(), log)
+        calls.append(lambda it: it.cvci.naive())
+    for call in calls:
+        said = refused(call, log)
+        assert all(part in said for part in words), said
 
 
 def test_losses_too_large_to_be_squared():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -107,68 +106,6 @@ def test_the_same_log_in_another_dress(name):
     pairs = cvstats.compare(log)[["difference", "se", "p_value"]]
     expected = cvstats.compare(FRAME)[["difference", "se", "p_value"]]
     np.testing.assert_allclose(pairs.to_numpy(), expected.to_numpy(), rtol=1e-9)
-
-
-def objects(value):
-    """Losses as objects, one of them another thing."""
-    log = FRAME.astype(object)
-    log.iloc[3, 0] = value
-    return log
-
-
-NUMBER = "Convert them with log.astype(float); if these are predictions"
-TEXT = "Convert them with pd.to_numeric; if these are predictions"
-
-REFUSED = {
-    "numbers as objects": (lambda: FRAME.astype(object), "is object, the first is 0.6", NUMBER),
-    "a gap among objects": (lambda: objects(None), "their type is object, the first is 0.", NUMBER),
-    "a word among objects": (lambda: objects("n/a"), "type is object, the first is 'n/a'", TEXT),
-    "decimals": (lambda: FRAME.map(Decimal), "the first is Decimal('0.63696", TEXT),
-    "categories": (lambda: FRAME.round(1).astype("category"), "the first is 0.6.", NUMBER),
-    "complex": (lambda: FRAME.astype(complex), "complex128, the first is (0.6369", "abs(log)"),
-    "durations": (
-        lambda: pd.to_timedelta(FRAME["a"]), "the losses of 'a' are not numbers", "total_seconds()",
-    ),
-    "no name": (
-        lambda: FRAME["a"].astype(str).rename(None), "the losses of the log are not numbers", TEXT,
-    ),
-    "a missing Float64": (
-        lambda: FRAME.astype("Float64").where(np.tile(POINT != 3, (3, 1)).T),
-        "the loss of 'a' is missing (NaN) at fold=3, source='s0', point=3",
-        "pass missing='drop'",
-    ),
-    "an integer": (lambda: 42, "an int is not a loss log. Expected a pandas Series", "as_log("),
-    "a list": (
-        lambda: [1, 2, 3], "a list is not a loss log",
-        "for the losses of one test set, with pandas.Series(losses).rename_axis('point').",
-    ),
-    "an array of numpy": (lambda: np.arange(3.0), "a numpy.ndarray is not a loss", "rename_axis"),
-    "one number": (lambda: xr.DataArray(3.0), "this array is a single number", "each evaluation"),
-    "a dataset of one number": (lambda: xr.Dataset({"a": 3.0}), "is a single number", "Expected"),
-    "text in an array": (
-        lambda: ARRAY.astype(str), "the losses of the log are not numbers: their type is <U", "",
-    ),
-    "models of one name": (
-        lambda: ARRAY.assign_coords(model=["a", "a", "b"]),
-        "several models have the same name: 'a'; 'a'; 'b'. Expected different names.",
-        "log.assign_coords(model=[…])",
-    ),
-    "folds of each model": (
-        lambda: ARRAY.assign_coords(fold=(("row", "model"), np.zeros((N, 3), int))),
-        "the coordinate 'fold' lies along 'model', so it differs between models",
-        "Take one model: log.sel(model=…).",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
-    make, words, way = REFUSED[name]
-    for call in (cvstats.wald, cvstats.interval, cvstats.compare):
-        with pytest.raises(LogError) as caught:
-            call(make())
-        assert words in str(caught.value)
-        assert way in str(caught.value)
 
 
 def test_pyarrow_numbers_and_labels():
