@@ -144,7 +144,10 @@ def moments(rows: Iterable, by: Sequence[str] = ("repetition", "fold")) -> dict[
 
 
 class Interval(NamedTuple):
-    """An interval; `variance` is the exact raw SE^2, which `se` may clamp."""
+    """An interval; `variance` is the exact raw SE^2, which `se` may clamp.
+
+    `extra` holds what a method reports besides.
+    """
 
     estimate: Fraction
     variance: Fraction
@@ -152,6 +155,7 @@ class Interval(NamedTuple):
     lower: float
     upper: float
     df: int | None = None
+    extra: Mapping[str, object] = {}
 
 
 class Outcome(NamedTuple):

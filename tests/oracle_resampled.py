@@ -15,11 +15,11 @@ An evaluation is a `Loss`: its number and the levels that say which it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from oracle import mean, squares, variance
+from oracle import Interval, mean, squares, variance
 from scipy import stats
 
 
@@ -34,17 +34,6 @@ class Loss(NamedTuple):
     outer: Hashable = None
 
 
-class Interval(NamedTuple):
-    """An interval; `extra` holds what a method reports besides."""
-
-    estimate: Fraction
-    variance: Fraction
-    se: float
-    lower: float
-    upper: float
-    extra: Mapping[str, object]
-
-
 def cells(log: Iterable[Loss], *levels: str) -> dict[tuple, list[Fraction]]:
     """Losses by some levels, in the order of their sorted labels."""
     found: dict[tuple, list[Fraction]] = {}
@@ -57,9 +46,8 @@ def around(estimate: Fraction, square: Fraction, quantile: float, **extra: objec
     """Estimate plus and minus a quantile times the root of a variance."""
     se = math.sqrt(square)
     middle = float(estimate)
-    return Interval(
-        estimate, square, se, middle - quantile * se, middle + quantile * se, extra
-    )  # fmt: skip
+    reach = quantile * se
+    return Interval(estimate, square, se, middle - reach, middle + reach, extra=extra)
 
 
 def corrected_t(
