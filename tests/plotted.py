@@ -285,7 +285,7 @@ def style(artist):
 
 
 def describe_case(name, width):
-    """What a case draws, as JSON holds it; of many numbers a few that tell changes.
+    """What a case draws, as JSON holds it.
 
     Without a width it is drawn on a figure that the plot makes itself.
     """
@@ -296,14 +296,17 @@ def describe_case(name, width):
     if width is None:
         parts.insert(0, ("figure", [], ax.figure.get_size_inches()))
         plt.close(ax.figure)
-    found = []
+    return [*few_numbers(parts)]
+
+
+def few_numbers(parts):
+    """Of many numbers a few that tell changes, as JSON holds them."""
     for kind, words, numbers in parts:
         array = np.ma.filled(np.ma.asarray(np.ma.masked_invalid(list(numbers)), float), -999)
         if array.size > 40:
             turned = array * np.cos(np.arange(array.size))
             array = np.array([array.size, array.min(), array.max(), array.mean(), turned.mean()])
-        found.append([kind, list(words), [float(f"{number:.5g}") for number in array]])
-    return found
+        yield [kind, list(words), [float(f"{number:.5g}") for number in array]]
 
 
 def drawn(name, width, height=None, dpi=72):

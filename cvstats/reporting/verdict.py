@@ -294,7 +294,8 @@ class Verdict:
     def dims(self) -> list[str]:
         """The carried dimensions, such as those of a map."""
         found = self.intervals
-        return [str(n) for n in found.dims if n != "model"] if isinstance(found, xr.Dataset) else []
+        dims = found.dims if isinstance(found, xr.Dataset) else []
+        return [str(name) for name in dims if name not in ("model", "pair")]
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -312,7 +313,7 @@ class Verdict:
     @cached_property
     def models(self) -> list[Hashable]:
         """The models in the order of the log."""
-        return list(dict.fromkeys(self.labels(self.frame, "model")))
+        return list(dict.fromkeys(self.models_of(self.frame)))
 
     @cached_property
     def names(self) -> list[str]:
@@ -370,6 +371,13 @@ class Verdict:
             labels = [None] * len(index) if self.dims else index.tolist()
         return [None if label != label else label for label in labels]  # an index may contain NaN
 
+    def models_of(self, intervals: pd.DataFrame) -> list[Hashable]:
+        """List the models of the rows of intervals; the pair for a log of differences."""
+        models = self.labels(intervals, "model")
+        if "other" not in intervals.index.names:
+            return models
+        return list(zip(models, self.labels(intervals, "other"), strict=True))
+
     def cell_labels(self, table: pd.DataFrame) -> list[Cell]:
         """List the labels of the cells of a table's rows."""
         levels = [table.index.get_level_values(name).tolist() for name in self.dims]
@@ -384,7 +392,7 @@ class Verdict:
         values = np.full((len(self.cells), len(self.models)), np.nan)
         cell, model = self.places
         at = list(map(cell.__getitem__, self.cell_labels(frame)))
-        models = list(map(model.__getitem__, self.labels(frame, "model")))
+        models = list(map(model.__getitem__, self.models_of(frame)))
         values[at, models] = frame[column].to_numpy(dtype=float)
         return values
 

@@ -1,0 +1,346 @@
+"""What the package shows of a log: sentences, findings, tables, pages, and the output of commands.
+
+`tests/reference/shown.json.gz` holds the lines of every view of every log, and
+`tests/test_shown.py` computes them again. After a change of words store them anew, and read the
+lines that differ:
+
+    python tests/shown.py [LOG …]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import json
+import re
+import sys
+import tempfile
+from datetime import date
+from difflib import unified_diff
+from functools import partial
+from html import unescape
+from pathlib import Path
+
+import golden
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from plotted import describe, few_numbers, grid, logged, many, repeated, schools
+
+import cvstats
+from cvstats import cli
+from cvstats.errors import LogError
+from cvstats.reporting import content
+
+PATH = Path(__file__).parent / "reference" / "shown.json.gz"
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+def predicted(loss, models=("forest", "net"), n=240, sources=0, **options):
+    """A log of predicted probabilities of which each model is worse than the one before."""
+    rng = np.random.default_rng(n)
+    levels = {"fold": np.arange(n) % 6, **({"source": np.arange(n) % sources} if sources else {})}
+    index = pd.MultiIndex.from_arrays([*levels.values(), range(n)], names=[*levels, "point"])
+    truth = rng.integers(0, 2, n)
+    table = pd.DataFrame({"y": truth}, index)
+    for k, name in enumerate(models):
+        logits = (1.5 - 0.4 * k) * (2 * truth - 1) + rng.normal(0, 1 + 0.2 * k, n)
+        table[name] = 1 / (1 + np.exp(-logits))
+    return cvstats.losses(table, "y", list(models), loss, **options)
+
+
+def answers(*wrong, **attrs):
+    """Right and wrong answers of models to the questions of a benchmark."""
+    rng = np.random.default_rng(9)
+    index = pd.MultiIndex.from_arrays([np.repeat(list("pqr"), 50), range(150)],
+                                      names=["source", "point"])  # fmt: skip
+    names = [f"model_{k}" for k in range(len(wrong))]
+    log = pd.DataFrame(1.0 * (rng.random((150, len(wrong))) < wrong), index, names)
+    return named(log, loss="1 - acc", metric="acc", orientation="1 - score", **attrs)
+
+
+def named(log, **attrs):
+    """A copy of a log with the facts of its losses."""
+    log = log.copy()
+    log.attrs = attrs
+    return log
+
+
+def days(shift, n=200):
+    """Two models of a daily series whose differences last for days."""
+    rng = np.random.default_rng(1)
+    gap = np.zeros(n)
+    for day in range(1, n):
+        gap[day] = 0.8 * gap[day - 1] + rng.normal()
+    base = rng.exponential(10, n)
+    dates = pd.date_range("2024-01-01", periods=n, name="point")
+    return pd.DataFrame({"a": base, "b": base + gap - gap.mean() + shift}, dates)
+
+
+def cells(models, *sizes, dims=("lead", "lat", "lon"), n=40):
+    """Losses of models on a grid; which of them is better depends on the last dimension."""
+    rng = np.random.default_rng(3)
+    dims = dims[-len(sizes) :]
+    values = rng.gamma(1, 1, (models, *sizes, n))
+    values += (
+        0.6
+        * np.arange(models).reshape(-1, *[1] * (len(sizes) + 1))
+        * np.linspace(-1, 1.5, sizes[-1])[:, None]
+    )
+    places = {dim: np.linspace(-50, 60, size) for dim, size in zip(dims, sizes, strict=True)}
+    return xr.DataArray(
+        values, dims=["model", *dims, "point"],
+        coords={**places, "model": [f"m{k}" for k in range(models)],
+                "fold": ("point", np.arange(n) % 5)},
+    )  # fmt: skip
+
+
+def scored():
+    rng = np.random.default_rng(4)
+    log = pd.DataFrame(
+        rng.random((10, 3)) + [0.1, 0.2, 0.5], pd.RangeIndex(10, name="fold"), list("abc")
+    )
+    return named(log, holds="scores", n_train=90, n_test=10)
+
+
+def with_gaps():
+    log = golden.k_fold()
+    log.iloc[[3, 8], 0] = log.iloc[5, 2] = np.nan
+    return log
+
+
+def twins():
+    log = golden.k_fold()
+    return log.assign(b=log["a"], d=log["a"].to_numpy()[::-1], e=2.0)
+
+
+def regions():
+    rng = np.random.default_rng(6)
+    index = pd.MultiIndex.from_arrays(
+        [np.tile(["f", "m"], 150), range(300)], names=["sex", "point"]
+    )
+    base = rng.gamma(2, 1, (300, 2)) + 0.8 * (np.arange(300) % 2)[:, None] * [1, 0.2]
+    return pd.DataFrame(base, index, ["forest", "net"])
+
+
+LOGS = {
+    **{f"{name} log": partial(golden.log_named, name) for name in golden.LOGS},
+    "diabetes": lambda: logged("diabetes"),
+    "flights": lambda: logged("flights"),
+    "months": lambda: logged("flights_by_month"),
+    "twelve models": many,
+    "forty models": lambda: many(40),
+    "four models": repeated,
+    "schools": lambda: schools(25),
+    "one model": lambda: logged("diabetes")["ridge"],
+    "accuracy": lambda: predicted("accuracy", ("a", "b", "c"), threshold=0.5),
+    "error rate": lambda: predicted("zero_one", threshold=0.5),
+    "auc": lambda: predicted("auc", sources=20, folds="pool"),
+    "metrics": lambda: predicted(["auc", "f1", "brier"], folds="pool", threshold=0.5),
+    "slope": lambda: predicted("calibration_slope", ("a", "b", "c"), folds="pool"),
+    "slopes": lambda: predicted("calibration_slope", tuple("abcdef"), folds="pool"),
+    "tasks": lambda: answers(0.2, 0.3, 0.55, sources_are="fixed"),
+    "sums": lambda: answers(0.2, 0.22),
+    "scores": scored,
+    "days": lambda: days(0.25),
+    "better days": lambda: days(2.0),
+    "gaps": with_gaps,
+    "twins": twins,
+    "candidates": lambda: pd.DataFrame(
+        np.random.default_rng(0).exponential(size=(200, 20)), pd.RangeIndex(200, name="point")
+    ),
+    "units": lambda: named(golden.k_fold()[["a", "b"]], long_name="CRPS", units="mm", title="Rain"),
+    "huge": lambda: golden.k_fold(k=3) * 1e7,
+    "groups": lambda: regions().cvci.contrast(by="sex", between=("f", "m")),
+    "one group": lambda: regions()[["forest"]].cvci.contrast(by="sex", between=("f", "m")),
+    "differences": lambda: golden.k_fold().cvci.difference(),
+    "few points": lambda: golden.one_set()[["a", "b"]].iloc[:7],
+    "no points": lambda: pd.Series(np.arange(8.0), pd.Index([0, 1] * 4, name="repetition")),
+    "grid": grid,
+    "map": lambda: cells(1, 5, 6),
+    "maps": lambda: cells(3, 5, 6),
+    "leads": lambda: cells(2, 5, 3, 3),
+    "line": lambda: cells(3, 24),
+    "few cells": lambda: cells(2, 3),
+}
+"""All views of these are stored."""
+
+# --- views ----------------------------------------------------------------------------------------
+
+RESULTS = {
+    "interval": lambda log: cvstats.interval(log),
+    "compare": lambda log: cvstats.compare(log),
+    "max-t": lambda log: cvstats.compare(log, adjust="max-t", rng=0, n_draws=500, alpha=0.1),
+    "best_set": lambda log: cvstats.best_set(log, rng=0, n_draws=500),
+    "heterogeneity": lambda log: cvstats.heterogeneity(log),
+    "winner": lambda log: cvstats.winner(log, rng=0),
+    "power": lambda log: cvstats.power(log, effect=0.1),
+    "equivalence": lambda log: cvstats.equivalence(log, margin=0.1),
+}
+
+
+def shown_tables(log):
+    """Results in Markdown, in LaTeX, as a journal writes them, and with all digits."""
+    for name, ask in RESULTS.items():
+        try:
+            result = ask(log)
+        except LogError as error:
+            yield f"{name}: {error}"
+            continue
+        for write in (cvstats.to_markdown, cvstats.to_latex, cvstats.to_apa):
+            with contextlib.suppress(LogError):
+                yield f"{name}: {write(result)}"
+        yield f"{name}: {cvstats.to_latex(result, caption='Of a log', label='tab:log')[:60]}"
+        yield f"{name}: {result.attrs}"
+
+
+def shown_words(log):
+    """The summary with its advice, the findings, the methods, and the log in a notebook."""
+    for alpha in (0.05, 0.2):
+        found = refused(lambda alpha=alpha: cvstats.summary(log, alpha=alpha))
+        yield from found.splitlines() if isinstance(found, str) else lines_of(found)
+    yield from (str(row) for row in records(lambda: cvstats.diagnose(log)))
+    methods = refused(lambda: cvstats.methods(log))
+    yield methods if isinstance(methods, str) else methods.attrs["suggestion"]
+    yield from () if isinstance(methods, str) else methods["why_not"].items()
+    yield repr(log.cvci)
+    yield from words_of(log.cvci._repr_html_())
+
+
+def lines_of(found):
+    parts = found.values() if isinstance(found, dict) else [found]
+    for part in parts:
+        yield from (" | ".join(row) for row in part.rows())
+    yield from found.write(70).splitlines()
+    yield found._repr_html_()
+
+
+def records(ask):
+    found = refused(ask)
+    return [found] if isinstance(found, str) else found.to_dict("records")
+
+
+def refused(ask):
+    """The answer, or the words of the error."""
+    try:
+        return ask()
+    except LogError as error:
+        return f"refused: {error}"
+
+
+def shown_page(log):
+    """The words of the report, and what its plots draw, artist by artist."""
+    drawn, draw_svg = [], content.draw_svg
+
+    def draw_and_describe(draw, *options):
+        axes = []
+        source = draw_svg(lambda ax: [axes.append(ax), draw(ax)], *options)
+        drawn.extend(few_numbers(describe(axes[0])))
+        return source
+
+    content.draw_svg = draw_and_describe
+    try:
+        with mpl.rc_context({"figure.dpi": 72}):
+            page = refused(lambda: cvstats.report(log, missing="drop"))
+    finally:
+        content.draw_svg = draw_svg
+    yield from words_of(page.replace(date.today().isoformat(), "TODAY"))
+    yield from (f"{kind} {words} {numbers}" for kind, words, numbers in drawn)
+
+
+def words_of(page):
+    """The words of a page in lines, and where its tips are."""
+    page = re.sub(r"<style>.*?</style>|<script>.*?</script>|<p>Versions.*?</p>", "", page,
+                  flags=re.DOTALL)  # fmt: skip
+    for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        yield re.search(r'viewBox="([^"]*)"', svg)[0]
+        yield from re.findall(r'class="tip" (.*?)</title>', svg)
+    page = re.sub(r"<svg.*?</svg>|<meta.*?>", "", page, flags=re.DOTALL)
+    for line in re.sub(r"<(?!td class|div class|section)[^>]*>", "\n", page).splitlines():
+        if line.strip():
+            yield unescape(line.strip())
+
+
+COMMANDS = {
+    "interval": [], "interval --format csv": [], "interval --alpha 0.1 --format json": [],
+    "compare": [], "compare --adjust bh --format json": [], "compare --format markdown": [],
+    "compare --adjust none --alternative less": [], "best-set --n-draws 300": [],
+    "equivalence --margin 0.2": [], "power --effect 0.2": [], "summary": [],
+    "summary --format csv": [], "methods": [], "methods --format json": [], "diagnose": [],
+    "diagnose --format csv": [], "compare --relative --format csv": [],
+}  # fmt: skip
+COMMANDED = ("flights", "one model", "accuracy", "gaps", "scores", "metrics", "twins")
+
+
+def shown_commands(log):
+    """What commands print about a saved log."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.csv"
+        cvstats.save_log(log, path)
+        for words in COMMANDS:
+            out, err = io.StringIO(), io.StringIO()
+            command, *options = words.split()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                status = cli.main([command, str(path), *options])
+            yield f"cvstats {words}: {status}"
+            yield from (out.getvalue() + err.getvalue()).replace(folder, "").splitlines()
+
+
+PAGED = (
+    "repeated log", "binary set log", "repeated sources log", "by source log", "crossed log",
+    "independent log", "splits log", "bootstrap log", "flights", "twelve models", "forty models",
+    "one model", "accuracy", "metrics", "slopes", "tasks", "days", "gaps", "twins", "groups",
+    "no points", "grid", "map", "maps", "leads", "line", "few cells",
+)  # fmt: skip
+
+VIEWS = {
+    "words": (shown_words, tuple(LOGS)),
+    "tables": (shown_tables, tuple(LOGS)),
+    "page": (shown_page, PAGED),
+    "commands": (shown_commands, COMMANDED),
+}
+CASES = [(view, name) for view, (_, names) in VIEWS.items() for name in names]
+
+
+def look(view, name):
+    """The lines that a view of a log shows; of long parts the first, and a hash of the others."""
+    lines = []
+    for text in VIEWS[view][0](LOGS[name]()):
+        part = LONG.sub(lambda number: f"{float(number[0]):.7g}", str(text)).splitlines()
+        kept = part if len(part) <= MOST_LINES else part[: MOST_LINES - 5]
+        lines += (line.rstrip() for line in kept)
+        if len(part) > len(kept):
+            digest = hashlib.sha256("\n".join(part).encode()).hexdigest()[:12]
+            lines.append(f"… {len(part)} lines, {digest}")
+    return lines
+
+
+LONG = re.compile(r"\d+\.\d{8,}(?:e[-+]\d+)?")
+"""Numbers with all their digits, of which the last depend on the machine."""
+MOST_LINES = 25
+
+
+def load():
+    return json.loads(gzip.decompress(PATH.read_bytes())) if PATH.exists() else {}
+
+
+def store(chosen):
+    """Store all views, or those of some logs, and print what differs from before."""
+    before = load()
+    found = {case: before.get(case) for case in map(": ".join, CASES)}
+    for view, name in CASES:
+        case = f"{view}: {name}"
+        if not chosen or name in chosen:
+            found[case] = look(view, name)
+        for line in unified_diff(before.get(case, []), found[case], case, case, "", "", 0, ""):
+            print(line)
+    text = json.dumps(found, ensure_ascii=False, indent=0)
+    PATH.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    store(sys.argv[1:])
