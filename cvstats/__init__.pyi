@@ -39,6 +39,8 @@ from cvstats.intervals.clustered import clustered as clustered
 from cvstats.intervals.conservative_z import conservative_z as conservative_z
 from cvstats.intervals.corrected_t import corrected_t as corrected_t
 from cvstats.intervals.decompose import decompose as decompose
+from cvstats.intervals.decompose import source_components as source_components
+from cvstats.intervals.decompose import source_estimators as source_estimators
 from cvstats.intervals.five_by_two import five_by_two as five_by_two
 from cvstats.intervals.heterogeneity import heterogeneity as heterogeneity
 from cvstats.intervals.holdout import holdout as holdout
@@ -50,8 +52,6 @@ from cvstats.intervals.out_of_source import out_of_source as out_of_source
 from cvstats.intervals.quadratic import quadratic as quadratic
 from cvstats.intervals.refit_corrected import refit_corrected as refit_corrected
 from cvstats.intervals.replace_one import replace_one as replace_one
-from cvstats.intervals.source_components import source_components as source_components
-from cvstats.intervals.source_components import source_estimators as source_estimators
 from cvstats.intervals.wald import wald as wald
 from cvstats.intervals.wild_cluster import wild_cluster as wild_cluster
 from cvstats.io.as_log import as_log as as_log

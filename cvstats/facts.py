@@ -14,7 +14,7 @@ from cvstats.core.folds import count_folds, fold_level, is_resampled
 from cvstats.core.orientation import TURNED
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals._recommend import recommend_method
+from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import Log, Losses, Sample
 from cvstats.log.metadata import attrs_of_log, lost_metrics

@@ -15,9 +15,9 @@ from cvstats.evidence import describe_measured
 from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
+from cvstats.intervals._limits import OF_PROPORTIONS, name_limits, take_own_limits
 from cvstats.intervals._method import IntervalMethod, Method, answer_log
-from cvstats.intervals._metric_limits import OF_PROPORTIONS, name_limits, take_own_limits
-from cvstats.intervals._recommend import (
+from cvstats.intervals._requirements import (
     POINTS,
     recommend_method,
     recommend_options,

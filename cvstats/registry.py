@@ -43,8 +43,8 @@ STATISTICS = {
     "answers": "cvstats.intervals.answers",
     "decompose": "cvstats.intervals.decompose",
     "heterogeneity": "cvstats.intervals.heterogeneity",
-    "source_components": "cvstats.intervals.source_components",
-    "source_estimators": "cvstats.intervals.source_components",
+    "source_components": "cvstats.intervals.decompose",
+    "source_estimators": "cvstats.intervals.decompose",
 }
 COMPARISONS = {
     "best_set": "cvstats.comparisons.best_set",

@@ -34,10 +34,9 @@ from cvstats.errors import (
     unpaired,
 )
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._limits import BOUNDED, PROPORTIONS
+from cvstats.intervals._limits import BOUNDED, PROPORTIONS, add_pseudo_errors, compare_numerators
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups, answer_log
-from cvstats.intervals._metric_limits import add_pseudo_errors, compare_numerators
-from cvstats.intervals._recommend import recommend_method, recommend_options, takes_two_ways
+from cvstats.intervals._requirements import recommend_method, recommend_options, takes_two_ways
 from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import concat_logs

@@ -27,7 +27,7 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.intervals._recommend import takes_two_ways
+from cvstats.intervals._requirements import takes_two_ways
 from cvstats.log.checks import EVERY_LOOK
 from cvstats.log.log import Log
 from cvstats.options import whole_number

@@ -45,9 +45,7 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, is_number
 from cvstats.intervals import find_method
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
-from cvstats.intervals._recommend import recommend_options
-from cvstats.intervals._requirements import partition
-from cvstats.intervals._sources import flag_sources
+from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
 from cvstats.log.gaps import answer_cells
@@ -362,7 +360,7 @@ def over_points(log: Log, center: str) -> Leads:
     n = int(used.design.splits().rows[0])
     if n < 2:
         raise LogError("best_set needs at least two points, but this log has 1.")
-    cautions = flag_sources(log.design, of_means=False)
+    cautions = Caution.SOURCES_IGNORED if log.design.has("source") else Caution(0)
     if n < 30:
         cautions |= Caution.FEW_POINTS
     if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:

@@ -40,7 +40,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.results import Result, half_widths, show_own_errors
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
-from cvstats.intervals._recommend import take_points
+from cvstats.intervals._requirements import take_points
 from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtract_logs

@@ -40,9 +40,8 @@ from cvstats.core.folds import split_levels
 from cvstats.core.results import Result, half_widths, interval, show_own_errors
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
-from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
+from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, flag_ignored_sources
 from cvstats.intervals._requirements import several_splits
-from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import OF_INTERVAL, find_unstable
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
 from cvstats.large.lazy import has_lazy_losses

@@ -41,8 +41,8 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, NotGiven
 from cvstats.intervals._limits import clopper_pearson
 from cvstats.intervals._method import Comparison
-from cvstats.intervals._sources import squared_errors_of_sources
 from cvstats.intervals._stability import RELATIVELY_STABLE
+from cvstats.intervals.out_of_source import squared_errors_of_sources
 from cvstats.log.log import Log, Losses
 from cvstats.options import Alternative, Missing, check_numbers, whole_number
 

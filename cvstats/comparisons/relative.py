@@ -28,7 +28,7 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
 from cvstats.intervals._limits import fieller
-from cvstats.intervals._recommend import recommend_options
+from cvstats.intervals._requirements import recommend_options
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 from cvstats.log.metadata import STRENGTHS, is_root

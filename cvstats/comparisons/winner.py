@@ -49,7 +49,7 @@ from cvstats.intervals._limits import (
     wilson,
 )
 from cvstats.intervals._method import Comparison
-from cvstats.intervals._recommend import recommend_options
+from cvstats.intervals._requirements import recommend_options
 from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table, take_flagged

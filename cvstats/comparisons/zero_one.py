@@ -25,10 +25,9 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_flag
-from cvstats.intervals._limits import binomial_p_values, score_statistic, tango_limits
-from cvstats.intervals._method import Comparison, Method
+from cvstats.intervals._limits import Limits, critical_value, open_side
+from cvstats.intervals._method import Comparison, Method, flag_ignored_sources
 from cvstats.intervals._requirements import one_test_per_point
-from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
@@ -568,3 +567,107 @@ def compute_q(cell: Cells, models: int) -> tuple[FloatArray, FloatArray]:
     q = (models - 1) * ((n10 - n01) ** 2).sum(axis=0) / np.maximum(total, 1)
     p = np.where(np.isnan(q), np.nan, special.chdtrc(models - 1, q))
     return q, p
+
+
+# --- Tango's score and the binomial test ----------------------------------------------------------
+
+
+HALVINGS = 60
+"""Bisection steps for a limit, after which an interval of [-1, 1] is narrower than 2^-59."""
+
+
+def score_statistic(
+    n10: FloatArray,
+    n01: FloatArray,
+    n: FloatArray | float,
+    difference: FloatArray | float,
+    correction: float = 0.0,
+) -> FloatArray:
+    """Score statistic of a difference of paired proportions (Tango 1998, eq. 13).
+
+    Asymptotically standard normal if the true difference is ``difference``; at 0 it is McNemar's
+    ``(n10 - n01) / sqrt(n10 + n01)``. With zero variance it is infinite, or 0 without discordant
+    points. ``correction`` is subtracted from the difference of the discordant counts.
+    """
+    deviations = n10 - n01 - n * difference - correction
+    spread = np.sqrt(n * null_variance(n10, n01, n, difference))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = deviations / spread
+    return np.where((spread == 0) & (deviations == 0), 0.0, statistic)
+
+
+def null_variance(
+    n10: FloatArray, n01: FloatArray, n: FloatArray | float, difference: FloatArray | float
+) -> FloatArray:
+    """Variance of the difference at one point, under the most likely table with that mean.
+
+    The probability q that only the other errs solves ``2 n q^2 + b q + c = 0`` (Tango 1998, eq.
+    11); that of the model is ``q + difference``.
+    """
+    d = np.asarray(difference, dtype=np.float64)
+    a = 2.0 * n
+    b = (2 * n - n10 + n01) * d - n10 - n01
+    c = -n01 * d * (1 - d)
+    root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # no digits are lost on either side
+        q = np.where(b > 0, -2 * c / (root + b), (root - b) / (2 * a))
+    q = np.maximum(q, np.maximum(-d, 0.0))
+    return np.maximum(2 * q + d * (1 - d), 0.0)
+
+
+def tango_limits(
+    n10: FloatArray,
+    n01: FloatArray,
+    n: FloatArray | float,
+    alpha: float,
+    alternative: str = "two-sided",
+    correction: float = 0.0,
+) -> Limits:
+    """Score interval of a difference of paired proportions (Tango 1998).
+
+    The interval contains all differences whose score statistic is not significant. The statistic
+    decreases with the difference, so each limit is the only root between the estimate and the end
+    of the range, and bisection finds it.
+    """
+    z = critical_value(alpha, alternative)
+    lower = lower_tango_limit(n10, n01, n, z, correction)
+    upper = -lower_tango_limit(n01, n10, n, z, correction)
+    return open_side(lower, upper, alternative)
+
+
+def lower_tango_limit(
+    n10: FloatArray, n01: FloatArray, n: FloatArray | float, z: float, correction: float
+) -> FloatArray:
+    """Find the smallest difference whose score statistic is at most z."""
+    high = (n10 - n01) / n
+    low = np.where(np.isnan(high), np.nan, -1.0)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        deviations = n10 - n01 - n * middle - correction
+        beyond = deviations > z * np.sqrt(n * null_variance(n10, n01, n, middle))
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    return np.where(n01 == n, -1.0, (low + high) / 2)
+
+
+def binomial_p_values(
+    n10: FloatArray, n01: FloatArray, alternative: str = "two-sided", *, mid: bool = False
+) -> FloatArray:
+    """Test exactly whether both models are equally likely to err on a discordant point.
+
+    With ``mid`` the observed table counts by half (Fagerland, Lydersen and Laake
+    2013, doi:10.1186/1471-2288-13-91). ``"less"`` tests whether the model errs less often.
+    """
+    if alternative == "two-sided":
+        p = 2 * lower_tail(np.minimum(n10, n01), n10 + n01, mid)
+        return np.minimum(p, 1.0)
+    least = n10 if alternative == "less" else n01
+    return lower_tail(least, n10 + n01, mid)
+
+
+def lower_tail(k: FloatArray, total: FloatArray, mid: bool) -> FloatArray:
+    """Probability of at most k heads of a fair coin: an incomplete beta function."""
+    upto = np.where(k < total, special.betainc(np.maximum(total - k, 1), k + 1, 0.5), 1.0)
+    if mid:
+        below = np.where(k > 0, special.betainc(total - k + 1, np.maximum(k, 1), 0.5), 0.0)
+        upto = (upto + below) / 2
+    return np.where(np.isnan(total), np.nan, upto)

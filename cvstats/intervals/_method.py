@@ -38,12 +38,11 @@ import numpy as np
 
 from cvstats.core.cautions import Caution, methods_instead
 from cvstats.core.design import Design
-from cvstats.core.folds import covers_all_points
+from cvstats.core.folds import covers_all_points, find_whole_sources, tally
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
 from cvstats.intervals._limits import qualify_contrast
-from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
@@ -625,3 +624,21 @@ def interval_names(*, for_differences: bool = False, of_groups: bool = False) ->
         for method in load_methods(INTERVALS)
         if (method.for_differences or not for_differences) and (method.of_groups or not of_groups)
     )
+
+
+def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:
+    """Flag a result whose method treats the points of one source as independent.
+
+    Results without losses, and folds that are the sources, are not flagged.
+    """
+    if "source" not in design.levels:
+        return result
+    ignored: MaskArray = np.full((1, 1), design.has("source"))
+    if design.by is not None:
+        ignored = tally(design, "source").n_cells > 1
+    if of_means and ignored.any():
+        ignored &= ~find_whole_sources(design)
+    settled = (result.caution & np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)) != 0
+    each = np.repeat(ignored, len(settled) // len(ignored))
+    cautions = np.where(each & ~settled, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
+    return replace(result, caution=result.caution | cautions)

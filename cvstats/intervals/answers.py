@@ -13,9 +13,8 @@ from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.errors import LogError, is_several, listed, place
-from cvstats.intervals._method import LogMethod
+from cvstats.intervals._method import LogMethod, flag_ignored_sources
 from cvstats.intervals._requirements import single_dataset
-from cvstats.intervals._sources import flag_ignored_sources
 from cvstats.log.log import Log
 from cvstats.options import Missing, whole_number
 

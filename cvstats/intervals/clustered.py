@@ -16,28 +16,27 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.design import Design
-from cvstats.core.folds import divides_both, find_across_folds, find_crossed, has_crossed_sources
+from cvstats.core.design import SPLIT, Design
+from cvstats.core.folds import (
+    divides_both,
+    find_across_folds,
+    find_crossed,
+    has_crossed_sources,
+    tally,
+)
 from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level
 from cvstats.intervals._limits import cut_limits
 from cvstats.intervals._method import RELATIVE_STABILITY, IntervalMethod
-from cvstats.intervals._requirements import no_level, several_groups, single_dataset
-from cvstats.intervals._sources import (
-    FEW_CLUSTERS,
-    FEW_DF,
-    INDEPENDENT,
-    NEW_GROUPS,
-    OF_FOLDS,
-    PREDICTION_GUARANTEE,
-    PREDICTION_TARGET,
+from cvstats.intervals._requirements import (
     SOURCES_BY_POINTS,
-    are_skewed,
-    count_points,
-    size_range,
+    no_level,
+    several_groups,
+    single_dataset,
 )
+from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.intervals.ordered import (
     FEWEST,
     MeansByTime,
@@ -48,6 +47,12 @@ from cvstats.intervals.ordered import (
     measure_series,
     share_of_cosines,
     transform_cosines,
+)
+from cvstats.intervals.out_of_source import (
+    PREDICTION_GUARANTEE,
+    PREDICTION_TARGET,
+    are_skewed,
+    size_range,
 )
 from cvstats.log.checks import find_dates, order_dates
 from cvstats.log.groups import DifferentGroups
@@ -91,6 +96,56 @@ def check_options(options: Mapping[str, Any]) -> None:
             "interval='prediction' is for one new cluster, but by= names two levels. Expected one "
             "level, such as by='source'."
         )
+
+
+NEW_GROUPS = "mean loss on new groups from the same population that the models were not trained on"
+"""The target of an interval whose sampling unit is the group."""
+
+
+INDEPENDENT = (
+    "asymptotically exact in the number of groups, if they are independent and none occurs in "
+    "both training and test folds"
+)
+"""The guarantee of such an interval."""
+
+
+FEW_CLUSTERS = 30
+"""With fewer clusters (or labels of either level), skewed means make the interval too narrow.
+
+Unequal clusters count as their degrees of freedom plus one.
+"""
+
+
+FEW_DF = 2 - 1e-12
+"""Degrees of freedom below which one or two clusters dominate the interval; 2 up to rounding."""
+
+
+OF_FOLDS = f"and, if models were trained in folds, {RELATIVELY_STABLE}"
+"""The additional condition for differences of models."""
+
+
+def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
+    """Count the points of each group; a point must stay in one group in all repetitions."""
+    design = log.design
+    splits = tally(design, *SPLIT)
+    if (splits.n_cells == 1).all():
+        return cells.count.astype(np.int64)
+    if design.by is None or log.cells is not None:
+        counts, shared = log.count_points(by)
+        counts = counts[cells.codes[:, -1]]
+    else:
+        names = ("source", "point") if design.facts.get("scoped") else ("point",)
+        points = tally(design, by, *names)
+        counts = points.within((by,)).n_cells[:, 0]
+        moved = points.over(names).n_cells < points.n_cells
+        shared = "a point appears in several of them" if moved.any() else None
+    if shared is not None:
+        raise LogError(
+            f"{method} needs groups that share no point, but {shared}. Expected one label of "
+            f"{by!r} per point in all repetitions. Name another level in by=, or select one "
+            f"repetition: {log.design.take('repetition')}."
+        )
+    return counts
 
 
 def weigh_groups(count: FloatArray, correction: str = "CR2") -> tuple[FloatArray, FloatArray]:

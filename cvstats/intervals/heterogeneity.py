@@ -17,12 +17,13 @@ from scipy import special
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
+from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._method import LogMethod
 from cvstats.intervals._requirements import partition, several_groups
-from cvstats.intervals._sources import count_points, repeated_levels
+from cvstats.intervals.clustered import count_points
 from cvstats.log.checks import skewness_within
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -165,7 +166,7 @@ def heterogeneity(
     naive_bayes  359.272  0.969  0.028      0.019      0.048
     """
     # Test and estimate how the groups differ, after averaging repetitions.
-    cells = log.moments(repeated_levels(log, by))
+    cells = log.moments((*repetition_level(log.design), by))
     merged = cells.over((by,))
     n = count_points(log, by, merged, "heterogeneity").astype(np.float64)[:, None]
     parts = cells.groups("repetition") if "repetition" in cells.levels else [cells]

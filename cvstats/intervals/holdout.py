@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import repetition_level, tally
+from cvstats.core.kernels import compiled
 from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
-from cvstats.errors import LogError
+from cvstats.core.threads import block_bounds, ordered_map
+from cvstats.core.types import FloatArray
+from cvstats.errors import LogError, is_number
 from cvstats.intervals._limits import (
     BOUNDED,
     PROPORTIONS,
-    bounded_limits,
-    check_bounds,
     flag_few_errors,
     hall_limits,
     measure_skewness,
@@ -46,6 +51,31 @@ def one_test_set(design: Design) -> str | None:
             f"pandas.concat({{0: log}}, names=['fold'])."
         )
     return partition(design)
+
+
+def check_bounds(options: Mapping[str, Any]) -> None:
+    """Reject bounds that are missing, invalid, or meant for another interval."""
+    interval, bounds = options["interval"], options["bounds"]
+    if interval not in BOUNDED:
+        if bounds is not None:
+            raise LogError(
+                f"bounds={bounds!r} is only used by interval='betting' and 'bernstein'. Use one "
+                "of these, or omit bounds=."
+            )
+        return
+    if bounds is None:
+        raise LogError(
+            f"interval={interval!r} needs the smallest and the largest possible loss, which the "
+            f"data cannot show. Pass them: holdout(losses, interval={interval!r}, bounds=(0, 1))."
+        )
+    pair = isinstance(bounds, tuple | list) and len(bounds) == 2
+    if not pair or not all(is_number(end) and np.isfinite(end) for end in bounds):
+        raise LogError(
+            f"bounds={bounds!r} is not a pair of numbers. Expected the smallest and the largest "
+            "possible loss, such as (0, 1)."
+        )
+    if bounds[0] >= bounds[1]:
+        raise LogError(f"bounds={bounds!r} is an empty range. Expected the smaller number first.")
 
 
 @IntervalMethod(
@@ -217,3 +247,198 @@ def holdout(
         return result
     repeated = repetition_level(log.design)  # points are averaged over it
     return flag_few_errors(result, (log.moments(repeated) if repeated else cell).zero_one())
+
+
+Floats = NDArray[np.float64]
+
+
+# --- losses between two bounds: betting and empirical Bernstein limits ----------------------------
+
+
+BETS = 10
+
+
+TOGETHER = 16
+"""Number of factors multiplied between checks for overflow."""
+
+
+LARGE = 1e50
+"""A product above this, or below its inverse, is moved into the logarithm."""
+
+
+FIRST = 0.25
+"""The first step below the mean, in logarithms."""
+
+
+FARTHEST = -34.0
+"""The logarithm of the smallest candidate: no 16 factors are larger than 1e240 together."""
+
+
+@compiled(reorder=True)
+def log_product(losses: Floats, keep: float, gain: float) -> float:
+    """Logarithm of the product of ``keep + gain x``."""
+    total, product = 0.0, 1.0
+    whole = len(losses) // TOGETHER * TOGETHER
+    for start in range(0, whole, TOGETHER):
+        for i in range(TOGETHER):
+            product *= keep + gain * losses[start + i]
+        if product > LARGE or product < 1 / LARGE:
+            total += np.log(product)
+            product = 1.0
+    for i in range(whole, len(losses)):
+        product *= keep + gain * losses[i]
+    return float(total + np.log(product))
+
+
+@compiled()
+def log_wealth(losses: Floats, m: float) -> float:
+    """Logarithm of the average wealth of all bets, if m is the candidate."""
+    wealth = np.empty(2 * BETS)
+    for j in range(BETS):
+        c = (j + 1) / (BETS + 1)
+        wealth[j] = log_product(losses, 1 - c, c / m)  # 1 + c (x - m) / m
+        wealth[BETS + j] = log_product(losses, 1 - c + c / (1 - m), -c / (1 - m))  # of 1 - x
+    largest = wealth.max()
+    return float(largest + np.log(np.exp(wealth - largest).mean()))
+
+
+@compiled()
+def find_lowest(losses: Floats, limit: float) -> float:
+    """Find the smallest candidate with a log wealth below a limit; 0 if all losses are 0.
+
+    The logarithm of the wealth is convex in that of the candidate, so a secant through two points
+    outside the interval ends outside it, and the steps never cross the limit.
+    """
+    mean = losses.mean()
+    if mean == 0:
+        return 0.0
+    top = np.log(mean)
+    step, value, near = FIRST, -1.0, top
+    while value <= 0:
+        if near <= FARTHEST:
+            return 0.0
+        near = max(top - step, FARTHEST)
+        value = log_wealth(losses, np.exp(near)) - limit
+        step *= 2
+    far = near - FIRST
+    before = log_wealth(losses, np.exp(far)) - limit
+    while value > 0 and before > value:
+        move = value * (near - far) / (before - value)
+        if near + move == near:
+            break
+        far, before = near, value
+        near += move
+        value = log_wealth(losses, np.exp(near)) - limit
+    return float(np.exp(near))
+
+
+@compiled()
+def find_limits(losses: Floats, limit: float, out: Floats) -> None:
+    """Find the smallest and the largest candidate of each line of losses."""
+    for i in range(losses.shape[0]):
+        out[0, i] = find_lowest(losses[i], limit)
+        out[1, i] = 1 - find_lowest(1 - losses[i], limit)
+
+
+TILE = 1 << 18
+"""Number of losses per task."""
+
+
+ROUNDING = 1e-6
+"""Losses outside the bounds by less than this share of the range are float32 rounding errors."""
+
+
+GUARANTEE = (
+    "finite-sample: coverage of at least 1 - alpha for any number of independent test points, "
+    "if no loss can fall outside the bounds"
+)
+
+
+REFERENCES = {
+    "betting": "Waudby-Smith and Ramdas (2024), Journal of the Royal Statistical Society B 86(1), "
+    "1-27, doi:10.1093/jrsssb/qkad009",
+    "bernstein": "Maurer and Pontil (2009), COLT, arXiv:0907.3740",
+}
+
+
+def bounded_limits(
+    result: Result, log: Log, points: Cells | None, bounds: tuple[float, float]
+) -> Result:
+    """Replace normal limits with limits that are valid for any number of points.
+
+    ``points`` are the means of points over repetitions, if there are several.
+
+    Raises
+    ------
+    LogError
+        If a loss is outside the bounds, or if the log has moments or pseudo-losses of a metric
+        instead of losses.
+    """
+    log = log.rows()
+    if log.design.metric:
+        raise LogError(
+            "bounds= applies to losses of individual points, but this log has pseudo-losses of a "
+            "metric. Use interval='wald', or a loss of individual points."
+        )
+    alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
+    width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]
+    valid = np.arange(log.design.size)
+    if log.design.valid is not None:
+        valid = np.flatnonzero(log.design.valid)
+    limits = np.full((2, width), np.nan)
+    tiles = block_bounds(width, max(1, TILE // log.design.size))
+
+    def work(tile: int) -> None:
+        start, stop = tiles[tile]
+        if points is None:
+            table, column, row = log.losses.column_major(slice(start, stop), 0, log.design.size)
+            part = table[column : column + stop - start, valid + row].astype(np.float64)
+        else:
+            part = points.location[:, start:stop].T
+        share = np.ascontiguousarray((part - lowest) / span)
+        outside = np.argwhere((share < -ROUNDING) | (share > 1 + ROUNDING))
+        if len(outside):
+            line, at = outside[0].tolist()
+            where = None if points is not None else log.design.format_labels(int(valid[at]))
+            raise outside_bounds(log.name(start + line), where, part[line, at], bounds)
+        known = ~np.isnan(share[:, 0])
+        find = bet if interval == "betting" else bound_by_bernstein
+        limits[:, start:stop][:, known] = lowest + span * find(np.clip(share[known], 0, 1), alpha)
+
+    for _ in ordered_map(work, len(tiles)):
+        pass
+    columns = {**result.columns, "lower": limits[0], "upper": limits[1]}
+    caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
+    attrs: dict[str, str | float | int] = {
+        **result.attrs, "bounds": f"[{bounds[0]:g}, {bounds[1]:g}]", "guarantee": GUARANTEE,
+        "reference": REFERENCES[interval],
+    }  # fmt: skip
+    allowed = Caution.SKEWED | Caution.HEAVY_TAILS
+    return replace(result, columns=columns, caution=caution, attrs=attrs, allows_for=allowed)
+
+
+def outside_bounds(
+    name: str, where: str | None, value: float, bounds: tuple[float, float]
+) -> LogError:
+    """Describe the first loss that is out of bounds."""
+    what = f"the loss of {name} at {where}" if where else f"a point's mean loss of {name}"
+    return LogError(
+        f"{what} is {value:g}, outside of bounds=({bounds[0]:g}, {bounds[1]:g}). Expected the "
+        "smallest and the largest possible loss, for a loss that has both."
+    )
+
+
+def bet(share: FloatArray, alpha: float) -> FloatArray:
+    """Find both limits of each row of losses: the means against which constant bets do not win."""
+    out = np.empty((2, len(share)))
+    find_limits(share, -np.log(alpha), out)
+    return out
+
+
+def bound_by_bernstein(share: FloatArray, alpha: float) -> FloatArray:
+    """Use half-width ``sqrt(2 V L / n) + 7 L / (3 (n - 1))``, L = ln(4 / alpha), V the variance."""
+    n, level = share.shape[1], np.log(4 / alpha)
+    mean, variance = share.mean(axis=1), share.var(axis=1, ddof=1)
+    reach = np.sqrt(2 * variance * level / n) + 7 * level / (3 * (n - 1))
+    limits: FloatArray = np.clip([mean - reach, mean + reach], 0, 1)
+    return limits

@@ -10,27 +10,21 @@ over data sets from the same sources is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import Cells
+from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
-from cvstats.core.types import FloatArray
-from cvstats.errors import LogError
+from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._limits import cut_limits
 from cvstats.intervals._method import GERAS, IntervalMethod
 from cvstats.intervals._requirements import one_source_out
-from cvstats.intervals._sources import (
-    PREDICTION_GUARANTEE,
-    PREDICTION_TARGET,
-    are_skewed,
-    average_sources,
-    repeated_levels,
-    size_range,
-    squared_errors_of_sources,
-)
 from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -44,6 +38,16 @@ GUARANTEES = {
     "new_source": "asymptotically exact in the number of sources, if they are drawn independently",
     "these_sources": "heuristic: ignores the covariances of the losses",
 }
+PREDICTION_TARGET = "mean loss on one new source from the same population and with as many points"
+
+
+PREDICTION_GUARANTEE = (
+    "valid for any number of sources if their means are independent draws from one normal "
+    "distribution, and not otherwise"
+)
+"""Target and guarantee of a prediction interval."""
+
+
 FIXED_TARGET = (
     "mean over these tasks, each with the same weight, of the expected loss on new points of a task"
 )
@@ -227,7 +231,7 @@ def out_of_source(
             f"variance={variance!r} requires target='these_sources': for new sources the "
             "variance of the source means is used. Pass both, or omit variance=."
         )
-    cells = log.moments(repeated_levels(log, "source"))
+    cells = log.moments((*repetition_level(log.design), "source"))
     if fixed and "repetition" in cells.levels and "point" in log.design.levels:
         cells = log.moments(("source", "point")).cell_means().over(("source",))
     part, points = average_sources(cells)
@@ -265,3 +269,53 @@ def out_of_source(
         caution=caution, attrs=attrs,
     )  # fmt: skip
     return cut_limits(result, log) if interval == "prediction" else result
+
+
+def are_skewed(cells: Cells, parts: FloatArray) -> MaskArray:
+    """Mark columns whose groups are too few for the skewness of their parts of the mean.
+
+    Cochran's rule for G parts with skewness G1 about their mean of 0: ``25 G1^2 > G``.
+    """
+    squares = cells.sum(parts**2)
+    scaled = parts / cells.repeat(np.sqrt(np.where(squares > 0, squares, 1.0)))
+    skewed: MaskArray = 5 * np.abs(cells.sum(scaled**3)) > 1
+    return skewed
+
+
+def average_sources(cells: Cells) -> tuple[Cells, FloatArray]:
+    """Merge the repetitions of each source; also count the points in it."""
+    merged = cells.over(("source",))
+    repetitions = cells.over([name for name in cells.levels if name == "repetition"]).n_cells
+    return merged, merged.count / merged.repeat(repetitions)[:, 0]
+
+
+def squared_errors_of_sources(moments: Cells) -> FloatArray:
+    """Compute ``var_k / M_k`` of each source, averaged over repetitions.
+
+    Points recur in every repetition, so the mean is not divided by their number.
+    """
+    lonely = np.flatnonzero(moments.count < 2)
+    if len(lonely):
+        at = moments.levels.index("source")
+        codes = np.unique(moments.codes[lonely, at]).tolist()
+        names = [spelled(moments.labels[at][code]) for code in codes]
+        raise LogError(
+            "the variance within sources needs at least two points per source, but source "
+            f"{listed(names)} has one. Drop these sources, or use target='new_source', which "
+            "needs only the source means."
+        )
+    each = moments.m2 / ((moments.count - 1) * moments.count)[:, None]
+    splits = replace(
+        moments, count=np.ones(len(each)), mean=each, m2=each, origin=np.zeros(each.shape[1])
+    )
+    averaged: FloatArray = splits.over(("source",)).mean
+    return averaged
+
+
+def size_range(points: FloatArray | IntArray, groups: Cells) -> dict[str, IntArray]:
+    """Count the points of the smallest and of the largest source or other group."""
+    ends = {"smallest": np.minimum, "largest": np.maximum}
+    return {
+        name: np.rint(end.reduceat(points, groups.starts)).astype(np.int64)[:, None]
+        for name, end in ends.items()
+    }

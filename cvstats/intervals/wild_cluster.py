@@ -15,15 +15,8 @@ from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import several_groups
-from cvstats.intervals._sources import (
-    INDEPENDENT,
-    NEW_GROUPS,
-    OF_FOLDS,
-    are_skewed,
-    count_points,
-    size_range,
-)
-from cvstats.intervals.clustered import check_parts
+from cvstats.intervals.clustered import INDEPENDENT, NEW_GROUPS, OF_FOLDS, check_parts, count_points
+from cvstats.intervals.out_of_source import are_skewed, size_range
 from cvstats.log.log import Log
 from cvstats.options import Missing, Rng, check_rng, seed_of, whole_number
 

@@ -11,8 +11,7 @@ import pandas as pd
 
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, describe_type, spelled
-from cvstats.intervals._limits import wilson
-from cvstats.intervals._metric_limits import OF_CLUSTERS, korn_graubard
+from cvstats.intervals._limits import OF_CLUSTERS, korn_graubard, wilson
 from cvstats.intervals.clustered import clustered
 from cvstats.log.tables import set_level_index
 from cvstats.loss_functions.losses import models, require_columns

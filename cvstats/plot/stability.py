@@ -14,7 +14,7 @@ from cvstats.core.types import IntArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._recommend import recommend_options
+from cvstats.intervals._requirements import recommend_options
 from cvstats.large.moments import Moments
 from cvstats.log.log import Log, Losses
 from cvstats.options import Missing, check_alpha

@@ -16,9 +16,8 @@ from scipy import stats
 from strategies import logs, shuffled
 
 import cvstats
-from cvstats.comparisons.zero_one import CORRECTION
+from cvstats.comparisons.zero_one import CORRECTION, score_statistic
 from cvstats.errors import LogError
-from cvstats.intervals._limits import score_statistic
 
 FRAME = equivalent_models()
 

@@ -11,8 +11,8 @@ from paired_logs import ALTERNATIVES, wrong_answers
 from scipy import optimize, stats
 
 import cvstats
+from cvstats.comparisons.zero_one import score_statistic, tango_limits
 from cvstats.errors import LogError
-from cvstats.intervals._limits import score_statistic, tango_limits
 
 
 def pair(n10, n01, n, *, both=0, folds=None, repetitions=1):

@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from statsmodels.stats.proportion import proportion_confint
 
-from cvstats.intervals._limits import (
-    binomial_p_values,
-    clopper_pearson,
-    score_statistic,
-    tango_limits,
-    wilson,
-)
+from cvstats.comparisons.zero_one import binomial_p_values, score_statistic, tango_limits
+from cvstats.intervals._limits import clopper_pearson, wilson
 
 TABLES = st.integers(2, 60).flatmap(
     lambda n: st.tuples(st.integers(0, n), st.integers(0, n), st.just(n)).filter(

@@ -11,7 +11,7 @@ from grouped_logs import LOGS, log_of, random_rows
 from rows import only_row
 
 import cvstats
-from cvstats.intervals.source_components import BIASES as STATED_BIASES
+from cvstats.intervals.decompose import BIASES_OF_SOURCES as STATED_BIASES
 
 TOLERANCE = 1e-10
 NAIVE = ("theta_omega_k", "theta_gamma_kl", "theta_omega", "theta_gamma", "theta_a", "theta_b")

@@ -9,7 +9,7 @@ import xarray as xr
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.intervals._metric_limits import korn_graubard
+from cvstats.intervals._limits import korn_graubard
 
 COLUMNS = ["lower", "upper"]
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import cvstats
-from cvstats.intervals._limits import clopper_pearson
-from cvstats.intervals._metric_limits import korn_graubard
+from cvstats.intervals._limits import clopper_pearson, korn_graubard
 
 TABLE = {(1, 1): 12, (1, 0): 3, (0, 1): 18, (0, 0): 67}
 """Truth and predicted label."""
