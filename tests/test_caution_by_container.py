@@ -223,7 +223,7 @@ CASES = {
     "end of scale": (partial(metric_log, "auc", column="best"), of("wald", scale="logit")),
     "metric without variance": (
         partial(metric_log, "precision", column="zero", zero_division=1), of("wald")),
-    "few of one way": (lambda: crossed(RNG().normal(size=(40, 4))),
+    "few clusters at one level": (lambda: crossed(RNG().normal(size=(40, 4))),
                        of("clustered", by=("source", "point"))),
     "two ways clamped": (
         lambda: crossed(np.add.outer(np.arange(4), np.arange(4)) % 4
@@ -334,7 +334,8 @@ REFUSED = {
          "points alike"), (*LAZY, "batches", "dask frame")),
     **dict.fromkeys(("gaps in time", "horizon not used", "strong dependence"),
                     ("batches", "dask frame")),
-    **dict.fromkeys(("few of one way", "two ways clamped"), ("dense lazy array", "batches")),
+    **dict.fromkeys(("few clusters at one level", "two ways clamped"),
+                    ("dense lazy array", "batches")),
     "few data sets": LAZY,
 }  # fmt: skip
 """The paths that refuse the call, because it needs losses one by one."""

@@ -81,7 +81,7 @@ class Caution(IntFlag):
     BIASED_BY_FOLD = 1 << 51
     END_OF_SCALE = 1 << 52
     NO_INFLUENCE = 1 << 53
-    FEW_OF_ONE_WAY = 1 << 54
+    FEW_AT_ONE_LEVEL = 1 << 54
     TWO_WAYS_CLAMPED = 1 << 55
     POINTS_ALIKE = 1 << 56
     GAPS_IN_TIME = 1 << 57

@@ -388,10 +388,8 @@ def clustered(
     squared = cells.sum((scale_groups(v, cells.repeat(g), correction) * deviations) ** 2)
     effective = degrees_of_freedom(cells, v)
     df = effective if correction == "CR2" else g - 1
-    few = effective < (FEW_CLUSTERS - 1) * (1 - 1e-12)
-    caution = flag(Caution.FEW_CLUSTERS, few)
-    caution = caution | flag(Caution.SKEWED, are_skewed(cells, v * deviations) & ~few)
-    caution = caution | flag(Caution.VERY_FEW_CLUSTERS, df < FEW_DF)
+    caution = flag_few_clusters(cells, effective, v * deviations)
+    caution |= flag(Caution.VERY_FEW_CLUSTERS, df < FEW_DF)
     if correction == "CR1":
         caution |= flag(Caution.UNEQUAL_CLUSTERS, expected_cr1_ratio(v, cells) < TOO_NARROW)
     across = find_crossed(log.design, by)
@@ -444,6 +442,13 @@ OF_OTHER_POINTS = (
 """The target if groups occur in several folds."""
 
 
+def flag_few_clusters(cells: Cells, df: FloatArray, parts: FloatArray) -> IntArray:
+    """Flag few or unequal clusters, by their degrees of freedom, and skewed parts of a mean."""
+    few = df < (FEW_CLUSTERS - 1) * (1 - 1e-12)
+    skewed = are_skewed(cells, parts) & ~few
+    return flag(Caution.FEW_CLUSTERS, few) | flag(Caution.SKEWED, skewed)
+
+
 def degrees_of_freedom(cells: Cells, v: FloatArray) -> FloatArray:
     """Compute the degrees of freedom of Bell and McCaffrey (2002) for CR2.
 
@@ -464,7 +469,7 @@ def expected_cr1_ratio(v: FloatArray, cells: Cells) -> FloatArray:
     return g / (g - 1) * (1 + s2 - 2 * cells.sum(v**3) / s2)
 
 
-FEW_OF_ONE = 10
+FEW_AT_ONE_LEVEL = 10
 """Number of labels of one level below which its part of the standard error is imprecise."""
 
 ROUNDING = 1e-12
@@ -547,8 +552,8 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
             reference = f"{TWO_WAYS_REFERENCE}; {COSINES_REFERENCE}"
             flags |= of_dates.flags
             extra = {"n_cosines": of_dates.df}
-            if ways.i < FEW_OF_ONE:
-                calls[Caution.FEW_OF_ONE_WAY] = (
+            if ways.i < FEW_AT_ONE_LEVEL:
+                calls[Caution.FEW_AT_ONE_LEVEL] = (
                     f"log.cvci.ordered() and compare(method='ordered') if only these {ways.i} "
                     "sources matter, such as the horizons of a forecast, with by='source' for each "
                     "of them"
@@ -561,8 +566,8 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
         flags[clamped] |= np.int64(Caution.TWO_WAYS_CLAMPED)
     fewest, most = sorted((ways.i, ways.j))
     caution = Caution(0)
-    if fewest < FEW_OF_ONE:
-        caution |= Caution.FEW_OF_ONE_WAY
+    if fewest < FEW_AT_ONE_LEVEL:
+        caution |= Caution.FEW_AT_ONE_LEVEL
     if most < FEW_CLUSTERS:
         caution |= Caution.FEW_CLUSTERS
     if divides_sources(log, names):

@@ -15,16 +15,21 @@ from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import several_groups
-from cvstats.intervals.clustered import INDEPENDENT, NEW_GROUPS, OF_FOLDS, check_parts, count_points
-from cvstats.intervals.out_of_source import are_skewed, size_range
+from cvstats.intervals.clustered import (
+    INDEPENDENT,
+    NEW_GROUPS,
+    OF_FOLDS,
+    check_parts,
+    count_points,
+    degrees_of_freedom,
+    flag_few_clusters,
+)
+from cvstats.intervals.out_of_source import size_range
 from cvstats.log.log import Log
 from cvstats.options import Missing, Rng, check_rng, seed_of, whole_number
 
 ENUMERATED = 12
 """With this many clusters or fewer, all sign vectors are enumerated."""
-
-FEW_CLUSTERS = 12
-"""With fewer clusters, limits are too narrow if cluster means are skewed."""
 
 FEW_SIGNS = 6
 """With fewer clusters, no p-value can fall below 5%."""
@@ -185,12 +190,12 @@ def wild_cluster(
     sizes = {name: size.item() for name, size in size_range(points, cells).items()}
     counts = {"n_points": int(points.sum()), "n_clusters": g, **sizes}
     columns |= {name: np.full(width, number) for name, number in counts.items()}
-    caution = Caution.FEW_CLUSTERS if g < FEW_CLUSTERS else Caution(0)
-    caution = Caution.VERY_FEW_CLUSTERS if g < FEW_SIGNS else caution
+    share = cells.count[:, None] / cells.count.sum()
+    flags = flag_few_clusters(cells, degrees_of_freedom(cells, share), sums)[0]
+    if g < FEW_SIGNS:
+        flags[:] = Caution.VERY_FEW_CLUSTERS
     if find_across_folds(log.design, by) is not None:
-        caution |= Caution.SOURCES_ACROSS_FOLDS
-    flags = np.full(width, np.int64(caution))
-    flags[are_skewed(cells, sums)[0] & (g >= FEW_CLUSTERS)] |= np.int64(Caution.SKEWED)
+        flags |= Caution.SOURCES_ACROSS_FOLDS
     flags[error == 0] |= np.int64(Caution.ZERO_VARIANCE)
     flags[empty] = np.int64(Caution.NO_LOSSES)
     attrs: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", "by": by}

@@ -14,7 +14,7 @@ from scipy import optimize, special
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.intervals import _limits
+from cvstats.intervals import holdout as of_bounds
 
 STORED = Path(__file__).parents[1] / "reference" / "bounded.json"
 CASES = {case["id"]: case for case in json.loads(STORED.read_text())}
@@ -93,15 +93,15 @@ def test_the_loops_are_their_python(monkeypatch):
     values = np.random.default_rng(0).random((4, 137)) ** 4
     values[3] = np.r_[np.ones(136), 0]
     compiled, plain = np.empty((2, 4)), np.empty((2, 4))
-    _limits.find_limits(values, 3.0, compiled)
+    of_bounds.find_limits(values, 3.0, compiled)
     lines = [*values, np.r_[1.0, np.zeros(40)], np.r_[1e-15, np.zeros(40)], np.zeros(41)]
-    lowest = [_limits.find_lowest(line, 3.0) for line in lines]
+    lowest = [of_bounds.find_lowest(line, 3.0) for line in lines]
     for name in ("log_product", "log_wealth", "find_lowest"):
-        monkeypatch.setattr(_limits, name, getattr(_limits, name).py_func)
-    _limits.find_limits.py_func(values, 3.0, plain)
+        monkeypatch.setattr(of_bounds, name, getattr(of_bounds, name).py_func)
+    of_bounds.find_limits.py_func(values, 3.0, plain)
     np.testing.assert_allclose(plain, compiled, rtol=1e-12)
-    assert [_limits.find_lowest(line, 3.0) for line in lines] == pytest.approx(lowest, rel=1e-12)
-    assert _limits.log_wealth(np.ones(200), 1e-3) > 1000
+    assert [of_bounds.find_lowest(line, 3.0) for line in lines] == pytest.approx(lowest, rel=1e-12)
+    assert of_bounds.log_wealth(np.ones(200), 1e-3) > 1000
 
 
 def test_a_mean_too_small_to_bet_on_has_the_limit_0():

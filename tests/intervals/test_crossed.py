@@ -412,7 +412,7 @@ def test_few_series_of_dates_may_be_the_only_ones():
         "Use log.cvci.ordered() and compare(method='ordered') if only these 3 sources matter, such "
         "as the horizons of a forecast, with by='source' for each of them, or add labels"
     )
-    assert words in log.cvci.compare().attrs["cautions"]["few of one way"]
+    assert words in log.cvci.compare().attrs["cautions"]["few clusters at one level"]
     text = " ".join(str(log.cvci.summary()).split())
     assert "not statistically significant" in text
     assert "measured on 120 points under 3 sources" in text
@@ -420,4 +420,4 @@ def test_few_series_of_dates_may_be_the_only_ones():
     each = log.cvci.compare(method="ordered", by="source")
     assert (each["p_value"] < 0.01).all()
     numbered = log.rename(index={day: f"i{at}" for at, day in enumerate(days)}, level="point")
-    assert "horizons" not in numbered.cvci.compare().attrs["cautions"]["few of one way"]
+    assert "horizons" not in numbered.cvci.compare().attrs["cautions"]["few clusters at one level"]

@@ -95,7 +95,7 @@ def test_the_mean_squares_of_r(names):
     for name in ("lower", "upper"):  # older scipy has 11 digits of this quantile
         assert row[name] == pytest.approx(wanted[name], rel=1e-10), name
     assert (row["n_first"], row["n_second"], row["crossed"]) == (9, 4, 1)
-    assert row["caution"] == "few clusters, few of one way"
+    assert row["caution"] == "few clusters, few clusters at one level"
     usual = only_row(cvstats.clustered(log, by=names, correction="CR1"))
     assert usual["se"] ** 2 == pytest.approx(wanted["cgm_cadj"], rel=1e-12)
     assert usual["df"] == 3
@@ -243,7 +243,7 @@ def test_a_variance_below_its_floor_is_replaced_by_it():
     mean, _, _, (first, second, rest) = analysis(table)
     assert 0 < first + second < rest
     assert_limits(row, mean, rest / 16, 9)
-    assert labels == ["few clusters", "few of one way", "two ways clamped"]
+    assert labels == ["few clusters", "few clusters at one level", "two ways clamped"]
     row, labels = labels_of(table, correction="CR1")
     _, parts, variance = clusters([(*key, loss) for key, loss in table.items()])
     assert variance < 0
@@ -281,7 +281,7 @@ def test_two_seeds_that_differ_much_carry_the_interval():
     table = crossed(40, 2, seed=4, of_second=5.0)
     row, labels = labels_of(table)
     assert row["df"] < 2
-    assert labels == ["very few clusters", "few of one way"]
+    assert labels == ["very few clusters", "few clusters at one level"]
 
 
 def test_labels_across_folds():
@@ -358,4 +358,4 @@ def test_few_labels_of_one_way_are_said(few, said):
     index = pd.MultiIndex.from_product([range(60), range(few)], names=["source", "point"])
     log = pd.Series(np.random.default_rng(0).normal(size=len(index)), index)
     row = only_row(cvstats.clustered(log, by=("source", "point")))
-    assert ("few of one way" in row["caution"]) == said
+    assert ("few clusters at one level" in row["caution"]) == said
