@@ -122,16 +122,6 @@ def test_p_values_and_intervals_are_duals(method, alternative):
         assert np.isinf(table[sides[alternative]]).all()
 
 
-def test_max_t_is_narrower_than_bonferroni_and_wider_than_one_interval():
-    frame = models(names="abcdefgh")
-    single = frame.cvci.compare()
-    table = frame.cvci.compare(adjust="max-t", rng=0)
-    width = (table["upper"] - table["lower"]) / table["se"] / 2
-    n = table.attrs["n_points"] - 1
-    assert stats.t.isf(0.025, n) < width.iloc[0] < stats.t.isf(0.025 / len(table), n)
-    assert (table["upper"] - table["lower"] > single["upper"] - single["lower"]).all()
-
-
 def test_quantiles_of_t_and_normal_are_inverse():
     """Far tails keep their digits; beyond what a float holds a statistic is infinite."""
     z = np.array([-7.5, -1.0, 0.0, 0.5, 3.0, 9.0])
@@ -143,16 +133,6 @@ def test_quantiles_of_t_and_normal_are_inverse():
         -np.inf, np.inf, np.inf,
     ]  # fmt: skip
     assert list(max_t.student_quantile(np.array([-np.inf]), 10)) == [-np.inf]
-
-
-def test_few_points_widen_the_intervals_of_many_models():
-    """30 independent normal models, 12 points: the critical value is near that of t."""
-    n, m = 12, 30
-    losses = pd.DataFrame(RNG.normal(size=(n, m)), pd.RangeIndex(n, name="point"))
-    table = losses.cvci.compare(reference=0, adjust="max-t", rng=0)
-    reach = ((table["upper"] - table["difference"]) / table["se"]).iloc[0]
-    normal = stats.norm.isf(0.025 / 4)  # beyond any quantile of four normal comparisons
-    assert stats.t.isf(stats.norm.sf(normal), n - 1) < reach < stats.t.isf(0.025 / m, n - 1)
 
 
 @pytest.mark.parametrize(("n", "said"), [(15, True), (40, False)])

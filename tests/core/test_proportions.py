@@ -104,14 +104,6 @@ def test_the_limits_are_where_the_score_is_critical(table, alpha):
         assert np.isinf(one_sided[1 - side]).all()
 
 
-@given(TABLES)
-def test_the_score_falls_as_the_difference_grows(table):
-    n10, n01, n = table
-    differences = np.linspace(-0.999, 0.999, 101)
-    scores = score_statistic(*arrays(n10, n01), n, differences)
-    assert (np.diff(scores) < 1e-9).all()
-
-
 def test_without_variance_the_score_is_infinite_or_zero():
     n10, n01 = np.array([0.0, 3.0, 0.0, np.nan]), np.array([0.0, 0.0, 5.0, 0.0])
     np.testing.assert_array_equal(

@@ -9,7 +9,6 @@ import oracle
 import oracle_sources as exactly
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from grouped_logs import LIMITS, LOGS, log_of, random_rows, series_of, stored_case
 from rows import only_row
 from scipy import stats
@@ -70,27 +69,6 @@ def test_clustered_against_the_oracle(sizes, correction, repetitions):
     assert ours["n_points"] == sum(sizes)
     assert (ours["smallest"], ours["largest"]) == (min(sizes), max(sizes))
     assert "few clusters" in ours["caution"]
-
-
-def test_clustered_is_statsmodels(capsys):
-    worst = 0.0
-    for seed, sizes in enumerate([*LOGS.values(), tuple(range(1, 60))]):
-        rows = random_rows(sizes, seed + 30)
-        losses = np.array([float(row.loss) for row in rows])
-        group = np.array([row.fold for row in rows])
-        fitted = sm.OLS(losses, np.ones_like(losses)).fit(
-            cov_type="cluster",
-            cov_kwds={"groups": group, "use_correction": True, "df_correction": True},
-            use_t=True,
-        )
-        ours = only_row(cvstats.clustered(log_of(rows), correction="CR1", alpha=0.1))
-        # statsmodels multiplies by (N - 1) / (N - p) too, which is 1 for a constant
-        theirs = [fitted.params[0], fitted.bse[0], *fitted.conf_int(0.1)[0]]
-        found = [abs(ours[n] / t - 1) for n, t in zip(LIMITS, theirs, strict=True)]
-        worst = max(worst, *found)
-    with capsys.disabled():
-        print(f"\nclustered against statsmodels, worst relative deviation: {worst:.1e}")
-    assert worst <= TOLERANCE
 
 
 def cr1_ratio(shares):

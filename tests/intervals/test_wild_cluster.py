@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from grouped_logs import log_of, random_rows, series_of, stored_case
 from rows import only_row
 
@@ -134,24 +133,6 @@ def test_clusters_across_folds_and_parts():
     parts = cvstats.wild_cluster(log, per="fold")
     alone = cvstats.wild_cluster(log.xs(1, level="fold"))
     assert parts["p_value"].iloc[1] == alone["p_value"].item()
-
-
-def test_a_map_with_an_empty_cell():
-    log = log_of(random_rows((4, 6, 3, 5, 4, 6, 7), 10)).sort_index()
-    losses = log.to_numpy()
-    array = xr.DataArray(
-        np.stack([losses, np.full_like(losses, np.nan), losses**2], axis=1),
-        dims=("point", "lat"),
-        coords={
-            "point": np.arange(len(log)),
-            "source": ("point", log.index.get_level_values("source").to_numpy()),
-            "fold": ("point", np.zeros(len(log), dtype=int)),
-        },
-    )
-    table, row = cvstats.wild_cluster(array), only_row(cvstats.wild_cluster(log))
-    for name in ("estimate", "lower", "upper", "statistic", "p_value"):
-        assert float(table[name].isel(lat=0)) == pytest.approx(row[name], rel=1e-12)
-        assert np.isnan(float(table[name].isel(lat=1)))
 
 
 def test_comparisons_take_it():

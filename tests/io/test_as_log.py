@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
 from rows import only_row
 
 import cvstats
@@ -271,26 +269,3 @@ def test_a_column_that_is_nearly_there():
         cvstats.as_log(frame)
     with pytest.raises(LogError, match=r"no column 'y_true'.*Did you mean 'y_ture'\?"):
         cvstats.losses(frame)
-
-
-@given(st.permutations(range(10)), st.booleans())
-def test_the_order_of_rows_changes_no_interval(order, categories):
-    rng = np.random.default_rng(8)
-    frame = pd.DataFrame(
-        {"s": list("aabba") * 2, "p": [*range(5)] * 2, "m": ["f"] * 5 + ["g"] * 5}
-    ).assign(loss=rng.normal(size=10))
-    names = {"fold": "s", "point": "p", "model": "m"}
-    expected = cvstats.as_log(frame, **names).cvci.wald(variance="within-fold")
-    mixed = frame.iloc[order]
-    if categories:
-        mixed = mixed.astype({"s": "category", "p": "category", "m": "category"})
-    got = cvstats.as_log(mixed, **names).cvci.wald(variance="within-fold")
-    columns = ["estimate", "se", "lower", "upper"]
-    np.testing.assert_allclose(
-        got.loc[["f", "g"], columns], expected.loc[["f", "g"], columns], rtol=1e-12
-    )
-    one = cvstats.as_log(mixed[mixed["m"] == "f"].drop(columns="m"), fold="s", point="p")
-    np.testing.assert_allclose(
-        only_row(one.cvci.wald(variance="within-fold"))[columns].astype(float),
-        expected.loc["f", columns].astype(float), rtol=1e-12,
-    )  # fmt: skip

@@ -54,15 +54,6 @@ def test_groups_have_the_limits_of_their_own_log(column, loss):
         same(table.xs(half, level="half"), cvstats.interval(cvstats.losses(part, **options)))
 
 
-def test_each_of_several_metrics_has_its_limits():
-    frame = make_frame()
-    log = cvstats.losses(frame, prediction=["label"], loss=["f1", "matthews", "rmse"])
-    table = cvstats.interval(log, by="metric")
-    for metric in ("f1", "matthews"):
-        own = cvstats.losses(frame, prediction=["label"], loss=metric)
-        same(table.xs(metric, level="metric"), cvstats.interval(own))
-
-
 def test_streams_and_counts_have_them_too():
     frame = make_frame()
     log = cvstats.losses(frame, prediction=["label"], loss="f1")

@@ -248,17 +248,6 @@ def test_accuracy_is_a_mean_over_points() -> None:
     assert cvstats.losses(one, "y", "label", "accuracy").cvci.holdout(interval="wilson") is not None
 
 
-def test_facts_survive_a_file(tmp_path: Any) -> None:
-    log = cvstats.losses(frame(), "y", ["a", "b"], "auc")
-    cvstats.save_log(log, tmp_path / "log.parquet")
-    again = cvstats.read_log(tmp_path / "log.parquet")
-    assert {k: again.attrs[k] for k in log.attrs} == log.attrs
-    with pytest.raises(LogError, match="splits the cells"):
-        again.reset_index().assign(half="x").set_index(["repetition", "fold", "point", "half"])[
-            ["a"]
-        ].pipe(lambda t: t.cvci.wald(by="half"))
-
-
 def test_a_file_of_predictions_is_read_as_a_metric() -> None:
     one = frame().query("repetition == 0")
     expected = cvstats.losses(one, "y", "p", "auc").cvci.wald()

@@ -321,25 +321,6 @@ def test_nullable_numbers_are_numbers() -> None:
     pd.testing.assert_frame_equal(cvstats.losses(one, "y", ["score"], "auc"), made())
 
 
-def test_censored_times_come_with_a_column_of_events() -> None:
-    rng = np.random.default_rng(2)
-    one = frame().assign(time=rng.gamma(2.0, size=60), seen=rng.random(60) < 0.7)
-    log = cvstats.losses(one, "time", "t", "concordance", event="seen")
-    all_seen = cvstats.losses(one.assign(seen=1), "time", "t", "concordance", event="seen")
-    plain = cvstats.losses(one, "time", "t", "concordance")
-    pd.testing.assert_series_equal(all_seen, plain)
-    assert not np.allclose(log, plain)
-    part = one[one["fold"] == 0]
-    pairs = [
-        (i, j)
-        for i in part.index
-        for j in part.index
-        if part["seen"][i] and part["time"][i] < part["time"][j]
-    ]
-    right = np.mean([part["t"][i] < part["t"][j] for i, j in pairs])
-    assert 1 - log.xs(0, level="fold").mean() == pytest.approx(right, abs=1e-12)
-
-
 def test_labels_of_one_class_only_are_those_of_0_and_1():
     frame = pd.DataFrame({"point": range(6), "y": 0, "p": [0, 0, 1, 0, 0, 1]})
     log = cvstats.losses(frame, truth="y", prediction="p", loss="specificity")
