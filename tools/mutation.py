@@ -3,16 +3,17 @@
 ::
 
     python -m tools.mutation --sample 200 --seed 7
-    python -m tools.mutation --sample 50 --only cvstats/intervals --minutes 10 --record lines
+    python -m tools.mutation --sample 50 --only cvstats/intervals --minutes 10 --record folder
     python -m tools.mutation --only cvstats/intervals/wald.py --tests tests/intervals/test_wald.py
 
 Everything happens in a copy of the tree. First the tests run once with coverage, which records the
-lines that each of them runs; ``--record`` keeps the record for later runs on the same code. The
-examples of docstrings and pages are tests too. Then, for each change in a line that some test runs,
-these tests run until one fails, first those that run few lines: they are about this one. A change
-that no test notices within ``--patience`` seconds counts as survived; one that makes them hang
-counts as killed. Times are processor times, so that a record made on a busy machine chooses the
-same tests. The last line says how many of the changes were killed, with an interval for the share.
+lines that each of them runs. ``--record`` keeps the record in a folder: a later run on other code
+finds its lines again, and records only the tests that are new. The examples of docstrings and pages
+are tests too. Then, for each change in a line that some test runs, these tests run until one fails,
+first those that run few lines: they are about this one. A change that no test notices within
+``--patience`` seconds counts as survived; one that makes them hang counts as killed. Times are
+processor times, so that a record made on a busy machine chooses the same tests. The last line says
+how many of the changes were killed, with an interval for the share.
 
 What cannot change an answer is left alone: annotations, docstrings, names of types, imports, blocks
 for type checkers, and ``strict=`` of ``zip``, which only checks that lengths are equal.
@@ -28,6 +29,7 @@ import argparse
 import ast
 import importlib
 import itertools
+import json
 import multiprocessing
 import os
 import random
@@ -41,6 +43,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -181,11 +184,15 @@ def mutants_of(path: Path, root: Path) -> Iterator[Mutant]:
 # --- which tests run which lines ------------------------------------------------------------------
 
 
-def run_with_record(tree: Path, record: Path, tests: list[str]) -> None:
-    """Run the tests once, and record the lines and the duration of each."""
+def add_to_record(tree: Path, folder: Path, tests: list[str]) -> None:
+    """Run tests once, and record the lines and the duration of each."""
+    folder.mkdir(exist_ok=True)
+    data = folder / f"{len(list(folder.glob('*.data')))}.data"
     settings = tree / "mutation.ini"
-    settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {record}\n")
-    times = Times(record.with_suffix(".times"))
+    settings.write_text(f"[run]\nsource_pkgs = cvstats\ndata_file = {data}\n")
+    sources = {file: (tree / file).read_text("utf-8").splitlines() for file in files_of(tree)}
+    data.with_suffix(".json").write_text(json.dumps(sources), "utf-8")
+    times = Times(data.with_suffix(".times"))
     times.path.unlink(missing_ok=True)
     command = [*PYTEST, *TESTS, *tests, "--cov", f"--cov-config={settings}", "--cov-context=test",
                "--cov-report="]  # fmt: skip
@@ -196,6 +203,22 @@ def run_with_record(tree: Path, record: Path, tests: list[str]) -> None:
     for name, seconds in times.read().items():
         if seconds == FAILS:
             print(f"fails unchanged: {name}")
+
+
+def files_of(tree: Path) -> list[str]:
+    return sorted(path.relative_to(tree).as_posix() for path in (tree / "cvstats").rglob("*.py"))
+
+
+def find_new_lines(old: list[str], new: list[str]) -> dict[int, list[int]]:
+    """Map the lines of a file to the same lines now, and changed ones to those in their place."""
+    found = {}
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for _, start, stop, new_start, new_stop in matcher.get_opcodes():
+        same = stop - start == new_stop - new_start
+        for at in range(start, stop):
+            lines = [new_start + at - start] if same else range(new_start, new_stop)
+            found[at + 1] = [line + 1 for line in lines]
+    return found
 
 
 FAILS = float("inf")
@@ -230,9 +253,19 @@ class Times:
 class Record:
     """Which tests run which lines, and how long each takes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, folder: Path, tree: Path) -> None:
         self.tests: dict[tuple[str, int], set[str]] = {}
         self.lines: dict[str, int] = {}
+        self.times: dict[str, float] = {}
+        for path in sorted(folder.glob("*.data")):
+            self.times |= Times(path.with_suffix(".times")).read()
+            self.read(path, tree)
+
+    def read(self, path: Path, tree: Path) -> None:
+        """Read the data of some tests, and find their lines in the code as it is now."""
+        old = json.loads(path.with_suffix(".json").read_text("utf-8"))
+        new = {file: (tree / file).read_text("utf-8").splitlines() for file in files_of(tree)}
+        moved = {file: find_new_lines(old[file], new[file]) for file in old.keys() & new.keys()}
         with sqlite3.connect(path) as data:
             rows = data.execute(
                 "select file.path, context.context, line_bits.numbits from line_bits "
@@ -241,11 +274,16 @@ class Record:
             for file, context, bits in rows:
                 name = file[file.rindex("/cvstats/") + 1 :]
                 test, _, _ = context.rpartition("|")
-                lines = numbits_to_nums(bits) if test else []
+                lines = numbits_to_nums(bits) if test in self.times and name in moved else []
                 self.lines[test] = self.lines.get(test, 0) + len(lines)
                 for line in lines:
-                    self.tests.setdefault((name, line), set()).add(test)
-        self.times = Times(path.with_suffix(".times")).read()
+                    for now in moved[name].get(line, ()):
+                        self.tests.setdefault((name, now), set()).add(test)
+
+    def keep(self, tests: set[str]) -> None:
+        """Forget the tests that no longer exist."""
+        for found in self.tests.values():
+            found &= tests
 
     def tests_of(self, mutant: Mutant, most: int, patience: float) -> list[str]:
         """Tests of its line, of few lines first: one of each file, then one more, and so on."""
@@ -291,12 +329,17 @@ def enter(tree: Path) -> None:
     sys.path.insert(0, str(tree))
 
 
-def prepare(tests: list[str]) -> None:
-    """Compile the tree, and import what all tests need, before forking."""
-    subprocess.run(
+def collect(tests: list[str]) -> list[str]:
+    """List the tests by their ids, which also compiles the tree."""
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", *PYTEST, *TESTS, *tests, "--collect-only"],
-        capture_output=True, check=True,
+        capture_output=True, check=True, text=True,
     )  # fmt: skip
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+def prepare() -> None:
+    """Import what all tests need, before forking."""
     os.environ |= {"MPLBACKEND": "agg", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for name in LIBRARIES:
         importlib.import_module(name)
@@ -402,18 +445,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=["cvstats"], help="files or folders to change")
     parser.add_argument("--tests", nargs="*", default=TESTED, help="the tests to run")
-    parser.add_argument("--record", type=Path, help="keep what runs which lines, or use it again")
+    parser.add_argument("--record", type=Path, help="a folder for what runs which lines")
     parser.add_argument("--minutes", type=float, default=60, help="begin nothing after this time")
     parser.add_argument("--patience", type=float, default=40, help="seconds of tests for a change")
     parser.add_argument("--most", type=int, default=400, help="tests for a change")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_tree(Path(folder) / "tree")
-        path = (chosen.record or Path(folder) / "record").absolute()
+        kept = (chosen.record or Path(folder) / "record").absolute()
         enter(tree)
-        if not path.exists():
-            run_with_record(tree, path, chosen.tests)
-        record = Record(path)
+        tests, record = collect(chosen.tests), Record(kept, tree)
+        if new := [test for test in tests if test not in record.times]:
+            add_to_record(tree, kept, new if record.times else chosen.tests)
+            record = Record(kept, tree)
+        record.keep(set(tests))
         files = sorted(
             file for only in chosen.only for file in
             ([tree / only] if only.endswith(".py") else (tree / only).rglob("*.py"))
@@ -421,7 +466,7 @@ def main() -> None:
         known = [m for file in files for m in mutants_of(file, tree) if record.tests_of(m, 1, 1)]
         sample = random.Random(chosen.seed).sample(known, min(chosen.sample, len(known)))
         print(f"{len(known):,} changes in lines that tests run; {len(sample)} of them are tried")
-        prepare(chosen.tests)
+        prepare()
         report(sample, tree, record, chosen)
 
 
