@@ -124,7 +124,7 @@ def friedman(
     alpha: float = 0.05,
     missing: Missing = "raise",
 ) -> Table:
-    r"""Friedman test of whether models differ over many data sets.
+    r"""Test whether models differ over many data sets, by Friedman's test.
 
     Within each data set, the models are ranked by mean loss (1 is best, and tied models get the
     mean of their ranks). Friedman's statistic measures how much the mean ranks of the models
@@ -263,7 +263,7 @@ def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
 def nemenyi(
     losses: Losses, *, by: str = "source", alpha: float = 0.05, missing: Missing = "raise"
 ) -> Any:
-    r"""Nemenyi test of which pairs of models differ over many data sets.
+    r"""Test which pairs of models differ over many data sets, by Nemenyi's test.
 
     For each pair of models, the difference of their mean ranks (as in `friedman`) is compared with
     the studentized range distribution, which adjusts for all pairs. A difference is significant if

@@ -309,7 +309,7 @@ def mcnemar(
     adjust: Adjust | None = "holm",
     missing: Missing = "raise",
 ) -> Any:
-    r"""McNemar's test of whether two models have the same error rate.
+    r"""Test whether two models have the same error rate, by McNemar's test.
 
     The target is the difference between the error rates of the models that were trained. The test
     uses the discordant points, on which only one of the two models errs. If the error rates are
@@ -464,7 +464,7 @@ def check_binary(log: Log, method: Method) -> None:
     takes_metrics=False,
 )
 def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
-    r"""Cochran's Q test of whether several models have the same error rate.
+    r"""Test whether several models have the same error rate, by Cochran's Q test.
 
     The targets are the error rates of the models that were trained. A point is discordant for two
     models if only one of them errs. Q measures, over all pairs of models, how unequally the

@@ -93,8 +93,8 @@ class CaseBootstrap:
 def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
     """Plan bootstrap samples, each tested on all points, and the fit to the data.
 
-    Used by `cvstats.bootstrap_oob`, `cvstats.bootstrap_632` and `cvstats.location_shifted`, which
-    target the expected error.
+    The log is used by `cvstats.bootstrap_oob`, `cvstats.bootstrap_632` and
+    `cvstats.location_shifted`, which target the expected error.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
 def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
     """Plan leave-one-out cross-validation of bootstrap samples, leaving out all copies of a point.
 
-    Used by `cvstats.case_bootstrap`, which targets the expected error.
+    The log is used by `cvstats.case_bootstrap`, which targets the expected error.
 
     Parameters
     ----------
@@ -194,8 +194,8 @@ def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
 def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None) -> Plan:
     """Plan bootstrap samples of bootstrap samples.
 
-    Used by `cvstats.two_stage`, which targets the expected error: the estimate is recomputed in
-    each outer sample.
+    The log is used by `cvstats.two_stage`, which targets the expected error: the estimate is
+    recomputed in each outer sample.
 
     Parameters
     ----------

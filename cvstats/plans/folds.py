@@ -128,7 +128,7 @@ def k_fold(
 ) -> Plan:
     """Plan a K-fold cross-validation: each point is tested once, by a model of the other folds.
 
-    Used by `cvstats.wald`, which targets the average test error of the K trained models.
+    The log is used by `cvstats.wald`, which targets the average test error of the K trained models.
 
     Parameters
     ----------
@@ -278,8 +278,8 @@ def repeated_k_fold(
 def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = None) -> Plan:
     """Plan five repetitions of twofold cross-validation.
 
-    Used by `cvstats.five_by_two`, which targets the expected error at half the sample size, usually
-    for the difference of two algorithms.
+    The log is used by `cvstats.five_by_two`, which targets the expected error at half the sample
+    size, usually for the difference of two algorithms.
 
     Parameters
     ----------
@@ -485,10 +485,10 @@ def nested_cv(
 ) -> Plan:
     """Plan the nested cross-validation of Bates, Hastie and Tibshirani.
 
-    Used by `cvstats.nested_cv`, designed for the risk of the model fitted to all the data. This is
-    not nested cross-validation for tuning hyper-parameters: here the inner cross-validation
-    measures the error of cross-validation itself. To tune as well, pass `cvstats.evaluate` an
-    estimator that tunes itself, such as scikit-learn's ``GridSearchCV``.
+    The log is used by `cvstats.nested_cv`, designed for the risk of the model fitted to all the
+    data. This is not nested cross-validation for tuning hyper-parameters: here the inner
+    cross-validation measures the error of cross-validation itself. To tune as well, pass
+    `cvstats.evaluate` an estimator that tunes itself, such as scikit-learn's ``GridSearchCV``.
 
     Parameters
     ----------
@@ -543,8 +543,8 @@ def nested_cv(
 def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) -> Plan:
     """Plan a cross-validation of the data, and many of a half with one point replaced.
 
-    Used by `cvstats.replace_one`, which targets the expected error at the size of the training
-    folds; its variance is estimated from the changes in the error of the half.
+    The log is used by `cvstats.replace_one`, which targets the expected error at the size of the
+    training folds; its variance is estimated from the changes in the error of the half.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def holdout(
 ) -> Plan:
     """Plan a single random split into training and test points.
 
-    Used by `cvstats.holdout`, which targets the risk of the trained model.
+    The log is used by `cvstats.holdout`, which targets the risk of the trained model.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def subsampling(
 ) -> Plan:
     """Plan independent random splits of the data (Monte Carlo cross-validation).
 
-    Used by `cvstats.corrected_t`, which targets the expected error at the training size.
+    The log is used by `cvstats.corrected_t`, which targets the expected error at the training size.
 
     Parameters
     ----------
@@ -248,8 +248,8 @@ def paired_subsampling(
 ) -> Plan:
     """Plan random splits of the data, and of disjoint halves to estimate their variance.
 
-    Used by `cvstats.conservative_z`, which targets the expected error at the training size of the
-    models of the whole data.
+    The log is used by `cvstats.conservative_z`, which targets the expected error at the training
+    size of the models of the whole data.
 
     Parameters
     ----------
