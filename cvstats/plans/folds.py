@@ -126,7 +126,7 @@ def intervals_of(design: Partition, *names: str) -> tuple[str, ...]:
 def k_fold(
     n_folds: int = 10, *, stratified: bool = False, grouped: bool = False, rng: Rng = None
 ) -> Plan:
-    """Plan a K-fold cross-validation: each point is tested once, by a model of the other folds.
+    """Plan a K-fold cross-validation, in which each point is tested once.
 
     The log is used by `cvstats.wald`, which targets the average test error of the K trained models.
 
@@ -154,9 +154,9 @@ def k_fold(
 
     Notes
     -----
-    Points must be exchangeable: not a time series, and no patient with points in several folds (use
-    ``grouped``). Intervals for stratified folds are computed as for random ones, which makes them
-    slightly too wide at worst.
+    Points must be exchangeable. Do not use this plan for time series, and use ``grouped`` if
+    several points come from the same patient. Intervals for stratified folds are computed as for
+    random folds, which at worst makes them slightly too wide.
 
     References
     ----------
@@ -184,10 +184,10 @@ def k_fold(
 
 
 def leave_one_out() -> Plan:
-    """Plan a leave-one-out cross-validation: each point is tested by a model of all others.
+    """Plan a leave-one-out cross-validation, in which each point is tested by a model of all others.
 
-    The training sets are as large as possible. `cvstats.wald` is exact for it under conditions on
-    the stability of the learner, and targets the error of the trained models.
+    The training sets are as large as possible. The log is used by `cvstats.wald`, which targets the
+    error of the trained models and is asymptotically exact if the learner is stable.
 
     Returns
     -------
@@ -223,9 +223,9 @@ def repeated_k_fold(
 ) -> Plan:
     """Plan several K-fold cross-validations of the same data, with different random folds.
 
-    Repetitions only reduce the noise of the random division; they add no new points. `cvstats.wald`
-    targets the average error of all trained models, `cvstats.corrected_t` the expected error at
-    their training size.
+    Repetitions reduce the noise from the random folds, but they do not add points. The log is used
+    by `cvstats.wald`, which targets the average error of all trained models, and by
+    `cvstats.corrected_t`, which targets the expected error at their training size.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def repeated_k_fold(
 
     Notes
     -----
-    Points must be exchangeable, see `k_fold`.
+    Points must be exchangeable; see `k_fold`.
 
     References
     ----------
@@ -323,10 +323,10 @@ def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = N
 
 
 def leave_one_source_out() -> Plan:
-    """Plan to leave out one source after the other: a patient, a site, a month.
+    """Plan to leave out one source at a time, such as a patient, a site or a month.
 
-    The log estimates the error on unseen sources. An interval for a *new* source
-    (`cvstats.out_of_source`) treats sources, not points, as the sampling unit.
+    The log is used by `cvstats.out_of_source`, which targets the error on *new* sources and treats
+    sources, not points, as the sampling unit.
 
     Returns
     -------
@@ -570,8 +570,8 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
 
     Notes
     -----
-    The number of fits grows with n, so this plan suits at most a few hundred points and fast
-    learners. If the number of points is odd, one is in neither half.
+    The number of fits grows with n, so this plan is suitable only for fast learners and at most a
+    few hundred points. If the number of points is odd, one point is in neither half.
 
     References
     ----------

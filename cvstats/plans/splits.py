@@ -152,7 +152,8 @@ def holdout(
 
     Notes
     -----
-    The interval is exact for independent points, but wide, since few of them are tested.
+    The interval is asymptotically exact for independent points, but it is wide, because few points
+    are tested.
 
     References
     ----------

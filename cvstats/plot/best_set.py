@@ -45,7 +45,7 @@ def best_set(
 ) -> Axes:
     """Draw the range of the rank of each model, and the possibly best models.
 
-    The target is the set of models with the smallest error, and the rank of each, see
+    The targets are the set of models with the smallest error, and the rank of each model; see
     `cvstats.best_set`.
 
     Parameters

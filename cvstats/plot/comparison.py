@@ -74,7 +74,7 @@ def comparison(
 ) -> Axes:
     r"""Draw the paired differences of models, with a line at zero; or all pairs as a matrix.
 
-    The target is the difference of the interval's targets, see `compare`.
+    The target is the difference between the targets of the two models; see `compare`.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ def comparison(
 
     Notes
     -----
-    Left of zero, or blue, the first model has the smaller loss. A log made from a score is drawn
-    as the score: then the first model is better to the right of zero. Only ``adjust="max-t"``
-    gives simultaneous intervals; otherwise marks and limits may disagree, since the marks are
-    adjusted for the number of comparisons and the limits are not.
+    To the left of zero, and in blue squares, the first model has the smaller loss. If the log was
+    made from a score, the score is drawn, and the first model is better to the right of zero. Only
+    ``adjust="max-t"`` gives simultaneous intervals. Otherwise marks and limits may disagree,
+    because the marks are adjusted for the number of comparisons and the limits are not.
 
     References
     ----------

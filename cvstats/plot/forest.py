@@ -46,7 +46,7 @@ def forest(
 ) -> Axes:
     """Draw the intervals of all models, several methods side by side.
 
-    The target of each interval is that of its method, see the ``attrs`` of its result.
+    The target of each interval depends on its method; see the ``attrs`` of the result.
 
     Parameters
     ----------

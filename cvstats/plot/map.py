@@ -78,10 +78,10 @@ def map(
     missing: Missing = "raise",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a grid of cells: the half-width of each interval, or the difference of two models.
+    """Draw a map of the half-widths of intervals, or of the differences between two models.
 
-    The target in each cell is that of its interval, or the difference of two of them, see
-    `compare`.
+    The target in each cell is the target of its interval, or the difference between the targets of
+    two models; see `compare`.
 
     Parameters
     ----------

@@ -36,8 +36,9 @@ def reliability(
 ) -> Axes:
     """Draw the observed frequency of the positive class by bins of its predicted probability.
 
-    The limits are simultaneous: with probability 1 - alpha those of all bins of a model cover, so
-    a single bin off the diagonal shows that the model is not calibrated.
+    The limits are simultaneous: with probability 1 - alpha, the limits of all bins of a model
+    contain the true frequencies. Therefore a single bin whose limits exclude the diagonal shows
+    that the model is not calibrated.
 
     Parameters
     ----------

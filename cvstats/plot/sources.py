@@ -47,9 +47,10 @@ def sources(
 ) -> Axes:
     """Draw an interval for each source, the best first, and the interval for new sources below.
 
-    The target of each row is the error on that source; that of the last row is the mean error on
-    sources from the same population. If sources were not left out one at a time, the last row is
-    the interval of the mean loss with sources as the sampling unit, labeled by its method.
+    The target of each row is the error on that source. The target of the last row is the mean error
+    on new sources from the same population. If sources were not left out one at a time, the last
+    row shows the interval for the mean loss with sources as the sampling unit, labeled with the
+    name of its method.
 
     Parameters
     ----------
@@ -77,9 +78,9 @@ def sources(
 
     Notes
     -----
-    A source's interval is `wald` of its points, ``mean_k ± z se_k``: it treats the points of one
-    source as independent given the source. They are not simultaneous: with twelve 95% intervals,
-    about every second plot contains a miss.
+    The interval of a source is the `wald` interval of its points, ``mean_k ± z se_k``, which treats
+    the points of a source as independent given the source. The intervals are not simultaneous: with
+    twelve 95% intervals, about every second plot contains an interval that misses.
 
     References
     ----------

@@ -53,8 +53,8 @@ def stability(
 ) -> Axes:
     """Draw the interval of the first r repetitions, for growing r.
 
-    The target is that of the method. If the curves are flat, more repetitions would change
-    nothing; repetitions never replace new data.
+    The target is the target of the method. If the curves are flat, more repetitions would change
+    hardly anything. Repetitions never replace new data.
 
     Parameters
     ----------
