@@ -184,7 +184,7 @@ def k_fold(
 
 
 def leave_one_out() -> Plan:
-    """Plan a leave-one-out cross-validation, in which each point is tested by a model of all others.
+    """Plan a leave-one-out cross-validation, with one fold for each point.
 
     The training sets are as large as possible. The log is used by `cvstats.wald`, which targets the
     error of the trained models and is asymptotically exact if the learner is stable.
