@@ -298,9 +298,10 @@ def no_method(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS005")
 def outliers(facts: LogFacts) -> Iterator[Finding]:
-    """Report the share of the sum of squares in the top 1% of the losses.
+    """Report the share of the variance that is due to the largest 1% of the losses.
 
-    Limit: above 1/2, from 100 losses on, with less than 25 times the points of CVS007.
+    Limit: above 1/2, with at least 100 losses and fewer than 25 times as many points as CVS007
+    requires.
     """
     if facts.design.metric:  # influences are few and large if a class is rare
         return iter(())
@@ -310,9 +311,10 @@ def outliers(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS006")
 def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
-    """Report the tail index (Hill) of the largest losses.
+    """Report Hill's estimate of the tail index of the largest losses.
 
-    Limit: below 2, from 1,000 losses on, with less than 25 times the points of CVS007.
+    Limit: below 2, with at least 1,000 losses and fewer than 25 times as many points as CVS007
+    requires.
     """
     if facts.design.metric:  # as for the outliers
         return iter(())
@@ -323,7 +325,10 @@ def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS007")
 def skewed(facts: LogFacts) -> Iterator[Finding]:
-    """Report the points required by the rule 25 x skewness^2. Limit: more than available."""
+    """Report the number of points required by the rule 25 x skewness^2.
+
+    Limit: more than the log has.
+    """
     needed, points = facts.shapes.n_for_skewness, facts.n_points
     return report_worst(facts, needed, needed > points, points=points)
 
@@ -364,7 +369,10 @@ def negative_losses(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS012")
 def unequal_sizes(facts: LogFacts) -> Iterator[Finding]:
-    """Report the points in the largest fold over those in the smallest. Limit: above 2."""
+    """Report the number of points in the largest fold, divided by the number in the smallest.
+
+    Limit: above 2.
+    """
     if facts.n_folds < 2:
         return
     sizes = facts.design.cell_table(fold_levels(facts.design)).total
@@ -377,7 +385,7 @@ def unequal_sizes(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS013")
 def unequal_variances(facts: LogFacts) -> Iterator[Finding]:
-    """Report the variance of the most variable fold over that of the median fold.
+    """Report the largest variance within a fold, divided by the median variance within folds.
 
     Limit: above 5, with at least 10 points in each fold.
     """
@@ -394,7 +402,10 @@ def unequal_variances(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS014")
 def few_folds(facts: LogFacts) -> Iterator[Finding]:
-    """Report the number of folds. Limit: below 5, if points rather than sources are split."""
+    """Report the number of folds.
+
+    Limit: below 5, if points rather than sources are divided into folds.
+    """
     k = facts.n_folds
     if 2 <= k < 5 and not facts.by_source:
         table = facts.design.cell_table(fold_levels(facts.design))
@@ -425,9 +436,9 @@ def few_splits(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS017")
 def unstable(facts: LogFacts) -> Iterator[Finding]:
-    """Report the standard deviation of the repetition means over the standard error.
+    """Report the standard deviation of the repetition means, divided by the standard error.
 
-    Limit: above 1/2, from three repetitions of several folds on, if models were trained.
+    Limit: above 1/2, with at least three repetitions of several folds, if models were trained.
     """
     folded = "fold" in facts.design.levels and facts.n_folds > 1
     if facts.log.only_tested or not (folded and repeats_whole(facts)):
@@ -438,9 +449,9 @@ def unstable(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS018")
 def drift(facts: LogFacts) -> Iterator[Finding]:
-    """Report the p-value of a trend of the repetition means.
+    """Report the p-value of a test for a trend in the repetition means.
 
-    Limit: below 0.01, from five repetitions on.
+    Limit: below 0.01, with at least five repetitions.
     """
     if not repeats_whole(facts):
         return
@@ -504,7 +515,7 @@ def sources_across_folds(facts: LogFacts) -> Iterator[Finding]:
 def unused_level(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of labels of the level.
 
-    Limit: a level not used by any method, named like one that is missing.
+    Limit: a level that no method uses, and whose name resembles a level that is missing.
     """
     design = facts.design
     for name, level in unrecognized_levels(design, crossed=facts.log.crossed).items():
@@ -516,7 +527,7 @@ def unused_level(facts: LogFacts) -> Iterator[Finding]:
 def scores(facts: LogFacts) -> Iterator[Finding]:
     """Report the mean loss.
 
-    Limit: 0/1 losses whose mean is above 1/2 for every model, or a model named like a score.
+    Limit: 0/1 losses whose mean is above 1/2 for every model, or a model with the name of a score.
     """
     log, means = facts.log, facts.means
     if "metric" in log.metadata:  # the log records the score from which they were made
@@ -617,9 +628,9 @@ def count_apparent_fits(design: Design) -> int:
 
 @check("CVS026")
 def overfitting(facts: LogFacts) -> Iterator[Finding]:
-    """Report the error on the training points over that of points out of bag.
+    """Report the error on the training points, divided by the out-of-bag error.
 
-    Limit: below 0.05, in bootstrap samples with the fit to the sample itself.
+    Limit: below 0.05, in a bootstrap log that contains the fit to the data themselves.
     """
     log, method = facts.log, find_method("bootstrap_632")
     if method.problem(log.design) is not None:
@@ -635,7 +646,7 @@ def overfitting(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS027")
 def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
-    """Report the correlation of losses on successive dates.
+    """Report the correlation between the losses of successive dates.
 
     Limit: above 0.1 and 2.33 standard errors, if points are dates or times, in logs of up to a
     million losses; of moments in the first dates.
@@ -649,10 +660,10 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS028")
 def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
-    """Report the share of the evaluations with the losses of one other evaluation of their fold.
+    """Report the share of evaluations whose losses equal those of another one in the same fold.
 
-    Limit: at least 5% and 10 of them, and ten times as many as with the losses of one in another
-    fold; with several models or repetitions, in logs of up to a million losses.
+    Limit: at least 5%, at least 10 of them, and ten times as many as between different folds; in
+    logs with several models or repetitions and up to a million losses.
     """
     sample = facts.sample
     if facts.resampled or facts.table is None or sample is None or not sample.whole:
@@ -664,9 +675,9 @@ def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS029")
 def best_of_many(facts: LogFacts) -> Iterator[Finding]:
-    """Report the number of models within two standard errors of the smallest error.
+    """Report the number of models whose error is within two standard errors of the smallest error.
 
-    Limit: 5 or more, that model included, in logs of up to a million losses.
+    Limit: 5 or more, including the best model, in logs of up to a million losses.
     """
     log = facts.log
     if facts.resampled or facts.table is None or len(log.labels.models) < NEAR:
@@ -680,7 +691,7 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
 
 @check("CVS030")
 def below_chance(facts: LogFacts) -> Iterator[Finding]:
-    """Report the value of a score of pairs, such as the AUC.
+    """Report the value of the AUC, the C index or a similar score.
 
     Limit: below 1/2.
     """
