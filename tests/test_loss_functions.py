@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.loss_functions.forecasts import FORECASTS
-from cvstats.loss_functions.pointwise import LOSSES, TAKES
+from cvstats.loss_functions.pointwise import FORECASTS, LOSSES, TAKES
 
 metrics = pytest.importorskip("sklearn.metrics")
 

@@ -13,11 +13,11 @@ import pandas as pd
 from cvstats.core.design import LEVELS
 from cvstats.errors import plainly
 from cvstats.io.arrow import SUFFIXES, list_files
-from cvstats.io.formats import recognise
 from cvstats.io.paths import import_extra
 from cvstats.io.scan import BATCH, open_file, scan_csv, scan_moments, scan_tables
 from cvstats.io.table import LOSS, TRUTH
 from cvstats.io.text import MARK, TextOptions, csv_options
+from cvstats.io.tools import recognize
 from cvstats.io.tools.columns import FACTS, USUAL
 from cvstats.large.moments import Moments, SharedAttrs
 from cvstats.log.tables import find_columns
@@ -51,7 +51,7 @@ def scan_large(
     names = list(found)
     named = {level: given.get(level) for level in LEVELS if level != "count"}
     asked = values_of(found, named, given, by)
-    if asked is None or recognise(pd.DataFrame(columns=names), None) != "columns":
+    if asked is None or recognize(pd.DataFrame(columns=names), None) != "columns":
         return None
     loss, truth, prediction = asked
     values = [loss] if isinstance(loss, str) and truth is None else list(prediction or loss)

@@ -1,18 +1,21 @@
-"""`as_log`: a tidy table with any column names as a loss log."""
+"""Tidy tables as logs: `as_log`, and models aligned as columns by label."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from cvstats.core.design import LEVELS
-from cvstats.errors import MOST, LogError, listed, place
-from cvstats.io.align import unhashable
-from cvstats.io.table import metric_column
+from cvstats.core.types import IntArray
+from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled
+from cvstats.io.table import LOSS, MODEL, PREDICTION, TRUTH, PredictionTable, metric_column
 from cvstats.large import frames
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import (
@@ -192,3 +195,368 @@ def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd
             "source= for the group and point= for the points in it."
         )
     return wide.unstack(model)[list(order)].set_axis(order, axis=1)
+
+
+# --- models as columns ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AlignedPredictions:
+    """Evaluations as rows, models as columns, and the columns of each model.
+
+    The frame may share its memory with the table that was read.
+    """
+
+    frame: pd.DataFrame
+    responses: dict[Hashable, str]
+    probabilities: dict[Hashable, list[str]]
+    classes: list[Hashable]
+
+
+Coded = tuple[IntArray, pd.Index]
+"""A code for each row, and the label of each code."""
+MOST_KEYS = FAR = 1 << 62
+
+
+def align(tidy: PredictionTable) -> AlignedPredictions:
+    """Check a table and align its models as columns, by label."""
+    table = tidy.table.reset_index(drop=True)
+    if not len(table):
+        raise LogError("the table is empty. Expected at least one evaluation.")
+    levels = [level for level in LEVELS if level in table.columns]
+    if not levels:
+        call = "read_log(path, fold='cv_split', point='id', loss=…)"
+        raise no_levels(list(table.columns), call)
+    parts = {level: coded(table[level], level) for level in dict.fromkeys([*levels, *tidy.by])}
+    by_model = rows_by_model(table)
+    rows = combined(list(parts.values()))
+    first = first_rows(rows)
+    if tidy.separate:
+        refuse_other_splits(table, parts, by_model, rows)
+    if len(first) < len(rows):
+        refuse_twice(tidy, table, parts, by_model, rows)
+    refuse_other_truths(table, parts, tidy.further)
+    beside = {name: numbered(table[name]) for name in tidy.kept if name not in parts}
+    beside = {name: it for name, it in beside.items() if (it[0] == it[0][first[rows]]).all()}
+    index = indexed({**parts, **beside}, first)
+    columns: dict[str, Any] = {}
+    if TRUTH in table:
+        columns[TRUTH] = spread(table[TRUTH], rows, len(index))
+    for name in tidy.further:
+        columns[name] = spread(table[name], rows, len(index))
+    held = PREDICTION if PREDICTION in table else LOSS
+    every = dict.fromkeys(tidy.models, slice(None)) or by_model
+    refuse_same_names([*columns, *(str(model) for model in every if model is not None)])
+    responses: dict[Hashable, str] = {}
+    probabilities: dict[Hashable, list[str]] = {}
+    for model, mine in every.items():
+        responses[model] = held if model is None else str(model)
+        values = table[tidy.models.get(model, held)][mine]
+        columns[responses[model]] = spread(values, rows[mine], len(index))
+        if tidy.probabilities:
+            probabilities[model] = []
+            for column in tidy.probabilities.values():
+                name = column if len(every) == 1 else f"{model}:{column}"
+                probabilities[model].append(name)
+                columns[name] = spread(table[column][mine], rows[mine], len(index))
+    frame = pd.DataFrame(columns, index=index, copy=False)
+    classes = like_truth(list(tidy.probabilities), table)
+    return AlignedPredictions(frame, responses, probabilities, classes)
+
+
+def refuse_same_names(names: list[str]) -> None:
+    """Refuse models whose names, as text, are equal, or equal to the truth's."""
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise LogError(
+            f"two of the columns of models and truth are called {twice!r}. Expected names that "
+            "differ as text. Rename one of them."
+        )
+
+
+def rows_by_model(table: pd.DataFrame) -> dict[Hashable, Any]:
+    """Find the rows of each model, in the order of their appearance."""
+    if MODEL not in table:
+        return {None: slice(None)}
+    codes, found = pd.factorize(table[MODEL])
+    if (codes < 0).any():
+        row = int(np.flatnonzero(codes < 0)[0])
+        raise LogError(f"the model of row {row:,} has no name. Expected a name in every row.")
+    names = found.tolist()
+    if len(names) == 1:
+        return {names[0]: slice(None)}
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes))
+    return dict(zip(names, np.split(order, ends[:-1]), strict=True))
+
+
+def refuse_other_splits(
+    table: pd.DataFrame, parts: Mapping[str, Coded], models: Mapping[Hashable, Any], rows: IntArray
+) -> None:
+    """Refuse models evaluated on different splits of the same points."""
+    if "point" not in parts or not {"fold", "repetition"} & set(parts):
+        return
+    split = "fold" if "fold" in parts else "repetition"
+    places = np.arange(len(rows))
+    keys = combined([part for name, part in parts.items() if name != split])
+    (first, mine), *others = ((model, places[at]) for model, at in models.items())
+    for other, its in others:
+        gone, new = mine[~np.isin(rows[mine], rows[its])], its[~np.isin(rows[its], rows[mine])]
+        moved = gone[np.isin(keys[gone], keys[new])]
+        both = np.union1d(rows[mine], rows[its])
+        gaps = split != "fold" and len(both) == len(parts[split][1]) * (keys.max() + 1)
+        if len(moved) and not gaps:
+            row = moved[0]
+            there = new[keys[new] == keys[row]][0]
+            names = [name for name in ("repetition", "fold") if name in parts]
+            shown = [
+                place({name: label_of(table, parts, name, at) for name in names})
+                for at in (row, there)
+            ]
+            raise LogError(
+                f"{first!r} and {other!r} have different splits: point "
+                f"{spelled(label_of(table, parts, 'point', row))} is in {shown[0]} of one and in "
+                f"{shown[1]} of the other. Expected the same splits for every model. Evaluate each "
+                f"with cv=list(splitter.split(X, y))."
+            )
+
+
+def refuse_twice(
+    tidy: PredictionTable, table: pd.DataFrame, parts: Mapping[str, Coded],
+    models: Mapping[Hashable, Any], rows: IntArray,
+) -> None:  # fmt: skip
+    """Refuse duplicate evaluations of a model."""
+    again = np.zeros(len(rows), dtype=bool)
+    for mine in models.values():
+        again[mine] = pd.Index(rows[mine]).duplicated()
+    if again.any():
+        names = [*parts, MODEL] if len(models) > 1 else list(parts)
+        some = np.flatnonzero(again)[:MOST]
+        shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
+        others = [name for name in ("point", "repetition", MODEL) if name not in names]
+        options = [f"{name}=" for name in others if tidy.takes is None or name in tidy.takes]
+        advice = []
+        if "point" in names and table.duplicated().to_numpy()[again].all():
+            advice.append("Drop duplicate rows with drop_duplicates=True.")
+        if options:
+            advice.append(f"Name the column in which they differ: {' or '.join(options)}.")
+        if "point=" in options and len(models) == 1:
+            advice.append(
+                "If each row is a different point, number them: table['point'] = range(len(table))."
+            )
+        if "point" in names and (tidy.takes is None or "point" in tidy.takes):
+            advice.append("If they are lead times or other conditions, pass by='lead_time'.")
+        raise LogError(
+            f"an evaluation occurs twice: {listed(shown, int(again.sum()))}. Expected each "
+            f"({', '.join(names)}) once. {f'{tidy.twice}.' if tidy.twice else ' '.join(advice)}"
+        )
+
+
+def label_of(table: pd.DataFrame, parts: Mapping[str, Coded], name: str, row: int) -> Any:
+    """Look up the label of a row in a level, or the name of its model."""
+    if name not in parts:
+        return table[name].iloc[row]
+    codes, names = parts[name]
+    return names[codes[row]]
+
+
+def refuse_other_truths(
+    table: pd.DataFrame, parts: Mapping[str, Coded], further: Sequence[str]
+) -> None:
+    """Refuse a point whose truth differs between rows: its rows are mislabeled.
+
+    Truths may differ between the labels of ``by``, such as lead times from one origin.
+    """
+    if TRUTH not in table or "point" not in parts:
+        return
+    codes, labels = parts["point"]
+    if all_different(codes, len(labels)):
+        return
+    who = [name for name in parts if name in ("source", "point") or name not in LEVELS]
+    every = combined([parts[name] for name in who])
+    for column in (TRUTH, *further):
+        refuse_other_values(table, parts, who, every, column)
+
+
+def refuse_other_values(
+    table: pd.DataFrame, parts: Mapping[str, Coded], who: Sequence[str], group: IntArray,
+    column: str,
+) -> None:  # fmt: skip
+    """Refuse a point whose truth, or another column, differs between its rows."""
+    truth, what = table[column], "truth" if column == TRUTH else repr(column)
+    plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
+    values = truth.to_numpy() if plain else pd.factorize(truth)[0]
+    known = np.flatnonzero(truth.notna())
+    group = group[known]
+    first = np.zeros(len(table), dtype=np.int64)
+    first[group[::-1]] = known[::-1]  # the last assignment wins
+    other = np.flatnonzero(values[known] != values[first[group]])
+    if len(other):
+        bad = np.unique(group[other])
+        row = first[bad[0]]
+        second = known[other[group[other] == bad[0]][0]]
+        where = place({name: label_of(table, parts, name, row) for name in who})
+        raise LogError(
+            f"the {what} of {where} is {spelled(truth.iloc[row])} in one row but "
+            f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
+            f"Expected one {what} for each point. The labels of points must have the same "
+            "meaning in all rows."
+        )
+
+
+def spread(values: pd.Series, rows: IntArray, size: int) -> Any:
+    """Scatter the values of rows to their positions; positions without a row are missing."""
+    plain = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
+    if len(plain) == size and (rows[1:] > rows[:-1]).all():
+        return plain
+    there = np.flatnonzero(values.notna())[::-1]
+    at = np.full(size, -1, dtype=np.int64)
+    at[rows[there]] = there  # in reverse, so that the first one wins
+    if (at >= 0).all():
+        return plain[at]
+    return values.reset_index(drop=True).reindex(at).array  # no row has the number -1
+
+
+def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
+    """Convert classes from column names to the type of the truth."""
+    if not classes or TRUTH not in table:
+        return classes
+    known: dict[str, Hashable] = {}
+    for label in pd.unique(table[TRUTH].dropna()):
+        plain = label.item() if isinstance(label, np.generic) else label
+        same = isinstance(plain, float) and plain == np.floor(plain)
+        known[str(int(plain)) if same else str(plain)] = plain
+    strange = [label for name, label in known.items() if name not in {str(c) for c in classes}]
+    if strange:
+        raise LogError(
+            f"the truth contains {listed(map(repr, strange))}, but there is no such column of "
+            f"probabilities. Expected one of {listed(map(repr, classes))}."
+        )
+    return [known.get(str(name), name) for name in classes]
+
+
+# --- labels as numbers ----------------------------------------------------------------------------
+
+
+def coded(labels: pd.Series, level: str) -> Coded:
+    """Factorize and check the labels of a level; 1.0, 2.0, … become 1, 2, …."""
+    try:
+        codes, names = numbered(labels)
+    except TypeError:
+        raise unhashable({level: labels}) from None
+    gone = np.flatnonzero(codes < 0)
+    if len(gone):
+        more = len(gone) - 1
+        rest = f" (and {more:,} more evaluation{'s' if more > 1 else ''})" if more else ""
+        raise LogError(
+            f"row {gone[0]:,} has no {level}{rest}. Expected a label in every row. Drop rows "
+            "without labels, as in frame.dropna(subset=[…])."
+        )
+    return codes, whole(names, level)
+
+
+def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
+    """Create the error for lists and similar objects as labels of a level."""
+    level, odd = next(
+        (level, label)
+        for level, column in labels.items()
+        for label in column
+        if not pd.api.types.is_hashable(label)
+    )
+    return LogError(f"a label of {level!r} is {describe_type(odd)}. Expected names or numbers.")
+
+
+def numbered(values: Any) -> Coded:
+    """Factorize labels in sorted order, with -1 for missing ones."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        every = pd.Categorical.from_codes(range(len(dtype.categories)), dtype=dtype)
+        return pd.Categorical(values).codes, pd.CategoricalIndex(every)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and len(values):
+        whole_numbers = np.asarray(values)
+        least, most = int(whole_numbers.min()), int(whole_numbers.max())
+        if most - least < 4 * len(values) and least > -FAR and most < FAR:
+            return close(whole_numbers, least, most)
+    found = pd.Categorical(values)
+    return found.codes, found.categories
+
+
+def close(values: IntArray, least: int, most: int) -> Coded:
+    """Factorize integers in a narrow range, without a lookup table."""
+    small = np.dtype(np.int32 if most - least < 1 << 31 else np.int64)
+    at = np.subtract(
+        values, least, dtype=np.int64, casting="unsafe", out=np.empty(len(values), small)
+    )
+    seen = np.zeros(most - least + 1, dtype=bool)
+    seen[at] = True
+    if not seen.all():
+        place = np.cumsum(seen, dtype=at.dtype)
+        place -= 1
+        at = place[at]
+        return at, pd.Index((np.flatnonzero(seen) + least).astype(values.dtype))
+    if values.dtype == np.int64:
+        return at, pd.RangeIndex(least, most + 1)  # uses no memory
+    return at, pd.Index(np.arange(least, most + 1).astype(values.dtype))
+
+
+def whole(names: pd.Index, level: str) -> pd.Index:
+    """Convert whole numbers to integers, and refuse infinite ones."""
+    if names.dtype.kind != "f":
+        return names
+    values = names.to_numpy()
+    if np.isinf(values).any():
+        raise LogError(f"a label of {level!r} is infinite. Expected names or numbers.")
+    exact = (np.abs(values) < 2**53).all() and (values == np.floor(values)).all()
+    return names.astype(np.int64) if exact else names
+
+
+def combined(parts: Sequence[Coded]) -> IntArray:
+    """Assign numbers to combinations of labels, in order of appearance."""
+    if any(all_different(codes, len(names)) for codes, names in parts):
+        return np.arange(len(parts[0][0]))
+    key, size = parts[0][0].astype(np.int64), len(parts[0][1])
+    for codes, names in parts[1:]:
+        if size * len(names) > MOST_KEYS:
+            key, known = pd.factorize(key)
+            size = len(known)
+        key *= len(names)
+        key += codes
+        size *= len(names)
+    ordered = np.sort(key)  # much faster than hashing
+    if (ordered[1:] != ordered[:-1]).all():
+        return np.arange(len(key))
+    rows: IntArray = pd.factorize(key)[0]
+    return rows
+
+
+def all_different(codes: IntArray, size: int) -> bool:
+    """Whether no code of 0, 1, …, size - 1 occurs twice."""
+    if size < len(codes):
+        return False
+    seen = np.zeros(size, dtype=bool)
+    seen[codes] = True
+    return bool(np.count_nonzero(seen) == len(codes))
+
+
+def first_rows(group: IntArray) -> IntArray:
+    """Find the first row of each group, numbered in order of appearance."""
+    if group[-1] == len(group) - 1:
+        return group  # each occurs once
+    first = np.empty(int(group.max()) + 1, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(group) - 1, -1, -1)  # the last assignment wins
+    return first
+
+
+def indexed(parts: dict[str, Coded], rows: IntArray) -> pd.Index:
+    """Make the index of some rows."""
+    if len(parts) == 1:
+        ((level, (codes, names)),) = parts.items()
+        return names.take(codes[rows]).set_names(level)
+    return index_of([(codes[rows], names) for codes, names in parts.values()], list(parts))
+
+
+def index_of(parts: Sequence[Coded], names: Sequence[Any]) -> pd.MultiIndex:
+    """Make an index of numbered labels."""
+    levels: list[Any] = [labels for _, labels in parts]
+    codes: list[Any] = [numbers for numbers, _ in parts]
+    return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)

@@ -1,15 +1,15 @@
 """Read a loss log, or predictions, from files and from the results of other tools.
 
-The way of the data, a file for each step:
+The steps, with the file of each:
 
-=============== ================================================================================
-``load``        a path or an object -> what it holds: a table, the object of a tool, a saved log
-``formats``     what it holds -> the tool that wrote it
-``tools/``      the object of a tool -> a table with columns named as levels (``table``)
-``tabulate``    one or several objects -> one such table
-``align``       a table -> a column for each model, with the levels as index
-`losses_of`     truth and predictions -> losses: `cvstats.losses`
-=============== ================================================================================
+============ ===================================================================================
+``load``     a path or an object -> its contents: a table, the object of a tool, a saved log; one
+             or several of them -> one table
+``tools/``   the contents -> the tool that wrote them, and a table with columns named as levels
+             (``table``)
+``as_log``   a table -> a column for each model, with the levels as index
+`losses_of`  truth and predictions -> losses: `cvstats.losses`
+============ ===================================================================================
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ import xarray as xr
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, describe_type, is_several, listed, nearest
-from cvstats.io.align import AlignedPredictions, align
-from cvstats.io.formats import is_result, is_search, parse_format, refuse_unused
-from cvstats.io.load import SavedLog, SeveralObjects, load, not_text
+from cvstats.io.as_log import AlignedPredictions, align
+from cvstats.io.load import SavedLog, SeveralObjects, load, not_text, read_one, read_several
 from cvstats.io.paths import raise_as_log_error, shorten_messages
 from cvstats.io.table import (
     LOSS,
@@ -41,7 +40,7 @@ from cvstats.io.table import (
     negate_scores,
     refuse_not_numbers,
 )
-from cvstats.io.tabulate import read_one, read_several
+from cvstats.io.tools import is_result, is_search, parse_format, refuse_unused
 from cvstats.log.align import align_logs
 from cvstats.loss_functions.losses import (
     LossKeywords,

@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.errors import LogError, describe_type, spelled
-from cvstats.io.align import index_of, numbered
+from cvstats.io.as_log import index_of, numbered
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.log.plain import Note, from_plain, pack, replacing, to_plain, unpack

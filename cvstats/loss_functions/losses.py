@@ -17,9 +17,9 @@ from cvstats.errors import LogError, describe_type, is_number, listed, nearest, 
 from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_level_index
-from cvstats.loss_functions.forecasts import FORECASTS, stack_columns
 from cvstats.loss_functions.metric_logs import MetricRequest, mean_loss, metric_log
 from cvstats.loss_functions.pointwise import (
+    FORECASTS,
     LOSSES,
     OTHER_NAMES,
     TAKES,
@@ -30,6 +30,7 @@ from cvstats.loss_functions.pointwise import (
     loss_name,
     map_columns,
     pointwise,
+    stack_columns,
 )
 from cvstats.metrics import METRICS
 from cvstats.metrics.confusion import F1_OF_SETS

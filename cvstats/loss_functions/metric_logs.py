@@ -23,7 +23,6 @@ from cvstats.log.checks import LIMIT, mark_shapes
 from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
-from cvstats.loss_functions.forecasts import stack_columns
 from cvstats.loss_functions.pointwise import (
     TAKES,
     LossOptions,
@@ -40,6 +39,7 @@ from cvstats.loss_functions.pointwise import (
     pointwise,
     probabilities,
     signs,
+    stack_columns,
     which_label,
 )
 from cvstats.metrics import METRICS

@@ -11,7 +11,6 @@ FILES = (
     "cvstats.metrics.confusion",
     "cvstats.metrics.ranks",
     "cvstats.metrics.numbers",
-    "cvstats.metrics.calibration",
     "cvstats.metrics.survival",
 )
 METRICS: dict[str, Metric] = {}

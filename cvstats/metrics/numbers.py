@@ -1,4 +1,4 @@
-"""Numeric metrics that are functions of a few means: RMSE, R2, correlations."""
+"""Metrics of numbers and probabilities: functions of a few means, and logistic calibration."""
 
 from __future__ import annotations
 
@@ -8,17 +8,35 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from scipy import special
 
+from cvstats.core.kernels import compiled
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.metrics import kernels
 from cvstats.metrics.metric import Influence, Metric, MetricOptions, Points, UndefinedMetricError
+
+LINE = 1024
+"""Block size of summation, which limits rounding errors."""
+
+
+@compiled(reorder=True)
+def mean_square(one: FloatArray, other: FloatArray, out: FloatArray) -> float:
+    """Square the differences of two columns into ``out``, and average them."""
+    total = 0.0
+    for start in range(0, len(one), LINE):
+        part = 0.0
+        for i in range(start, min(start + LINE, len(one))):
+            apart = one[i] - other[i]
+            out[i] = apart * apart
+            part += out[i]
+        total += part
+    return total / len(one)
 
 
 def rmse(points: Points, options: MetricOptions) -> Influence:
     """Root mean squared error; without any error its influence is 0."""
     phi = np.empty(len(points.truth))
-    m = kernels.mean_square(points.truth, points.prediction, phi)
+    m = mean_square(points.truth, points.prediction, phi)
     if points.weight is not None:
         m = points.mean(phi)
     value = float(np.sqrt(m))
@@ -134,34 +152,6 @@ UP_TO_ONE = (-np.inf, 1.0)
 FROM_ZERO = (0.0, np.inf)
 SIGNED = (-1.0, 1.0)
 
-METRICS = [
-    Metric("rmse", "RMSE", "numbers", rmse, FROM_ZERO, better="smaller"),
-    Metric(
-        "r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log",
-        shape=partial(fieller, squares_of_r2),
-    ),
-    Metric(
-        "pearson", "Pearson correlation", "numbers", pearson, SIGNED, limits="fisher-z",
-        shape=of_fisher_z,
-    ),
-    Metric(
-        "concordance_correlation", "concordance correlation", "numbers", concordance_correlation,
-        SIGNED,
-    ),
-    Metric(
-        "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller",
-        shape=partial(fieller, absolute_errors),
-    ),
-    Metric(
-        "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), limits="fieller",
-        shape=partial(fieller, both_losses),
-    ),
-    Metric(
-        "relative_error", "relative error", "losses", relative_error, FROM_ZERO, better="smaller",
-        takes=("reference",), limits="fieller", shape=partial(fieller, both_losses),
-    ),
-]  # fmt: skip
-
 
 STEP = 1e-5
 """Step of the numerical derivative in a weight of mean 1."""
@@ -257,3 +247,131 @@ def number(value: Any) -> float:
     if found.size != 1 or found.dtype.kind not in "biuf" or not np.isfinite(found).all():
         raise UndefinedMetricError(f"the function returned {value!r}, which is not a finite number")
     return float(found.reshape(()))
+
+
+# --- calibration ----------------------------------------------------------------------------------
+
+
+STEPS = 100
+"""Maximum number of Newton steps; a few suffice if the classes are not separated."""
+
+PRECISION = 1e-14
+"""Relative step size below which a step is rounding error."""
+
+
+def logits(probability: FloatArray, options: MetricOptions) -> FloatArray:
+    """Take the logit of each probability."""
+    if options.clip is not None:
+        probability = np.clip(probability, options.clip, 1 - options.clip)
+    elif probability.min() <= 0 or probability.max() >= 1:
+        raise UndefinedMetricError("a predicted probability is 0 or 1, whose logit is infinite")
+    found: FloatArray = special.logit(probability)
+    return found
+
+
+def classes_of(points: Points, options: MetricOptions) -> tuple[FloatArray, FloatArray]:
+    """Code the positive class as 1, and compute the share of weight of each point."""
+    y = (points.truth == options.positive).astype(np.float64)
+    weight = points.weight
+    share = np.full(len(y), 1 / len(y)) if weight is None else weight / weight.sum()
+    if not 0 < share @ y < 1 - PRECISION:
+        raise UndefinedMetricError("the truth has only one class")
+    return y, share
+
+
+def fit_logistic(
+    y: FloatArray, columns: FloatArray, offset: FloatArray, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Fit a logistic regression: the coefficients, and the influence of each point on them."""
+
+    def log_likelihood(coefficients: FloatArray) -> float:
+        logit = offset + columns @ coefficients
+        return float(share @ (y * logit - np.logaddexp(0, logit)))
+
+    found = np.zeros(columns.shape[1])
+    height = log_likelihood(found)
+    for _ in range(STEPS):
+        m = special.expit(offset + columns @ found)
+        curvature = (columns * (share * m * (1 - m))[:, None]).T @ columns
+        step = np.linalg.solve(curvature, columns.T @ (share * (y - m)))
+        higher = log_likelihood(found + step)
+        while higher < height - PRECISION * abs(height):
+            step /= 2
+            higher = log_likelihood(found + step)
+        found, height = found + step, higher
+        if np.abs(step).max() <= PRECISION * (1 + np.abs(found).max()):
+            break
+    m = special.expit(offset + columns @ found)
+    curvature = (columns * (share * m * (1 - m))[:, None]).T @ columns
+    phi = np.linalg.solve(curvature, (columns * (y - m)[:, None]).T)
+    return found, np.asarray(phi, dtype=np.float64)
+
+
+def calibration_slope(points: Points, options: MetricOptions) -> Influence:
+    """Slope of the truth on the logit of the prediction; below 1 predictions are too extreme."""
+    y, share = classes_of(points, options)
+    x, some = logits(points.prediction, options), share > 0
+    high, low = x[some & (y == 1)], x[some & (y == 0)]
+    if x[some].min() == x[some].max():
+        raise UndefinedMetricError("the prediction is constant")
+    if high.min() >= low.max() or high.max() <= low.min():
+        raise UndefinedMetricError("the predictions separate the classes, so the slope is infinite")
+    centered = x - share @ x
+    columns = np.column_stack([np.ones(len(x)), centered])
+    found, phi = fit_logistic(y, columns, np.zeros(len(x)), share)
+    return float(found[1]), phi[1]
+
+
+def calibration_intercept(points: Points, options: MetricOptions) -> Influence:
+    """Calibration in the large: the offset to add to the logit of all predictions."""
+    y, share = classes_of(points, options)
+    columns = np.ones((len(y), 1))
+    found, phi = fit_logistic(y, columns, logits(points.prediction, options), share)
+    return float(found[0]), phi[0]
+
+
+def observed_expected(points: Points, options: MetricOptions) -> Influence:
+    """Ratio of the number of positives to the sum of their predicted probabilities."""
+    y = (points.truth == options.positive).astype(np.float64)
+    return ratio(points, y, points.prediction, "the predicted probabilities")
+
+
+METRICS = [
+    Metric("rmse", "RMSE", "numbers", rmse, FROM_ZERO, better="smaller"),
+    Metric(
+        "r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log",
+        shape=partial(fieller, squares_of_r2),
+    ),
+    Metric(
+        "pearson", "Pearson correlation", "numbers", pearson, SIGNED, limits="fisher-z",
+        shape=of_fisher_z,
+    ),
+    Metric(
+        "concordance_correlation", "concordance correlation", "numbers", concordance_correlation,
+        SIGNED,
+    ),
+    Metric(
+        "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller",
+        shape=partial(fieller, absolute_errors),
+    ),
+    Metric(
+        "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), limits="fieller",
+        shape=partial(fieller, both_losses),
+    ),
+    Metric(
+        "relative_error", "relative error", "losses", relative_error, FROM_ZERO, better="smaller",
+        takes=("reference",), limits="fieller", shape=partial(fieller, both_losses),
+    ),
+    Metric(
+        "calibration_slope", "calibration slope", "probabilities", calibration_slope, UP_AND_DOWN,
+        better="closer", target=1.0, takes=("clip",), biased_by_fold=True,
+    ),
+    Metric(
+        "calibration_intercept", "calibration intercept", "probabilities", calibration_intercept,
+        UP_AND_DOWN, better="closer", target=0.0, takes=("clip",),
+    ),
+    Metric(
+        "observed_expected", "ratio of observed to expected positives", "probabilities",
+        observed_expected, FROM_ZERO, better="closer", target=1.0, limits="log",
+    ),
+]  # fmt: skip

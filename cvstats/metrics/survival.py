@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several
-from cvstats.metrics import kernels
 from cvstats.metrics.metric import (
     Codes,
     Influence,
@@ -29,7 +28,7 @@ from cvstats.metrics.metric import (
     Points,
     UndefinedMetricError,
 )
-from cvstats.metrics.ranks import ROUNDING, area
+from cvstats.metrics.ranks import ROUNDING, area, pair_sums
 
 ASSUMPTION = "censoring is independent of the time of the event and of the features"
 """The assumption of every metric in this module."""
@@ -258,7 +257,7 @@ def uno(points: Points, options: MetricOptions) -> Influence:
     inverse = weigh_events(time, happened, found, last)
     levels, rank = np.unique(risk, return_inverse=True)
     as_first, as_second = np.zeros((2, 2, len(time)))
-    kernels.pair_sums(
+    pair_sums(
         time, happened, rank, found.share, inverse * found.share, np.argsort(time), len(levels),
         as_first, as_second,
     )  # fmt: skip

@@ -7,18 +7,22 @@ created, so binding it to the same data always gives the same splits.
 
 from __future__ import annotations
 
-from cvstats.plans.bootstraps import bootstrap, case_bootstrap, two_stage
-from cvstats.plans.folds import (
+from cvstats.plans.designs import (
+    bootstrap,
+    case_bootstrap,
     five_by_two,
+    holdout,
     k_fold,
     leave_one_out,
     leave_one_source_out,
     nested_cv,
+    paired_subsampling,
     repeated_k_fold,
     replace_one,
+    subsampling,
+    two_stage,
 )
 from cvstats.plans.plan import BoundPlan, Evaluation, Fit, Plan
-from cvstats.plans.splits import holdout, paired_subsampling, subsampling
 
 __all__ = [
     "BoundPlan",

@@ -14,7 +14,7 @@ from plotted import logged
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.io.align import coded, combined, first_rows, numbered
+from cvstats.io.as_log import coded, combined, first_rows, numbered
 
 
 @given(
@@ -61,7 +61,7 @@ def test_rows_with_the_same_labels_have_the_same_number(monkeypatch):
     table = pd.DataFrame([codes for codes, _ in parts]).T
     expected = table.groupby([0, 1, 2], sort=False).ngroup()
     np.testing.assert_array_equal(combined(parts), expected)
-    monkeypatch.setattr("cvstats.io.align.MOST_KEYS", 10)  # numbers that would be too large
+    monkeypatch.setattr("cvstats.io.as_log.MOST_KEYS", 10)  # numbers that would be too large
     np.testing.assert_array_equal(combined(parts), expected)
     first = table.drop_duplicates().index
     np.testing.assert_array_equal(first_rows(combined(parts)), first)

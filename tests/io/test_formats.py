@@ -11,7 +11,7 @@ import pytest
 
 import cvstats
 from cvstats.io import tools
-from cvstats.io.formats import FORMATS, recognise
+from cvstats.io.tools import FORMATS, recognize
 
 TABLE = pd.DataFrame({"fold": [0, 0, 1, 1], "point": [0, 1, 2, 3], "loss": [1.0, 2.0, 3.0, 4.0]})
 FILES = [module.name for module in iter_modules(tools.__path__)]
@@ -44,5 +44,5 @@ def test_a_broken_file_breaks_itself_only(file, monkeypatch, tmp_path):
 
 
 def test_what_recognises_nothing_reads_other_tables():
-    assert recognise(TABLE, None) == "columns"
-    assert recognise(object(), None) == "columns"
+    assert recognize(TABLE, None) == "columns"
+    assert recognize(object(), None) == "columns"

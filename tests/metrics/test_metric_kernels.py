@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvstats.metrics import METRICS, kernels
+from cvstats.metrics import METRICS, ranks
 from cvstats.metrics.metric import MetricOptions, Points
 
 RNG = np.random.default_rng(4)
@@ -29,7 +29,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_compiled_loops_do_what_python_does(name: str) -> None:
-    kernel = getattr(kernels, name)
+    kernel = getattr(ranks, name)
     arguments, outputs = CALLS[name]
     shape = outputs if isinstance(outputs, tuple) else (outputs,)
     compiled, plain = np.zeros((2, *shape, N))
@@ -44,10 +44,10 @@ def test_a_tree_adds_up_the_ranks_below() -> None:
     weights = RNG.random(11)
     tree = np.zeros(12)
     for rank, weight in enumerate(weights):
-        kernels.add_weight.py_func(tree, rank, weight)
+        ranks.add_weight.py_func(tree, rank, weight)
     for rank in range(12):
         expected = weights[:rank].sum()
-        assert kernels.sum_below.py_func(tree, rank) == pytest.approx(expected, abs=1e-13)
+        assert ranks.sum_below.py_func(tree, rank) == pytest.approx(expected, abs=1e-13)
 
 
 def test_pairs_of_censored_times_by_a_double_loop() -> None:

@@ -16,10 +16,10 @@ import pandas as pd
 
 from cvstats.core.orientation import facts_of_score
 from cvstats.errors import LogError, listed
-from cvstats.io.formats import is_inspect_log, is_lm_eval_sample
 from cvstats.io.paths import check_file, import_extra, raise_as_log_error, refuse_bomb
 from cvstats.io.table import TASK, PredictionTable, ReadOptions, add_named, require_columns
 from cvstats.io.text import records
+from cvstats.io.tools import is_inspect_log, is_lm_eval_sample
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 UNFINISHED = ("cancelled", "error")

@@ -13,8 +13,8 @@ import pandas as pd
 from cvstats.core.orientation import TURNED, facts_of_score, turn
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, listed, spelled
-from cvstats.io.formats import SCORE, is_search
 from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
+from cvstats.io.tools import SCORE, is_search
 from cvstats.loss_functions.losses import find_loss
 from cvstats.metrics import METRICS
 

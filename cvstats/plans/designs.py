@@ -1,4 +1,4 @@
-"""Plans that divide the data into folds, each tested by a model trained on the others."""
+"""The plans: folds, random splits and bootstrap samples."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from cvstats.plans.plan import (
     Points,
     folds,
     generator,
+    held_out,
     listed_options,
     mixing,
+    shuffled,
+    train_share,
 )
 
 
@@ -590,3 +593,522 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
     levels = ("sample", "repetition", "fold", "point")
     cost = "n_repetitions (2 n_folds + (n // 2) (n_folds - 1))"
     return Plan("replace_one", options, levels, ("replace_one",), False, design, cost)
+
+
+# --- random splits --------------------------------------------------------------------------------
+
+
+def tested_units(points: Points, ratio: float, by: Mixing) -> int:
+    """Count the points (groups) of a test set if a share ``ratio`` is trained on."""
+    units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
+    n_train = round(ratio * units)
+    if not 1 <= n_train < units:
+        raise LogError(
+            f"ratio={ratio!r} of {units:,} {what} gives {n_train:,} for training and "
+            f"{units - n_train:,} for testing. Expected at least one of each."
+        )
+    return units - n_train
+
+
+def split(
+    points: Points, n_units: int, by: Mixing, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Draw the training and the test points of one split."""
+    tested = held_out(points, n_units, by, rng)
+    return np.delete(np.arange(points.n), tested), tested
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Random splits; without ``n_repetitions``, one without that level."""
+
+    n_repetitions: int | None
+    ratio: float
+    mixing: Mixing
+    seed: int
+
+    def check(self, points: Points) -> None:
+        """Require points in both sets."""
+        tested_units(points, self.ratio, self.mixing)
+
+    def n_fits(self, points: Points | None) -> int:
+        """Count the splits."""
+        return self.n_repetitions or 1
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Draw one split after the other."""
+        n_units = tested_units(points, self.ratio, self.mixing)
+        for repetition in range(self.n_repetitions or 1):
+            rng = generator(self.seed, repetition)
+            train, tested = split(points, n_units, self.mixing, rng)
+            label = {} if self.n_repetitions is None else {"repetition": repetition}
+            yield Fit(train, (Evaluation(label, tested),))
+
+
+@dataclass(frozen=True)
+class PairedSplits:
+    """Random splits of the data and of both halves of random divisions of them."""
+
+    n_repetitions: int
+    n_divisions: int
+    ratio: float
+    mixing: Mixing
+    seed: int
+
+    def check(self, points: Points) -> None:
+        """Require halves that are larger than the test sets."""
+        n_test = tested_units(points, self.ratio, self.mixing)
+        if points.n // 2 <= n_test:
+            raise LogError(
+                f"ratio={self.ratio!r} of {points.n:,} points gives {n_test:,} for testing, but "
+                f"the halves of {points.n // 2:,} points must be larger than that. Expected a "
+                "larger ratio, 2/3 or more."
+            )
+
+    def n_fits(self, points: Points | None) -> int:
+        """Count the splits of all samples."""
+        return (2 * self.n_divisions + 1) * self.n_repetitions
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Draw the splits of the data, and then those of the halves."""
+        n_test = tested_units(points, self.ratio, self.mixing)
+        for sample in range(2 * self.n_divisions + 1):
+            rows = self.rows(points, sample)
+            inside = points.take(rows)
+            for repetition in range(self.n_repetitions):
+                rng = generator(self.seed, 1, sample, repetition)
+                train, tested = split(inside, n_test, self.mixing, rng)
+                label = {"sample": sample, "repetition": repetition}
+                yield Fit(rows[train], (Evaluation(label, rows[tested]),))
+
+    def rows(self, points: Points, sample: int) -> IntArray:
+        """Find the points of a sample: all, or one half of a division.
+
+        If the number of points is odd, each division omits one at random.
+        """
+        if sample == 0:
+            return np.arange(points.n)
+        division, second = divmod(sample - 1, 2)
+        rng = generator(self.seed, 0, division)
+        kept = np.sort(rng.permutation(points.n)[: 2 * (points.n // 2)])
+        # Every other point in random order within a class (or of all points without classes).
+        order = shuffled(points.take(kept), self.mixing, rng)
+        return np.sort(kept[order[second::2]])
+
+
+def holdout(
+    ratio: float = 0.8, *, stratified: bool = False, grouped: bool = False, rng: Rng = None
+) -> Plan:
+    """Plan a single random split into training and test points.
+
+    The log is used by `cvstats.holdout`, which targets the risk of the trained model.
+
+    Parameters
+    ----------
+    ratio : float, optional
+        Share of the points to train on (of the groups, if ``grouped``).
+    stratified : bool, optional
+        Preserve the proportions of the classes of ``y`` in the test set, up to one point.
+    grouped : bool, optional
+        Keep the points of a group in the same set.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        The log has the level ``point``, from one fit.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    The interval is asymptotically exact for independent points, but it is wide, because few points
+    are tested.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52,
+    239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.holdout(ratio=0.75, rng=1).bind(100)
+    holdout(ratio=0.75, stratified=False, grouped=False, rng=1)
+    100 points, 1 fit for each model
+     fit  n_train  n_test
+       0       75      25
+    """
+    design = Splits(None, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
+    options = (
+        ("ratio", design.ratio), ("stratified", stratified), ("grouped", grouped),
+        ("rng", design.seed),
+    )  # fmt: skip
+    return Plan("holdout", options, ("point",), ("holdout",), True, design)
+
+
+def subsampling(
+    n_repetitions: int = 25,
+    *,
+    ratio: float = 0.9,
+    stratified: bool = False,
+    grouped: bool = False,
+    rng: Rng = None,
+) -> Plan:
+    """Plan independent random splits of the data (Monte Carlo cross-validation).
+
+    The log is used by `cvstats.corrected_t`, which targets the expected error at the training size.
+
+    Parameters
+    ----------
+    n_repetitions : int, optional
+        Number of splits.
+    ratio : float, optional
+        Share of the points to train on (of the groups, if ``grouped``).
+    stratified : bool, optional
+        Preserve the proportions of the classes of ``y`` in each test set, up to one point.
+    grouped : bool, optional
+        Keep the points of a group in the same set.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        The log has the levels ``repetition, point``, from ``n_repetitions`` fits.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    A benchmark of interval methods recommends the defaults for more than 100 points.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52,
+    239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.subsampling(25, ratio=0.9, rng=1).bind(442).to_frame().head(2)
+       fit  repetition  n_train  n_test
+    0    0           0      398      44
+    1    1           1      398      44
+    """
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    design = Splits(n_repetitions, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
+    options = (
+        ("n_repetitions", n_repetitions), ("ratio", design.ratio), ("stratified", stratified),
+        ("grouped", grouped), ("rng", design.seed),
+    )  # fmt: skip
+    levels = ("repetition", "point")
+    return Plan("subsampling", options, levels, ("corrected_t",), True, design)
+
+
+def paired_subsampling(
+    n_repetitions: int = 10,
+    n_divisions: int = 25,
+    *,
+    ratio: float = 0.9,
+    stratified: bool = False,
+    rng: Rng = None,
+) -> Plan:
+    """Plan random splits of the data, and of disjoint halves to estimate their variance.
+
+    The log is used by `cvstats.conservative_z`, which targets the expected error at the training
+    size of the models of the whole data.
+
+    Parameters
+    ----------
+    n_repetitions : int, optional
+        J, the number of splits of the data and of each half.
+    n_divisions : int, optional
+        R, the number of divisions of the data into two halves.
+    ratio : float, optional
+        Share of the data to train on. The halves are tested on as many points as the data and
+        trained on the rest, so the share must be above 1/2, preferably 2/3 or more.
+    stratified : bool, optional
+        Preserve the proportions of the classes of ``y`` in each half and each test set, up to one
+        point.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        The log has the levels ``sample, repetition, point``, from ``(2 R + 1) J`` fits. Sample 0 is
+        the data; samples ``2 r - 1`` and ``2 r`` are the halves of division r, counted from 1.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    A benchmark of interval methods recommends J >= 10 and R = 25 up to 100 points, J = 5 and R = 10
+    beyond. If the number of points is odd, each division omits one at random.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52,
+    239-281, doi:10.1023/A:1024068626366.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.paired_subsampling(5, 10, rng=1).n_fits
+    105
+    """
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    n_divisions = whole_number("n_divisions", n_divisions, 1)
+    by = mixing(stratified, grouped=False)
+    design = PairedSplits(n_repetitions, n_divisions, train_share(ratio), by, seed_of(rng))
+    options = (
+        ("n_repetitions", n_repetitions), ("n_divisions", n_divisions), ("ratio", design.ratio),
+        ("stratified", stratified), ("rng", design.seed),
+    )  # fmt: skip
+    levels = ("sample", "repetition", "point")
+    return Plan("paired_subsampling", options, levels, ("conservative_z",), False, design)
+
+
+# --- bootstrap samples ----------------------------------------------------------------------------
+
+
+def check_two(points: Points) -> None:
+    """Ask for points to draw from."""
+    if points.n < 2:
+        raise LogError("a bootstrap needs at least two points, but there is only 1.")
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Bootstrap samples of the data and, with ``n_samples``, of bootstrap samples of them."""
+
+    n_samples: int | None
+    n_repetitions: int
+    seed: int
+    mixing: Mixing = "points"
+
+    def check(self, points: Points) -> None:
+        """Ask for points to draw from."""
+        check_two(points)
+
+    def n_fits(self, points: Points | None) -> int:
+        """Count one fit per sample, and one per bootstrap sample of it."""
+        return ((self.n_samples or 0) + 1) * (self.n_repetitions + 1)
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Train on each sample itself, and then on draws from it."""
+        n = points.n
+        for sample in range((self.n_samples or 0) + 1):
+            rng = generator(self.seed, sample)
+            drawn = rng.integers(n, size=n) if sample else np.arange(n)
+            label = {} if self.n_samples is None else {"sample": sample}
+            tested = np.unique(drawn)
+            for repetition in range(self.n_repetitions + 1):
+                train = drawn[rng.integers(n, size=n)] if repetition else drawn
+                count = np.bincount(train, minlength=n)[tested]
+                at = Evaluation({**label, "repetition": repetition}, tested, count)
+                yield Fit(np.sort(train), (at,), apparent=repetition == 0)
+
+
+@dataclass(frozen=True)
+class CaseBootstrap:
+    """Leave each point out of each bootstrap sample that contains it, with all copies."""
+
+    n_repetitions: int
+    seed: int
+    mixing: Mixing = "points"
+
+    def check(self, points: Points) -> None:
+        """Ask for points to draw from."""
+        check_two(points)
+
+    def n_fits(self, points: Points | None) -> int | None:
+        """Count the different points of all samples."""
+        if points is None:
+            return None
+        every = range(self.n_repetitions)
+        return sum(int(np.count_nonzero(self.counts(points.n, b))) for b in every)
+
+    def counts(self, n: int, repetition: int) -> IntArray:
+        """Draw how often each point is in a sample; a sample of a single point is redrawn."""
+        rng = generator(self.seed, repetition)
+        while True:
+            counts = np.bincount(rng.integers(n, size=n), minlength=n)
+            if np.count_nonzero(counts) > 1:
+                return counts
+
+    def fits(self, points: Points) -> Iterator[Fit]:
+        """Leave out one point of one sample after the other."""
+        for repetition in range(self.n_repetitions):
+            counts = self.counts(points.n, repetition)
+            train = np.repeat(np.arange(points.n), counts)
+            for i in np.flatnonzero(counts):
+                tested = Evaluation(
+                    {"repetition": repetition + 1}, np.array([i]), counts[i : i + 1]
+                )
+                yield Fit(train[train != i], (tested,))
+
+
+def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
+    """Plan bootstrap samples, each tested on all points, and the fit to the data.
+
+    The log is used by `cvstats.bootstrap_oob`, `cvstats.bootstrap_632` and
+    `cvstats.location_shifted`, which target the expected error.
+
+    Parameters
+    ----------
+    n_repetitions : int, optional
+        B, how many samples of n points are drawn with replacement.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        The log has the levels ``repetition, point, count``, from B + 1 fits. The count is how often
+        the point was in the training sample (0: out of bag); repetition 0 is the fit to the data,
+        whose error on them is the apparent error.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    The reported standard error is much too large unless B is several times the number of points;
+    the methods can remove the Monte Carlo part (``monte_carlo="removed"``). A point is in every
+    sample, and so never out of bag, with probability ``0.632^B``, which a few dozen samples make
+    negligible. Groups and classes are ignored: the standard errors require samples of single
+    points.
+
+    References
+    ----------
+    Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method,
+    JASA 92(438), 548-560, doi:10.1080/01621459.1997.10474007.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.bootstrap(1000, rng=1).n_fits
+    1001
+    """
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    design = Bootstrap(None, n_repetitions, seed_of(rng))
+    options = (("n_repetitions", n_repetitions), ("rng", design.seed))
+    intervals = ("bootstrap_632", "bootstrap_oob", "location_shifted")
+    levels = ("repetition", "point", "count")
+    return Plan("bootstrap", options, levels, intervals, False, design)
+
+
+def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
+    """Plan leave-one-out cross-validation of bootstrap samples, leaving out all copies of a point.
+
+    The log is used by `cvstats.case_bootstrap`, which targets the expected error.
+
+    Parameters
+    ----------
+    n_repetitions : int, optional
+        B, how many samples are drawn; 200 or more for limits at 95%.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        The log has the levels ``repetition, point, count``, with repetitions numbered from 1, from
+        one fit for each distinct point of each sample: about 0.632 n B in all. The bound plan gives
+        the exact number.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    The bias correction also needs the log of `leave_one_out`, with n more fits. A sample that
+    contains only one distinct point, which happens with a handful of points, is redrawn.
+
+    References
+    ----------
+    Jiang, Varma and Simon (2008), Calculating confidence intervals for prediction error in
+    microarray classification using resampling, Statistical Applications in Genetics and
+    Molecular Biology 7(1), doi:10.2202/1544-6115.1322.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.case_bootstrap(200, rng=1).bind(40).n_fits
+    5115
+    """
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    design = CaseBootstrap(n_repetitions, seed_of(rng))
+    options = (("n_repetitions", n_repetitions), ("rng", design.seed))
+    levels = ("repetition", "point", "count")
+    cost = "about 0.632 n n_repetitions"
+    return Plan("case_bootstrap", options, levels, ("case_bootstrap",), False, design, cost)
+
+
+def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None) -> Plan:
+    """Plan bootstrap samples of bootstrap samples.
+
+    The log is used by `cvstats.two_stage`, which targets the expected error: the estimate is
+    recomputed in each outer sample.
+
+    Parameters
+    ----------
+    n_samples : int, optional
+        Outer samples, each of n points drawn with replacement from the data.
+    n_repetitions : int, optional
+        Inner samples of the data and of each outer sample.
+    rng : int or numpy.random.Generator, optional
+        Seed. Without it one is drawn now, and printed with the plan.
+
+    Returns
+    -------
+    Plan
+        The log has the levels ``sample, repetition, point, count``, from ``(n_samples + 1) *
+        (n_repetitions + 1)`` fits. Sample 0 is the data, and repetition 0 of each sample is the fit
+        to it. Each distinct point of an outer sample is tested once; its count is the number of
+        copies in the training sample.
+
+    Raises
+    ------
+    LogError
+        If an option is out of range.
+
+    Notes
+    -----
+    This is the most expensive plan. In the apparent error of an outer sample, points are weighted
+    by their count at repetition 0.
+
+    References
+    ----------
+    Noma, Shinozaki, Iba, Teramukai and Furukawa (2021), Confidence intervals of prediction
+    accuracy measures for multivariable prediction models based on the bootstrap-based
+    optimism correction methods, Statistics in Medicine 40(26), 5691-5701, doi:10.1002/sim.9148.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> cvstats.plans.two_stage(200, 100, rng=1).n_fits
+    20301
+    """
+    n_samples = whole_number("n_samples", n_samples, 1)
+    n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
+    design = Bootstrap(n_samples, n_repetitions, seed_of(rng))
+    options = (("n_samples", n_samples), ("n_repetitions", n_repetitions), ("rng", design.seed))
+    levels = ("sample", "repetition", "point", "count")
+    return Plan("two_stage", options, levels, ("two_stage",), False, design)
