@@ -272,9 +272,8 @@ def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
             clone(estimator)
         except (TypeError, RuntimeError) as error:
             raise LogError(
-                f"model {name!r} is {describe_type(estimator)}, which scikit-learn cannot "
-                f"clone: {str(error).rstrip('.')}. Expected an estimator, as in "
-                "{'ridge': Ridge()}."
+                f"model {name!r} is {describe_type(estimator)}, which scikit-learn cannot clone: "
+                f"{str(error).rstrip('.')}. Expected an estimator, as in {{'ridge': Ridge()}}."
             ) from error
         if not hasattr(estimator, "fit"):
             raise LogError(f"model {name!r} has no method fit. Expected a scikit-learn estimator.")

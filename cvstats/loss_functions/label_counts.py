@@ -238,9 +238,8 @@ class LabelCounts:
         m, k = len(self.counted.models), len(self.counted.labels)
         pairs = ", with pairs" if self.counted.pairs else ""
         return (
-            f"<LabelCounts of {self.part.n_losses:,} evaluations in "
-            f"{len(self.part.cells.count):,} cells by "
-            f"{', '.join(map(repr, self.part.levels)) or 'nothing'}; {m:,} "
+            f"<LabelCounts of {self.part.n_losses:,} evaluations in {len(self.part.cells.count):,} "
+            f"cells by {', '.join(map(repr, self.part.levels)) or 'nothing'}; {m:,} "
             f"model{'s' if m > 1 else ''}, {k:,} labels{pairs}>"
         )
 

@@ -382,9 +382,8 @@ def losses(
     if member is not None:
         if not several:
             raise LogError(
-                f"loss={loss_name(loss)!r} reads one column of predictions per model, and does "
-                "not use member=, which applies only to loss='crps' or 'energy_score', or a "
-                "function."
+                f"loss={loss_name(loss)!r} reads one column of predictions per model, and does not "
+                "use member=, which applies only to loss='crps' or 'energy_score', or a function."
             )
         predictions, chosen = split_members(predictions, chosen, member)
     if baselines:

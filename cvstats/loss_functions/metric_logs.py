@@ -230,9 +230,8 @@ def run_of_arrays(
     split = [d for d in dims for p in parts if p.chunks and len(p.chunksizes[d]) > 1]
     if split:
         raise LogError(
-            f"the predictions lie in several chunks along {split[0]!r}, but "
-            f"{request.metric.words} needs whole cells. Expected one chunk: "
-            f"predictions.chunk({{{split[0]!r}: -1}})."
+            f"the predictions lie in several chunks along {split[0]!r}, but {request.metric.words} "
+            f"needs whole cells. Expected one chunk: predictions.chunk({{{split[0]!r}: -1}})."
         )
     design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
     return MetricRun(design, request, classes), dims

@@ -650,8 +650,7 @@ def refuse_other_kinds(truth: Values, prediction: Values) -> None:
             "zero_one compares labels, but one of truth and prediction is text and the other "
             f"numeric (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "
             "Expected the same labels in both. Convert one of them, as in "
-            "frame['prediction'].astype(int); for probabilities pass threshold=0.5 and "
-            "positive=."
+            "frame['prediction'].astype(int); for probabilities pass threshold=0.5 and positive=."
         )
 
 

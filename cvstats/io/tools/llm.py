@@ -327,9 +327,8 @@ def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
         if entry.file_size > LARGEST_SAMPLE:
             raise LogError(
                 f"{entry.filename[:60]!r} of {path.name} unpacks to {entry.file_size:,} bytes. "
-                f"Expected samples of up to {LARGEST_SAMPLE:,} bytes. Read the scores with "
-                "inspect itself: "
-                f"cvstats.read_log(inspect_ai.analysis.samples_df({path.name!r}))."
+                f"Expected samples of up to {LARGEST_SAMPLE:,} bytes. Read the scores with inspect "
+                f"itself: cvstats.read_log(inspect_ai.analysis.samples_df({path.name!r}))."
             )
     with path.open("rb") as file:
         head = document(file, entries["header.json"])
@@ -481,8 +480,7 @@ def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         if not is_lm_eval_sample(row):
             raise LogError(
                 f"row {len(kept):,} has no doc_id, or neither doc_hash nor filter. Expected "
-                "samples of "
-                f"lm-evaluation-harness. Found {listed(map(repr, row))}."
+                f"samples of lm-evaluation-harness. Found {listed(map(repr, row))}."
             )
         one = {name: row.get(name) for name in ("doc_id", "doc_hash", "filter", "target", "model")}
         names = row.get("metrics")

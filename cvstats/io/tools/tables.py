@@ -334,8 +334,7 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
             again = index[index.duplicated()][0]
             raise LogError(
                 f"the index of {what} contains row {spelled(again)} twice, which happens if "
-                "AutoGluon copies rows of rare classes. Expected each point once. Drop the "
-                "copies."
+                "AutoGluon copies rows of rare classes. Expected each point once. Drop the copies."
             )
     absent = table.index.difference(y.index)
     if len(absent):
