@@ -72,7 +72,8 @@ def read(
     log = losses if isinstance(losses, Log) else read_container(losses, also)
     metadata, design = log.metadata, log.design
     if log is not losses:
-        metadata = attrs_of_log(losses) if getattr(losses, "attrs", None) else {}
+        named = "metric" in design.levels or "metric" in getattr(losses, "coords", ())
+        metadata = attrs_of_log(losses) if named or getattr(losses, "attrs", None) else {}
         tables = log.losses.tables if log.lazy is None else (log.lazy.array,)
         if log.cells is None and INTEGERS.issuperset(map(KIND, tables)):
             metadata = {**metadata, TYPE: WHOLE}

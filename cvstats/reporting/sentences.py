@@ -25,8 +25,10 @@ from cvstats.large.frames import delay_answer
 from cvstats.log.display import count_decimals, display_width
 from cvstats.log.groups import Groups
 from cvstats.log.log import Losses
+from cvstats.log.metadata import UNDESCRIBED
 from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.log.tables import as_container
+from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.reporting.verdict import Scale, Verdict, area_weights, narrow_cautions, sentences_in
 
@@ -376,6 +378,15 @@ def describe_verdict(verdict: Verdict) -> Summary:
         )
         advised["metric not named"] = (
             f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False)."
+        )
+    attrs = verdict.facts.attrs
+    if attrs.get(UNDESCRIBED) and (name := attrs["loss"]) in METRICS:
+        said["metric not described"] = (
+            f"The losses are named {name}, but attrs do not describe how they were computed, so "
+            "limits and cautions of that metric are not available."
+        )
+        advised["metric not described"] = (
+            "Copy the attrs, which pandas' to_xarray drops: array.attrs = frame.attrs."
         )
     for caution, words in list_cautions(verdict).items():
         said[caution.label] = caution.sentence

@@ -21,6 +21,7 @@ from cvstats.errors import LogError
 from cvstats.facts import LOSSES, LogFacts
 from cvstats.formatting import result_frame, write_labels
 from cvstats.log.display import format_value
+from cvstats.log.metadata import UNDESCRIBED
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 
@@ -584,6 +585,9 @@ def read_scale(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     for start, orientation in (("1 - ", "1 - score"), ("-", "-score")):
         if loss.startswith(start) and len(loss) > len(start):
             return Scale(loss.removeprefix(start), orientation, units)
+    if named.get(UNDESCRIBED) and (known := METRICS.get(str(named["loss"]))) is not None:
+        turned = known.orientation != "error"  # its losses are not its values
+        return Scale(f"mean {known.words} loss" if turned else known.words, "error", units)
     return Scale(name_mean(loss), "error", units)
 
 

@@ -311,3 +311,31 @@ def test_predictions_that_were_read_know_their_columns() -> None:
     np.testing.assert_allclose(label, log.xs("f1", level="metric"))
     ill = cvstats.losses(predictions, loss="auc", positive="ill")
     np.testing.assert_allclose(ill.mean(), log.xs("auc", level="metric").mean())
+
+
+@pytest.mark.parametrize("chunks", [None, {"metric": 1}])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_arrays_without_attrs_are_named_after_their_labels(chunks: Any, as_array: bool) -> None:
+    """`DataFrame.to_xarray` drops attrs; the labels of ``metric`` remain."""
+    columns = ["repetition", "fold", "point", "y", "a", "b"]
+    table = cvstats.losses(frame()[columns], "y", ["a", "b"], ["rmse", "r2"])
+    array: Any = table.to_xarray()
+    array = array.to_dataarray("model") if as_array else array
+    array = array if chunks is None else array.chunk(chunks)
+    assert array.attrs == {}
+    assert array.cvci.wald().attrs["loss"] == "rmse, r2"
+    if chunks is None:
+        rmse, r2 = array.cvci.summary().values()
+        assert "has a lower RMSE than" in str(rmse) or "The RMSE of" in str(rmse)
+        assert "mean R2 loss" in str(r2)
+        assert r2.advice["metric not described"] == (
+            "Copy the attrs, which pandas' to_xarray drops: array.attrs = frame.attrs."
+        )
+        assert rmse.cautions["metric not described"].startswith("The losses are named rmse, but")
+        described = array.assign_attrs(table.attrs).cvci.summary()
+        assert "metric not described" not in described["r2"].cautions
+        assert " R2 " in str(described["r2"])
+        assert "R2 loss" not in str(described["r2"])
+    with_other_labels = array.assign_coords(metric=["north", "south"])
+    assert with_other_labels.cvci.wald().attrs["loss"] == "north, south"
+    assert array.drop_vars("metric").cvci.wald().attrs["loss"] == "loss"
