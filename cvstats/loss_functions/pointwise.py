@@ -6,10 +6,12 @@ doi:10.1198/016214506000001437.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import partial
+from importlib.resources import files
 from numbers import Real
 from typing import Any
 
@@ -449,42 +451,15 @@ LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
 }
 
 
-OTHER_NAMES = {
-    **dict.fromkeys(("mse", "mean-squared-error", "l2", "squared"), "squared_error"),
-    **dict.fromkeys(("mae", "mean-absolute-error", "l1", "absolute"), "absolute_error"),
-    **dict.fromkeys(("mape", "mean-absolute-percentage-error"), "percentage_error"),
-    **dict.fromkeys(("msle", "mean-squared-log-error", "mean-squared-log"), "squared_log_error"),
-    **dict.fromkeys(("wis",), "weighted_interval_score"),
-    **dict.fromkeys(("winkler", "winkler-score"), "interval_score"),
-    **dict.fromkeys(("logloss", "log", "nll", "cross-entropy", "mn-log-loss"), "log_loss"),
-    **dict.fromkeys(("0-1", "01", "error-rate", "misclassification"), "zero_one"),
-    **dict.fromkeys(("quantile", "mean-pinball"), "pinball"),
-    **dict.fromkeys(("roc-auc", "auroc", "c-statistic"), "auc"),
-    **dict.fromkeys(("ap", "auprc", "pr-auc", "prauc"), "average_precision"),
-    **dict.fromkeys(("mcc", "matthews-corrcoef", "phi"), "matthews"),
-    **dict.fromkeys(("cohen-kappa", "kap"), "kappa"),
-    **dict.fromkeys(("sensitivity", "sens", "tpr", "true-positive-rate"), "recall"),
-    **dict.fromkeys(("tnr", "spec", "true-negative-rate"), "specificity"),
-    **dict.fromkeys(("ppv", "positive-predictive-value"), "precision"),
-    **dict.fromkeys(("bacc", "balanced-acc", "bal-accuracy"), "balanced_accuracy"),
-    **dict.fromkeys(("acc",), "accuracy"),
-    **dict.fromkeys(("root-mean-squared-error", "rmsd"), "rmse"),
-    **dict.fromkeys(("r-squared", "rsq", "coefficient-of-determination"), "r2"),
-    **dict.fromkeys(("c-index", "cindex", "concordance-index", "harrell-c"), "concordance"),
-    **dict.fromkeys(("ccc", "lin-ccc"), "concordance_correlation"),
-    **dict.fromkeys(("iou",), "jaccard"),
-}
+def read_names(kind: str) -> dict[str, str]:
+    """Map names in other software to losses and metrics, as listed in ``names.toml``."""
+    text = files("cvstats.loss_functions").joinpath("names.toml").read_text(encoding="utf-8")
+    return {other: name for name, others in tomllib.loads(text)[kind].items() for other in others}
+
+
+OTHER_NAMES = read_names("same")
 """Names of these losses and metrics in other software, normalized."""
-NEAR_IN_MEANING = {
-    **dict.fromkeys(("max-error",), "absolute_error"),
-    **dict.fromkeys(("mean-poisson-deviance", "mean-gamma-deviance", "poisson"), "squared_error"),
-    **dict.fromkeys(("deviance", "perplexity"), "log_loss"),
-    **dict.fromkeys(("explained-variance", "adjusted-r2"), "r2"),
-    **dict.fromkeys(("smape", "mase"), "wmape"),
-    **dict.fromkeys(("top-k-accuracy", "exact-match", "hamming"), "accuracy"),
-    **dict.fromkeys(("d2-absolute-error", "d2-pinball", "d2-log", "bss"), "skill"),
-    **dict.fromkeys(("youden", "j-index", "informedness"), "balanced_accuracy"),
-}
+NEAR_IN_MEANING = read_names("near")
 """Losses and metrics of other software that are not available, and the closest alternatives."""
 
 
