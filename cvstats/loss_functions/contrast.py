@@ -139,7 +139,10 @@ def contrast(
     checked_level("by", by)
     losses = as_container(losses, [by])
     if by in getattr(losses, "dims", ()):
-        raise refuse_dimension(by)
+        raise LogError(
+            f"{by!r} is a dimension of this array. Expected a coordinate along the points. Type "
+            f"log.stack(evaluation=({by!r}, 'point')).dropna('evaluation')."
+        )
     metrics = names_of_metrics(losses) or []
     if len(metrics) > 1 and isinstance(losses.attrs.get("metrics"), Mapping):
         ask = partial(contrast, by=by, between=between, reference=reference)
@@ -426,8 +429,7 @@ def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
 @fill.register(pd.DataFrame)
 def _(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
     log = work.log
-    lines = [work.compute(column) for column in frame_columns(log)]
-    table = np.concatenate(lines)
+    table = np.concatenate([work.compute(column) for column in log.columns() if column is not None])
     models = pd.Index([losses.name]) if isinstance(losses, pd.Series) else losses.columns
     index = rename_sources(losses.index, log) if by == "source" else losses.index
     if names is None and isinstance(losses, pd.Series):
@@ -474,19 +476,6 @@ def fill_array(
     return made.rename({by: GROUP}) if by == "source" else made
 
 
-def frame_columns(log: Log) -> list[FloatArray]:
-    """Return the columns of a frame, checking that no loss is missing."""
-    return [column for column in log.columns() if column is not None]
-
-
-def refuse_dimension(by: str) -> LogError:
-    """Create the error for groups along a dimension, which a log of differences cannot have."""
-    return LogError(
-        f"{by!r} is a dimension of this array. Expected a coordinate along the points. Type "
-        f"log.stack(evaluation=({by!r}, 'point')).dropna('evaluation')."
-    )
-
-
 def take_metric(losses: Any, name: Hashable) -> Any:
     """Select the log of one of several metrics, with its own facts."""
     if isinstance(losses, (xr.DataArray, xr.Dataset)):
@@ -500,12 +489,7 @@ def take_metric(losses: Any, name: Hashable) -> Any:
 def rename_sources(index: pd.Index, log: Log) -> pd.Index:
     """Rename the sources to groups, so that they are not a sampling unit, and number the points."""
     table = index.to_frame(index=False)
-    found: pd.Index
     if "point" in table:
         table["point"] = number_rows(log.design, ["source", "point"])
     table = table.rename(columns={"source": GROUP})
-    if table.shape[1] == 1:
-        found = pd.Index(table.iloc[:, 0], name=table.columns[0])
-    else:
-        found = pd.MultiIndex.from_frame(table)
-    return found
+    return table.set_index(list(table.columns)).index

@@ -17,7 +17,7 @@ import pandas as pd
 from cvstats.core.cells import Cells
 from cvstats.core.design import CellIndex
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, describe_type, is_number, listed
+from cvstats.errors import LogError, describe_type, listed
 from cvstats.large.moments import Moments, SharedAttrs, assemble, levels_of, read_batch
 from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
@@ -25,10 +25,11 @@ from cvstats.log.pandas import FrameLabels
 from cvstats.log.tables import set_level_index
 from cvstats.loss_functions.losses import Columns, models, require_columns, single, with_implied
 from cvstats.loss_functions.metric_logs import (
-    Labelling,
     MetricRequest,
     both,
     cell_names,
+    check_labels,
+    check_threshold,
     codes_of,
     metric_facts,
     metric_options,
@@ -279,15 +280,8 @@ class CountedColumns:
 
     def __post_init__(self) -> None:
         """Reject invalid settings."""
-        if len(set(self.labels)) < max(2, len(self.labels)):
-            raise LogError(
-                f"labels={list(self.labels)!r} does not name classes. Expected at least two "
-                f"different labels."
-            )
-        if self.threshold is not None and not is_number(self.threshold):
-            raise LogError(
-                f"threshold={self.threshold!r} is not a number. Expected one, such as 0.5."
-            )
+        check_labels(list(self.labels))
+        check_threshold(self.threshold)
         if self.threshold is not None and len(self.labels) > 2:
             raise LogError(
                 "threshold= converts one probability to two labels, but there are "
@@ -332,11 +326,6 @@ def count_columns(truth: Hashable, prediction: Any, **options: Any) -> CountedCo
     counted = CountedColumns(truth, columns, one, labels, **options)
     if threshold is None:
         return counted
-    return replace(counted, positive=positive_number(labels, positive))
-
-
-def positive_number(labels: Sequence[Hashable], positive: Hashable) -> int:
-    """Find the label whose probability is predicted."""
     if positive is None and set(labels) in ({0, 1}, {-1, 1}):
         positive = 1
     if positive is None or positive not in labels:
@@ -344,7 +333,7 @@ def positive_number(labels: Sequence[Hashable], positive: Hashable) -> int:
             f"positive={positive!r} is not a label. Expected one of "
             f"{listed(map(repr, labels))}. {which_label(labels)}"
         )
-    return list(labels).index(positive)
+    return replace(counted, positive=labels.index(positive))
 
 
 # --- counting -------------------------------------------------------------------------------------
@@ -413,7 +402,9 @@ def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumn
     cell = log.design.cells(levels, 0, log.design.size)
     there = slice(None) if log.design.valid is None else log.design.valid
     rows, n = at[cell[there]], len(table.used)
-    columns = [whole(column)[there] for column in log.columns()]
+    columns = [column[there] for column in log.columns() if column is not None]
+    if len(columns) < log.losses.width:
+        raise LogError("some model has no predictions. Expected one for every point.")
     weight = columns.pop() if counted.weight is not None else None
     codes = [column.astype(np.int64) for column in columns]
     k = len(counted.labels)
@@ -427,13 +418,6 @@ def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumn
     for one, two in counted.couples:
         found.append(add(codes[one] * k + codes[two] % k, k**3, counted.planes - 1))
     return np.concatenate(found, axis=1)
-
-
-def whole(column: FloatArray | None) -> FloatArray:
-    """Reject a column without any values."""
-    if column is None:
-        raise LogError("some model has no predictions. Expected one for every point.")
-    return column
 
 
 # --- metrics of counts ----------------------------------------------------------------------------
@@ -483,7 +467,10 @@ def levels_and_slopes(
 ) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
     """Compute the metric of each cell if defined, and the influence of each combination."""
     cells, k, m = part.cells, len(counted.labels), len(counted.models)
-    classes = count_classes(counted, request)
+    if counted.threshold is None:
+        classes = with_positive(list(counted.labels), request)
+    else:
+        classes = two_classes(request, counted.positive)
     options, notes = metric_options(request, classes), CellNotes()
     reaches: dict[str, list[list[float]]] = {str(model): [] for model in counted.models}
     keys: list[str] = []
@@ -556,10 +543,3 @@ def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) 
     own = {"threshold": counted.threshold, "positive": positive, "weight": counted.weight}
     given = {name: value for name, value in {**asked, **own}.items() if value is not None}
     return MetricRequest(metric, given)
-
-
-def count_classes(counted: CountedColumns, request: MetricRequest) -> Labelling:
-    """Find the classes, as for predictions in memory."""
-    if counted.threshold is None:
-        return with_positive(list(counted.labels), request)
-    return two_classes(request, counted.positive)

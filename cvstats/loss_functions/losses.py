@@ -357,14 +357,16 @@ def losses(
         **options,
     }  # fmt: skip
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    parts: dict[str, tuple[Loss, dict[str, Any]]] = {}
     if isinstance(loss, Sequence) and not isinstance(loss, str):
+        parts = split_options(loss, asked)
+    else:
+        loss, asked = with_implied(loss, asked)
+        if loss == "net_benefit" and not single(asked.get("threshold")):
+            parts = split_thresholds(list(asked["threshold"]), asked)
+    if parts:
         ask = partial(losses, predictions, truth, prediction)
-        parts = split_options(loss, asked).items()
-        return join_metrics({name: ask(one, **own) for name, (one, own) in parts})
-    loss, asked = with_implied(loss, asked)
-    cuts = asked.get("threshold")
-    if loss == "net_benefit" and isinstance(cuts, Iterable) and not isinstance(cuts, str):
-        return decision_curve(predictions, truth, prediction, list(cuts), asked)
+        return join_metrics({name: ask(one, **own) for name, (one, own) in parts.items()})
     baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
     if (
         isinstance(prediction, str)
@@ -437,19 +439,17 @@ def add_baselines(
     return predictions.assign(**added), {**chosen, **{name: [name] for name in BASELINES}}
 
 
-def decision_curve(
-    predictions: Any, truth: Any, prediction: Columns, cuts: list[float], asked: dict[str, Any]
-) -> Any:
-    """Make a log of the net benefit at several thresholds, by the level ``metric``."""
+def split_thresholds(
+    cuts: list[Any], asked: Mapping[str, Any]
+) -> dict[str, tuple[Loss, dict[str, Any]]]:
+    """Find the options of the net benefit at each of several thresholds, by its name."""
     if not cuts or len(set(cuts)) < len(cuts):
         raise LogError(f"threshold={cuts!r} contains a value twice. Expected each threshold once.")
-    logs = {}
-    for cut in cuts:
-        own: Any = {**asked, "threshold": cut}
-        logs[f"net_benefit at {cut:g}" if is_number(cut) else str(cut)] = losses(
-            predictions, truth, prediction, "net_benefit", **own
-        )
-    return join_metrics(logs)
+    names = [f"net_benefit at {cut:g}" if is_number(cut) else str(cut) for cut in cuts]
+    return {
+        name: ("net_benefit", {**asked, "threshold": cut})
+        for name, cut in zip(names, cuts, strict=True)
+    }
 
 
 OF_COLUMNS = ("strata", "event", "reference")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -106,8 +106,7 @@ class MetricRequest:
         if beta is not None and not (is_number(beta) and beta > 0):
             raise LogError(f"beta={beta!r} is not a weight. Expected a number above 0.")
         check_clip(self["clip"])
-        if cut is not None and not is_number(cut):
-            raise LogError(f"threshold={cut!r} is not a number. Expected one, such as 0.5.")
+        check_threshold(cut)
         if "reference" in self.metric.takes and self["reference"] is None:
             raise LogError(
                 f"{self.metric.words} needs a reference. Pass the column of its predictions: "
@@ -133,6 +132,12 @@ class MetricRequest:
     def further(self) -> dict[str, Hashable]:
         """Additional columns besides truth and predictions, by purpose."""
         return {name: self.asked[name] for name in FURTHER if name in self.asked}
+
+
+def check_threshold(cut: object) -> None:
+    """Reject a threshold that is not a number."""
+    if cut is not None and not is_number(cut):
+        raise LogError(f"threshold={cut!r} is not a number. Expected one, such as 0.5.")
 
 
 def mean_loss(loss: Any, options: LossOptions) -> Metric:
@@ -305,6 +310,11 @@ class MetricRun:
         """The rows of each cell, once for all models."""
         self.design.cell_table(self.cells)
         return rows_of_cells(partial(self.design.cells, self.cells), self.design.size)
+
+    @property
+    def keys(self) -> list[str]:
+        """The name of each cell."""
+        return [cell_key(self.design, self.cells, first_row(rows)) for rows in self.rows]
 
     def models(
         self, columns: Columns, arrays: Mapping[Hashable, Values]
@@ -535,14 +545,6 @@ def indicators(values: Values, what: str, threshold: float | None) -> tuple[IntA
     return (found == 1).astype(np.int64), there
 
 
-@overload
-def both(one: Mask, two: NDArray[np.bool_]) -> NDArray[np.bool_]: ...
-
-
-@overload
-def both(one: Mask, two: Mask) -> Mask: ...
-
-
 def both(one: Mask, two: Mask) -> Mask:
     """Combine the masks of two columns."""
     if one is None or two is None:
@@ -593,19 +595,20 @@ def find_classes(
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, 0, average)
     if reads in ("scores", "probabilities"):
-        refuse_average(request)
-    if reads in ("scores", "probabilities") or (
-        reads == "labels" and options.threshold is not None
-    ):
+        if request["average"] is not None or request["multi_class"] is not None:
+            raise LogError(
+                "average= and multi_class= apply to several classes, but "
+                f"{request.metric.words} has one score per point here. Omit them, or pass "
+                "classes= with a column for each class."
+            )
+        return two_classes(request)
+    if reads == "labels" and options.threshold is not None:
         return two_classes(request)
     if reads != "labels":
         return Labelling([], 0, "binary")
     if request["labels"] is not None:
         labels = [c.item() if isinstance(c, np.generic) else c for c in request["labels"]]
-        if len(set(labels)) < max(2, len(labels)):
-            raise LogError(
-                f"labels={labels!r} does not name classes. Expected at least two different labels."
-            )
+        check_labels(labels)
     else:
         (own,) = (arrays[name] for name in truth)
         labels = union(own, *(arrays[c] for cs in models.values() for c in cs))
@@ -613,19 +616,18 @@ def find_classes(
     return with_positive(labels, request)
 
 
+def check_labels(labels: list[Any]) -> None:
+    """Reject fewer than two labels, and duplicates."""
+    if len(set(labels)) < max(2, len(labels)):
+        raise LogError(
+            f"labels={labels!r} does not name classes. Expected at least two different labels."
+        )
+
+
 def two_classes(request: MetricRequest, positive: int = 1) -> Labelling:
     """Name the classes of one probability: one is positive, or both are averaged."""
     names = ["the negative class", "the positive class"]
     return Labelling(names if positive else names[::-1], positive, request["average"] or "binary")
-
-
-def refuse_average(request: MetricRequest) -> None:
-    """Reject options for several classes if each point has one score."""
-    if request["average"] is not None or request["multi_class"] is not None:
-        raise LogError(
-            f"average= and multi_class= apply to several classes, but {request.metric.words} has "
-            "one score per point here. Omit them, or pass classes= with a column for each class."
-        )
 
 
 def union(*columns: Values) -> list[Any]:
@@ -704,9 +706,10 @@ def weights_and_strata(
 ) -> dict[str, Any]:
     """Read weights, strata and the known shares of these."""
     found: dict[str, Any] = {}
+    there = True if points.there is None else points.there
     if "weight" in more:
         weight = floats(more["weight"], "weight")
-        wrong = np.flatnonzero(both(points.there, ~((weight >= 0) & (weight < np.inf))))
+        wrong = np.flatnonzero(~((weight >= 0) & (weight < np.inf)) & there)
         if len(wrong):
             raise LogError(
                 f"the weight at {design.format_labels(int(wrong[0]))} is {weight[wrong[0]]}. "
@@ -716,7 +719,7 @@ def weights_and_strata(
     if "strata" in more:
         strata, shares = request["strata"], request["shares"]
         codes, labels = pd.factorize(more["strata"])
-        wrong = np.flatnonzero(both(points.there, codes < 0))
+        wrong = np.flatnonzero((codes < 0) & there)
         if len(wrong):
             raise LogError(
                 f"there is no stratum at {design.format_labels(int(wrong[0]))}. Expected a label "
@@ -749,15 +752,15 @@ def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNot
     Stored as text, which is shared between logs without copying. If carried cells lack different
     points, or are not computed yet, the rows of each cell are counted.
     """
-    cells = [cell_key(run.design, run.cells, first_row(rows)) for rows in run.rows]
-    rows = tuple(count_rows(part) for part in run.rows)
+    cells = run.keys
     found = [tuple(note.points) for note in notes if any(note.points)]
     if len(set(found)) == 1:
         return json.dumps({"points": dict(zip(cells, found[0], strict=True))}, sort_keys=True)
     if len(found) == len(models):
         each = {m: dict(zip(cells, n, strict=True)) for m, n in zip(models, found, strict=True)}
         return json.dumps({"models": each}, sort_keys=True)
-    return json.dumps({"rows": dict(zip(cells, rows, strict=True))}, sort_keys=True)
+    rows = dict(zip(cells, map(count_rows, run.rows), strict=True))
+    return json.dumps({"rows": rows}, sort_keys=True)
 
 
 MOST_REACHES = 100_000
@@ -771,7 +774,7 @@ def note_reach(
 
     One list of cells per model and carried cell, or a single list if all are equal.
     """
-    cells = [cell_key(run.design, run.cells, first_row(rows)) for rows in run.rows]
+    cells = run.keys
     order = sorted(range(len(cells)), key=cells.__getitem__)
     size = int(np.prod([len(labels) for labels in carried.values()]))
     if len(notes) != len(models) * size or not any(note.reaches for note in notes):

@@ -135,17 +135,13 @@ def passes(
     made: dict[str, LogT] = {}
     for number in numbers:
         made[f"{name}{number}"] = found = reduce_attempts(losses, share, number)
-        found.attrs = kept | facts_of_pass(f"{name}{number}")
+        facts = facts_of_score(f"{name}{number}", "1 - score")
+        found.attrs = {**kept, **facts, "range": (0.0, 1.0), **LIMITS}
     if not several:
         return made[f"{name}{numbers[0]}"]
     whole: LogT = join_metrics(made)
     whole.attrs.update(kept | LIMITS)
     return whole
-
-
-def facts_of_pass(name: str) -> dict[Hashable, Any]:
-    """Describe a log of pass@k: a score between 0 and 1, in facts of its log."""
-    return {**facts_of_score(name, "1 - score"), "range": (0.0, 1.0), **LIMITS}
 
 
 def refuse_other_logs(log: Log) -> None:
@@ -164,12 +160,13 @@ def refuse_other_logs(log: Log) -> None:
             "Expected 0/1 losses, one per attempt."
         )
     if design.has("fold") or {"sample", "count", "outer"} & set(design.levels):
+        way = (
+            f". Select one fold: {design.take('fold')}." if design.has("fold")
+            else " without levels 'sample', 'count' or 'outer'."
+        )  # fmt: skip
         raise LogError(
             "passes needs attempts of one model at each problem, but this log has resampled "
-            f"models. Expected one test set. Select one fold: {design.take('fold')}."
-            if design.has("fold")
-            else "passes needs attempts of one model at each problem, but this log has resampled "
-            "models. Expected one test set without levels 'sample', 'count' or 'outer'."
+            f"models. Expected one test set{way}"
         )
     if log.lazy is not None:
         raise LogError("passes needs a log in memory. Load it first: log.compute().")

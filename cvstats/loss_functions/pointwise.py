@@ -236,19 +236,9 @@ def weighted_interval_score(truth: FloatArray, forecast: FloatArray, level: Any)
     return sum(parts_of_score(truth, forecast, level), start=np.zeros(len(truth)))
 
 
-def overprediction(truth: FloatArray, forecast: FloatArray, level: Any) -> FloatArray:
-    """Part of the weighted interval score of forecasts above the truth."""
-    return parts_of_score(truth, forecast, level)[0]
-
-
-def underprediction(truth: FloatArray, forecast: FloatArray, level: Any) -> FloatArray:
-    """Part of the weighted interval score of forecasts below the truth."""
-    return parts_of_score(truth, forecast, level)[1]
-
-
-def dispersion(truth: FloatArray, forecast: FloatArray, level: Any) -> FloatArray:
-    """Part of the weighted interval score of the width of the intervals."""
-    return parts_of_score(truth, forecast, level)[2]
+def part_of_score(truth: FloatArray, forecast: FloatArray, level: Any, *, at: int) -> FloatArray:
+    """Part of the weighted interval score: overprediction, underprediction or dispersion."""
+    return parts_of_score(truth, forecast, level)[at]
 
 
 def parts_of_score(
@@ -357,9 +347,9 @@ def energy_score(truth: FloatArray, forecast: FloatArray, fair: Any = None) -> F
 FORECASTS: dict[str, tuple[Callable[..., FloatArray], tuple[str, ...]]] = {
     "interval_score": (interval_score, ("level",)),
     "weighted_interval_score": (weighted_interval_score, ("level",)),
-    "overprediction": (overprediction, ("level",)),
-    "underprediction": (underprediction, ("level",)),
-    "dispersion": (dispersion, ("level",)),
+    "overprediction": (partial(part_of_score, at=0), ("level",)),
+    "underprediction": (partial(part_of_score, at=1), ("level",)),
+    "dispersion": (partial(part_of_score, at=2), ("level",)),
     "crps": (crps, ("fair", "distribution")),
     "energy_score": (energy_score, ("fair",)),
     "coverage": (coverage, ("level",)),
@@ -433,6 +423,12 @@ TAKES: dict[str, tuple[str, ...]] = {
 """The options used by each loss."""
 
 
+REQUIRED: dict[str, Callable[[LossOptions], float]] = {
+    "pinball": level_of, "net_benefit": cut_of, "huber": delta_of,
+}  # fmt: skip
+"""Losses that need an option, and the function that reads it."""
+
+
 def of_several(truth: Values, prediction: Values, options: LossOptions, *, name: str) -> FloatArray:
     """Compute a loss of a forecast of several columns, with its own options."""
     loss, takes = FORECASTS[name]
@@ -489,12 +485,8 @@ def checked_loss(loss: object, options: LossOptions) -> None:
     if not isinstance(loss, str) or loss not in LOSSES:
         raise unknown_loss(loss)
     refuse_unused(f"loss={loss!r}", options, TAKES.get(loss, ()))
-    if loss == "pinball":
-        level_of(options)
-    if loss == "net_benefit":
-        cut_of(options)
-    if loss == "huber":
-        delta_of(options)
+    if loss in REQUIRED:
+        REQUIRED[loss](options)
     cut = options.threshold
     if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
         raise LogError(
