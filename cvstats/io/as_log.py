@@ -375,33 +375,25 @@ def refuse_other_truths(
     who = [name for name in parts if name in ("source", "point") or name not in LEVELS]
     every = combined([parts[name] for name in who])
     for column in (TRUTH, *further):
-        refuse_other_values(table, parts, who, every, column)
-
-
-def refuse_other_values(
-    table: pd.DataFrame, parts: Mapping[str, Coded], who: Sequence[str], group: IntArray,
-    column: str,
-) -> None:  # fmt: skip
-    """Refuse a point whose truth, or another column, differs between its rows."""
-    truth, what = table[column], "truth" if column == TRUTH else repr(column)
-    plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
-    values = truth.to_numpy() if plain else pd.factorize(truth)[0]
-    known = np.flatnonzero(truth.notna())
-    group = group[known]
-    first = np.zeros(len(table), dtype=np.int64)
-    first[group[::-1]] = known[::-1]  # the last assignment wins
-    other = np.flatnonzero(values[known] != values[first[group]])
-    if len(other):
-        bad = np.unique(group[other])
-        row = first[bad[0]]
-        second = known[other[group[other] == bad[0]][0]]
-        where = place({name: label_of(table, parts, name, row) for name in who})
-        raise LogError(
-            f"the {what} of {where} is {spelled(truth.iloc[row])} in one row but "
-            f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
-            f"Expected one {what} for each point. The labels of points must have the same "
-            "meaning in all rows."
-        )
+        truth, what = table[column], "truth" if column == TRUTH else repr(column)
+        plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
+        values = truth.to_numpy() if plain else pd.factorize(truth)[0]
+        known = np.flatnonzero(truth.notna())
+        group = every[known]
+        first = np.zeros(len(table), dtype=np.int64)
+        first[group[::-1]] = known[::-1]  # the last assignment wins
+        other = np.flatnonzero(values[known] != values[first[group]])
+        if len(other):
+            bad = np.unique(group[other])
+            row = first[bad[0]]
+            second = known[other[group[other] == bad[0]][0]]
+            where = place({name: label_of(table, parts, name, row) for name in who})
+            raise LogError(
+                f"the {what} of {where} is {spelled(truth.iloc[row])} in one row but "
+                f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
+                f"Expected one {what} for each point. The labels of points must have the same "
+                "meaning in all rows."
+            )
 
 
 def spread(values: pd.Series, rows: IntArray, size: int) -> Any:

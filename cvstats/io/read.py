@@ -515,18 +515,16 @@ def join_logs(logs: Mapping[str, Any]) -> pd.DataFrame | xr.Dataset:
         except LogError as error:
             raise LogError(f"{names[0]!r} (first) and {name!r} (second): {error}") from None
     every = [log.attrs for log in logs.values()]
-    attrs = {k: v for k, v in every[0].items() if all(is_same(one.get(k), v) for one in every)}
+    attrs = {
+        name: fact for name, fact in every[0].items()
+        if all(type(one.get(name)) is type(fact) and np.all(one[name] == fact) for one in every)
+    }  # fmt: skip
     if isinstance(first, xr.DataArray):
         return xr.Dataset(models, attrs=attrs)
     frame = pd.DataFrame(models)
     frame.columns.name = "model"
     frame.attrs = attrs
     return frame
-
-
-def is_same(one: Any, two: Any) -> bool:
-    """Whether an entry of attrs is equal in two files."""
-    return type(one) is type(two) and bool(np.all(one == two))
 
 
 # --- losses ---------------------------------------------------------------------------------------

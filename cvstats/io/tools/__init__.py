@@ -23,11 +23,6 @@ def is_result(found: Any) -> bool:
     return isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
 
 
-def is_array(found: Any) -> bool:
-    """Whether this is a bare array, which only cross_val_predict returns."""
-    return isinstance(found, np.ndarray)
-
-
 def is_search(found: Any) -> bool:
     """Whether this is a fitted search, or its ``cv_results_`` as a dict or a table."""
     if isinstance(found, (Mapping, pd.DataFrame)):
@@ -70,19 +65,14 @@ def is_inspect(found: Any) -> bool:
     return is_inspect_log(found) or has_columns("id epoch eval_id", "id epoch sample_id")(found)
 
 
-def never(found: Any) -> bool:
-    """Return False: objects of this format look like those of others."""
-    return False
-
-
 @dataclass(frozen=True)
 class Format:
     """How the objects of a tool are recognized, their reader and the options that it uses.
 
     Parameters
     ----------
-    is_format : callable
-        Whether an object is of this format.
+    is_format : callable, optional
+        Whether an object is of this format; None if such objects look like those of others.
     reader : str
         The function that makes a `PredictionTable`, as ``file:function`` of ``cvstats.io.tools``.
         It is imported when needed, so that a broken file only affects its tools.
@@ -92,7 +82,7 @@ class Format:
         Whether the reader accepts a table, not the original object.
     """
 
-    is_format: Callable[[Any], bool]
+    is_format: Callable[[Any], bool] | None
     reader: str
     takes: tuple[str, ...]
     of_table: bool = True
@@ -102,7 +92,9 @@ SPLITTING = ("X", "y", "groups", "cv")
 SCORING = ("metric", "higher_is_better")
 FORMATS = {
     "cross_validate": Format(is_result, "sklearn:cross_validate", (*SPLITTING, *SCORING), False),
-    "cross_val_predict": Format(is_array, "sklearn:cross_val_predict", SPLITTING, False),
+    "cross_val_predict": Format(
+        lambda found: isinstance(found, np.ndarray), "sklearn:cross_val_predict", SPLITTING, False
+    ),
     "search": Format(is_search, "sklearn:search", (*SPLITTING, *SCORING), False),
     "skore": Format(is_skore, "sklearn:skore", ("groups",), False),
     "tidymodels": Format(
@@ -117,15 +109,15 @@ FORMATS = {
         has_columns("repeat fold row_id prediction"), "tables:openml",
         ("truth", "model", "source", "y"),
     ),
-    "autogluon": Format(never, "tables:autogluon", ("truth", "point", "y", "groups"), False),
+    "autogluon": Format(None, "tables:autogluon", ("truth", "point", "y", "groups"), False),
     "lm-eval": Format(has_columns("doc_id scores"), "llm:lm_eval", ("filter", *SCORING)),
     "inspect": Format(is_inspect, "llm:inspect", ("model", *SCORING, "source")),
     "nixtla": Format(
         has_columns("unique_id ds cutoff"), "tables:nixtla", ("truth", "prediction")
     ),
-    "scores": Format(never, "tables:scores", ("model", *SCORING, *LEVELS)),
+    "scores": Format(None, "tables:scores", ("model", *SCORING, *LEVELS)),
     "columns": Format(
-        never, "columns:columns", ("truth", "prediction", "model", *SCORING, *LEVELS, "by")
+        None, "columns:columns", ("truth", "prediction", "model", *SCORING, *LEVELS, "by")
     ),
 }  # fmt: skip
 """All formats; the first that recognizes an object reads it, ``columns`` any other table."""
@@ -155,7 +147,8 @@ def recognize(found: Any, tool: str | None) -> str:
         return "cross_validate" if is_result(found) else "cross_val_predict"
     if tool is not None:
         return tool
-    return next((name for name, form in FORMATS.items() if form.is_format(found)), "columns")
+    known = ((name, form.is_format) for name, form in FORMATS.items())
+    return next((name for name, is_it in known if is_it is not None and is_it(found)), "columns")
 
 
 def refuse_unused(who: str, options: ReadOptions, takes: tuple[str, ...]) -> None:

@@ -65,7 +65,14 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
         columns["split"].append(np.full(len(rows), split))
         columns["row"].append(rows)
         if hasattr(estimator, "predict_proba"):
-            names = same_classes(names, list(np.asarray(estimator.classes_).tolist()))
+            own = np.asarray(estimator.classes_).tolist()
+            names = own if names is None else names
+            if names != own:
+                raise LogError(
+                    f"the estimators have different classes: {names} and {own}. Expected every "
+                    "class in every training set. Stratify the splits, or predict with "
+                    "cvstats.evaluate."
+                )
             chances.append(np.asarray(estimator.predict_proba(part)))
     rows = np.concatenate(columns["row"])
     table = pd.DataFrame(
@@ -74,7 +81,7 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     table, found = with_classes(table, names, chances)
     table = with_groups(table, options, rows, len(truth))
     table = add_split_numbers(table, np.concatenate(columns["split"]))
-    return PredictionTable(table, found, train_sizes(table, trains))
+    return PredictionTable(table, found, train_sizes(trains))
 
 
 def skore(report: Any, options: ReadOptions) -> PredictionTable:
@@ -110,16 +117,6 @@ def of_one_candidate(result: Mapping[str, Any], name: str | None) -> dict[str, A
         for split, value in enumerate(column)
     }
     return {"params": [{}], **columns}
-
-
-def same_classes(known: list[Hashable] | None, found: list[Hashable]) -> list[Hashable]:
-    """Refuse estimators with different classes: a training set lacked one."""
-    if known is not None and known != found:
-        raise LogError(
-            f"the estimators have different classes: {known} and {found}. Expected every class "
-            f"in every training set. Stratify the splits, or predict with cvstats.evaluate."
-        )
-    return found
 
 
 def with_classes(
@@ -166,18 +163,10 @@ def with_groups(
     return table.assign(source=np.asarray(groups)[rows])
 
 
-def are_classes(columns: pd.Index, truth: Any) -> bool:
-    """Whether columns are named like the classes of the truth."""
-    classes = {str(label) for label in np.unique(truth)} if len(columns) > 1 else set()
-    return {str(name) for name in columns} == classes
-
-
-def train_sizes(table: pd.DataFrame, trains: list[Any]) -> dict[str, Any]:
-    """Return the training sizes of the estimators, in the order of the splits."""
+def train_sizes(trains: Sequence[Any]) -> dict[str, Any]:
+    """Return the training sizes of the estimators: one, or all in the order of the splits."""
     counts = [int(np.sum(t)) if np.asarray(t).dtype == bool else len(t) for t in trains]
-    if len(set(counts)) == 1:
-        return {"n_train": counts[0]}
-    return {"n_train": counts}
+    return {"n_train": counts[0] if len(set(counts)) == 1 else counts}
 
 
 def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable:
@@ -190,8 +179,10 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
         )
     truth, points = truth_of(y, options.data.get("X"))
     models: list[Hashable] = []
-    if isinstance(predictions, pd.DataFrame) and not are_classes(predictions.columns, truth):
-        models = list(predictions.columns)  # the names of columns are not classes
+    if isinstance(predictions, pd.DataFrame):
+        classes = {str(label) for label in np.unique(truth)} if predictions.shape[1] > 1 else set()
+        if {str(name) for name in predictions.columns} != classes:
+            models = list(predictions.columns)  # the names of columns are not classes
     values = np.asarray(predictions)
     if values.ndim not in (1, 2) or len(values) != len(truth):
         raise LogError(
@@ -218,7 +209,7 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     table = pd.DataFrame({"fold": fold, "point": points, "y_true": truth})
     rows = np.arange(len(truth))
     table = with_groups(table, options, rows, len(truth))
-    attrs = train_sizes(table, trains)
+    attrs = train_sizes(trains)
     if values.ndim == 1:
         return PredictionTable(table.assign(y_pred=values), {}, attrs)
     if models:
@@ -442,10 +433,14 @@ def describe_splits(
         return levels_of(splitter, number), {}
     n = len(np.asarray(X if y is None else y))
     parts = [
-        (len(rows_of(train, n)), rows_of(test, n))
+        (rows_of(train, n), rows_of(test, n))
         for train, test in splitter.split(np.zeros((n, 1)), y, options.data.get("groups"))
     ]
-    refuse_other_number(len(parts), number)
+    if len(parts) != number:
+        raise LogError(
+            f"cv has {len(parts):,} splits, but the search has {number:,}. Expected the cv and the "
+            "data that were passed to the search."
+        )
     trained, tested = zip(*parts, strict=True)
     points = pd.DataFrame({"point": np.concatenate(tested)})
     split = np.repeat(np.arange(number), [len(rows) for rows in tested])
@@ -455,8 +450,9 @@ def describe_splits(
     else:
         levels = levels_of(splitter, number)
     sizes = {len(rows) for rows in tested}
-    attrs: dict[str, Any] = {"n_train": trained[0] if len(set(trained)) == 1 else list(trained)}
-    return levels, attrs | {"n_test": len(split) / number if len(sizes) > 1 else sizes.pop()}
+    return levels, train_sizes(trained) | {
+        "n_test": len(split) / number if len(sizes) > 1 else sizes.pop()
+    }
 
 
 def levels_of(splitter: Any, number: int) -> pd.DataFrame:
@@ -473,15 +469,6 @@ def is_partition(splitter: Any) -> bool:
     """Whether the splitter tests each point once."""
     kinds = import_module("sklearn.model_selection")
     return not isinstance(splitter, (kinds.BaseShuffleSplit, kinds.TimeSeriesSplit))
-
-
-def refuse_other_number(here: int, number: int) -> None:
-    """Refuse a splitter with a different number of splits than there are scores."""
-    if here != number:
-        raise LogError(
-            f"cv has {here:,} splits, but the search has {number:,}. Expected the cv and the "
-            "data that were passed to the search."
-        )
 
 
 def rows_of(indices: Any, size: int) -> IntArray:

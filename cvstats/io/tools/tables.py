@@ -114,13 +114,12 @@ def caret(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read held-out predictions; each set of tuning parameters is a separate model."""
     require_columns(table, ["pred", "obs", "rowIndex"], "train$pred of caret")
     labels = {str(label) for label in pd.unique(table["obs"].dropna())}
+    predicted = {str(label) for label in pd.unique(table["pred"].dropna())}
     text = not pd.api.types.is_numeric_dtype(table["obs"])
     chances: dict[Hashable, str] = {
         str(name): str(name)
         for name in table.columns
-        if text
-        and name not in OF_CARET
-        and (str(name) in labels or is_chance(table, str(name), labels))
+        if text and name not in OF_CARET and (str(name) in labels or str(name) in predicted)
     }
     if chances and not labels <= set(chances):
         chances = {}
@@ -151,11 +150,6 @@ def caret(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     elif not out.duplicated([n for n in ("point", "model") if n in out]).any():
         out["fold"] = out["point"]  # method = "LOOCV" has no Resample: each row is a fold
     return PredictionTable(out, found)
-
-
-def is_chance(table: pd.DataFrame, name: str, labels: set[str]) -> bool:
-    """Whether a column is the probability of a class that does not occur in the truth."""
-    return name in {str(label) for label in pd.unique(table["pred"].dropna())} - labels
 
 
 # --- tidymodels -----------------------------------------------------------------------------------
@@ -336,14 +330,8 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
                 f"the index of {what} contains row {spelled(again)} twice, which happens if "
                 "AutoGluon copies rows of rare classes. Expected each point once. Drop the copies."
             )
-    absent = table.index.difference(y.index)
-    if len(absent):
-        raise LogError(
-            f"y has no truth for row {spelled(absent[0])} (and {len(absent) - 1:,} more). Expected "
-            f"the training data of the predictor."
-        )
-    columns = {"point": table.index, "y_true": y.reindex(table.index).array}
-    out = pd.DataFrame(columns)
+    truths = look_up(y, table.index, "row", "the training data of the predictor")
+    out = pd.DataFrame({"point": table.index, "y_true": truths})
     groups = options.data.get("groups")
     if groups is not None:
         if not isinstance(groups, pd.Series) or not groups.index.is_unique:
@@ -351,7 +339,9 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
                 "groups= does not match the points. Expected a Series with the same index."
             )
         out["fold"] = groups.reindex(table.index).array
-    chances = class_columns(table, y)
+    known = {str(label) for label in pd.unique(y.dropna())}
+    is_complete = table.shape[1] > 1 and {str(name) for name in table.columns} >= known
+    chances: dict[Hashable, Any] = {name: name for name in table.columns} if is_complete else {}
     if not chances and table.shape[1] != 1:
         raise LogError(
             f"the predictions have the columns {listed(map(repr, table.columns))}. Expected one, "
@@ -361,14 +351,6 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
     out["y_pred"] = likeliest(plain, chances) if chances else plain.iloc[:, 0]
     found = add_probabilities(out, plain, chances)
     return PredictionTable(out, found, {}, LOST if groups is None else "")
-
-
-def class_columns(table: pd.DataFrame, y: pd.Series) -> dict[Hashable, Hashable]:
-    """Find the class of each column of probabilities."""
-    known: dict[str, Any] = {str(label): label for label in pd.unique(y.dropna())}
-    if not {str(name) for name in table.columns} >= set(known) or table.shape[1] < 2:
-        return {}
-    return {name: name for name in table.columns}
 
 
 def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
@@ -391,7 +373,11 @@ def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         require_columns(table, [truth], "table with this truth=")
         out["y_true"] = table[truth]
     elif y is not None:
-        out["y_true"] = looked_up(y, table["row_id"])
+        named = y if isinstance(y, pd.Series) else pd.Series(np.asarray(y))
+        if not named.index.is_unique:
+            raise LogError("the index of y has a row twice. Expected one truth for each row.")
+        every = "one for each row of the data set, numbered from 0"
+        out["y_true"] = look_up(named, table["row_id"], "row_id", every)
     else:
         raise LogError(
             "this run has no truth (no column 'truth' or 'correct'). Pass the truth from the "
@@ -403,19 +389,15 @@ def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     return PredictionTable(out, add_probabilities(out, table, whole))
 
 
-def looked_up(y: object, rows: pd.Series) -> pd.Series:
-    """Look the truth up by the row of the data set."""
-    truth = y if isinstance(y, pd.Series) else pd.Series(np.asarray(y))
-    if not truth.index.is_unique:
-        raise LogError("the index of y has a row twice. Expected one truth for each row.")
-    absent = ~rows.isin(truth.index)
-    if absent.any():
+def look_up(y: pd.Series, rows: Any, what: str, expected: str) -> Any:
+    """Look up the truth of rows of the data."""
+    absent = rows[~rows.isin(y.index)]
+    if len(absent):
         raise LogError(
-            f"y has no truth for row_id {spelled(rows[absent].iloc[0])} (and "
-            f"{int(absent.sum()) - 1:,} more). Expected one for each row of the data set, "
-            "numbered from 0."
+            f"y has no truth for {what} {spelled(list(absent)[0])} (and {len(absent) - 1:,} more). "
+            f"Expected {expected}."
         )
-    return pd.Series(truth.reindex(rows).array, index=rows.index)
+    return y.reindex(rows).array
 
 
 SPLITS = ("split", "iteration", "Resample", "id")
