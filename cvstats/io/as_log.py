@@ -227,23 +227,25 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
     if not levels:
         call = "read_log(path, fold='cv_split', point='id', loss=…)"
         raise no_levels(list(table.columns), call)
-    parts = {level: coded(table[level], level) for level in dict.fromkeys([*levels, *tidy.by])}
+    parts = {
+        level: factorize_level(table[level], level) for level in dict.fromkeys([*levels, *tidy.by])
+    }
     by_model = rows_by_model(table)
-    rows = combined(list(parts.values()))
+    rows = combine_codes(list(parts.values()))
     first = first_rows(rows)
     if tidy.separate:
         refuse_other_splits(table, parts, by_model, rows)
     if len(first) < len(rows):
         refuse_twice(tidy, table, parts, by_model, rows)
     refuse_other_truths(table, parts, tidy.further)
-    beside = {name: numbered(table[name]) for name in tidy.kept if name not in parts}
+    beside = {name: factorize(table[name]) for name in tidy.kept if name not in parts}
     beside = {name: it for name, it in beside.items() if (it[0] == it[0][first[rows]]).all()}
-    index = indexed({**parts, **beside}, first)
+    index = make_index({**parts, **beside}, first)
     columns: dict[str, Any] = {}
     if TRUTH in table:
-        columns[TRUTH] = spread(table[TRUTH], rows, len(index))
+        columns[TRUTH] = scatter(table[TRUTH], rows, len(index))
     for name in tidy.further:
-        columns[name] = spread(table[name], rows, len(index))
+        columns[name] = scatter(table[name], rows, len(index))
     held = PREDICTION if PREDICTION in table else LOSS
     every = dict.fromkeys(tidy.models, slice(None)) or by_model
     refuse_same_names([*columns, *(str(model) for model in every if model is not None)])
@@ -252,13 +254,13 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
     for model, mine in every.items():
         responses[model] = held if model is None else str(model)
         values = table[tidy.models.get(model, held)][mine]
-        columns[responses[model]] = spread(values, rows[mine], len(index))
+        columns[responses[model]] = scatter(values, rows[mine], len(index))
         if tidy.probabilities:
             probabilities[model] = []
             for column in tidy.probabilities.values():
                 name = column if len(every) == 1 else f"{model}:{column}"
                 probabilities[model].append(name)
-                columns[name] = spread(table[column][mine], rows[mine], len(index))
+                columns[name] = scatter(table[column][mine], rows[mine], len(index))
     frame = pd.DataFrame(columns, index=index, copy=False)
     classes = like_truth(list(tidy.probabilities), table)
     return AlignedPredictions(frame, responses, probabilities, classes)
@@ -298,7 +300,7 @@ def refuse_other_splits(
         return
     split = "fold" if "fold" in parts else "repetition"
     places = np.arange(len(rows))
-    keys = combined([part for name, part in parts.items() if name != split])
+    keys = combine_codes([part for name, part in parts.items() if name != split])
     (first, mine), *others = ((model, places[at]) for model, at in models.items())
     for other, its in others:
         gone, new = mine[~np.isin(rows[mine], rows[its])], its[~np.isin(rows[its], rows[mine])]
@@ -370,10 +372,10 @@ def refuse_other_truths(
     if TRUTH not in table or "point" not in parts:
         return
     codes, labels = parts["point"]
-    if all_different(codes, len(labels)):
+    if are_different(codes, len(labels)):
         return
     who = [name for name in parts if name in ("source", "point") or name not in LEVELS]
-    every = combined([parts[name] for name in who])
+    every = combine_codes([parts[name] for name in who])
     for column in (TRUTH, *further):
         truth, what = table[column], "truth" if column == TRUTH else repr(column)
         plain = isinstance(truth.dtype, np.dtype) and truth.dtype.kind in "biuf"
@@ -396,7 +398,7 @@ def refuse_other_truths(
             )
 
 
-def spread(values: pd.Series, rows: IntArray, size: int) -> Any:
+def scatter(values: pd.Series, rows: IntArray, size: int) -> Any:
     """Scatter the values of rows to their positions; positions without a row are missing."""
     plain = values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
     if len(plain) == size and (rows[1:] > rows[:-1]).all():
@@ -430,10 +432,10 @@ def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
 # --- labels as numbers ----------------------------------------------------------------------------
 
 
-def coded(labels: pd.Series, level: str) -> Coded:
+def factorize_level(labels: pd.Series, level: str) -> Coded:
     """Factorize and check the labels of a level; 1.0, 2.0, … become 1, 2, …."""
     try:
-        codes, names = numbered(labels)
+        codes, names = factorize(labels)
     except TypeError:
         raise unhashable({level: labels}) from None
     gone = np.flatnonzero(codes < 0)
@@ -444,7 +446,7 @@ def coded(labels: pd.Series, level: str) -> Coded:
             f"row {gone[0]:,} has no {level}{rest}. Expected a label in every row. Drop rows "
             "without labels, as in frame.dropna(subset=[…])."
         )
-    return codes, whole(names, level)
+    return codes, as_integers(names, level)
 
 
 def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
@@ -458,7 +460,7 @@ def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
     return LogError(f"a label of {level!r} is {describe_type(odd)}. Expected names or numbers.")
 
 
-def numbered(values: Any) -> Coded:
+def factorize(values: Any) -> Coded:
     """Factorize labels in sorted order, with -1 for missing ones."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -468,12 +470,12 @@ def numbered(values: Any) -> Coded:
         whole_numbers = np.asarray(values)
         least, most = int(whole_numbers.min()), int(whole_numbers.max())
         if most - least < 4 * len(values) and least > -FAR and most < FAR:
-            return close(whole_numbers, least, most)
+            return factorize_range(whole_numbers, least, most)
     found = pd.Categorical(values)
     return found.codes, found.categories
 
 
-def close(values: IntArray, least: int, most: int) -> Coded:
+def factorize_range(values: IntArray, least: int, most: int) -> Coded:
     """Factorize integers in a narrow range, without a lookup table."""
     small = np.dtype(np.int32 if most - least < 1 << 31 else np.int64)
     at = np.subtract(
@@ -491,7 +493,7 @@ def close(values: IntArray, least: int, most: int) -> Coded:
     return at, pd.Index(np.arange(least, most + 1).astype(values.dtype))
 
 
-def whole(names: pd.Index, level: str) -> pd.Index:
+def as_integers(names: pd.Index, level: str) -> pd.Index:
     """Convert whole numbers to integers, and refuse infinite ones."""
     if names.dtype.kind != "f":
         return names
@@ -502,9 +504,9 @@ def whole(names: pd.Index, level: str) -> pd.Index:
     return names.astype(np.int64) if exact else names
 
 
-def combined(parts: Sequence[Coded]) -> IntArray:
+def combine_codes(parts: Sequence[Coded]) -> IntArray:
     """Assign numbers to combinations of labels, in order of appearance."""
-    if any(all_different(codes, len(names)) for codes, names in parts):
+    if any(are_different(codes, len(names)) for codes, names in parts):
         return np.arange(len(parts[0][0]))
     key, size = parts[0][0].astype(np.int64), len(parts[0][1])
     for codes, names in parts[1:]:
@@ -521,7 +523,7 @@ def combined(parts: Sequence[Coded]) -> IntArray:
     return rows
 
 
-def all_different(codes: IntArray, size: int) -> bool:
+def are_different(codes: IntArray, size: int) -> bool:
     """Whether no code of 0, 1, …, size - 1 occurs twice."""
     if size < len(codes):
         return False
@@ -539,15 +541,15 @@ def first_rows(group: IntArray) -> IntArray:
     return first
 
 
-def indexed(parts: dict[str, Coded], rows: IntArray) -> pd.Index:
+def make_index(parts: dict[str, Coded], rows: IntArray) -> pd.Index:
     """Make the index of some rows."""
     if len(parts) == 1:
         ((level, (codes, names)),) = parts.items()
         return names.take(codes[rows]).set_names(level)
-    return index_of([(codes[rows], names) for codes, names in parts.values()], list(parts))
+    return make_multi_index([(codes[rows], names) for codes, names in parts.values()], list(parts))
 
 
-def index_of(parts: Sequence[Coded], names: Sequence[Any]) -> pd.MultiIndex:
+def make_multi_index(parts: Sequence[Coded], names: Sequence[Any]) -> pd.MultiIndex:
     """Make an index of numbered labels."""
     levels: list[Any] = [labels for _, labels in parts]
     codes: list[Any] = [numbers for numbers, _ in parts]

@@ -88,10 +88,10 @@ def load(source: Any, options: ReadOptions) -> Any:
             return SeveralObjects(False, {str(path): load_path(path, options) for path in paths})
         if all(isinstance(part, Mapping) for part in source):
             if is_lm_eval_sample(source[0]):
-                from cvstats.io.tools.llm import of_records
+                from cvstats.io.tools.llm import tabulate_samples
 
                 with raise_as_log_error("these samples"):
-                    return of_records(source)
+                    return tabulate_samples(source)
             return pd.DataFrame.from_records(list(source))
     return source
 
@@ -137,9 +137,9 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
         case "jsonl":
             first = next(text_files.records(path), {})
             if tool == "lm-eval" or (tool is None and is_lm_eval_sample(first)):
-                from cvstats.io.tools.llm import of_file
+                from cvstats.io.tools.llm import read_samples
 
-                return of_file(path)
+                return read_samples(path)
             return text_files.read_jsonl(text_files.records(path))
         case "parquet":
             from cvstats.io.arrow import read_parquet
@@ -148,9 +148,9 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
         case "arff":
             return text_files.read_arff(path)
         case "eval":
-            from cvstats.io.tools.llm import of_archive
+            from cvstats.io.tools.llm import read_archive
 
-            return of_archive(path)
+            return read_archive(path)
     document = text_files.read_json(path)
     refuse_head(document)
     if not is_mapping_of_columns(document) and not is_inspect_log(document):
@@ -166,7 +166,7 @@ def refuse_head(value: object) -> None:
     if isinstance(value, Mapping) and {"results", "lm_eval_version"} <= set(value):
         raise LogError(
             "these are means of lm-evaluation-harness, not samples. Expected the files "
-            "samples_*.jsonl that lm_eval --log_samples writes beside it: pass their folder to "
+            "samples_*.jsonl that lm_eval --log_samples writes next to it: pass their folder to "
             "read_log."
         )
     if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
@@ -303,9 +303,9 @@ def as_table(found: Any) -> pd.DataFrame:
     if isinstance(found, pd.Series):
         return found.to_frame("loss" if found.name is None else found.name)
     if is_inspect_log(found):
-        from cvstats.io.tools.llm import of_log
+        from cvstats.io.tools.llm import tabulate_log
 
-        return of_log(found)
+        return tabulate_log(found)
     refuse_head(found)
     if is_split_table(found):
         return pd.DataFrame(found["data"], columns=found["columns"])

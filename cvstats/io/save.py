@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.errors import LogError, describe_type, spelled
-from cvstats.io.as_log import index_of, numbered
+from cvstats.io.as_log import factorize, make_multi_index
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.log.plain import Note, from_plain, pack, replacing, to_plain, unpack
@@ -249,8 +249,8 @@ def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.
     names = [from_plain(note["name"]) for note in header["index"]]
     index: pd.Index
     if header["multi"]:
-        parts = [numbered(unpack(read(note["field"]), note)) for note in header["index"]]
-        index = index_of(parts, names)
+        parts = [factorize(unpack(read(note["field"]), note)) for note in header["index"]]
+        index = make_multi_index(parts, names)
     else:
         (note,) = header["index"]
         index = pd.Index(unpack(read(note["field"]), note), name=names[0], tupleize_cols=False)

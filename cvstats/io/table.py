@@ -299,13 +299,13 @@ def add_probabilities(
     return found
 
 
-def prefixed(table: pd.DataFrame, prefix: str) -> dict[Hashable, str]:
+def find_prefixed(table: pd.DataFrame, prefix: str) -> dict[Hashable, str]:
     """Find the classes whose probabilities are in columns with a prefix."""
     names = [str(name) for name in table.columns if str(name).startswith(prefix)]
     return {name.removeprefix(prefix): name for name in names}
 
 
-def likeliest(table: pd.DataFrame, columns: Mapping[Hashable, Any]) -> pd.Series:
+def most_likely(table: pd.DataFrame, columns: Mapping[Hashable, Any]) -> pd.Series:
     """Name the class with the highest probability in each row."""
     numbers = table[list(columns.values())].to_numpy(dtype=float)
     return pd.Series(pd.Index(list(columns))[numbers.argmax(axis=1)], index=table.index)

@@ -421,7 +421,7 @@ def describe(log: Log, work: Contrasts, names: Any, by: str) -> dict[Hashable, A
 
 @singledispatch
 def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
-    """Put the losses of contrasts in the container of the log they were made from."""
+    """Return the losses of contrasts in the container of their log."""
     raise LogError(f"contrast needs a log in memory, but this is {describe_type(losses)}.")
 
 

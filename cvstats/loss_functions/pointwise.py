@@ -398,7 +398,7 @@ def count_pairs(loss: str, members: int, fair: Any) -> float:
 
 
 def stack_columns(columns: Sequence[Any]) -> Any:
-    """Lay columns side by side, some rows at a time."""
+    """Stack columns side by side, some rows at a time."""
     kind = np.result_type(*columns)
     table = np.empty((len(columns[0]), len(columns)), dtype=kind)
     for start in range(0, len(table), ROWS):
@@ -669,7 +669,7 @@ def named_labels(labels: Sequence[Any]) -> str:
 
 
 def which_label(labels: Sequence[Any]) -> str:
-    """Ask whose probability is predicted, without guessing; with more labels ask for all."""
+    """Ask for the predicted label, or for the probabilities of all if there are more than two."""
     if len(labels) <= 2:
         either = " or ".join(f"positive={label!r}" for label in labels)
         return f"Specify the predicted label: {either}{' or positive=…' * (len(labels) == 1)}."

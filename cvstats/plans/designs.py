@@ -79,7 +79,7 @@ class LeaveOneOut:
     mixing: Mixing = "points"
 
     def check(self, points: Points) -> None:
-        """Ask for a point to train on."""
+        """Require a point to train on."""
         if points.n < 2:
             raise LogError("leave_one_out needs at least two points, but there is only 1.")
 
@@ -101,7 +101,7 @@ class LeaveOneGroupOut:
     mixing: Mixing = "groups"
 
     def check(self, points: Points) -> None:
-        """Ask for a source to train on."""
+        """Require a source to train on."""
         if points.units < 2:
             (only,) = points.names
             raise LogError(
@@ -373,7 +373,7 @@ class Nested:
     seed: int
 
     def check(self, points: Points) -> None:
-        """Ask for folds of two points, whose variance can be estimated."""
+        """Require folds of two points, whose variance can be estimated."""
         check_folds(points, self.n_folds, self.mixing, per_fold=1 if self.mixing == "groups" else 2)
 
     def n_fits(self, points: Points | None) -> int:
@@ -413,7 +413,7 @@ class ReplaceOne:
     mixing: Mixing = "points"
 
     def check(self, points: Points) -> None:
-        """Ask for a half that fills the folds."""
+        """Require a half that fills the folds."""
         if points.n // 2 < self.n_folds:
             raise LogError(
                 f"the half of {points.n:,} points cannot fill {self.n_folds:,} folds. Expected "
@@ -884,7 +884,7 @@ def paired_subsampling(
 
 
 def check_two(points: Points) -> None:
-    """Ask for points to draw from."""
+    """Require two points to draw from."""
     if points.n < 2:
         raise LogError("a bootstrap needs at least two points, but there is only 1.")
 
@@ -899,7 +899,7 @@ class Bootstrap:
     mixing: Mixing = "points"
 
     def check(self, points: Points) -> None:
-        """Ask for points to draw from."""
+        """Require two points to draw from."""
         check_two(points)
 
     def n_fits(self, points: Points | None) -> int:
@@ -930,7 +930,7 @@ class CaseBootstrap:
     mixing: Mixing = "points"
 
     def check(self, points: Points) -> None:
-        """Ask for points to draw from."""
+        """Require two points to draw from."""
         check_two(points)
 
     def n_fits(self, points: Points | None) -> int | None:

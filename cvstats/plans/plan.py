@@ -417,7 +417,7 @@ class Points:
     names: Sequence[Hashable] = ()
 
     def take(self, rows: IntArray) -> Points:
-        """Keep some points."""
+        """Select some points."""
         classes = None if self.classes is None else self.classes[rows]
         groups = None if self.groups is None else self.groups[rows]
         return Points(len(rows), classes, groups, self.names)

@@ -14,7 +14,7 @@ from plotted import logged
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.io.as_log import coded, combined, first_rows, numbered
+from cvstats.io.as_log import combine_codes, factorize, factorize_level, first_rows
 
 
 @given(
@@ -28,7 +28,7 @@ from cvstats.io.as_log import coded, combined, first_rows, numbered
 def test_close_whole_numbers_are_numbered_as_pandas_does(values, shift):
     if values.dtype.kind == "i" and values.dtype.itemsize > 1:
         values = values + values.dtype.type(shift)
-    codes, names = numbered(pd.Series(values))
+    codes, names = factorize(pd.Series(values))
     expected = pd.Categorical(values)
     np.testing.assert_array_equal(codes, expected.codes)
     np.testing.assert_array_equal(names, expected.categories)
@@ -50,28 +50,28 @@ def test_close_whole_numbers_are_numbered_as_pandas_does(values, shift):
 )
 def test_other_labels_too(labels):
     values = pd.Series(labels)
-    codes, names = numbered(values)
+    codes, names = factorize(values)
     taken = [None if code < 0 else names[code] for code in codes]
     assert taken == [None if pd.isna(v) is True else v for v in values]
 
 
 def test_rows_with_the_same_labels_have_the_same_number(monkeypatch):
     rng = np.random.default_rng(1)
-    parts = [numbered(pd.Series(rng.integers(0, 5, 200))) for _ in range(3)]
+    parts = [factorize(pd.Series(rng.integers(0, 5, 200))) for _ in range(3)]
     table = pd.DataFrame([codes for codes, _ in parts]).T
     expected = table.groupby([0, 1, 2], sort=False).ngroup()
-    np.testing.assert_array_equal(combined(parts), expected)
+    np.testing.assert_array_equal(combine_codes(parts), expected)
     monkeypatch.setattr("cvstats.io.as_log.MOST_KEYS", 10)  # numbers that would be too large
-    np.testing.assert_array_equal(combined(parts), expected)
+    np.testing.assert_array_equal(combine_codes(parts), expected)
     first = table.drop_duplicates().index
-    np.testing.assert_array_equal(first_rows(combined(parts)), first)
+    np.testing.assert_array_equal(first_rows(combine_codes(parts)), first)
 
 
 def test_labels_that_are_none():
     with pytest.raises(LogError, match="a label of 'fold' is a list. Expected names or numbers"):
-        coded(pd.Series([[1], [2]]), "fold")
+        factorize_level(pd.Series([[1], [2]]), "fold")
     with pytest.raises(LogError, match="row 1 has no fold \\(and 1 more evaluation\\)"):
-        coded(pd.Series(["a", None, None]), "fold")
+        factorize_level(pd.Series(["a", None, None]), "fold")
 
 
 def test_text_of_a_saved_log_comes_back_as_it_was(tmp_path):

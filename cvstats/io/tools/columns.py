@@ -42,7 +42,7 @@ MEANS = {
     "the score of each split: save them in the objective, trial.set_user_attr('scores', scores), "
     "and read a table with the columns model, split and score by format='scores'.",
 }
-"""Columns of tables that hold means only, from which no interval follows, and what to read."""
+"""Columns of tables that contain only means, without an interval, and what to read instead."""
 MOST = 12
 """Maximum number of columns listed in a message."""
 

@@ -57,13 +57,7 @@ def join_runs(runs: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
     return table
 
 
-def of_archive(path: Path) -> pd.DataFrame:
-    """Read an archive, as inspect writes it."""
-    head, samples = documents(path)
-    return of_log({**head, "samples": samples})
-
-
-def of_log(log: Mapping[str, Any]) -> pd.DataFrame:
+def tabulate_log(log: Mapping[str, Any]) -> pd.DataFrame:
     """Tabulate the samples of a log as `samples_df` does."""
     head, samples = log.get("eval"), log["samples"]
     if not isinstance(head, dict) or not isinstance(samples, (list, Iterator)):
@@ -126,7 +120,7 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     attrs: dict[str, Any] = {}
     if failed.any():
         attrs["n_errored"] = int(failed.sum())
-    whole = complete(kept, models_of(kept, options))
+    whole = has_every_epoch(kept, models_of(kept, options))
     if not whole.all() and options.missing == "drop":
         attrs["n_incomplete"] = samples_in(kept[~whole])
         kept = kept[whole]
@@ -188,7 +182,7 @@ def every_failed(number: int) -> str:
     )
 
 
-def complete(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
+def has_every_epoch(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
     """Find the samples that have a score in every epoch of their model.
 
     A sample with fewer answers would get less weight, and the test sets of epochs would differ.
@@ -250,13 +244,13 @@ def scores_of(table: pd.DataFrame, task: pd.Series, options: ReadOptions) -> dic
     }
     asked = options.wanted_by_task
     if isinstance(asked, Mapping):
-        asked = {name: in_full(score, every) for name, score in asked.items()}
+        asked = {name: add_prefix(score, every) for name, score in asked.items()}
     elif asked is not None:
-        asked = in_full(asked, every)
+        asked = add_prefix(asked, every)
     return choose_names("metric", asked, names, every[0])
 
 
-def in_full(score: str, every: list[str]) -> str:
+def add_prefix(score: str, every: list[str]) -> str:
     """Return the column of a score, whose prefix may be omitted."""
     return score if score in every or SCORE + score not in every else SCORE + score
 
@@ -305,8 +299,8 @@ ZSTANDARD = 93
 """The code of Zstandard among the compression methods of zip files."""
 
 
-def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
-    """Open an archive: return the header of the log, and its samples one by one."""
+def read_archive(path: Path) -> pd.DataFrame:
+    """Read an archive, as inspect writes it, one sample at a time."""
     check_file(path)
     if not zipfile.is_zipfile(path):
         raise LogError(f"{path.name} is not an inspect archive, or was truncated. Expected one.")
@@ -331,18 +325,11 @@ def documents(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
                 f"itself: cvstats.read_log(inspect_ai.analysis.samples_df({path.name!r}))."
             )
     with path.open("rb") as file:
-        head = document(file, entries["header.json"])
-    return head, each(path, samples)
+        head = read_document(file, entries["header.json"])
+        return tabulate_log({**head, "samples": (read_document(file, entry) for entry in samples)})
 
 
-def each(path: Path, entries: list[zipfile.ZipInfo]) -> Iterator[dict[str, Any]]:
-    """Read one document after the other."""
-    with path.open("rb") as file:
-        for entry in entries:
-            yield document(file, entry)
-
-
-def document(file: IO[bytes], entry: zipfile.ZipInfo) -> dict[str, Any]:
+def read_document(file: IO[bytes], entry: zipfile.ZipInfo) -> dict[str, Any]:
     """Read one document."""
     name = entry.filename
     try:
@@ -397,12 +384,12 @@ def load_runs(folder: Path, tool: str | None) -> pd.DataFrame | dict[str, pd.Dat
     samples = {} if tool == "inspect" else files_of(folder, tool == "lm-eval")
     if samples:
         with raise_as_log_error(folder.name or str(folder)):
-            return {model: newest(folder, tasks) for model, tasks in samples.items()}
+            return {model: read_newest(folder, tasks) for model, tasks in samples.items()}
     runs = [] if tool == "lm-eval" else [*folder.glob("*.eval"), *folder.glob("*/*.eval")]
     tables = {}
     for path in runs:
         with raise_as_log_error(path.name):
-            tables[path] = of_archive(path)
+            tables[path] = read_archive(path)
     return join_runs(tables) if tables else None
 
 
@@ -412,7 +399,8 @@ def join_tasks(parts: Mapping[str, Any]) -> pd.DataFrame | dict[str, pd.DataFram
     None for other files, and if a model has a task twice.
     """
     plain = {
-        Path(key): of_log(part) if is_inspect_log(part) else part for key, part in parts.items()
+        Path(key): tabulate_log(part) if is_inspect_log(part) else part
+        for key, part in parts.items()
     }
     tables = {path: part for path, part in plain.items() if isinstance(part, pd.DataFrame)}
     for task, own in (("task_name", "eval_id"), ("task", "scores")):
@@ -451,9 +439,9 @@ def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
     return out
 
 
-def newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
+def read_newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
     """Read the newest run of each task, and note the files and the number of older ones."""
-    table = pd.concat([of_file(runs[-1]) for runs in tasks], ignore_index=True)
+    table = pd.concat([read_samples(runs[-1]) for runs in tasks], ignore_index=True)
     older = {
         f"{folder.absolute().name}/{runs[-1].relative_to(folder).as_posix()}": len(runs) - 1
         for runs in tasks
@@ -464,16 +452,16 @@ def newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
     return table
 
 
-def of_file(path: Path) -> pd.DataFrame:
+def read_samples(path: Path) -> pd.DataFrame:
     """Read one file, whose name contains the task and whose directory is the model."""
     match = NAME.fullmatch(path.stem)
-    table = of_records(records(path))
+    table = tabulate_samples(records(path))
     return table.assign(
         task=match["task"] if match else path.stem, model=path.absolute().parent.name
     )
 
 
-def of_records(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def tabulate_samples(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Keep what identifies a sample, and its scores."""
     kept: list[dict[str, Any]] = []
     for row in rows:
@@ -515,7 +503,7 @@ def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     refuse_other_scales(values, task, chosen, lower)
     values = values.where(task.map(lower), 1 - values)
     table, values = table.reset_index(drop=True), values.reset_index(drop=True)
-    out = pd.DataFrame({"point": points_of(table), "loss": values})
+    out = pd.DataFrame({"point": name_points(table), "loss": values})
     if "model" in table and table["model"].nunique() > 0:
         out["model"] = table["model"]
     if len(chosen) > 1:
@@ -574,7 +562,7 @@ def of(value: Any, score: str) -> float:
     )
 
 
-def points_of(table: pd.DataFrame) -> pd.Series:
+def name_points(table: pd.DataFrame) -> pd.Series:
     """Name samples by their hash, and copies of one document by doc_id."""
     if "doc_hash" not in table or table["doc_hash"].isna().any():
         return table["doc_id"]

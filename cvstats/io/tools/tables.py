@@ -22,8 +22,8 @@ from cvstats.io.table import (
     add_probabilities,
     add_split_levels,
     add_split_numbers,
-    likeliest,
-    prefixed,
+    find_prefixed,
+    most_likely,
     require_columns,
 )
 from cvstats.io.tools.columns import flatten_index, level_columns, model_columns
@@ -67,7 +67,7 @@ def mlr3(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     else:
         require_columns(table, ["truth", "response"], "table of predictions of mlr3")
         out["y_true"], out["y_pred"] = table["truth"], table["response"]
-        found = add_probabilities(out, table, prefixed(table, "prob."))
+        found = add_probabilities(out, table, find_prefixed(table, "prob."))
     iteration = pd.to_numeric(table["iteration"])
     if iteration.isna().any() or (iteration % 1 != 0).any():
         raise LogError("an iteration is not a whole number. Expected 1, 2, 3, …")
@@ -172,7 +172,9 @@ def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
             "repetitions. Expected collect_predictions(x, summarize = FALSE)."
         )
     chances = {
-        label: name for label, name in prefixed(table, ".pred_").items() if name not in NO_CLASS
+        label: name
+        for label, name in find_prefixed(table, ".pred_").items()
+        if name not in NO_CLASS
     }
     response = next((name for name in (".pred", ".pred_class") if name in table), None)
     if response is None and not chances:
@@ -186,7 +188,7 @@ def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     if response is not None:
         out["y_pred"] = table[response]
     else:
-        out["y_pred"] = likeliest(table, chances)
+        out["y_pred"] = most_likely(table, chances)
     found = add_probabilities(out, table, chances)
     model = models_of(table)
     if model is not None:
@@ -266,7 +268,7 @@ def nixtla(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         raise LogError(
             f"no column of forecasts was found among {listed(map(repr, table.columns))}."
         )
-    dates = {name: moments(table[name]) for name in ("ds", "cutoff")}
+    dates = {name: parse_times(table[name]) for name in ("ds", "cutoff")}
     keys = pd.DataFrame(
         {"fold": dates["cutoff"], "source": table["unique_id"], "point": dates["ds"]}
     )
@@ -288,7 +290,7 @@ def nixtla(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     return PredictionTable(out)
 
 
-def moments(column: pd.Series) -> pd.Series:
+def parse_times(column: pd.Series) -> pd.Series:
     """Parse time stamps that are text; whole numbers are kept."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
         return column
@@ -348,7 +350,7 @@ def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> Pr
             f"or one for each class of y."
         )
     plain = table.reset_index(drop=True)
-    out["y_pred"] = likeliest(plain, chances) if chances else plain.iloc[:, 0]
+    out["y_pred"] = most_likely(plain, chances) if chances else plain.iloc[:, 0]
     found = add_probabilities(out, plain, chances)
     return PredictionTable(out, found, {}, LOST if groups is None else "")
 
@@ -384,7 +386,7 @@ def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
             "data of the task, in the order of its rows: read_log(path, y=y, loss=…)."
         )
     add_named(out, table, options)
-    chances = prefixed(table, "confidence.")
+    chances = find_prefixed(table, "confidence.")
     whole = {label: name for label, name in chances.items() if table[name].notna().all()}
     return PredictionTable(out, add_probabilities(out, table, whole))
 
