@@ -28,19 +28,19 @@ def facts_of_metric(metadata: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 UNDESCRIBED = "undescribed"
-"""The attr of a log that only the labels of ``metric`` describe."""
+"""The attr of a log that only its label of ``metric`` describes."""
 
 
 def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     """Copy the attrs of a log; if they describe several metrics, those of the one it contains.
 
-    Without attrs, such as after `pandas.DataFrame.to_xarray`, the losses are named after the labels
-    of ``metric``.
+    Without attrs, such as after `pandas.DataFrame.to_xarray`, the losses of one metric are named
+    after its label.
     """
     attrs = dict(getattr(losses, "attrs", {}))
     names = names_of_metrics(losses) or []
-    if names and "loss" not in attrs and "metrics" not in attrs:
-        attrs |= {"loss": ", ".join(map(str, names)), UNDESCRIBED: True}
+    if len(names) == 1 and "loss" not in attrs and "metrics" not in attrs:
+        attrs |= {"loss": str(names[0]), UNDESCRIBED: True}
     return select_metric(attrs, names[0]) if len(names) == 1 else attrs
 
 
