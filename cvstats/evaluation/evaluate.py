@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -16,20 +25,28 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, NotGiven, checked_flag, describe_type, install_command, place
-from cvstats.evaluation.checkpoint import cache_in, fingerprint
+from cvstats.errors import (
+    LogError,
+    NotGiven,
+    checked_flag,
+    describe_type,
+    install_command,
+    place,
+    spelled,
+)
 from cvstats.evaluation.fit import (
-    Data,
     FitResult,
-    Loss,
     ScoringSpec,
+    Values,
+    cache_in,
+    fingerprint,
     fit_and_score,
-    read_data,
     response_of,
     run_fit,
     scoring_spec,
 )
 from cvstats.loss_functions.losses import (
+    Loss,
     LossKeywords,
     find_loss,
     join_metrics,
@@ -379,6 +396,153 @@ def test_points(fit: Fit) -> IntArray:
     return np.unique(np.concatenate([at.points for at in fit.evaluations]))
 
 
+# --- input of estimators --------------------------------------------------------------------------
+
+
+INDEXED_BY_ROW = ("csr", "csc", "lil")
+"""Formats of sparse arrays that can be indexed by row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The data of an experiment, with labels of points and sources.
+
+    Parameters
+    ----------
+    values : Values
+        The data themselves.
+    point : Index
+        A label for each point.
+    source : Index, optional
+        The source of each point.
+    """
+
+    values: Values
+    point: pd.Index
+    source: pd.Index | None
+
+    @property
+    def truth(self) -> NDArray[Any]:
+        """The target as plain numbers or labels."""
+        return self.values.truth
+
+
+def target_array(values: Any) -> NDArray[Any]:
+    """Convert a target to an array of numbers or labels."""
+    if isinstance(values, pd.Series):
+        dtype = values.dtype
+        if pd.api.types.is_numeric_dtype(dtype) and not isinstance(dtype, np.dtype):
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(values.to_numpy())
+    return np.asarray(values)
+
+
+def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
+    """Check that data, target, groups and labels match.
+
+    Raises
+    ------
+    LogError
+        If their lengths or their indexes differ, a target is missing, or a label is a duplicate.
+    """
+    shape = getattr(X, "shape", None)
+    if isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):
+        raise LogError(f"X is {describe_type(X)}. Expected an array or a DataFrame.")
+    if shape == ():
+        raise LogError("X is a single number. Expected an array or a DataFrame.")
+    n = int(shape[0]) if shape else len(X)
+    if n == 0:
+        raise LogError("X is empty. Expected a row for each point.")
+    for name, values in {"y": y, "groups": groups, "point": point}.items():
+        if values is not None:
+            check_length(name, values, n)
+            check_index(name, X, values)
+    truth = target_array(y)
+    missing = np.flatnonzero(pd.isna(truth))
+    if len(missing):
+        raise LogError(
+            f"y is missing (NaN) in row {missing[0]:,}, and {len(missing) - 1:,} more. Expected "
+            "the true value of every point. Drop these rows from X and y."
+        )
+    labels = point_labels(X, point, n)
+    source = None if groups is None else label_index(groups)
+    check_labels(labels, source)
+    if hasattr(X, "tocsr") and X.format not in INDEXED_BY_ROW:
+        X = X.tocsr()
+    return Data(Values(contiguous(X), contiguous(y), truth), labels, source)
+
+
+def check_length(name: str, values: Any, n: int) -> None:
+    """Raise unless there is one value for each point."""
+    shape = getattr(values, "shape", None)
+    if shape is None:
+        shape = (len(values),) if isinstance(values, Sized) else ()
+    if not shape:
+        raise LogError(
+            f"{name} is {describe_type(values)}. Expected one value for each of {n:,} rows of X."
+        )
+    if tuple(shape) != (n,):
+        raise LogError(
+            f"{name} has the shape {tuple(shape)}, but X has {n:,} rows. Expected one value for "
+            "each row of X."
+        )
+
+
+def check_index(name: str, X: Any, values: Any) -> None:
+    """Raise if values have another index than X: the order would be a guess."""
+    pandas = isinstance(X, (pd.DataFrame, pd.Series)) and isinstance(values, pd.Series)
+    if pandas and not X.index.equals(values.index):
+        raise LogError(
+            f"{name} and X have different indexes. Expected the same labels in the same order: "
+            f"{name}.loc[X.index]. If only the order of the rows counts, pass {name}.to_numpy()."
+        )
+
+
+def label_index(labels: Any) -> pd.Index:
+    """Make an index of labels, without expanding tuples."""
+    one_dimensional = isinstance(labels, (pd.Series, np.ndarray, pd.Index))
+    if one_dimensional and not isinstance(labels, pd.MultiIndex):
+        index: pd.Index = pd.Index(labels).rename(None)
+    else:
+        index = pd.Index(list(labels), tupleize_cols=False)
+    return index
+
+
+def point_labels(X: Any, point: Any, n: int) -> pd.Index:
+    """Label the points by ``point``, the index of X, or the row number."""
+    if point is not None:
+        return label_index(point)
+    if isinstance(X, (pd.DataFrame, pd.Series)):
+        return label_index(X.index)
+    return pd.RangeIndex(n)
+
+
+def check_labels(point: pd.Index, source: pd.Index | None) -> None:
+    """Raise unless every point has a label that is unique within its source."""
+    for name, labels in {"point": point, "groups": source}.items():
+        if labels is not None and labels.hasnans:
+            at = int(np.flatnonzero(labels.isna())[0])
+            raise LogError(f"{name} has no label (NaN) in row {at:,}. Expected one for each row.")
+    scope: list[Any] = [point] if source is None else [source, point]
+    again = np.flatnonzero(
+        pd.MultiIndex.from_arrays([pd.factorize(s)[0] for s in scope]).duplicated()
+    )
+    if len(again):
+        label: Hashable = point[int(again[0])]
+        raise LogError(
+            f"row {again[0]:,} has the duplicate label {spelled(label)}. Expected a unique label "
+            "for each point. Pass labels as point=, or number the rows: "
+            f"X.reset_index(drop=True), y.reset_index(drop=True)."
+        )
+
+
+def contiguous(values: Any) -> Any:
+    """Copy an array that is not contiguous, so that it is equal in every process."""
+    if type(values) is np.ndarray and not (values.flags.c_contiguous or values.flags.f_contiguous):
+        return np.ascontiguousarray(values)
+    return values
+
+
 # --- the losses of all fits -----------------------------------------------------------------------
 
 
@@ -402,8 +566,6 @@ class LossTable:
         The rows of the data that are tested.
     levels : mapping of str to array of int, shape (rows,)
         The numbered levels, and ``count`` if the plan has it.
-    places : list of mapping of str to label
-        The levels of the first evaluation of each fit, for messages.
     train_sizes : list of int
         Number of training points of the fits to the data, without inner fits and resampled data
         sets.
@@ -420,7 +582,6 @@ class LossTable:
     starts: IntArray
     points: IntArray
     levels: dict[str, IntArray]
-    places: list[dict[str, Hashable]]
     train_sizes: list[int]
     apparent: list[int]
     losses: FloatArray
@@ -432,7 +593,7 @@ class LossTable:
         numbered = numbered_levels(plan)
         labels: dict[str, list[Any]] = {name: [] for name in numbered}
         starts, lengths, points, counts = [0], [], [], []
-        places, train_sizes, apparent = [], [], []
+        train_sizes, apparent = [], []
         for number, fit in enumerate(plan):
             for at in fit.evaluations:
                 for name in numbered:
@@ -442,14 +603,13 @@ class LossTable:
                 if at.count is not None:
                     counts.append(at.count)
             starts.append(starts[-1] + sum(len(at.points) for at in fit.evaluations))
-            places.append(dict(fit.evaluations[0].levels))
             train_sizes += [len(fit.train)] if is_fit_to_data(fit) else []
             apparent += [number] if fit.apparent else []
         levels = {name: np.repeat(np.array(labels[name]), lengths) for name in numbered}
         if counts:
             levels["count"] = np.concatenate(counts)
         return cls(
-            plan, list(models), np.array(starts), np.concatenate(points), levels, places,
+            plan, list(models), np.array(starts), np.concatenate(points), levels,
             train_sizes, apparent, np.full((starts[-1], len(models) * width), np.nan),
         )  # fmt: skip
 
@@ -462,7 +622,8 @@ class LossTable:
             If the fit failed; its exception is the cause.
         """
         if result.losses is None:
-            where = place(self.places[result.fit]) or "its one split"
+            failed = next(fit for number, fit in enumerate(self.plan) if number == result.fit)
+            where = place(failed.evaluations[0].levels) or "its one split"
             raise LogError(
                 f"model {result.model!r} failed at {where}: {type(result.failure).__name__}: "
                 f"{result.failure}"

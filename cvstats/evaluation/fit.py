@@ -1,19 +1,27 @@
-"""One fit: select rows of the data, train a clone, predict, and compute losses."""
+"""One fit: train a clone, predict and compute losses; or read its result from a checkpoint."""
 
 from __future__ import annotations
 
+import os
 import pickle
-from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, describe_type, spelled
+from cvstats.errors import LogError, describe_type
+from cvstats.loss_functions.losses import Loss
 from cvstats.loss_functions.pointwise import LossOptions, checked_loss, loss_name, pointwise
 from cvstats.metrics import METRICS
 
@@ -26,7 +34,24 @@ RESPONSES = {
 OF_CHANCES = ("scores", "probabilities")
 """The inputs of metrics that use ``predict_proba``."""
 
-Loss = str | Callable[[Any, Any], Any]
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The arrays that a fit needs.
+
+    Parameters
+    ----------
+    X : array, sparse array, DataFrame or list
+        A row for each point.
+    y : array or Series
+        The target as passed, to train on.
+    truth : array, shape (n,)
+        The target as plain numbers or labels, to compute losses with.
+    """
+
+    X: Any
+    y: Any
+    truth: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +205,15 @@ def fit_and_score(
     return losses, no_information(truth[again], predicted[again], spec.loss, spec.options)
 
 
+def take_rows(values: Any, rows: IntArray) -> Any:
+    """Select rows, including repeats, of data of any kind."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if hasattr(values, "shape"):
+        return values[rows]
+    return [values[row] for row in rows.tolist()]
+
+
 def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
     """Compute all predictions that the metrics need, as numbers: labels as codes."""
     columns: list[NDArray[Any]] = []
@@ -292,176 +326,201 @@ def counted(truth: NDArray[Any]) -> tuple[list[Any], list[float]]:
     return list(values), (counts / len(truth)).tolist()
 
 
-# --- input of estimators --------------------------------------------------------------------------
+# --- finished fits on disk ------------------------------------------------------------------------
 
 
-INDEXED_BY_ROW = ("csr", "csc", "lil")
-"""Formats of sparse arrays that can be indexed by row."""
+DIGEST = 32
+"""Size of a SHA-256 hash in bytes."""
+PLAIN = (str, bytes, int, float, complex, type(None))
+"""Types of constants that are described by their text."""
 
 
-@dataclass(frozen=True, eq=False)
-class Values:
-    """The arrays that a fit needs.
-
-    Parameters
-    ----------
-    X : array, sparse array, DataFrame or list
-        A row for each point.
-    y : array or Series
-        The target as passed, to train on.
-    truth : array, shape (n,)
-        The target as plain numbers or labels, to compute losses with.
-    """
-
-    X: Any
-    y: Any
-    truth: NDArray[Any]
+Scored = tuple[FloatArray, float | None]
+"""The result of `fit_and_score`: losses, and the no-information rate of an apparent fit."""
 
 
-@dataclass(frozen=True, eq=False)
-class Data:
-    """The data of an experiment, with labels of points and sources.
+@dataclass(frozen=True)
+class FitCache:
+    """Calls `fit_and_score`, unless its result is cached in a folder.
+
+    A result is a file of numbers preceded by their SHA-256 hash. Reading one cannot execute code,
+    and a file that is damaged or belongs to another fit is computed again.
 
     Parameters
     ----------
-    values : Values
-        The data themselves.
-    point : Index
-        A label for each point.
-    source : Index, optional
-        The source of each point.
+    folder : path
+        The folder of the results.
     """
 
-    values: Values
-    point: pd.Index
-    source: pd.Index | None
+    folder: Path
 
-    @property
-    def truth(self) -> NDArray[Any]:
-        """The target as plain numbers or labels."""
-        return self.values.truth
-
-
-def take_rows(values: Any, rows: IntArray) -> Any:
-    """Select rows, including repeats, of data of any kind."""
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    if hasattr(values, "shape"):
-        return values[rows]
-    return [values[row] for row in rows.tolist()]
+    def __call__(
+        self, key: str, train: IntArray, points: IntArray, apparent: bool, *question: Any
+    ) -> Scored:
+        """Read the result of a fit, or compute and write it."""
+        about = repr((key, len(train), apparent)).encode()
+        rows = (np.asarray(part, dtype="<i8").tobytes() for part in (train, points))
+        path = self.folder / f"{sha256(about + b''.join(rows)).hexdigest()}.fit"
+        found = read_result(path)
+        if found is None:
+            found = fit_and_score(key, train, points, apparent, *question)
+            write_result(path, *found)
+        return found
 
 
-def target_array(values: Any) -> NDArray[Any]:
-    """Convert a target to an array of numbers or labels."""
-    if isinstance(values, pd.Series):
-        dtype = values.dtype
-        if pd.api.types.is_numeric_dtype(dtype) and not isinstance(dtype, np.dtype):
-            return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.asarray(values.to_numpy())
-    return np.asarray(values)
+def digest_of(path: Path, numbers: bytes) -> bytes:
+    """Hash the numbers of a file together with its name, which identifies the fit."""
+    return sha256(path.stem.encode() + numbers).digest()
 
 
-def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
-    """Check that data, target, groups and labels match.
+def read_result(path: Path) -> Scored | None:
+    """Read the result of a fit; None if it does not exist or is damaged."""
+    if not path.exists():
+        return None
+    whole = path.read_bytes()
+    digest, numbers = whole[:DIGEST], whole[DIGEST:]
+    if digest != digest_of(path, numbers):
+        return None
+    has_rate, rate, *_ = values = np.frombuffer(numbers, dtype="<f8")
+    return values[2:].astype(np.float64), float(rate) if has_rate else None
+
+
+def write_result(path: Path, losses: FloatArray, rate: float | None) -> None:
+    """Write the result of a fit atomically."""
+    values = np.concatenate([[rate is not None, rate or 0.0], losses.reshape(-1)])
+    numbers = values.astype("<f8").tobytes()
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_bytes(digest_of(path, numbers) + numbers)
+    os.replace(new, path)
+
+
+def cache_in(folder: str | PathLike[str]) -> FitCache:
+    """Return a version of `fit_and_score` that caches its results in a folder.
 
     Raises
     ------
     LogError
-        If their lengths or their indexes differ, a target is missing, or a label is a duplicate.
+        If the path is not a folder, or is not writable.
     """
-    shape = getattr(X, "shape", None)
-    if isinstance(X, (str, Mapping)) or (shape is None and not isinstance(X, Sequence)):
-        raise LogError(f"X is {describe_type(X)}. Expected an array or a DataFrame.")
-    if shape == ():
-        raise LogError("X is a single number. Expected an array or a DataFrame.")
-    n = int(shape[0]) if shape else len(X)
-    if n == 0:
-        raise LogError("X is empty. Expected a row for each point.")
-    for name, values in {"y": y, "groups": groups, "point": point}.items():
-        if values is not None:
-            check_length(name, values, n)
-            check_index(name, X, values)
-    truth = target_array(y)
-    missing = np.flatnonzero(pd.isna(truth))
-    if len(missing):
+    expected = "Expected the path of a folder, such as checkpoint='my_run'."
+    if not isinstance(folder, (str, PathLike)):
+        raise LogError(f"checkpoint= is {describe_type(folder)}. {expected}")
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise LogError(f"checkpoint={str(path)!r} is not a folder. {expected}")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise PermissionError("permission denied")
+    except OSError as error:
         raise LogError(
-            f"y is missing (NaN) in row {missing[0]:,}, and {len(missing) - 1:,} more. Expected "
-            "the true value of every point. Drop these rows from X and y."
-        )
-    labels = point_labels(X, point, n)
-    source = None if groups is None else label_index(groups)
-    check_labels(labels, source)
-    if hasattr(X, "tocsr") and X.format not in INDEXED_BY_ROW:
-        X = X.tocsr()
-    return Data(Values(contiguous(X), contiguous(y), truth), labels, source)
+            f"checkpoint={str(path)!r} cannot be written: {error.strerror or error}. {expected}"
+        ) from error
+    return FitCache(path.resolve())
 
 
-def check_length(name: str, values: Any, n: int) -> None:
-    """Raise unless there is one value for each point."""
-    shape = getattr(values, "shape", None)
-    if shape is None:
-        shape = (len(values),) if isinstance(values, Sized) else ()
-    if not shape:
+def fingerprint(name: str, value: Any) -> str:
+    """Hash a value and the code of its classes and functions, equal in all processes.
+
+    Raises
+    ------
+    LogError
+        If the value cannot be pickled.
+    """
+    try:
+        code = CodeCollector()
+        code.dump(value)
+        # Bytecode differs between versions of Python, and losses may between versions of cvstats.
+        versions = sys.version_info[:2], version("cvstats")
+        return str(import_module("joblib").hash([value, sorted(code.found), versions]))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise LogError(
-            f"{name} is {describe_type(values)}. Expected one value for each of {n:,} rows of X."
-        )
-    if tuple(shape) != (n,):
-        raise LogError(
-            f"{name} has the shape {tuple(shape)}, but X has {n:,} rows. Expected one value for "
-            "each row of X."
-        )
+            f"{name} cannot be pickled, which checkpoint= needs: {error}. Define functions and "
+            "classes by def and class at the top level of a module, or omit checkpoint=."
+        ) from error
 
 
-def check_index(name: str, X: Any, values: Any) -> None:
-    """Raise if values have another index than X: the order would be a guess."""
-    pandas = isinstance(X, (pd.DataFrame, pd.Series)) and isinstance(values, pd.Series)
-    if pandas and not X.index.equals(values.index):
-        raise LogError(
-            f"{name} and X have different indexes. Expected the same labels in the same order: "
-            f"{name}.loc[X.index]. If only the order of the rows counts, pass {name}.to_numpy()."
-        )
+class CodeCollector(pickle.Pickler):
+    """Collects the code of every class and function that an object refers to.
+
+    Pickles, and therefore `joblib.hash`, contain only the name of a class, so the losses of an
+    estimator that was edited since would be reused.
+
+    Attributes
+    ----------
+    found : list of (str, str)
+        Name and version of the package if it is installed, otherwise bytecode and constants.
+    """
+
+    def __init__(self) -> None:
+        # Only names are needed: arrays are skipped, not copied.
+        super().__init__(BytesIO(), protocol=5, buffer_callback=lambda _: None)
+        self.found: list[tuple[str, str]] = []
+        self.seen: set[int] = set()  # avoids endless recursion
+
+    def persistent_id(self, thing: Any) -> None:
+        """Inspect every object that is pickled, and pickle it as usual."""
+        if isinstance(thing, (type, FunctionType)):
+            self.add(thing)
+
+    def add(self, thing: type | FunctionType) -> None:
+        """Add a class or function, and those that its code refers to."""
+        if id(thing) in self.seen:
+            return
+        self.seen.add(id(thing))
+        text = installed_version(str(thing.__module__).partition(".")[0])
+        if text is None:
+            text = repr([self.describe(part) for part in parts_of(thing)])
+        self.found.append((f"{thing.__module__}.{thing.__qualname__}", text))
+
+    def describe(self, part: Any) -> Any:
+        """Describe a part of a class or function, independent of the process."""
+        if isinstance(part, (type, FunctionType)):
+            self.add(part)
+            return part.__qualname__
+        if isinstance(part, tuple):
+            return [self.describe(item) for item in part]
+        if isinstance(part, frozenset):
+            return sorted(map(repr, part))
+        if isinstance(part, CodeType):
+            return [part.co_code.hex(), part.co_names, self.describe(part.co_consts)]
+        if hasattr(part, "__wrapped__"):  # such as by functools.lru_cache
+            return self.describe(part.__wrapped__)
+        return part if isinstance(part, PLAIN) else type(part).__qualname__
 
 
-def label_index(labels: Any) -> pd.Index:
-    """Make an index of labels, without expanding tuples."""
-    one_dimensional = isinstance(labels, (pd.Series, np.ndarray, pd.Index))
-    if one_dimensional and not isinstance(labels, pd.MultiIndex):
-        index: pd.Index = pd.Index(labels).rename(None)
-    else:
-        index = pd.Index(list(labels), tupleize_cols=False)
-    return index
+def installed_version(package: str) -> str | None:
+    """Return the version of an installed package; None for code that the user may edit."""
+    if package in sys.stdlib_module_names:
+        return sys.version
+    module = sys.modules.get(package)
+    folders = Path(getattr(module, "__file__", None) or "").parts
+    if not {"site-packages", "dist-packages"} & set(folders):
+        return None
+    return str(getattr(module, "__version__", ""))
 
 
-def point_labels(X: Any, point: Any, n: int) -> pd.Index:
-    """Label the points by ``point``, the index of X, or the row number."""
-    if point is not None:
-        return label_index(point)
-    if isinstance(X, (pd.DataFrame, pd.Series)):
-        return label_index(X.index)
-    return pd.RangeIndex(n)
+def parts_of(thing: type | FunctionType) -> Iterator[Any]:
+    """Yield the parts of a class or function, and what its code refers to."""
+    if isinstance(thing, type):
+        yield from thing.__bases__
+        for name, part in vars(thing).items():
+            part = getattr(part, "__func__", part)  # of a class method or static method
+            if isinstance(part, property):
+                yield name, (part.fget, part.fset)
+            elif isinstance(part, (type, FunctionType)) or not name.startswith("__"):
+                yield name, part
+        return
+    yield from (thing.__code__, thing.__defaults__, tuple((thing.__kwdefaults__ or {}).items()))
+    yield from (cell.cell_contents for cell in thing.__closure__ or ())
+    names = names_in(thing.__code__)
+    known = [thing.__globals__[name] for name in names if name in thing.__globals__]
+    modules = [vars(part) for part in known if isinstance(part, ModuleType)]
+    yield from known
+    yield from (module[name] for module in modules for name in names if name in module)
 
 
-def check_labels(point: pd.Index, source: pd.Index | None) -> None:
-    """Raise unless every point has a label that is unique within its source."""
-    for name, labels in {"point": point, "groups": source}.items():
-        if labels is not None and labels.hasnans:
-            at = int(np.flatnonzero(labels.isna())[0])
-            raise LogError(f"{name} has no label (NaN) in row {at:,}. Expected one for each row.")
-    scope: list[Any] = [point] if source is None else [source, point]
-    again = np.flatnonzero(
-        pd.MultiIndex.from_arrays([pd.factorize(s)[0] for s in scope]).duplicated()
-    )
-    if len(again):
-        label: Hashable = point[int(again[0])]
-        raise LogError(
-            f"row {again[0]:,} has the duplicate label {spelled(label)}. Expected a unique label "
-            "for each point. Pass labels as point=, or number the rows: "
-            f"X.reset_index(drop=True), y.reset_index(drop=True)."
-        )
-
-
-def contiguous(values: Any) -> Any:
-    """Copy an array that is not contiguous, so that it is equal in every process."""
-    if type(values) is np.ndarray and not (values.flags.c_contiguous or values.flags.f_contiguous):
-        return np.ascontiguousarray(values)
-    return values
+def names_in(code: CodeType) -> list[str]:
+    """List the names in some code, including the functions that it defines."""
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    return [*code.co_names, *(name for part in inner for name in names_in(part))]
