@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.loss_functions.pointwise import FORECASTS, LOSSES, TAKES
+from cvstats.loss_functions.pointwise import LOSSES
 
 metrics = pytest.importorskip("sklearn.metrics")
 
 NAN = math.nan
-ONE_COLUMN = [loss for loss in LOSSES if loss not in FORECASTS]
+ONE_COLUMN = [name for name, loss in LOSSES.items() if loss.reads != "forecasts"]
 LATE = ["late", "on time"]
 
 
@@ -358,7 +358,7 @@ OPTIONS = {"quantile": 0.5, "threshold": 0.5, "positive": 1, "classes": ["no"]}
 @pytest.mark.parametrize("loss", [*LOSSES, abs])
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_that_would_change_nothing_is_refused(loss, option):
-    if option in TAKES.get(loss, ("classes",) if callable(loss) else ()):
+    if option in (("classes",) if callable(loss) else LOSSES[loss].takes):
         return
     prediction = ["y_pred"] if option == "classes" else "y_pred"
     with pytest.raises(LogError, match=f"does not use {option}=, which applies only to loss='"):

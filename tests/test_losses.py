@@ -14,7 +14,7 @@ from rows import only_row
 import cvstats
 from cvstats.errors import LogError
 from cvstats.loss_functions.losses import LossKeywords
-from cvstats.loss_functions.pointwise import TAKES
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 
 MODELS = ["ridge", "forest"]
@@ -285,7 +285,7 @@ def test_losses_shows_few_options_and_names_those_of_each_loss():
         if option in ("member", "baselines"):  # of a Dataset; of net_benefit, before it is computed
             continue
         users = [metric for metric in METRICS.values() if metric.uses(option)]
-        assert users or any(option in options for options in TAKES.values()), option
+        assert users or any(option in loss.takes for loss in LOSSES.values()), option
 
 
 @pytest.mark.parametrize(

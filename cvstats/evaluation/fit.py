@@ -22,14 +22,11 @@ from numpy.typing import NDArray
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type
 from cvstats.loss_functions.losses import Loss
-from cvstats.loss_functions.pointwise import LossOptions, checked_loss, loss_name, pointwise
+from cvstats.loss_functions.pointwise import LOSSES, LossOptions, checked_loss, loss_name, pointwise
 from cvstats.metrics import METRICS
 
-RESPONSES = {
-    **dict.fromkeys(("log_loss", "brier", "net_benefit"), "predict_proba"),
-    "hinge": "decision_function",
-}
-"""The prediction method of losses that do not use ``predict``."""
+RESPONSES = {"probabilities": "predict_proba", "margins": "decision_function"}
+"""The prediction method of losses that do not use ``predict``, by their inputs."""
 
 OF_CHANCES = ("scores", "probabilities")
 """The inputs of metrics that use ``predict_proba``."""
@@ -119,7 +116,7 @@ def response_of(loss: Loss, given: Mapping[str, Any]) -> str:
     of_chances = loss in METRICS and METRICS[loss].reads in OF_CHANCES
     if of_chances or "threshold" in given:
         return "predict_proba"
-    return RESPONSES.get(loss, "predict")
+    return RESPONSES.get(LOSSES[loss].reads, "predict") if loss in LOSSES else "predict"
 
 
 def scoring_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> ScoringSpec:

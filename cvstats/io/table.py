@@ -27,6 +27,7 @@ from cvstats.errors import (
 )
 from cvstats.io.text import TextOptions, as_numbers
 from cvstats.loss_functions.losses import OF_COLUMNS, LossKeywords, find_loss, is_loss
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.plans.plan import folds_in_turn
 
@@ -35,8 +36,6 @@ METRIC = "metric"
 """The column of a table that names the metric of each row."""
 TASK = "task"
 """The attr for the task of a log, which becomes its source next to logs of other tasks."""
-OF_NUMBERS = ("squared_error", "absolute_error", "percentage_error", "pinball", "huber")
-"""Pointwise losses of numbers."""
 NOT_NUMBERS = {
     "complex": "complex numbers", "period": "periods", "interval": "intervals",
     **dict.fromkeys(("date", "datetime", "datetime64", "time"), "dates"),
@@ -511,8 +510,8 @@ def refuse_strays(read: PredictionTable, options: ReadOptions) -> None:
 def reads_numbers(loss: object) -> bool:
     """Whether a loss is computed from numbers, not from labels or by a function."""
     found = find_loss(loss)[0]
-    metric = METRICS.get(found) if isinstance(found, str) else None
-    return found in OF_NUMBERS or (metric is not None and metric.reads == "numbers")
+    known = (LOSSES.get(found) or METRICS.get(found)) if isinstance(found, str) else None
+    return known is not None and known.reads == "numbers"
 
 
 def numbers_in(column: pd.Series, text: TextOptions) -> tuple[pd.Series | None, bool]:

@@ -19,10 +19,8 @@ from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_level_index
 from cvstats.loss_functions.metric_logs import MetricRequest, mean_loss, metric_log
 from cvstats.loss_functions.pointwise import (
-    FORECASTS,
     LOSSES,
     OTHER_NAMES,
-    TAKES,
     LossOptions,
     Values,
     checked_loss,
@@ -357,16 +355,14 @@ def losses(
         **options,
     }  # fmt: skip
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    parts: dict[str, tuple[Loss, dict[str, Any]]] = {}
+    ask = partial(losses, predictions, truth, prediction)
     if isinstance(loss, Sequence) and not isinstance(loss, str):
-        parts = split_options(loss, asked)
-    else:
-        loss, asked = with_implied(loss, asked)
-        if loss == "net_benefit" and not single(asked.get("threshold")):
-            parts = split_thresholds(list(asked["threshold"]), asked)
-    if parts:
-        ask = partial(losses, predictions, truth, prediction)
-        return join_metrics({name: ask(one, **own) for name, (one, own) in parts.items()})
+        parts = split_options(loss, asked).items()
+        return join_metrics({name: ask(one, **own) for name, (one, own) in parts})
+    loss, asked = with_implied(loss, asked)
+    if loss == "net_benefit" and not single(asked.get("threshold")):
+        each = split_thresholds(list(asked["threshold"]), asked).items()
+        return join_metrics({name: ask("net_benefit", **own) for name, own in each})
     baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
     if (
         isinstance(prediction, str)
@@ -439,17 +435,12 @@ def add_baselines(
     return predictions.assign(**added), {**chosen, **{name: [name] for name in BASELINES}}
 
 
-def split_thresholds(
-    cuts: list[Any], asked: Mapping[str, Any]
-) -> dict[str, tuple[Loss, dict[str, Any]]]:
+def split_thresholds(cuts: list[Any], asked: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Find the options of the net benefit at each of several thresholds, by its name."""
     if not cuts or len(set(cuts)) < len(cuts):
         raise LogError(f"threshold={cuts!r} contains a value twice. Expected each threshold once.")
     names = [f"net_benefit at {cut:g}" if is_number(cut) else str(cut) for cut in cuts]
-    return {
-        name: ("net_benefit", {**asked, "threshold": cut})
-        for name, cut in zip(names, cuts, strict=True)
-    }
+    return {name: {**asked, "threshold": cut} for name, cut in zip(names, cuts, strict=True)}
 
 
 OF_COLUMNS = ("strata", "event", "reference")
@@ -690,7 +681,8 @@ def looks_at(loss: Loss, option: str, asked: Collection[str]) -> bool:
     of_points = "zero_one" if loss == "accuracy" else loss
     if of_points == "zero_one" and option == "positive":
         return "threshold" in asked  # by default labels are compared
-    taken = TAKES.get(of_points, ()) if isinstance(of_points, str) else ("classes",)
+    of_function = callable(of_points)
+    taken = ("classes",) if of_function else LOSSES[of_points].takes if of_points in LOSSES else ()
     return option in (*taken, "weight", "strata", "shares")
 
 
@@ -728,7 +720,9 @@ def reads_several(loss: Any, metric: Any) -> bool:
     """Whether a loss or a metric may read several columns of predictions for a model."""
     if callable(loss) or callable(metric):
         return True
-    return loss in FORECASTS or (loss in METRICS and METRICS[loss].several)
+    if loss in LOSSES:
+        return LOSSES[loss].reads == "forecasts"
+    return loss in METRICS and METRICS[loss].several
 
 
 def models(

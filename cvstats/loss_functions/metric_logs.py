@@ -24,7 +24,7 @@ from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
 from cvstats.loss_functions.pointwise import (
-    TAKES,
+    LOSSES,
     LossOptions,
     Values,
     broadcast,
@@ -154,7 +154,7 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     return Metric(
         name, name, "losses", influence, facts.get("range", UP_AND_DOWN), "pool",
         better=better, target=facts.get(TARGET),
-        takes=TAKES.get(name, ()),
+        takes=() if callable(loss) else LOSSES[loss].takes,
     )  # fmt: skip
 
 

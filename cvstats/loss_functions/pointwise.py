@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import partial
 from importlib.resources import files
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -344,19 +344,6 @@ def energy_score(truth: FloatArray, forecast: FloatArray, fair: Any = None) -> F
     return found
 
 
-FORECASTS: dict[str, tuple[Callable[..., FloatArray], tuple[str, ...]]] = {
-    "interval_score": (interval_score, ("level",)),
-    "weighted_interval_score": (weighted_interval_score, ("level",)),
-    "overprediction": (partial(part_of_score, at=0), ("level",)),
-    "underprediction": (partial(part_of_score, at=1), ("level",)),
-    "dispersion": (partial(part_of_score, at=2), ("level",)),
-    "crps": (crps, ("fair", "distribution")),
-    "energy_score": (energy_score, ("fair",)),
-    "coverage": (coverage, ("level",)),
-}
-"""Losses that read several columns for each model, and their options."""
-
-
 def check_level(loss: str, level: Any) -> float:
     """Reject an invalid level of a central interval."""
     example = "0.9 for the quantiles 5% and 95%"
@@ -410,41 +397,82 @@ def stack_columns(columns: Sequence[Any]) -> Any:
 # --- losses by name -------------------------------------------------------------------------------
 
 
-TAKES: dict[str, tuple[str, ...]] = {
-    "zero_one": ("threshold", "positive"),
-    "log_loss": ("classes", "positive", "clip"),
-    "brier": ("classes", "positive"),
-    "pinball": ("quantile",),
-    "hinge": ("positive",),
-    "net_benefit": ("threshold", "positive"),
-    "huber": ("delta",),
-    **{name: takes for name, (_, takes) in FORECASTS.items()},
+@dataclass(frozen=True)
+class PointwiseLoss:
+    """The facts about one loss of points.
+
+    Parameters
+    ----------
+    function : callable
+        Maps truth, prediction and `LossOptions` to a loss for each point. That of a forecast maps
+        truth and columns, with its own options as keywords.
+    reads : {"numbers", "labels", "probabilities", "margins", "forecasts"}
+        Its predictions: numbers; labels; probabilities of classes; signed scores; several columns.
+    takes : tuple of str
+        The options that it uses.
+    check : callable, optional
+        Reads an option without which the loss is not defined, and rejects invalid values.
+    facts : callable, optional
+        Maps the options to further attrs of a log of this loss.
+    """
+
+    function: Callable[..., FloatArray]
+    reads: Literal["numbers", "labels", "probabilities", "margins", "forecasts"]
+    takes: tuple[str, ...] = ()
+    check: Callable[[LossOptions], object] | None = None
+    facts: Callable[[LossOptions], dict[Any, Any]] | None = None
+
+    def __call__(self, truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+        """Compute the loss of each point."""
+        if self.reads != "forecasts":
+            return self.function(truth, prediction, options)
+        own = {option: getattr(options, option) for option in self.takes}
+        forecast = floats(prediction.reshape(len(prediction), -1), "prediction")
+        return self.function(floats(truth, "truth"), forecast, **own)
+
+
+def facts_of_brier(options: LossOptions) -> dict[Any, Any]:
+    """Record which of the two definitions was used."""
+    two = options.classes is None or len(options.classes) == 2
+    return {"brier": "binary" if two else "multi-class"}
+
+
+def facts_of_net_benefit(options: LossOptions) -> dict[Any, Any]:
+    """Record the score and its threshold."""
+    facts = {"range": (-np.inf, 1.0), "threshold": options.threshold}
+    return facts_of_score("net_benefit", "-score") | facts
+
+
+def facts_of_coverage(options: LossOptions) -> dict[Any, Any]:
+    """Record the target value."""
+    facts = {"metric": "coverage", "orientation": "value", TARGET: options.level}
+    return {**facts, "range": (0.0, 1.0)}
+
+
+LOSSES = {
+    "squared_error": PointwiseLoss(squared_error, "numbers"),
+    "absolute_error": PointwiseLoss(absolute_error, "numbers"),
+    "zero_one": PointwiseLoss(zero_one, "labels", ("threshold", "positive")),
+    "log_loss": PointwiseLoss(log_loss, "probabilities", ("classes", "positive", "clip")),
+    "brier": PointwiseLoss(brier, "probabilities", ("classes", "positive"), facts=facts_of_brier),
+    "pinball": PointwiseLoss(pinball, "numbers", ("quantile",), level_of),
+    "percentage_error": PointwiseLoss(percentage_error, "numbers"),
+    "hinge": PointwiseLoss(hinge, "margins", ("positive",)),
+    "net_benefit": PointwiseLoss(
+        net_benefit, "probabilities", ("threshold", "positive"), cut_of, facts_of_net_benefit
+    ),
+    "squared_log_error": PointwiseLoss(squared_log_error, "numbers"),
+    "huber": PointwiseLoss(huber, "numbers", ("delta",), delta_of),
+    "interval_score": PointwiseLoss(interval_score, "forecasts", ("level",)),
+    "weighted_interval_score": PointwiseLoss(weighted_interval_score, "forecasts", ("level",)),
+    "overprediction": PointwiseLoss(partial(part_of_score, at=0), "forecasts", ("level",)),
+    "underprediction": PointwiseLoss(partial(part_of_score, at=1), "forecasts", ("level",)),
+    "dispersion": PointwiseLoss(partial(part_of_score, at=2), "forecasts", ("level",)),
+    "crps": PointwiseLoss(crps, "forecasts", ("fair", "distribution")),
+    "energy_score": PointwiseLoss(energy_score, "forecasts", ("fair",)),
+    "coverage": PointwiseLoss(coverage, "forecasts", ("level",), facts=facts_of_coverage),
 }
-"""The options used by each loss."""
-
-
-REQUIRED: dict[str, Callable[[LossOptions], float]] = {
-    "pinball": level_of, "net_benefit": cut_of, "huber": delta_of,
-}  # fmt: skip
-"""Losses that need an option, and the function that reads it."""
-
-
-def of_several(truth: Values, prediction: Values, options: LossOptions, *, name: str) -> FloatArray:
-    """Compute a loss of a forecast of several columns, with its own options."""
-    loss, takes = FORECASTS[name]
-    own = {option: getattr(options, option) for option in takes}
-    forecast = prediction.reshape(len(prediction), -1)
-    return loss(floats(truth, "truth"), floats(forecast, "prediction"), **own)
-
-
-OF_POINTS = (
-    squared_error, absolute_error, zero_one, log_loss, brier, pinball, percentage_error, hinge,
-    net_benefit, squared_log_error, huber,
-)  # fmt: skip
-LOSSES: dict[str, Callable[[Values, Values, LossOptions], FloatArray]] = {
-    **{loss.__name__: loss for loss in OF_POINTS},
-    **{name: partial(of_several, name=name) for name in FORECASTS},
-}
+"""Every loss of points by name."""
 
 
 def read_names(kind: str) -> dict[str, str]:
@@ -484,9 +512,9 @@ def checked_loss(loss: object, options: LossOptions) -> None:
         return
     if not isinstance(loss, str) or loss not in LOSSES:
         raise unknown_loss(loss)
-    refuse_unused(f"loss={loss!r}", options, TAKES.get(loss, ()))
-    if loss in REQUIRED:
-        REQUIRED[loss](options)
+    refuse_unused(f"loss={loss!r}", options, LOSSES[loss].takes)
+    if (check := LOSSES[loss].check) is not None:
+        check(options)
     cut = options.threshold
     if cut is not None and not (is_number(cut) and 0 <= cut <= 1):
         raise LogError(
@@ -514,15 +542,8 @@ def facts_of_loss(loss: object, options: LossOptions) -> dict[Any, Any]:
     facts: dict[Any, Any] = {"loss": loss_name(loss)}
     if loss == "accuracy":
         facts = {**facts_of_score("accuracy", "1 - score"), "range": (0.0, 1.0)}
-    if loss == "net_benefit":
-        facts = {**facts_of_score("net_benefit", "-score"), "range": (-np.inf, 1.0)}
-        facts["threshold"] = options.threshold
-    if loss == "coverage":
-        facts |= {"metric": loss, "orientation": "value", "range": (0.0, 1.0)}
-        facts[TARGET] = options.level
-    if loss == "brier":
-        two = options.classes is None or len(options.classes) == 2
-        facts["brier"] = "binary" if two else "multi-class"
+    if isinstance(loss, str) and loss in LOSSES and (own := LOSSES[loss].facts) is not None:
+        facts |= own(options)
     return facts
 
 
@@ -553,7 +574,7 @@ def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:
     """Reject an option that has no effect."""
     for option in fields(options):
         if getattr(options, option.name) is not None and option.name not in taken:
-            users = [name for name, takes in TAKES.items() if option.name in takes]
+            users = [name for name, known in LOSSES.items() if option.name in known.takes]
             raise LogError(
                 f"{who} does not use {option.name}=, which applies only to "
                 f"loss={' or '.join(map(repr, users))}. Omit it, or use that loss."
