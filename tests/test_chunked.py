@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvstats.core import columns, comoments, reduce, small_logs
+from cvstats.core import columns, kernels, reduce
 from cvstats.core import design as designs
 from cvstats.core import threads as blocks
 from cvstats.core.columns import Differences, LossColumns, binary_columns
@@ -22,7 +22,7 @@ from cvstats.core.reduce import compute_moments
 def loops():
     """The compiled loops, whatever the size of a log."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_logs, "FEW", 0)
+        patch.setattr(kernels, "FEW", 0)
         yield
 
 
@@ -88,7 +88,7 @@ def small(monkeypatch):
         for name, size in (("TILE", tile), ("ABREAST", tile), ("NUMBERS", 1), ("SUMS", 1)):
             monkeypatch.setattr(reduce, name, size)
         monkeypatch.setattr(reduce, "BATCH", batch)
-        monkeypatch.setattr(comoments, "TABLE", block)
+        monkeypatch.setattr(reduce, "TABLE", block)
 
     return shrink
 
@@ -264,17 +264,17 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
     table[:, 7] = table[:, 6] + 0.5
     losses = Differences(LossColumns((table,)), *np.array(list(combinations(range(12), 2))).T)
     taken = []
-    paired = comoments.pair_moments
+    paired = reduce.pair_moments
 
     def metadata(*args):
         taken.append(1)
         return paired(*args)
 
-    monkeypatch.setattr(comoments, "pair_moments", metadata)
+    monkeypatch.setattr(reduce, "pair_moments", metadata)
     for by in BYS:
         ours = compute_moments(design_of(400), losses, by)
         with monkeypatch.context() as patch:
-            patch.setattr(comoments, "LARGEST", 0)
+            patch.setattr(reduce, "LARGEST", 0)
             wanted = compute_moments(design_of(400), losses, by)
         nearly(ours, wanted, tolerance=1e-12)
         at = [(left, right) for left, right in combinations(range(12), 2)].index((2, 3))

@@ -15,7 +15,7 @@ from rows import only_row
 import cvstats
 from cvstats import LogError, Moments
 from cvstats.core import design as designs
-from cvstats.core import reduce, small_logs
+from cvstats.core import kernels, reduce
 from cvstats.core.design import CellIndex
 from cvstats.log.groups import Groups
 from cvstats.log.read import read
@@ -217,7 +217,7 @@ def test_memory_is_bounded_by_the_cells_and_not_by_the_rows(monkeypatch):
 @pytest.mark.parametrize("table", [0, 1 << 21])
 @pytest.mark.parametrize("kept", [1, 1 << 19])
 def test_early_merges_and_forgotten_counts_change_no_answer(monkeypatch, table, kept):
-    monkeypatch.setattr(small_logs, "FEW", 0)
+    monkeypatch.setattr(kernels, "FEW", 0)
     monkeypatch.setattr(designs, "BLOCK", 64)
     monkeypatch.setattr(designs, "TABLE", table)
     monkeypatch.setattr(reduce, "KEPT", kept)

@@ -38,8 +38,8 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.comoments import cross_products
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
+from cvstats.core.reduce import cross_products
 from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, is_number

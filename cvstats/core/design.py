@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core import kernels, small_logs
+from cvstats.core import kernels
 from cvstats.core.threads import (
     BLOCK,
     PIECE,
@@ -220,7 +220,7 @@ def count_blocks(rows: int, cells: Codes, size: int, *, few: bool = False) -> tu
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
     if few and blocks == 1:
-        small_logs.count_rows(cells, counts[0], first[0])
+        kernels.count_few_rows(cells, counts[0], first[0])
     else:
         kernels.count_rows(cells, rows, counts, first)
     return counts, first
@@ -369,8 +369,8 @@ class Design:
         numbers = scratch.array(kind.str, rows, kind) if scratch else np.empty(rows, dtype=kind)
         if len(codes) < 2:
             numbers[:] = codes[0] if codes else 0
-        elif len(numbers) <= small_logs.FEW:
-            small_logs.combine(numbers, codes, sizes)
+        elif len(numbers) <= kernels.FEW:
+            kernels.combine_few(numbers, codes, sizes)
         else:
             kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
             for code, size in zip(codes[2:], sizes[2:], strict=True):
@@ -397,10 +397,6 @@ class Design:
             table = self._cell_table(by) if table is None else table
             self.facts["cells", by] = table
         return table
-
-    def product(self, by: Sequence[str]) -> int:
-        """Count the combinations of the labels of some levels."""
-        return math.prod(len(self.levels[name].labels) for name in by)
 
     def _cell_table(self, by: tuple[str, ...]) -> CellTable:
         sizes = tuple(len(self.levels[name].labels) for name in by)
@@ -441,7 +437,7 @@ class Design:
         def work(p: int) -> tuple[Counts, Counts] | None:
             start, stop = blocks[pieces[p][0]][0], blocks[pieces[p][1] - 1][1]
             cells = self.cells(by, start, stop, scratch)
-            counts, first = count_blocks(rows, cells, size, few=self.size <= small_logs.FEW)
+            counts, first = count_blocks(rows, cells, size, few=self.size <= kernels.FEW)
             with adding:  # whole numbers: in any order
                 np.add(total, counts.sum(axis=0, dtype=np.int64), out=total)
             return (counts, first) if keep else None
@@ -493,7 +489,7 @@ class Design:
         self.check_labels([name for name in self.identity() if name != "point"])
         by = tuple(level for level in SPLIT if level in self.levels)
         folded = (*by, "fold")
-        if "fold" in self.levels and self.product(folded) <= FINE:
+        if "fold" in self.levels and math.prod(map(len, self.labels(folded))) <= FINE:
             self.cell_table(folded)  # one pass for both: most methods need the folds next
         more = tuple(name for name in self.within if name not in LEVELS)
         wider = (*more, *by)
@@ -567,7 +563,7 @@ class Design:
         """Count the distinct (split, point) in a window of points, and the points."""
         blocks = block_bounds(self.size, PIECE * BLOCK)
         scratch = Scratch()
-        mark_seen = small_logs.mark_seen if self.size <= small_logs.FEW else kernels.mark_seen
+        mark_seen = kernels.mark_few_seen if self.size <= kernels.FEW else kernels.mark_seen
         found, used = 0, np.zeros(width, dtype=np.uint8)
         for low, high in block_bounds(table.size, max(1, WINDOW // width)):
             seen = np.zeros((high - low) * width, dtype=np.uint8)

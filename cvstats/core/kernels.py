@@ -1,4 +1,4 @@
-"""Compiled loops: arrays and integers in, arrays out.
+"""Compiled loops, and the same with numpy for few rows: arrays and integers in, arrays out.
 
 Nothing is validated here. A negative code means that the row is skipped. Sums are kept in float64,
 about a shift within the range of the values. Four accumulators (lanes) take turns, so that
@@ -7,12 +7,16 @@ consecutive rows of a cell need not wait for the previous addition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+FEW = 1 << 14
+"""Maximum number of losses, or rows, that are computed with numpy: loading the first compiled loop
+takes numba a third of a second, more than the rest of a small log."""
 
 LANES = 4
 """Number of accumulators per cell."""
@@ -385,3 +389,33 @@ def raise_to_gaps(
             y = y if y > z else z
             w = w if w > y else y
             largest[i] = w if w > largest[i] else largest[i]
+
+
+# --- the same for few rows, with numpy --------------------------------------------------------
+
+
+def combine_few(cells: Ints, codes: Sequence[Ints], sizes: Sequence[int]) -> None:
+    """Compute cell numbers from the codes of some levels; -1 if one of them is negative."""
+    cells[:] = 0
+    for code, size in zip(codes, sizes, strict=True):
+        cells *= np.int32(size)
+        cells += code.astype(np.int32, copy=False)
+    for code in codes:
+        cells[code < 0] = -1
+
+
+def count_few_rows(cells: Ints, counts: Ints, first: Ints) -> None:
+    """Count the rows of each cell, and find the first of them, in zeroed tables."""
+    here = np.flatnonzero(cells >= 0)
+    counts[:] = np.bincount(cells[here], minlength=len(counts))
+    last_to_first = here[::-1]  # the last assignment for a cell wins
+    first[cells[last_to_first]] = last_to_first
+
+
+def mark_few_seen(
+    seen: NDArray[np.uint8], groups: Ints, points: Ints, low: int, origin: int, width: int
+) -> None:
+    """Mark each (group, point) as seen, within the window of the table."""
+    line, place = groups.astype(np.int64) - low, points.astype(np.int64) - origin
+    inside = (line >= 0) & (line < len(seen) // width) & (place >= 0) & (place < width)
+    seen[line[inside] * width + place[inside]] = 1

@@ -27,9 +27,9 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import Codes, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources, tally
+from cvstats.core.kernels import FEW
 from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import Result, separate_counts
-from cvstats.core.small_logs import FEW
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.batches import cell_levels, design_of_cells, join_columns

@@ -25,10 +25,13 @@ from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, unpaired
 from cvstats.large.batches import (
     KeptLosses,
+    PointSketch,
+    Prints,
     Rows,
     cell_levels,
     design_of_cells,
     drop_unused_labels,
+    hash_evaluations,
     in_order,
     join_columns,
     point_counts,
@@ -46,10 +49,9 @@ from cvstats.log.log import (
     find_pairs,
     hide_losses,
 )
-from cvstats.log.pandas import FrameLabels
+from cvstats.log.pandas import FrameLabels, as_index
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
 from cvstats.log.read import is_dask_frame, read, read_container
-from cvstats.log.sketches import PointSketch, Prints, as_index, hash_evaluations
 from cvstats.log.xarray import ArrayLabels, units_of
 from cvstats.options import Missing
 from cvstats.registry import LOGS, add_methods

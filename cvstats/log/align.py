@@ -20,7 +20,7 @@ from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.log import Log
 from cvstats.log.metadata import OF_OTHER, ONE_PREDICTION
-from cvstats.log.sketches import as_index
+from cvstats.log.pandas import as_index
 from cvstats.log.xarray import ArrayLabels
 
 EXPECTED = "Expected the same evaluations in both: the same points in the same folds."

@@ -33,7 +33,7 @@ from cvstats.errors import spelled
 from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Sample
 from cvstats.log.metadata import is_examined
-from cvstats.log.sketches import as_index
+from cvstats.log.pandas import as_index
 
 LIMIT = 50_000
 """Maximum number of losses (rows times columns) examined in full; of larger logs, a sample."""

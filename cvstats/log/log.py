@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core.cautions import Caution, members_of, sentences_of
+from cvstats.core.cautions import Caution, list_cautions, sentences_of
 from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes
@@ -821,29 +821,24 @@ class Log:
         )
 
     def label(self, result: Result, axes: Sequence[Axis] = ()) -> Table:
-        """Label a result, in the kind of container of the input.
+        """Label a result, in the kind of container of the input, with cautions about this log.
 
         It has a number for each column or pair, or for each combination of labels of some axes.
+        Counts that are the same in all rows become attrs.
         """
         labels = self.pair_labels or self.labels
+        empty = (result.caution & np.int64(Caution.NO_LOSSES)) != 0
         if axes:
-            return labels.stack(axes).table(*self.completed(result))
-        if (
-            labels is self.labels
-            and (empty := (result.caution & np.int64(Caution.NO_LOSSES)) != 0).any()
-        ):
+            labels = labels.stack(axes)
+        elif labels is self.labels and empty.any():
             self._refuse_empty(empty)
-        return labels.table(*self.completed(result))
-
-    def completed(self, result: Result) -> tuple[Result, Attrs]:
-        """Add cautions about this log, and move values common to all rows to the attrs."""
         result = add_cautions(result, self.find_cautions())
         columns, counts = separate_counts(result)
-        found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))
+        found = list_cautions(result.caution)
         cautions = dict(sentences_of(found, tuple(map(result.calls.get, found))))
         # First, because the text of a Dataset shows only some of its attrs.
         attrs = {"cautions": cautions, **facts_of(result, self.metadata), **counts, **self.attrs}
-        return replace(result, columns=columns), attrs
+        return labels.table(replace(result, columns=columns), attrs)
 
     def find_cautions(self) -> Caution:
         """Collect cautions about the design that apply to any method."""

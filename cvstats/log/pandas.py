@@ -21,7 +21,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.results import Result
-from cvstats.core.types import IntArray
+from cvstats.core.types import IntArray, Labels
 from cvstats.errors import LogError, is_number, listed, spelled
 from cvstats.log.display import ResultFrame
 from cvstats.log.log import Attrs, Axis, too_many_digits
@@ -259,18 +259,29 @@ class FrameLabels:
         return False
 
     def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
-        """Make a table of the columns of the method, and cautions."""
+        """Make a table of the columns of the method, with the cautions as the last column."""
+        name = NAMELESS if self.models[0] is None else self.models[0]
         if self.columns_axis is not None:
-            return body(result, named_rows(self.columns_axis), attrs)
-        if result.method in AS_SERIES:
+            index = named_rows(self.columns_axis)
+        elif result.method in AS_SERIES:
             numbers = {name: values[0] for name, values in result.columns.items()}
             row = pd.Series(numbers, name=self.models[0])
             row.attrs = dict(attrs)
             return row
-        name = NAMELESS if self.models[0] is None else self.models[0]
-        if isinstance(name, str):  # cached, as pandas is slow at making an index of strings
-            return body(result, text_index((name,), "model").view(), attrs)
-        return body(result, index_of("model", [name]), attrs)
+        elif isinstance(name, str):  # cached, as pandas is slow at making an index of strings
+            index = text_index((name,), "model").view()
+        else:
+            index = index_of("model", [name])
+        if len(result.caution) < MOST_REMEMBERED:
+            labels = caution_labels(tuple(result.caution.tolist()))
+        else:
+            flags, at = np.unique(result.caution, return_inverse=True)
+            labels = caution_labels(tuple(flags.tolist())).take(at)
+        table = ResultFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
+        # Named at the end, because a cached index of names costs nothing.
+        table.columns = text_index((*result.columns, "caution")).view()
+        table.attrs = dict(attrs)
+        return table
 
     def stack(self, axes: Sequence[Axis]) -> FrameLabels:
         """Make an index level of each axis, the models last."""
@@ -355,6 +366,15 @@ def index_of(name: Hashable, labels: Sequence[Hashable]) -> pd.Index:
     return pd.Index(list(labels), name=name, tupleize_cols=False)
 
 
+def as_index(labels: Labels) -> pd.Index:
+    """Make an index of labels, with one entry per label even for tuples."""
+    if isinstance(labels, pd.Index):
+        return labels
+    if isinstance(labels, range):
+        return pd.RangeIndex(labels.start, labels.stop, labels.step)
+    return pd.Index(list(labels), tupleize_cols=False)
+
+
 def named_rows(models: pd.Index) -> pd.Index:
     """Name the index of rows ``model``, unless it has a name."""
     nameless = models.nlevels == 1 and models.name is None
@@ -371,22 +391,6 @@ def text_index(texts: tuple[str, ...], name: str | None = None) -> pd.Index:
 def caution_labels(flags: tuple[int, ...]) -> Any:
     """Make an array of the labels of some flags; callers copy it."""
     return pd.Series([label_cautions(row) for row in flags]).array
-
-
-def body(result: Result, index: pd.Index, attrs: Attrs) -> pd.DataFrame:
-    """Add the cautions as the last column.
-
-    The columns are named at the end, because a cached index of names costs nothing.
-    """
-    if len(result.caution) < MOST_REMEMBERED:
-        labels = caution_labels(tuple(result.caution.tolist()))
-    else:
-        flags, at = np.unique(result.caution, return_inverse=True)
-        labels = caution_labels(tuple(flags.tolist())).take(at)
-    table = ResultFrame(dict(enumerate([*result.columns.values(), labels])), index=index)
-    table.columns = text_index((*result.columns, "caution")).view()
-    table.attrs = dict(attrs)
-    return table
 
 
 def names_of_frame(losses: object) -> list[Hashable] | None:

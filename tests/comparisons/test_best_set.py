@@ -13,9 +13,8 @@ from scipy import stats
 import cvstats
 from cvstats.comparisons.best_set import model_confidence_set
 from cvstats.core.columns import LossColumns
-from cvstats.core.comoments import cross_products
 from cvstats.core.design import Design, Level
-from cvstats.core.reduce import compute_moments
+from cvstats.core.reduce import compute_moments, cross_products
 from cvstats.errors import LogError
 
 RNG = np.random.default_rng(29)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvstats.core import design as designs
-from cvstats.core import small_logs
+from cvstats.core import kernels
 from cvstats.core.design import Design, GridCodes, Level
 from cvstats.core.threads import Scratch
 from cvstats.errors import LogError
@@ -22,11 +22,11 @@ BLOCKS = st.sampled_from([1, 3, 16, 1 << 18])
 INTS = [np.int8, np.int16, np.int32, np.int64]
 
 
-@pytest.fixture(autouse=True, scope="module", params=[0, small_logs.FEW], ids=["loops", "numpy"])
+@pytest.fixture(autouse=True, scope="module", params=[0, kernels.FEW], ids=["loops", "numpy"])
 def ways(request):
     """The compiled loops, and numpy in their place."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_logs, "FEW", request.param)
+        patch.setattr(kernels, "FEW", request.param)
         yield
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvstats.core import small_logs
+from cvstats.core import kernels
 from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments
@@ -30,9 +30,9 @@ def test_the_moments_are_those_of_the_loops(seed, by, masked, level):
     levels = {name: Level(range(4), rng.integers(0, 4, n).astype(codes[name])) for name in codes}
     valid = rng.random(n) < 0.8 if masked else None
     found = []
-    for rows in (small_logs.FEW, 0):
+    for rows in (kernels.FEW, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(small_logs, "FEW", rows)
+            patch.setattr(kernels, "FEW", rows)
             found.append(compute_moments(Design(levels, n, valid), losses, by))
     ours, theirs = found
     np.testing.assert_array_equal(ours.codes, theirs.codes)
