@@ -400,18 +400,17 @@ class Design:
 
     def _cell_table(self, by: tuple[str, ...]) -> CellTable:
         sizes = tuple(len(self.levels[name].labels) for name in by)
-        if self.weights is not None:
-            found, cell = CellIndex.numbered(sizes, self._codes(by, 0, self.size))
-            total = np.zeros(len(found), dtype=np.int64)
-            np.add.at(total, cell, self.weights)
-            self.facts["index", by] = found
-            return CellTable(by, sizes, max(self.size, 1), total, found)
         size, index = math.prod(sizes), None
         if size > min(self._label_limit(), np.iinfo(np.int32).max):
             blocks = block_bounds(self.size, BLOCK)
             index = CellIndex.of(sizes, lambda: (self._codes(by, *bounds) for bounds in blocks))
             self.facts["index", by] = index
             size = len(index)
+        if self.weights is not None:
+            cells = self.cells(by, 0, self.size)
+            here = cells >= 0
+            total = np.bincount(cells[here], self.weights[here], size).astype(np.int64)
+            return CellTable(by, sizes, max(self.size, 1), total, index)
         rows = BLOCK
         while rows < ROWS_OF_A_CELL * size and rows < self.size:
             rows *= 2

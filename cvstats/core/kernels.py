@@ -294,14 +294,22 @@ def center_rows(
     may have room for more rows, which are not touched.
     """
     n, models = rows.shape[0], part.shape[1]
+    first, last = columns[0], columns[models - 1] + 1
     middle[:] = 0.0
     for i in range(n):
         line, out = table[rows[i]], part[i]
         total = 0.0
-        for m in range(models):
-            d = line[columns[m]] - level[m]
-            out[m] = d
-            total += d
+        if last - first == models:  # no gaps, so that it is vectorized
+            line = line[first:last]
+            for m in range(models):
+                d = line[m] - level[m]
+                out[m] = d
+                total += d
+        else:
+            for m in range(models):
+                d = line[columns[m]] - level[m]
+                out[m] = d
+                total += d
         total /= models
         for m in range(models):
             out[m] -= total

@@ -165,7 +165,7 @@ def in_order(found: Cells) -> Cells:
     return moved.take(np.lexsort(codes.T[::-1])) if labels else moved
 
 
-# --- hashes of labels, the same in every process and for every dtype --------------------------------
+# --- hashes of labels, the same in every process and for every dtype ------------------------------
 
 
 def hash_array(values: NDArray[Any]) -> Prints:

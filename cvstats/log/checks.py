@@ -27,7 +27,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
-from cvstats.core.threads import block_bounds, ordered_map
+from cvstats.core.threads import Scratch, block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import Groups
@@ -321,7 +321,7 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
     the marks are a row for each.
     """
     number, size, width = values.shape
-    shapes = measure_shapes(values.transpose(1, 0, 2).reshape(size, number * width))
+    shapes = measure_shapes(values.transpose(1, 0, 2).reshape(size, number * width), SHARE)
     flags, points = np.zeros(number * width, dtype=np.int64), np.repeat(n_points, width)
     flags[shapes.n_for_tails > points] = Caution.HEAVY_TAILS
     flags[shapes.n_for_skewness > points] |= Caution.SKEWED
@@ -335,12 +335,15 @@ def mark_pairs(
     models, at = np.unique([losses.left, losses.right], return_inverse=True)
     left, right = at.reshape(2, -1)
     lines = np.ascontiguousarray(tabulate(log, None, rows, models).T)
-    bounds = block_bounds(len(left), max(1, TILE // len(rows)))
+    bounds, scratch = block_bounds(len(left), max(1, TILE // len(rows))), Scratch()
 
     def mark(tile: int) -> IntArray:
         pairs = slice(*bounds[tile])
-        part = (lines[left[pairs]] - lines[right[pairs]]).T
-        return mark_shapes(part.reshape(shape), n_points)
+        size = len(left[pairs]) * len(rows)
+        one, two = (scratch.array(name, size, np.float64).reshape(-1, len(rows)) for name in "lr")
+        lines.take(left[pairs], axis=0, out=one, mode="clip")  # without the copies of "raise"
+        lines.take(right[pairs], axis=0, out=two, mode="clip")
+        return mark_shapes(np.subtract(one, two, out=one).T.reshape(shape), n_points)
 
     return np.concatenate(list(ordered_map(mark, len(bounds))), axis=1)
 
@@ -723,6 +726,9 @@ TOP = 50
 """A tail is the top 2% of the losses, but at least this many."""
 
 
+HEAD = 16
+"""First losses of a column, which usually show whether there are others than 0, 1 and -1."""
+
 TILE = 1 << 16
 """Losses processed at once, so that intermediate arrays stay in the processor's cache."""
 
@@ -744,21 +750,25 @@ class Shapes(NamedTuple):
     n_for_tails: FloatArray
 
 
-def measure_shapes(values: FloatArray) -> Shapes:
-    """Measure the losses of some columns."""
-    if (tile := max(2, TILE // len(values))) < values[0].size:
+def measure_shapes(values: FloatArray, least: float = 0.0) -> Shapes:
+    """Measure the losses of some columns; for ``least`` see `measure_tails`."""
+    if values.ndim == 1:
+        return Shapes(*(measure[0] for measure in measure_shapes(values[:, None], least)))
+    if (tile := max(2, TILE // len(values))) < values.shape[1]:
         bounds = block_bounds(values.shape[1], tile)
-        parts = [measure_shapes(values[:, start:stop]) for start, stop in bounds]
+        parts = [measure_shapes(values[:, start:stop], least) for start, stop in bounds]
         return Shapes(*map(np.concatenate, zip(*parts, strict=True)))
     lowest, highest = values.min(axis=0), values.max(axis=0)
     varies = lowest < highest
-    few_values = ((values == 0) | (np.abs(values) == 1)).all(axis=0)
+    few_values = has_few_values(values[:HEAD])
+    if few_values.any():
+        few_values[few_values] = has_few_values(values[:, few_values])
     shaped = varies & ~few_values
     mean, negative = values.mean(axis=0), np.count_nonzero(values < 0, axis=0) / len(values)
     deviations = values - mean
     squares = deviations * deviations
     points = points_for_skewness(deviations, squares)
-    share, index = measure_tails(squares)
+    share, index = measure_tails(squares, least)
     log, sample = ENOUGH_FOR_TAILS
     for_tails = np.where(sample * points > len(values), np.inf, log * points)
     for_tails = np.where((share > SHARE) | (index < TAIL), for_tails, 0)
@@ -774,24 +784,37 @@ def measure_shapes(values: FloatArray) -> Shapes:
     )
 
 
-def measure_tails(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Find the share of the top 1% in the sum of squares, and Hill's estimate; reorders in place.
+def has_few_values(values: FloatArray) -> MaskArray:
+    """Find the columns of 0/1 losses, or of differences of such losses."""
+    found: MaskArray = ((values == 0) | (np.abs(values) == 1)).all(axis=0)
+    return found
 
-    Hill (1975), Annals of Statistics 3(5), 1163-1174, estimates the tail index of ``|loss -
-    mean|``: moments of higher order do not exist. It is infinite for thin tails.
+
+def measure_tails(squares: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:
+    """Find the share of the top 1% in the sum of squares, and Hill's estimate.
+
+    A share below ``least`` may be given as 0, which is faster. Hill (1975), Annals of Statistics
+    3(5), 1163-1174, estimates the tail index of ``|loss - mean|``: moments of higher order do not
+    exist. It is infinite for thin tails.
     """
     size, total = len(squares), squares.sum(axis=0)
-    keep = min(size, max(TOP, size // 50) + 1)  # the top 1% or the tail, plus one
-    squares.partition(size - keep, axis=0)
-    largest = np.sort(squares[size - keep :], axis=0)
-    top, share = max(1, -(-size // 100)), np.zeros_like(total)
-    if size >= FEW and top < size:
-        share = largest[-top:].sum(axis=0) / np.where(total > 0, total, np.inf)
-    if size < ENOUGH_FOR_TAIL:
-        return share, np.full_like(total, np.inf)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.log(largest / largest[0]).sum(axis=0) / 2 / (keep - 1)
-        return share, np.where((largest[0] > 0) & (excess > 0), 1 / excess, np.inf)
+    share, index = np.zeros_like(total), np.full_like(total, np.inf)
+    if size < FEW:
+        return share, index
+    top = -(-size // 100)
+    large = np.flatnonzero(top * squares.max(axis=0) >= least * total)
+    keep = top
+    if size >= ENOUGH_FOR_TAIL:
+        keep, large = max(TOP, size // 50) + 1, np.arange(len(total))  # the tail, plus one
+    part = squares[:, large]
+    part.partition(size - keep, axis=0)
+    largest = np.sort(part[size - keep :], axis=0)
+    share[large] = largest[-top:].sum(axis=0) / np.where(total > 0, total, np.inf)[large]
+    if size >= ENOUGH_FOR_TAIL:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = np.log(largest / largest[0]).sum(axis=0) / 2 / (keep - 1)
+            index = np.where((largest[0] > 0) & (excess > 0), 1 / excess, np.inf)
+    return share, index
 
 
 def points_for_skewness(deviations: FloatArray, squares: FloatArray) -> FloatArray:
@@ -802,6 +825,6 @@ def points_for_skewness(deviations: FloatArray, squares: FloatArray) -> FloatArr
     variance = squares.mean(axis=0)
     varies = np.where(variance > 0, variance, np.inf)
     # in units of the standard deviation, as cubes may overflow; a power of 3 is ten times slower
-    third = (squares * (deviations / np.sqrt(varies))).mean(axis=0)
+    third = np.einsum("ij,ij->j", squares, deviations / np.sqrt(varies)) / len(squares)
     points: FloatArray = 25 * np.square(third / varies)
     return points

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core.cautions import Caution, list_cautions, sentences_of
+from cvstats.core.cautions import Caution, members_of, sentences_of
 from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes
@@ -834,7 +834,7 @@ class Log:
             self._refuse_empty(empty)
         result = add_cautions(result, self.find_cautions())
         columns, counts = separate_counts(result)
-        found = list_cautions(result.caution)
+        found = members_of(int(np.bitwise_or.reduce(result.caution, axis=None)))
         cautions = dict(sentences_of(found, tuple(map(result.calls.get, found))))
         # First, because the text of a Dataset shows only some of its attrs.
         attrs = {"cautions": cautions, **facts_of(result, self.metadata), **counts, **self.attrs}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.log import sketches
+from cvstats.large import batches as hashing
 
 of_log = cvstats.Moments.of_log
 WORDS = "in more than one batch"
@@ -101,7 +101,7 @@ def test_parts_of_a_file_and_of_a_frame(tmp_path):
 )
 def test_samples_of_batches_add_up_to_that_of_the_log(points, cuts, random):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sketches, "MOST_HASHES", 16)
+        patch.setattr(hashing, "MOST_HASHES", 16)
         order = np.array(points)
         log = pd.Series(np.arange(len(order)) * 1.0, pd.Index(order, name="point"))
         parts = [part for part in np.split(log.to_numpy(), sorted(cuts)) if len(part)]
@@ -116,7 +116,7 @@ def test_samples_of_batches_add_up_to_that_of_the_log(points, cuts, random):
 
 
 def test_long_logs_are_sampled(monkeypatch):
-    monkeypatch.setattr(sketches, "MOST_HASHES", 100)
+    monkeypatch.setattr(hashing, "MOST_HASHES", 100)
     log = pd.Series(np.zeros(5000) + np.arange(5000) % 7, pd.RangeIndex(5000, name="point"))
     both = of_log(log[:4000]) + of_log(log[4000:])
     words = "across them a sample of 100 evaluations: a batch that was added twice is detected"
