@@ -578,7 +578,8 @@ class MappedMethod:
                 refuse_unlabelled(design, evaluated.reshape(-1))
                 design = take_valid(design, evaluated.reshape(-1))
                 design.splits()
-            table = np.asarray(values).reshape(design.size, math.prod(labels.sizes))
+            table = values.reshape(design.size, math.prod(labels.sizes))
+            table = np.asarray(table, order="F")  # methods read whole columns
             log = replace(self.log, design=design, losses=LossColumns((table,)), labels=labels)
             if self.drop:
                 log = replace(log, gaps=find_gaps(log, log.columns_by_cell()))
