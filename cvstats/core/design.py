@@ -536,7 +536,7 @@ class Design:
 
     def point_numbers(self) -> IntArray:
         """Assign a number to the point of each row; within sources, if names recur in several."""
-        offset = self._source_offsets()[0] if self.facts.get("scoped") else None
+        offset, _ = self._point_offsets(self.facts.get("scoped", False))
         return np.asarray(self._point_codes(offset, 0, self.size), dtype=np.int64)
 
     def _count_distinct(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
@@ -545,9 +545,7 @@ class Design:
         Threads only store ones in a shared table; if there are as many ones as rows, no two rows
         have the same entry. With ``scoped`` the points are numbered within their sources.
         """
-        width, offset = len(self.point_level().labels), None
-        if scoped:
-            offset, width = self._source_offsets()
+        offset, width = self._point_offsets(scoped)
         table = self.cell_table(by)
         windows = [
             self._count_window(table, offset, start, stop - start)
@@ -580,9 +578,12 @@ class Design:
                 np.maximum(used, line, out=used)
         return found, int(np.count_nonzero(used))
 
-    def _source_offsets(self) -> tuple[NDArray[np.int64], int]:
-        """Find the first number of each source if points are numbered source by source."""
-        source, point = self.levels["source"], self.point_level()
+    def _point_offsets(self, scoped: bool) -> tuple[NDArray[np.int64] | None, int]:
+        """Count the labels of points; if they are numbered source by source, from which number."""
+        point = self.point_level()
+        if not scoped:
+            return None, len(point.labels)
+        source = self.levels["source"]
         width = np.zeros(len(source.labels), dtype=np.int64)
         for start, stop in block_bounds(self.size, BLOCK):
             np.maximum.at(width, source.block(start, stop), point.block(start, stop) + 1)
@@ -660,9 +661,7 @@ class Design:
         """Count the points; also find the row and another label code of a shared point."""
         if "scoped" not in self.facts:
             self._unique_splits(tuple(name for name in self.identity() if name in SPLIT))
-        offset, width = None, len(self.point_level().labels)
-        if self.facts.get("scoped"):
-            offset, width = self._source_offsets()
+        offset, width = self._point_offsets(self.facts.get("scoped", False))
         owner = np.full(width, -1, dtype=np.int32)
         for _, points, labels in self._labelled_points(level, offset):
             owner[points] = labels

@@ -26,14 +26,14 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import Codes, Design, GridCodes, Level
-from cvstats.core.folds import has_crossed_sources, tally
+from cvstats.core.folds import has_crossed_sources, is_resampled, tally
 from cvstats.core.kernels import FEW
 from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.batches import cell_levels, design_of_cells, join_columns
-from cvstats.log.checks import choose_rows, choose_step
+from cvstats.log.checks import LIMIT, choose_step, find_dates, sample_rows
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups, take_rows
 from cvstats.log.log import (
@@ -228,9 +228,18 @@ class Examined:
     whole: bool
 
     @classmethod
-    def of(cls, design: Design, width: int) -> Examined:
-        """Choose the losses as for a log in memory."""
-        rows, whole = choose_rows(design, width)
+    def of(cls, log: Log) -> Examined:
+        """Choose the losses as for a log in memory; more rows if some hold no evaluation."""
+        design, width = log.design, log.losses.width
+        rows = np.arange(design.size)
+        if design.size * width <= LIMIT:
+            return cls(rows, 1, True)
+        share = 1
+        if design.valid is not None:
+            share = max(1, round(design.size / max(1, design.valid.sum())))
+        dated = find_dates(design) is not None and not is_resampled(design)
+        rows = sample_rows(whole_design(log), rows, share * (LIMIT // width), dated=dated)
+        whole = len(rows) == design.size
         return cls(rows, 1 if whole else choose_step(width), whole)
 
     def find(
@@ -737,7 +746,7 @@ def map_method(
             pairs = as_pairs(*np.triu_indices(len(log.labels.models), 1))
         lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
     now = KnownCells.of(log.design, levels_needed(log, by))
-    examined = Examined.of(log.design, log.losses.width)
+    examined = Examined.of(log)
     bare = replace(log, lazy=None, design=whole_design(log), pairs=None, pair_labels=None)
     method = MappedMethod(
         run, bare, labels_along(log, lazy), log.find_cautions(), leading, pairs, asked, lazy.drop,
@@ -994,7 +1003,7 @@ def compute_cells(
     lazy = cast(LazyArray, log.lazy)
     chosen = as_pairs(*np.triu_indices(len(log.labels.models), 1)) if pairs else NO_PAIRS
     masked = find_masked(lazy) if lazy.drop else None
-    examined = replace(Examined.of(log.design, log.losses.width), step=1)
+    examined = replace(Examined.of(log), step=1)
     cells = LazyCells.of(log, lazy, KnownCells.of(log.design, levels), examined, chosen, masked)
     blocks = cells.sums.to_delayed(optimize_graph=False).ravel().tolist()
     later = [part for part in (cells.known, cells.seen) if hasattr(part, "dask")]

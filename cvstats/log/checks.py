@@ -255,22 +255,6 @@ def pick_columns(
     return columns, None, spread
 
 
-def choose_rows(design: Design, width: int) -> tuple[IntArray, bool]:
-    """Choose the evaluations to examine; also return whether these are all.
-
-    If rows may hold no evaluation, more of them are chosen.
-    """
-    valid = design.valid
-    places = np.arange(design.size)
-    if design.size * width <= LIMIT:
-        return places, True
-    share = 1 if valid is None else max(1, round(design.size / max(1, valid.sum())))
-    dated = find_dates(design) is not None and not is_resampled(design)
-    bare = design if valid is None else replace(design, valid=None, facts={})
-    rows = sample_rows(bare, places, share * (LIMIT // width), dated=dated)
-    return rows, len(rows) == design.size
-
-
 def choose_step(width: int) -> int:
     """Choose how many carried cells one cell represents, by the number of columns."""
     return -(-width // MOST_COLUMNS)

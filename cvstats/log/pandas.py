@@ -260,7 +260,6 @@ class FrameLabels:
 
     def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
         """Make a table of the columns of the method, with the cautions as the last column."""
-        name = NAMELESS if self.models[0] is None else self.models[0]
         if self.columns_axis is not None:
             index = named_rows(self.columns_axis)
         elif result.method in AS_SERIES:
@@ -268,10 +267,12 @@ class FrameLabels:
             row = pd.Series(numbers, name=self.models[0])
             row.attrs = dict(attrs)
             return row
-        elif isinstance(name, str):  # cached, as pandas is slow at making an index of strings
-            index = text_index((name,), "model").view()
         else:
-            index = index_of("model", [name])
+            name = NAMELESS if self.models[0] is None else self.models[0]
+            if isinstance(name, str):  # cached, as pandas is slow at making an index of strings
+                index = text_index((name,), "model").view()
+            else:
+                index = index_of("model", [name])
         if len(result.caution) < MOST_REMEMBERED:
             labels = caution_labels(tuple(result.caution.tolist()))
         else:
