@@ -16,8 +16,8 @@ from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.folds import (
     count_folds,
+    find_whole_sources,
     fold_levels,
-    has_whole_sources,
     repetition_level,
 )
 from cvstats.core.orientation import targets_of
@@ -338,7 +338,8 @@ def default_difference(log: Log) -> str:
 def ignores_refits(method: str, log: Log) -> bool:
     """Whether a method is the one for independent points, or for folds of whole sources."""
     if method == "clustered":
-        return not (takes_two_ways(log) or log.of_contrasts) and has_whole_sources(log.planned)
+        of_sources = not (takes_two_ways(log) or log.of_contrasts)
+        return of_sources and bool(find_whole_sources(log.planned).all())
     return method == "wald"
 
 

@@ -59,7 +59,7 @@ class LossColumns:
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
         """Return some rows of one column: contiguous, read-only, float64."""
-        table, at = self.find(j)
+        table, at = (self.tables[0], j) if len(self.tables) == 1 else self.find(j)
         return readonly(np.ascontiguousarray(table[start:stop, at], dtype=np.float64))
 
     def take(self, columns: IntArray, start: int, stop: int) -> FloatArray:

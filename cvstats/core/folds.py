@@ -172,11 +172,6 @@ def find_crossed(design: Design, name: str) -> MaskArray:
     return found
 
 
-def has_whole_sources(design: Design) -> bool:
-    """Whether each test set contains all points of a source or none."""
-    return bool(find_whole_sources(design).all())
-
-
 def find_whole_sources(design: Design) -> MaskArray:
     """Find the groups whose test sets contain all points of a source or none (cached).
 

@@ -23,11 +23,11 @@ from cvstats.core.folds import (
     divides_both,
     fewest_folds,
     find_across_folds,
+    find_whole_sources,
     fold_level,
     folds_are_guessed,
     has_crossed_sources,
     has_one_loss_per_split,
-    has_whole_sources,
     is_partition,
     is_resampled,
     pair_labels,
@@ -399,7 +399,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
             + ("; no level is called 'fold'" if folds_are_guessed(design) else "")
         )
     k = fewest_folds(design)
-    if sources > 1 and has_whole_sources(design):
+    if sources > 1 and find_whole_sources(design).all():
         if fold_level(design) == "source":
             return "clustered", f"a metric of all points, of {sources:,} sources"
         return "clustered", f"{k:,} folds of whole sources, {sources:,} in all"

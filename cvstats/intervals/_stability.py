@@ -28,9 +28,9 @@ from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds_by_group,
     covers_all_points,
+    find_whole_sources,
     fold_level,
     fold_levels,
-    has_whole_sources,
     is_resampled,
     repetition_level,
 )
@@ -145,7 +145,7 @@ def read_partitions(design: Design) -> Partitions:
     point = design.point_numbers()[here]
     place = np.cumsum(np.bincount(point) > 0) - 1
     source = None
-    if design.has("source") and fold_level(design) == "fold" and has_whole_sources(design):
+    if design.has("source") and fold_level(design) == "fold" and find_whole_sources(design).all():
         source = number(("source",))
     found = Partitions(
         number(repetition_level(design)), number(fold_levels(design)), place[point], source
@@ -316,19 +316,15 @@ class RefitVariance:
     n_repetitions: int
 
     @property
-    def added(self) -> float:
-        """What mutual training adds to the variance: ``K min(max(C + h, 0), s)``."""
-        return self.n_folds * float(np.clip(self.mutual + self.noise, 0, self.refits))
-
-    @property
     def total(self) -> float:
         """Variance of the mean difference: ``W + K min(max(C + h, 0), s)``."""
-        return self.units + self.added
+        added = self.n_folds * float(np.clip(self.mutual + self.noise, 0, self.refits))
+        return self.units + added
 
     @property
     def beyond_averages(self) -> float:
         """The part of ``total`` that the average of each unit over the repetitions lacks."""
-        return (1 - 1 / self.n_repetitions) * self.refits + self.added
+        return (1 - 1 / self.n_repetitions) * self.refits + (self.total - self.units)
 
     @property
     def matters(self) -> bool:

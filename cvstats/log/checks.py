@@ -208,9 +208,11 @@ def take_sample(log: Log) -> Sample | None:
 
 def find_whole(log: Log) -> Log | None:
     """Return the log in memory, or from its cells if they hold all losses; otherwise None."""
+    if log.in_memory:
+        return log
     sample = take_sample(log)
-    if sample is None or not sample.whole or sample.step > 1 or sample.log is log:
-        return log if log.in_memory else None
+    if sample is None or not sample.whole or sample.step > 1:
+        return None
     return replace(sample.log, pairs=log.pairs)
 
 

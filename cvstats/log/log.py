@@ -597,7 +597,7 @@ class Log:
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
         chosen = self.differences or self.rows().losses
-        gone = self._gone()
+        gone = np.isin(np.arange(self.losses.width), self.masked())
         if self.pairs is not None:
             left, right = self.pairs
             gone = gone[left] | gone[right]
@@ -705,7 +705,7 @@ class Log:
         pairs = suspects[:, None]
         if isinstance(losses, Differences):
             pairs = np.column_stack([losses.left[suspects], losses.right[suspects]])
-        gone = self._gone()
+        gone = np.isin(np.arange(self.losses.width), self.masked())
         self._refuse_empty(gone)
         for j in np.unique(pairs).tolist():
             if not gone[j]:
@@ -781,10 +781,6 @@ class Log:
                 left = left[part.all(axis=0)]
             parts.append(left + sum(before.shape[1] for before in self.losses.tables[: len(parts)]))
         return np.concatenate(parts)
-
-    def _gone(self) -> MaskArray:
-        """Mark the columns in which every loss is missing."""
-        return np.isin(np.arange(self.losses.width), self.masked())
 
     def _not_finite(self, j: int) -> tuple[list[int], int]:
         """Find the first rows of a column that are not finite, and count them."""

@@ -122,15 +122,12 @@ def to_design(
     if all(each.chunks is None for each in logs):
         losses = LossColumns(tuple(to_matrix(each, dims) for each in logs))
         return design_of(log, dims, levels, losses, dense), losses, None
-    whole = concat_arrays(logs)
-    carried = tuple(dim for dim in whole.dims if dim not in dims)
-    shape = tuple(whole.sizes[dim] for dim in dims)
+    whole = concat_arrays(logs).transpose(*dims, ...)
+    shape, carried = whole.shape[: len(dims)], whole.shape[len(dims) :]
     nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
     valid = assume_evaluated(dims, shape, levels) if nan_tells else None
-    lazy = LazyArray(whole.transpose(*dims, *carried), dims, nan_tells)
-    width = math.prod(whole.sizes[dim] for dim in carried)
     design = Design(levels, math.prod(shape), valid, taking=TAKING)
-    return design, hide_losses(width, LAZY), lazy
+    return design, hide_losses(math.prod(carried), LAZY), LazyArray(whole, dims, nan_tells)
 
 
 def concat_arrays(logs: Sequence[xr.DataArray]) -> xr.DataArray:

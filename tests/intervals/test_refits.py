@@ -68,7 +68,7 @@ def test_sources_are_the_units_of_folds_that_keep_them_whole():
     assert found.mutual == pytest.approx(
         products * repetitions / (repetitions - 1) ** 2 / n**2, abs=1e-15
     )
-    assert found.beyond_averages == pytest.approx(0.75 * found.refits + found.added)
+    assert found.beyond_averages == pytest.approx(0.75 * found.refits + found.total - found.units)
 
 
 def test_mutual_training_alone_doubles_the_variance():
