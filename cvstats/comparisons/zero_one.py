@@ -215,11 +215,14 @@ def score_equivalence(
     if not found.counted.any():
         return result
     low, high = margin
+
+    def score(end: float, correction: float) -> FloatArray:
+        return score_statistic(found.n10, found.n01, found.n, end, correction)
+
     # differences of proportions are between -1 and 1
-    above = score_statistic(found.n10, found.n01, found.n, max(low, -1.0), CORRECTION)
-    under = score_statistic(found.n10, found.n01, found.n, min(high, 1.0), -CORRECTION)
     p = np.maximum(
-        0.0 if low < -1 else special.ndtr(-above), 0.0 if high > 1 else special.ndtr(under)
+        0.0 if low < -1 else special.ndtr(-score(low, CORRECTION)),
+        0.0 if high > 1 else special.ndtr(score(high, -CORRECTION)),
     )
     lower, upper = tango_limits(found.n10, found.n01, found.n, 2 * alpha, correction=CORRECTION)
     numbers = {"lower": lower, "upper": upper, "p_value": p, "equivalent": p < alpha}

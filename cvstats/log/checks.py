@@ -589,7 +589,7 @@ def read_calendar(labels: Labels) -> pd.Index | None:
         return None
     if index.max() <= YEARS[1]:
         return index
-    return read_dates(index.astype(str), "%Y%m%d" if index.max() > 10_000 * YEARS[0] else "%Y%m")
+    return read_dates(index.astype(str), "%Y%m%d" if len(str(index.max())) == 8 else "%Y%m")
 
 
 def read_other_dates(index: pd.Index) -> pd.Index | None:
