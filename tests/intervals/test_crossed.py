@@ -421,3 +421,38 @@ def test_few_series_of_dates_may_be_the_only_ones():
     assert (each["p_value"] < 0.01).all()
     numbered = log.rename(index={day: f"i{at}" for at, day in enumerate(days)}, level="point")
     assert "horizons" not in numbered.cvci.compare().attrs["cautions"]["few clusters at one level"]
+
+
+def errors_of_judges():
+    """0/1 losses of 12 sources and 40 points, which are the same in all sources."""
+    index = pd.MultiIndex.from_product([[0], range(12), range(40)], names=["fold", *BOTH])
+    log = pd.DataFrame(0.0, index, ["some", "none"])
+    log.loc[[(0, 0, point) for point in range(6)] + [(0, 1, 0), (0, 2, 0)], "some"] = 1.0
+    log.attrs["loss"] = "zero_one"
+    return log
+
+
+@pytest.mark.parametrize("road", ["frame", "array", "dask", "study"])
+def test_limits_of_error_rates_are_those_of_a_proportion(road):
+    log = errors_of_judges()
+    own = log.cvci.clustered(by=("source", "point"))
+    assert own["lower"].iloc[0] < 0
+    t, v = own["estimate"].iloc[0], own["se"].iloc[0] ** 2
+    df = min(own["df"].iloc[0], 11)
+    n = t * (1 - t) / v * (stats.t.isf(0.025, 11) / stats.t.isf(0.025, df)) ** 2
+    some = stats.beta.ppf([0.025, 0.975], [n * t, n * t + 1], [n - n * t + 1, n - n * t])
+    none = 0, 1 - 0.025 ** (1 / 12)  # as of 12 points without errors
+    array = log.rename_axis("model", axis=1).stack().to_xarray().assign_attrs(log.attrs)
+    if road == "dask":
+        array = array.chunk(model=1)
+    if road == "study":
+        log = pd.concat({"x": log, "y": log}, names=["study"])
+        log.attrs["loss"] = "zero_one"
+        found = log.cvci.interval(by="study").xs("x", level="study")
+    elif road == "frame":
+        found = log.cvci.interval()
+    else:
+        found = array.cvci.interval(points="crossed").compute().to_dataframe()
+    for model, wanted in (("some", some), ("none", none)):
+        row = found.loc[model]
+        np.testing.assert_allclose([row["lower"], row["upper"]], wanted, rtol=1e-9, atol=1e-12)
