@@ -289,7 +289,8 @@ def recommend_method(log: Log) -> tuple[str, str]:
             f"differences between groups whose points come from {design.number('source'):,} sources"
         )
     sampled = log.only_tested and not log.fixed_sources
-    if sampled or not is_partition(design):  # sources are folds only if models were trained
+    folded = is_partition(design) or (design.has("fold") and covers_all_points(design))
+    if sampled or not folded:  # sources are folds only if models were trained
         return recommend_for_test_sets(design, trained=not log.only_tested)
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
@@ -405,7 +406,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
         return "clustered", f"{k:,} folds of whole sources, {sources:,} in all"
     repetitions = design.number("repetition")
     points = design.splits().points
-    what = "leave-one-out" if k == points else f"a partition into {k:,} folds"
+    what = "leave-one-out" if k == points else f"a partition into {k:,} fold{'s' * (k > 1)}"
     groups = (
         "; sources occur in several folds, so points are the sampling unit" if sources > 1 else ""
     )

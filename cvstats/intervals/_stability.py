@@ -284,7 +284,8 @@ class Partitions:
         """Whether all repetitions have the same folds."""
         order = np.lexsort((self.repetition, self.point))
         together = self.fold[order].reshape(self.n_points, self.n_repetitions)
-        return len(np.unique(together, axis=0)) == int(len(np.unique(together[:, 0])))
+        joint = len(np.unique(together, axis=0))  # parts that no repetition divides
+        return len(np.unique(self.fold)) == self.n_repetitions * joint
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
-from cvstats.core.folds import count_folds, fold_levels
+from cvstats.core.folds import count_folds, fold_level, fold_levels
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, IntervalMethod
-from cvstats.intervals._requirements import several_folds
+from cvstats.intervals._requirements import partition, several_folds
 from cvstats.intervals._stability import (
     NEARLY_ALIKE,
     find_alike,
@@ -30,8 +30,12 @@ from cvstats.options import Missing
 
 
 def named_points_in_folds(design: Design) -> str | None:
-    """Require K-fold cross-validation with labeled points."""
-    if (words := several_folds(design)) is not None:
+    """Require K-fold cross-validation with labeled points.
+
+    The points of a small group may be in one fold in some of the repetitions.
+    """
+    words = partition(design) if design.has(fold_level(design) or "") else several_folds(design)
+    if words is not None:
         return words
     if "point" not in design.levels:
         return (

@@ -7,6 +7,7 @@ import xarray as xr
 from scipy import stats
 
 import cvstats
+from cvstats.intervals._stability import Partitions
 
 
 def repeated_log(n=40, k=4, repetitions=3, seed=0, models="ab"):
@@ -185,3 +186,32 @@ def test_coverage_of_one_partition_by_default():
     assert covered["alike"][1] / runs > 0.9
     assert covered["apart"][1] / runs > 0.9
     assert width["apart"] < 1.1
+
+
+def test_small_groups_of_repeated_folds_are_compared_by_one_method():
+    """A few points may be in one fold in some repetition, or all apart in the first one."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (repetition, fold, point, point // 5)
+        for repetition in range(4)
+        for point, fold in enumerate(rng.permutation(40) % 5)
+    ]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "fold", "point", "site"])
+    log = pd.DataFrame(rng.normal(size=(160, 2)), index, ["a", "b"])
+    counts = log.groupby(["site", "repetition"]).apply(lambda part: part.index.unique("fold").size)
+    assert counts.min() < 5
+    array = log.to_xarray().to_dataarray("model").stack(row=["repetition", "fold", "point", "site"])
+    for table in (log.cvci.compare(by="site"), array.dropna("row").cvci.compare(by="site")):
+        assert table.attrs["interval_method"] == "refit_corrected"
+        assert np.isfinite(table["se"]).all()
+
+
+def test_partitions_that_refine_each_other_are_not_equal():
+    fine, coarse = np.arange(4), np.array([0, 0, 1, 1])
+    repetition, point = np.repeat([0, 1], 4), np.tile(np.arange(4), 2)
+    for first, second in ((fine, coarse), (coarse, fine)):
+        folds = np.concatenate([first, second + 4])
+        folds = np.unique(folds, return_inverse=True)[1]
+        assert not Partitions(repetition, folds, point).are_equal()
+    folds = np.concatenate([coarse, 3 - coarse])
+    assert Partitions(repetition, folds, point).are_equal()
