@@ -28,6 +28,7 @@ from cvstats.core.orientation import TARGET, TURNED, turn
 from cvstats.core.results import (
     OWN_ERROR,
     Result,
+    flag,
     half_widths,
     quantile,
     rescale_limits,
@@ -110,6 +111,23 @@ def open_side(lower: FloatArray, upper: FloatArray, alternative: str) -> Limits:
     return lower, upper
 
 
+def put_limits(
+    result: Result,
+    limits: tuple[FloatArray | float, FloatArray | float],
+    at: MaskArray | bool = True,
+    *,
+    settled: int = 0,
+    interval: str | None = None,
+) -> Result:
+    """Replace the limits of some columns, whose ``settled`` cautions no longer apply."""
+    columns = dict(result.columns)
+    for side, limit in zip(("lower", "upper"), limits, strict=True):
+        columns[side] = np.where(at, limit, columns[side])
+    caution = np.where(at, result.caution & ~np.int64(settled), result.caution)
+    attrs = result.attrs if interval is None else {**result.attrs, "interval": interval}
+    return replace(result, columns=columns, caution=caution, attrs=attrs)
+
+
 # --- means of 0/1 losses --------------------------------------------------------------------------
 
 
@@ -153,9 +171,8 @@ def flag_few_errors(result: Result, zero_one: MaskArray) -> Result:
     """
     share = result.columns["estimate"]
     rarer = result.columns["n_points"] * np.minimum(share, 1 - share)
-    caution = result.caution.copy()
-    caution[zero_one & (rarer > 0) & (rarer < FEW_ERRORS - 1e-9)] |= np.int64(Caution.FEW_ERRORS)
-    return replace(result, caution=caution)
+    few = zero_one & (rarer > 0) & (rarer < FEW_ERRORS - 1e-9)
+    return replace(result, caution=result.caution | flag(Caution.FEW_ERRORS, few))
 
 
 def proportion_limits(result: Result, zero_one: MaskArray, interval: str) -> Result:
@@ -171,30 +188,27 @@ def proportion_limits(result: Result, zero_one: MaskArray, interval: str) -> Res
             f"interval={interval!r} needs one 0/1 loss per point, but this log has other losses. "
             "Use interval='wald'."
         )
-    limits = replace_limits(result, np.ones_like(zero_one), interval)
-    return replace(limits, attrs={**limits.attrs, "interval": interval})
+    return replace_limits(result, True, interval, name=interval)
 
 
-def replace_limits(result: Result, at: MaskArray, interval: str) -> Result:
+def replace_limits(
+    result: Result, at: MaskArray | bool, interval: str, *, name: str | None = None
+) -> Result:
     """Replace normal limits with those of a proportion, in some columns.
 
     Repetitions add no points: the error rate is their average, and n is the number of points.
     """
-    alpha, columns = float(result.attrs["alpha"]), dict(result.columns)
-    share, n = np.where(at, columns["estimate"], np.nan), columns["n_points"]
-    lower, upper = PROPORTIONS[interval](share, n, alpha, str(result.attrs["alternative"]))
-    columns["lower"] = np.where(at, lower, columns["lower"])
-    columns["upper"] = np.where(at, upper, columns["upper"])
-    gone = np.int64(OF_NORMAL_LIMITS[result.method])
-    caution = np.where(at, result.caution & ~gone, result.caution)
-    return replace(result, columns=columns, caution=caution)
+    share, n = np.where(at, result.columns["estimate"], np.nan), result.columns["n_points"]
+    alpha, alternative = float(result.attrs["alpha"]), str(result.attrs["alternative"])
+    limits = PROPORTIONS[interval](share, n, alpha, alternative)
+    settled = OF_NORMAL_LIMITS[result.method]
+    return put_limits(result, limits, at, settled=settled, interval=name)
 
 
 def leave_open(result: Result, at: MaskArray) -> Result:
     """Remove the limits of columns whose variance is uninformative."""
     at = at & ((result.caution & np.int64(Caution.ZERO_VARIANCE)) != 0)
-    limits = {side: np.where(at, np.nan, result.columns[side]) for side in ("lower", "upper")}
-    return replace(result, columns={**result.columns, **limits})
+    return put_limits(result, (np.nan, np.nan), at)
 
 
 def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
@@ -227,10 +241,8 @@ def cut_limits(result: Result, log: Log) -> Result:
     else:
         at = find_proportions(log, estimate)
         lowest[at], highest[at] = 0.0, 1.0
-    columns = dict(result.columns)
-    for side in ("lower", "upper"):
-        columns[side] = np.clip(columns[side], lowest, highest)
-    return replace(result, columns=columns)
+    lower, upper = (np.clip(result.columns[side], lowest, highest) for side in ("lower", "upper"))
+    return put_limits(result, (lower, upper))
 
 
 # --- skewed losses: Hall's limits -----------------------------------------------------------------
@@ -611,11 +623,11 @@ def take_own_limits(result: Result, log: Log) -> Result:
         return take_limits_of_means(result, at)
     rarer = result.columns["n_points"] * np.minimum(estimate, 1 - estimate)
     few = at & (rarer < FEW_ERRORS - END)
-    limits = replace_limits(replace_limits(result, at, "wilson"), few, "clopper-pearson")
     words = OF_PROPORTIONS[int(few.any()) + int(few.all())]
     if log.some_cells or not at.all():
         words = SOME_WILSON
-    return replace(limits, attrs={**limits.attrs, "interval": words})
+    result = replace_limits(result, at, "wilson")
+    return replace_limits(result, few, "clopper-pearson", name=words)
 
 
 def take_limits_of_problems(result: Result, log: Log) -> Result:
@@ -637,8 +649,8 @@ def take_limits_of_sources(result: Result, log: Log) -> Result:
     """Replace the limits of 0/1 losses with sources as clusters by those of a proportion.
 
     In simulations of 15 to 40 unequal sources with error rates of .03 to .3 they covered .95 to
-    .99, and Student's t .80 to .94. With sources and points as sampling units, error rates of .03 to
-    .2 and 8 to 25 sources they covered .93 to .95, and Student's t, often below 0, .90 to .94.
+    .99, and Student's t .80 to .94. With sources and points as sampling units, error rates of .03
+    to .2 and 8 to 25 sources they covered .93 to .95, and Student's t, often below 0, .90 to .94.
     """
     at = find_proportions(log, result.columns["estimate"])
     if not at.any() or result.attrs.get("by") not in BY_SOURCES:
@@ -659,7 +671,7 @@ def take_limits_of_means(result: Result, at: MaskArray, reach: FloatArray | None
     ``reach`` is the share of a cluster if clusters are the sampling unit, instead of points. If
     clusters and points are, the pseudo-error applies only to a variance of 0.
     """
-    columns = dict(result.columns)
+    columns = result.columns
     share, variance = columns["estimate"], columns["se"] ** 2
     errors: float | FloatArray = OF_CLUSTERS
     clusters, settled = None, Caution.ZERO_VARIANCE
@@ -677,12 +689,9 @@ def take_limits_of_means(result: Result, at: MaskArray, reach: FloatArray | None
         errors=errors, clusters=clusters,
     )  # fmt: skip
     inside = (columns["se"] == 0) & (np.minimum(share, 1 - share) > END)
-    for side, limit in zip(("lower", "upper"), limits, strict=True):
-        columns[side] = np.where(at, np.where(inside, np.nan, limit), columns[side])
-    caution = np.where(at & ~inside, result.caution & ~np.int64(settled), result.caution)
     words = "korn-graubard" if at.all() else "korn-graubard for 0/1 losses, otherwise wald"
-    attrs = {**result.attrs, "interval": words}
-    return replace(result, columns=columns, caution=caution, attrs=attrs)
+    result = put_limits(result, (np.nan, np.nan), at & inside)
+    return put_limits(result, limits, at & ~inside, settled=settled, interval=words)
 
 
 SCALES = ("log", "fisher-z", "fieller")
@@ -696,7 +705,7 @@ def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
     jackknife variance. The ratio of two mean losses uses Fieller's limits, which do not exist if
     the denominator does not differ from 0.
     """
-    scale, columns = facts["limits"], dict(result.columns)
+    scale, columns = facts["limits"], result.columns
     loss, se, n = columns["estimate"], columns["se"], columns["n_points"]
     alpha, clustered = float(result.attrs["alpha"]), result.method == "clustered"
     if result.attrs.get("alternative", "two-sided") != "two-sided" or facts.get("folds") != "pool":
@@ -713,7 +722,7 @@ def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
         ready = result.method == "holdout" or TARGET in facts
         few = np.ones(len(loss)) if ready else n / (n - 1)
         critical = half_widths("two-sided", alpha, n - 1)[0]
-    spread, caution = critical * se * np.sqrt(few), result.caution
+    spread = critical * se * np.sqrt(few)
     limits: Limits
     with np.errstate(divide="ignore", invalid="ignore"):
         if scale == "log":
@@ -735,12 +744,9 @@ def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
             )
             limits = found[0] - shift, found[1] - shift
             none = np.isnan(limits[0]) & ~np.isnan(loss)
-            caution = caution | np.where(none, np.int64(Caution.REFERENCE_NEAR_ZERO), 0)
-    at = se > 0
-    for side, limit in zip(("lower", "upper"), limits, strict=True):
-        columns[side] = np.where(at, limit, columns[side])
-    attrs = {**result.attrs, "interval": str(scale)}
-    return replace(result, columns=columns, caution=caution, attrs=attrs)
+            caution = result.caution | flag(Caution.REFERENCE_NEAR_ZERO, none)
+            result = replace(result, caution=caution)
+    return put_limits(result, limits, se > 0, interval=str(scale))
 
 
 OF_PROPORTIONS = (
@@ -757,7 +763,7 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
     The metric is one minus the loss, or minus the loss, so their limits mirror each other.
     """
     facts = facts_of_one_metric(log)
-    limits = facts.get("range")
+    bounds = facts.get("range")
     if facts.get("limits") in SCALES:
         return take_scale(result, log, facts)
     if TARGET in facts and "df" not in result.columns:
@@ -765,37 +771,32 @@ def take_limits_of_metric(result: Result, log: Log) -> Result:
     clustered = result.method == "clustered"
     if clustered and result.attrs.get("by") not in BY_SOURCES:
         return leave_open(result, result.columns["se"] == 0)
-    reach = find_reach(log, clustered) if limits is not None and np.isfinite(limits).all() else None
-    if limits is None or reach is None or not reach.known.any():
+    reach = find_reach(log, clustered) if bounds is not None and np.isfinite(bounds).all() else None
+    if bounds is None or reach is None or not reach.known.any():
         return result
-    ends = sorted(turn(np.array(limits, dtype=float), str(facts.get("orientation"))).tolist())
-    at, columns = reach.known, dict(result.columns)
+    ends = sorted(turn(np.array(bounds, dtype=float), str(facts.get("orientation"))).tolist())
+    columns = result.columns
     variance, n = columns["se"] ** 2, columns["n_points"]
     if result.method == "holdout":
         variance = variance * (n - 1) / n
-    found = korn_graubard(
+    limits = korn_graubard(
         columns["estimate"], variance, reach.change, float(result.attrs["alpha"]),
         str(result.attrs["alternative"]) if "alternative" in result.attrs else "two-sided",
         (ends[0], ends[1]), errors=OF_CLUSTERS if clustered else 1.0,
         clusters=count_clusters(result) if clustered else None,
     )  # fmt: skip
-    for side, limit in zip(("lower", "upper"), found, strict=True):
-        limit = np.where(reach.rarity * LEAST_OF_A_CLASS > 1, np.nan, limit)
-        columns[side] = np.where(at, limit, columns[side])
-    gone = np.int64(Caution.ZERO_VARIANCE)
-    caution = np.where(at, result.caution & ~gone, result.caution)
-    changed = replace(result, columns=columns, caution=caution)
-    attrs = {**result.attrs, "interval": "korn-graubard"}
-    return replace(label_rarity(changed, reach, facts), attrs=attrs)
+    changed = put_limits(
+        result, limits, reach.known, settled=Caution.ZERO_VARIANCE, interval="korn-graubard"
+    )
+    rare = reach.known & (reach.rarity * LEAST_OF_A_CLASS > 1)
+    return label_rarity(put_limits(changed, (np.nan, np.nan), rare), reach, facts)
 
 
 def take_student(result: Result) -> Result:
     """Replace normal quantiles by Student's t with one degree of freedom less than points."""
-    columns = dict(result.columns)
-    reach = half_widths("two-sided", float(result.attrs["alpha"]), columns["n_points"] - 1)[0]
-    for side, far in (("lower", -reach), ("upper", reach)):
-        columns[side] = columns["estimate"] + far * columns["se"]
-    return replace(result, columns=columns, attrs={**result.attrs, "interval": "t"})
+    n, estimate = result.columns["n_points"], result.columns["estimate"]
+    far = half_widths("two-sided", float(result.attrs["alpha"]), n - 1)[0] * result.columns["se"]
+    return put_limits(result, (estimate - far, estimate + far), interval="t")
 
 
 BY_SOURCES = ("source", "source, point", "point, source")
@@ -886,5 +887,5 @@ def label_rarity(result: Result, reach: Reach, facts: Mapping[Any, Any]) -> Resu
     if not reach.known.all() or "rarest_class" not in facts:
         return result
     rare = reach.rarity * FEW > 1 + END
-    caution = result.caution | np.where(rare, np.int64(Caution.FEW_OF_A_CLASS), 0)
+    caution = result.caution | flag(Caution.FEW_OF_A_CLASS, rare)
     return replace(result, caution=caution, allows_for=result.allows_for | Caution.FEW_OF_A_CLASS)

@@ -418,8 +418,6 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
         )
     estimate, squares = cells.mean_and_squares()
     g = cells.n_cells
-    caution = flag(Caution.FEW_CLUSTERS, g < FEW_CLUSTERS)
-    skewed = are_skewed(cells, cells.mean - cells.repeat(estimate)) & (g >= FEW_CLUSTERS)
     result = symmetric_interval(
         "clustered", estimate, squares / (g - 1) * (1 + 1 / g), origin=cells.origin, alpha=alpha,
         df=g - 1,
@@ -427,7 +425,7 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
             "df": g - 1, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
             **size_range(points, cells),
         },
-        caution=caution | flag(Caution.SKEWED, skewed),
+        caution=flag_few_clusters(cells, g - 1, cells.mean - cells.repeat(estimate)),
         attrs={
             "by": by, "interval": "prediction", "target": PREDICTION_TARGET,
             "guarantee": PREDICTION_GUARANTEE,
@@ -442,7 +440,7 @@ OF_OTHER_POINTS = (
 """The target if groups occur in several folds."""
 
 
-def flag_few_clusters(cells: Cells, df: FloatArray, parts: FloatArray) -> IntArray:
+def flag_few_clusters(cells: Cells, df: FloatArray | IntArray, parts: FloatArray) -> IntArray:
     """Flag few or unequal clusters, by their degrees of freedom, and skewed parts of a mean."""
     few = df < (FEW_CLUSTERS - 1) * (1 - 1e-12)
     skewed = are_skewed(cells, parts) & ~few
