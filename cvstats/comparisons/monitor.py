@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cvstats.comparisons._adjust import adjust_tests
 from cvstats.comparisons._pairs import check_method_options, choose_pairs, compare_pairs
-from cvstats.comparisons.anytime import FEWEST, check_anytime, compute_anytime
+from cvstats.comparisons.compare import FEWEST_UNITS, check_anytime, compute_anytime
 from cvstats.comparisons.equivalence import Margin, read_margin
 from cvstats.core.cautions import Caution
 from cvstats.core.results import Result
@@ -146,7 +146,7 @@ class Monitor:
             self._moments = part if before is None else before + part
             if before is None:
                 choose_pairs(self._moments.log(), self._reference)
-            if self._moments.n_losses >= FEWEST:
+            if self._moments.n_losses >= FEWEST_UNITS:
                 self.interval()
         except LogError:
             self._moments, self._repeated = before, repeated

@@ -13,7 +13,7 @@ from rows import only_row
 
 import cvstats
 from cvstats import LogError
-from cvstats.comparisons.anytime import mixture_rate, sequence_multiplier
+from cvstats.comparisons.compare import mixture_rate, sequence_multiplier
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "sequences.json").read_text())
 (CASE,) = [case for case in CASES if case["id"] == "asymptotic_cs"]
