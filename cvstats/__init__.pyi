@@ -5,7 +5,6 @@ from cvstats import datasets as datasets
 from cvstats import errors as errors
 from cvstats import plans as plans
 from cvstats import plot as plot
-from cvstats.citations import cite as cite
 from cvstats.comparisons.best_set import best_set as best_set
 from cvstats.comparisons.compare import compare as compare
 from cvstats.comparisons.compare import difference as difference
@@ -20,12 +19,14 @@ from cvstats.comparisons.ranks import nemenyi as nemenyi
 from cvstats.comparisons.winner import winner as winner
 from cvstats.comparisons.zero_one import cochran_q as cochran_q
 from cvstats.comparisons.zero_one import mcnemar as mcnemar
+from cvstats.describe import largest_differences as largest_differences
 from cvstats.describe import moments as moments
 from cvstats.diagnostics import diagnose as diagnose
-from cvstats.differences import largest_differences as largest_differences
 from cvstats.errors import LogError as LogError
 from cvstats.evaluation.evaluate import evaluate as evaluate
+from cvstats.formatting import as_scores as as_scores
 from cvstats.formatting import cautions as cautions
+from cvstats.formatting import cite as cite
 from cvstats.formatting import to_apa as to_apa
 from cvstats.formatting import to_latex as to_latex
 from cvstats.formatting import to_markdown as to_markdown
@@ -71,6 +72,5 @@ from cvstats.recommend import interval as interval
 from cvstats.recommend import methods as methods
 from cvstats.reporting import report as report
 from cvstats.reporting import summary as summary
-from cvstats.scores import as_scores as as_scores
 
 __version__: str

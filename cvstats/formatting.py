@@ -1,14 +1,18 @@
-"""Results as text: Markdown and LaTeX tables, APA sentences, and labels of cautions."""
+"""Results as text: tables, APA sentences, labels of cautions, scores, and BibTeX entries."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
 from string import ascii_lowercase
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,10 +21,13 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import label_cautions, list_cautions, sentences_of
 from cvstats.core.design import LEVELS
+from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, describe_type, spelled
 from cvstats.log.display import AnyFrame, Digits, display_width, print_cells
 from cvstats.log.pandas import NAMELESS
+from cvstats.loss_functions.pointwise import LOSSES
+from cvstats.metrics import METRICS
 
 
 def to_markdown(
@@ -614,3 +621,243 @@ def label_flags(flags: IntArray) -> NDArray[Any]:
     different, at = np.unique(np.asarray(flags, dtype=np.int64), return_inverse=True)
     labels = np.array([label_cautions(value) for value in different.tolist()], dtype=object)
     return labels[at.reshape(np.shape(flags))]
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+
+Result = TypeVar("Result", pd.DataFrame, xr.Dataset)
+
+VALUES = ("estimate", "mean", "err_cv", "err_ncv")
+"""Columns with values of the loss, or with differences if models are compared."""
+
+LIMITS = ("lower", "upper")
+SIGNED = ("difference", "statistic", "bias")
+"""Columns that change sign with the loss."""
+
+MARGINS = ("margin_low", "margin_high")
+OTHER_SIDE = {"less": "greater", "greater": "less"}
+
+
+def as_scores(result: Result) -> Result:
+    """Convert a result for losses back to the score from which the losses were made.
+
+    Parameters
+    ----------
+    result : DataFrame or Dataset
+        The result of an interval or a comparison for a log that `cvstats.losses` made from a
+        score such as accuracy, AUC, F1 or R2.
+
+    Returns
+    -------
+    DataFrame or Dataset
+        The same with ``estimate`` converted to the score, and ``lower`` and ``upper`` exchanged;
+        differences change sign: positive is better. Standard errors and p-values are unchanged.
+        ``attrs["score"]`` is the name of the score. Errors such as RMSE are unchanged, as are
+        metrics with a target value, such as the calibration slope. If the level ``metric``
+        contains several metrics, each has its own sign convention, and ``attrs["score"]`` maps
+        each to its name (for a Dataset as JSON, which files can store).
+
+    Raises
+    ------
+    LogError
+        If the attrs of the result do not name the score its losses were made from.
+
+    Notes
+    -----
+    The loss is one minus the score if the score is in [0, 1], and minus the score otherwise. The
+    converted interval has the same coverage, because it is the same interval on a different scale.
+
+    References
+    ----------
+    LeDell, Petersen and van der Laan (2015), Electronic Journal of Statistics 9(1), 1583-1607,
+    doi:10.1214/15-EJS1035.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("flights")
+    >>> losses = cvstats.losses(log, prediction=["naive_bayes"], loss="auc", folds="pool")
+    >>> cvstats.as_scores(losses.cvci.wald())[["estimate", "lower", "upper"]].round(3)
+                estimate  lower  upper
+    model
+    naive_bayes    0.648  0.640  0.656
+    """
+    facts = getattr(result, "attrs", {})
+    is_log = "loss" in facts and "method" not in facts
+    if is_log or not isinstance(result, (pd.DataFrame, xr.Dataset)):
+        raise LogError(
+            f"{'a log' if is_log else describe_type(result)} is not a result. Expected "
+            "the result of an interval or a comparison, as in "
+            "cvstats.as_scores(log.cvci.wald())."
+        )
+    metric, orientation = facts.get("metric"), facts.get("orientation")
+    loss = facts.get("loss")
+    if metric is None and isinstance(loss, str) and loss in LOSSES:
+        return turned(result, loss, "error", facts)  # as errors among several metrics
+    if metric is None:
+        raise LogError(
+            "the attrs of this result do not name the score from which its losses were made. "
+            "Expected a log from cvstats.losses(…, loss='auc') or another score."
+        )
+    if orientation is None:
+        several: Result = each_metric_turned(result, facts)
+        return several
+    return turned(result, str(metric), str(orientation), facts)
+
+
+def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
+    """Convert the part of each metric with its own sign convention."""
+    parts = facts.get("metrics") or {}
+    if isinstance(parts, str):  # xarray results can write this to a file
+        parts = json.loads(parts)
+    of_array = isinstance(result, xr.Dataset)
+    names = np.array([])
+    if of_array and "metric" in result.coords:
+        names = result["metric"].to_numpy().reshape(-1)
+    elif not of_array and "metric" in result.index.names:
+        names = result.index.get_level_values("metric").to_numpy()
+    if not len(names) or not set(names) <= set(parts):
+        raise LogError(
+            "this result mixes several metrics with different directions. Expected the level "
+            "'metric' in the result. Compute each metric: by='metric'; or select one and keep "
+            "its name: log.xs('auc', level='metric', drop_level=False)."
+        )
+    found, order, words = [], [], {}
+    for name in dict.fromkeys(names.tolist()):
+        own, rows = parts[name], np.flatnonzero(names == name)
+        one = result.iloc[rows] if not of_array else result
+        if of_array and "metric" in result.dims:
+            one = result.isel(metric=rows)
+        metric, orientation = str(own.get("metric", name)), str(own.get("orientation", "error"))
+        found.append(turned(one, metric, orientation, facts))
+        order.append(rows)
+        words[name] = found[-1].attrs["score"]
+    back = np.argsort(np.concatenate(order))
+    if not of_array:
+        whole = pd.concat(found).iloc[back]
+    else:
+        whole = xr.concat(found, "metric").isel(metric=back) if len(found) > 1 else found[0]
+    whole.attrs = {**facts, "score": json.dumps(words) if of_array else words}
+    return whole
+
+
+def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
+    """Convert the numbers of a result, and name the score."""
+    found = result.copy()
+    found.attrs = {**facts, "score": score_words(metric)}
+    if orientation not in TURNED:
+        return found
+    way = "-score" if "difference" in found else orientation
+    for name in found:
+        if name in VALUES:
+            found[name] = turn(found[name], way)
+        elif (
+            name in SIGNED and "in_set" not in found
+        ):  # the statistic of a best set has no direction
+            found[name] = 0 - found[name]
+    if all(name in found for name in LIMITS):
+        lower, upper = (found[name].copy() for name in LIMITS)
+        found["lower"], found["upper"] = turn(upper, way), turn(lower, way)
+    if all(name in facts for name in MARGINS):
+        low, high = (facts[name] for name in MARGINS)
+        found.attrs |= dict(zip(MARGINS, (0 - high, 0 - low), strict=True))
+    if facts.get("alternative") in OTHER_SIDE:
+        found.attrs["alternative"] = OTHER_SIDE[facts["alternative"]]
+    return found
+
+
+def score_words(metric: str) -> str:
+    """Return the name of a metric for texts."""
+    return METRICS[metric].words if metric in METRICS else metric
+
+
+# --- citations ------------------------------------------------------------------------------------
+
+
+DOI = re.compile(r"^10\.\d+/")
+ARXIV = re.compile(r"^\d{4}\.\d{5}$")
+WIDTH = 13
+"""Width to which field names are padded."""
+
+
+def cite(result: Any) -> str:
+    """Return BibTeX entries for the literature behind a result, and for cvstats itself.
+
+    Parameters
+    ----------
+    result : DataFrame or Dataset
+        The result of a method or a comparison.
+
+    Returns
+    -------
+    str
+        An entry for each work in ``result.attrs["reference"]``, and one for this version of the
+        package.
+
+    Raises
+    ------
+    LogError
+        If the object has no ``attrs["reference"]``: it is not a result, or an operation dropped
+        its attrs.
+
+    References
+    ----------
+    Those of the result. Entries are kept in ``citations.toml``.
+
+    Examples
+    --------
+    >>> import cvstats
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
+    >>> print(cvstats.cite(losses.cvci.wald()))  # doctest: +ELLIPSIS
+    @inproceedings{bayle2020,
+      title         = {Cross-validation confidence intervals for test error},
+      author        = {Bayle, Pierre and Bayle, Alexandre and Janson, Lucas and Mackey, Lester},
+    ...
+    """
+    reference = getattr(result, "attrs", {}).get("reference")
+    if not isinstance(reference, str):
+        raise LogError(
+            f"this {type(result).__name__} has no attrs['reference']. Expected the result of a "
+            "method with its attrs, as in cvstats.cite(losses.cvci.wald())."
+        )
+    entries = [write_entry(key, facts) for key, facts in find_works(reference).items()]
+    own = {**read_works()["cvstats"], "version": version("cvstats")}
+    return "\n\n".join([*entries, write_entry("cvstats", own)])
+
+
+@cache
+def read_works() -> dict[str, dict[str, Any]]:
+    """Read the entries of all works, by key."""
+    return tomllib.loads(files("cvstats").joinpath("citations.toml").read_text(encoding="utf-8"))
+
+
+def find_works(reference: str) -> dict[str, dict[str, Any]]:
+    """Find the works that a reference names, by their key."""
+    return {
+        key: facts
+        for key, facts in read_works().items()
+        if "find" in facts and facts["find"] in reference
+    }
+
+
+def locate_work(facts: Mapping[str, Any]) -> str:
+    """Return the address of a work; empty if neither its DOI nor its arXiv number is known."""
+    found_by = str(facts.get("doi", facts.get("find", "")))
+    if DOI.match(found_by):
+        return f"https://doi.org/{found_by}"
+    return f"https://arxiv.org/abs/{found_by}" if ARXIV.match(found_by) else ""
+
+
+def write_entry(key: str, facts: Mapping[str, Any]) -> str:
+    """Write one entry; a DOI or an arXiv number identifies the work."""
+    fields = {name: value for name, value in facts.items() if name not in ("find", "type")}
+    found_by = str(facts.get("find", ""))
+    if DOI.match(found_by):
+        fields["doi"] = found_by
+    elif ARXIV.match(found_by):
+        fields |= {"eprint": found_by, "archiveprefix": "arXiv"}
+    kind = facts.get("type", "article" if "journal" in facts else "misc")
+    lines = [f"  {name.ljust(WIDTH)} = {{{value}}}," for name, value in fields.items()]
+    return "\n".join([f"@{kind}{{{key},", *lines, "}"])

@@ -6,7 +6,7 @@ from IPython.display import HTML, Markdown
 from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from cvstats.evidence import read_figures
+from cvstats.recommend import read_figures
 
 STUDY = read_figures()
 POPULATIONS = pd.DataFrame(STUDY["populations"]).set_index("name")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import cvstats
-from cvstats.citations import read_works
+from cvstats.formatting import read_works
 from cvstats.registry import FUNCTIONS, find_function
 
 RECORDS = [getattr(find_function(name), "record", None) for name in FUNCTIONS]

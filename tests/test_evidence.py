@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import cvstats
-from cvstats.evidence import read_figures
+from cvstats.recommend import read_figures
 
 FIGURES = read_figures()
 KIND = {row["name"]: row["kind"] for row in FIGURES["populations"]}

@@ -6,10 +6,11 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, make_dataclass
+from dataclasses import asdict, make_dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from inspect import Parameter as P
+from math import floor, log10
 from operator import getitem
 from pathlib import Path
 from textwrap import fill
@@ -18,24 +19,41 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 import pandas as pd
 from cyclopts import App, Parameter
 
-from cvstats import recommend, reporting
-from cvstats.cli.demo import demo
-from cvstats.cli.output import Format, format_result, in_own_direction, line_width, show, to_json
-from cvstats.cli.stream import scan_large
+from cvstats import datasets, recommend, reporting
+from cvstats.cli import (
+    Format,
+    align,
+    format_result,
+    in_own_direction,
+    line_width,
+    show,
+    to_json,
+)
 from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
 from cvstats.comparisons.equivalence import equivalence as test_equivalence
 from cvstats.comparisons.power import power as plan_power
 from cvstats.core.design import LEVELS
-from cvstats.describe import describe_log
+from cvstats.describe import describe_log, moments
 from cvstats.diagnostics import diagnose as diagnose_log
-from cvstats.errors import LogError, NeedsLosses, nearest
+from cvstats.errors import LogError, NeedsLosses, nearest, plainly
 from cvstats.intervals import interval_names
-from cvstats.io.paths import path_of, refuse_stream, shortened
+from cvstats.intervals.naive import naive
+from cvstats.intervals.wald import wald
+from cvstats.io.arrow import SUFFIXES, list_files
+from cvstats.io.paths import import_extra, path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
-from cvstats.io.table import METRIC, MODEL
-from cvstats.large.moments import Moments
+from cvstats.io.scan import BATCH, open_file, scan_csv, scan_moments, scan_tables
+from cvstats.io.table import LOSS, METRIC, MODEL, TRUTH
+from cvstats.io.text import MARK, TextOptions, csv_options
+from cvstats.io.tools import recognize
+from cvstats.io.tools.columns import FACTS as FACT_COLUMNS
+from cvstats.io.tools.columns import USUAL
+from cvstats.large.moments import Moments, SharedAttrs
+from cvstats.log.tables import find_columns
+from cvstats.loss_functions.losses import find_loss, losses
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
 
 HELP = """Confidence intervals and comparisons for cross-validated error.
@@ -60,7 +78,6 @@ app = App(
     # Options with several values need no flag to clear them.
     default_parameter=Parameter(negative_iterable=()),
 )
-app.command(demo)
 
 
 FACTS = ["target", "guarantee", "reference"]
@@ -657,3 +674,244 @@ def check_output(output: Path, files: Sequence[Path]) -> None:
                 f"{str(output)!r} is also an input file and would be overwritten. Use another "
                 "name for the output."
             )
+
+
+# --- large files ----------------------------------------------------------------------------------
+
+
+ROWS, BYTES = 4_000_000, 200_000_000
+"""Number of rows of Parquet files, and size of CSV files, above which they are streamed."""
+TEXT = ("decimal", "thousands", "encoding", "na_values")
+STREAMED = {"read_as", "loss", "truth", "prediction", "model", "metric", *LEVELS, *TEXT} - {"count"}
+"""The reading options supported by streaming."""
+
+
+def scan_large(
+    source: Any, given: Mapping[str, Any], missing: Any, *, by: str | None, pairs: bool
+) -> Moments | None:
+    """Compute the moments of a large file or folder, or of one with groups in additional columns.
+
+    None if it is small, or is not a table of losses or predictions of points.
+    """
+    kind = Path(source).suffix.lower() if isinstance(source, str) else ""
+    folder = isinstance(source, str) and Path(source).is_dir()
+    parquet = folder or kind in SUFFIXES
+    other_format = given.get("read_as", "columns") not in ("columns", "parquet", "csv")
+    if not (parquet or kind in (".csv", ".tsv")) or other_format or set(given) - STREAMED:
+        return None
+    further = by is not None and by not in LEVELS
+    found = schema_of_parquet(source, further) if parquet else schema_of_csv(source, given, further)
+    if found is None or (further and by not in found):
+        return None
+    names = list(found)
+    named = {level: given.get(level) for level in LEVELS if level != "count"}
+    asked = values_of(found, named, given, by)
+    if asked is None or recognize(pd.DataFrame(columns=names), None) != "columns":
+        return None
+    loss, truth, prediction = asked
+    values = [loss] if isinstance(loss, str) and truth is None else list(prediction or loss)
+    columns = find_columns(names, values, named, given.get("model"), single=len(values) == 1)
+    if columns.model is not None and (pairs or missing == "drop"):
+        return None
+    pairs = pairs and len(values) > 1
+    predicted = prediction and values[0] if len(values) == 1 else prediction
+    cells = [level for level in columns.levels if level != "point"]
+    groups = None if by is None or not further else [by, *cells]
+    scan: Any = partial(scan_tables, source, batch_size=BATCH, progress=None)
+    if not parquet:
+        scan = partial(scan_csv, Path(source), text=text_of(given))
+    moments = scan_moments(
+        scan, named, loss, truth, predicted, given.get("model"), groups, pairs, missing
+    )
+    read_from = SharedAttrs({**moments.notes.shared, "read_from": Path(source).name})
+    return replace(moments, notes=read_from)
+
+
+def schema_of_parquet(source: str, further: bool) -> dict[str, bool] | None:
+    """List the columns, and whether each holds numbers; None of a small or a saved log."""
+    types = import_extra("pyarrow", "Parquet").types
+    files = list_files(source)
+    if not all(file.path.suffix.lower() in SUFFIXES for file in files):
+        return None
+    rows = 0
+    for file in files:
+        with open_file(file.path) as opened:
+            rows += opened.metadata.num_rows
+            schema = opened.schema_arrow
+        if rows >= ROWS or further:
+            break
+    if (rows < ROWS and not further) or b"cvstats" in (schema.metadata or {}):
+        return None
+    numbers = {
+        field.name: types.is_floating(field.type) or types.is_integer(field.type)
+        for field in schema
+    }
+    return numbers | dict.fromkeys(files[0].keys, False)
+
+
+def text_of(given: Mapping[str, Any]) -> TextOptions:
+    """Choose the options of text."""
+    return TextOptions(**{name: given[name] for name in TEXT if name in given})
+
+
+def schema_of_csv(source: str, given: Mapping[str, Any], further: bool) -> dict[str, bool] | None:
+    """List the columns, and whether the first rows of each are numbers."""
+    path = Path(source)
+    if not path.is_file() or (path.stat().st_size < BYTES and not further):
+        return None
+    with path.open("rb") as file:
+        if file.readline().startswith(MARK.encode()):
+            return None
+    text = text_of(given)
+    options, names = csv_options(path, text, "\t" if path.suffix == ".tsv" else ",")
+    first = pd.read_csv(
+        path, nrows=1000, names=names, header=0, decimal=text.marks(None)[0], **options
+    )
+    return {name: pd.api.types.is_numeric_dtype(first[name]) for name in names}
+
+
+def values_of(
+    found: Mapping[str, bool], named: Mapping[str, str | None], given: Mapping[str, Any],
+    by: str | None,
+) -> tuple[Any, str | None, list[str] | None] | None:  # fmt: skip
+    """Find the columns of losses, or the loss with the columns of truth and predictions."""
+    loss = given.get("loss")
+    column = next((name for name in (given.get("metric"), loss, LOSS) if name in found), None)
+    truth = given.get("truth") or next((name for name in (TRUTH, "truth") if name in found), None)
+    if column is not None and (truth is None or loss in (None, column)):
+        return column, None, None
+    if truth is not None:
+        function, implied = find_loss(loss)
+        usual = [name for name in USUAL if name in found]
+        prediction = given.get("prediction") or usual
+        prediction = [prediction] if isinstance(prediction, str) else list(prediction)
+        if function not in LOSSES or implied or not prediction or (usual and len(usual) > 1):
+            return None
+        return function, truth, prediction
+    if loss is not None:
+        return None
+    taken = find_columns(list(found), [], named, given.get("model"), single=False)
+    used = {by, taken.model, *taken.levels.values()}
+    others = [
+        name for name in found if name not in used and not FACT_COLUMNS.fullmatch(plainly(name))
+    ]
+    return (others, None, None) if others and all(found[name] for name in others) else None
+
+
+# --- the demonstration ----------------------------------------------------------------------------
+
+
+EXAMPLES = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
+"""The logs to show, each with its loss and the name of the loss."""
+
+
+@app.command
+def demo(*, alpha: float = 0.05) -> None:
+    """Compare valid with conventional intervals on two real data sets.
+
+    Two cross-validation logs ship with the package. For each, print mean ± std over the folds,
+    the naive interval, the valid interval, and every paired comparison of two models.
+
+    Example: cvstats demo --alpha 0.1
+
+    Parameters
+    ----------
+    alpha : float
+        One minus the level of the intervals.
+    """
+    show("\n\n".join(describe_example(name, *loss, alpha) for name, loss in EXAMPLES.items()))
+
+
+def describe_example(name: str, loss: str, loss_words: str, alpha: float) -> str:
+    """Describe a shipped log, the errors of its models and their differences."""
+    log = datasets.load(name)
+    errors = losses(log, prediction=log.attrs["models"], loss=loss)
+    cells, pairs = moments(errors), compare_models(errors, alpha=alpha)
+    usual: Any = naive(errors, alpha=alpha)
+    valid: Any = wald(errors, alpha=alpha)
+    head = f"{name}: {log.attrs['title']}"
+    about = f"Loss: {loss_words}, smaller is better. Target: {log.attrs['target']}."
+    return "\n\n".join(
+        [
+            f"{head}\n{'=' * len(head)}\n{fill(about, line_width())}",
+            interval_table(cells, usual, valid, alpha),
+            fill(interval_words(cells, usual, valid), line_width()),
+            pair_table(pairs, alpha),
+            fill(pair_words(pairs, alpha), line_width()),
+        ]
+    )
+
+
+def interval_table(
+    cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame, alpha: float
+) -> str:
+    """Show mean ± std of the folds, the naive interval and the valid interval side by side."""
+    digits = decimals(valid["se"])
+    level = f"{100 * (1 - alpha):g}%"
+    rows = [["", "mean ± std of folds", f"naive {level} interval", f"valid {level} interval"]]
+    rows += [
+        # The std divides by the number of folds, as most reports do.
+        [str(model), f"{folds.mean():.{digits}f} ± {folds.std(ddof=0):.{digits}f}",
+         limits(usual.loc[model], digits), limits(valid.loc[model], digits)]
+        for model, folds in cells["mean"].groupby("model", sort=False)
+    ]  # fmt: skip
+    return align(rows)
+
+
+def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame) -> str:
+    """Explain the table of intervals."""
+    points, folds, repetitions = (
+        int(valid.attrs[name] if name in valid.attrs else valid[name].iloc[0])
+        for name in ("n_points", "n_folds", "n_repetitions")
+    )
+    sizes = cells["count"]
+    size = f"{sizes.min():,}" + (f" or {sizes.max():,}" if sizes.max() > sizes.min() else "")
+    ratio = float((valid["se"] / usual["se"]).mean())
+    counted = (
+        f"the naive interval treats the {points:,} points, each tested {repetitions} times, as "
+        f"{points * repetitions:,} independent points, and is {ratio:.1f} times narrower than "
+        "the valid interval"
+        if repetitions > 1
+        else "the naive interval has nearly the same limits, because each point is tested once, "
+        "but it is not guaranteed to cover its target, the error of the algorithm"
+    )
+    return (
+        f"How to read it: the std measures how much folds of {size} points differ, not the "
+        f"precision of their mean; {counted}; the valid interval (wald) is for the average error "
+        f"of the {folds * repetitions} fits of each model, on new points drawn independently "
+        "from the same distribution."
+    )
+
+
+def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
+    """Lay out every comparison of two models."""
+    digits = decimals(pairs["se"])
+    level = f"{100 * (1 - alpha):g}%"
+    rows = [["difference of errors", "estimate", f"{level} interval", "p (Holm)"]]
+    rows += [
+        [f"{row['model']} - {row['other']}", f"{row['difference']:.{digits}f}",
+         limits(row, digits),
+         "<0.001" if row["p_adjusted"] < 0.001 else f"{row['p_adjusted']:.3f}"]
+        for row in pairs.reset_index().to_dict("records")
+    ]  # fmt: skip
+    return align(rows)
+
+
+def pair_words(pairs: pd.DataFrame, alpha: float) -> str:
+    """Explain the table of comparisons."""
+    significant = int((pairs["p_adjusted"] < alpha).sum())
+    return (
+        "How to read it: if the difference is below 0, the first model has the smaller error on "
+        f"the same points; p is adjusted for {len(pairs)} comparisons (the intervals are not), "
+        f"and is below {alpha:g} for {significant or 'none'} of them."
+    )
+
+
+def decimals(se: pd.Series) -> int:
+    """Decimals that show two digits of the smallest standard error."""
+    return max(0, 1 - floor(log10(se.min())))
+
+
+def limits(row: Any, digits: int) -> str:
+    """Write the limits of an interval."""
+    return f"[{row['lower']:.{digits}f}, {row['upper']:.{digits}f}]"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,13 +17,11 @@ from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, describe_type, install_command, is_several
 from cvstats.facts import LOSSES, LogFacts
-from cvstats.formatting import printable, result_frame, write_labels
+from cvstats.formatting import as_scores, printable, result_frame, write_labels
 from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
 from cvstats.metrics import METRICS
-from cvstats.plot._names import escape_math, shorten_names
-from cvstats.scores import as_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -516,3 +516,198 @@ def set_numbers(ax: Axes, first: str, *rest: str, along: Literal["x", "y"] = "x"
         return
     axis.set_major_locator(MaxNLocator(nbins=3 if font_size(ax) == "small" else 4))
     label_x(ax, first + words, *rest)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+BREAKS = re.compile(r"([-_/ ·,;:|]+|(?<=[a-z0-9])(?=[A-Z][a-z]))")
+"""What separates the words of a name."""
+
+
+def shorten_names(names: Sequence[str], longest: int = 28) -> list[str]:
+    """Shorten names that would leave no space for the plot, keeping them distinct.
+
+    The middle of a name is cut. If two names would then look the same, names with the same number
+    of words keep the words in which they differ, or are numbered by position.
+    """
+    full = {name: printable(name) for name in names}
+    short = {name: cut_middle(text, longest) for name, text in full.items()}
+    families: dict[int, list[str]] = {}
+    for name, text in full.items():
+        if len(text) > longest:
+            families.setdefault(len(BREAKS.findall(text)), []).append(name)
+    doubtful = find_duplicates(short)
+    for family in families.values():
+        if doubtful & set(family):
+            forms = keep_differing_words([full[name] for name in family], longest)
+            short |= zip(family, forms, strict=False)
+    doubtful = find_duplicates(short)
+    taken = set(short.values())
+    for number, name in enumerate(short, 1):
+        if name in doubtful:
+            step = number
+            while (form := cut_end(full[name], f"…({step})", longest)) in taken:
+                step += len(short)
+            short[name] = form
+            taken.add(form)
+    return [escape_math(short[name]) for name in names]
+
+
+def escape_math(text: str) -> str:
+    """Escape dollar signs, which would begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def find_duplicates(short: dict[str, str]) -> set[str]:
+    """Find the names whose short form is not unique."""
+    number = Counter(short.values())
+    return {name for name, form in short.items() if number[form] > 1}
+
+
+def cut_end(name: str, end: str, longest: int) -> str:
+    """Replace the end of a name by another."""
+    return name[: max(0, longest - len(end))] + end
+
+
+def cut_middle(name: str, longest: int) -> str:
+    """Cut the middle out of a long name."""
+    if len(name) <= longest:
+        return name
+    return cut_end(name, f"…{name[-(longest * 2 // 5) :]}", longest)
+
+
+def keep_differing_words(names: Sequence[str], longest: int) -> list[str]:
+    """Keep the words in which names differ, and as many others as fit; None if none differ."""
+    split = [BREAKS.split(name) for name in names]  # words, with what separates them
+    places = range(0, len(split[0]), 2)
+    shown = {at for at in places if len({parts[at] for parts in split}) > 1}
+    forms = [join_words(parts, shown) for parts in split]
+    if not shown or max(map(len, forms)) > longest:
+        return []
+    distance = {at: min(abs(at - other) for other in shown) for at in places}
+    near = sorted((at for at in places if distance[at] <= 4), key=lambda at: (distance[at], -at))
+    for at in (0, *near):  # the first word, often the family of the model, and neighbors
+        more = [join_words(parts, shown | {at}) for parts in split]
+        if max(map(len, more)) <= longest:
+            shown, forms = shown | {at}, more
+    return forms
+
+
+def join_words(parts: Sequence[str], shown: set[int]) -> str:
+    """Write the words to be shown, and an ellipsis for each run of others."""
+    text = ""
+    for at in range(0, len(parts), 2):
+        if at in shown:
+            text += (parts[at - 1] if at - 2 in shown else "") + parts[at]
+        elif not text.endswith("…"):
+            text += "…"
+    return text
+
+
+# --- panels ---------------------------------------------------------------------------------------
+
+
+LEAST = (50.0, 40.0)
+"""Minimum width and height of a panel, in points."""
+ASPECT = 1.4
+"""Preferred width of a panel relative to its height."""
+BELOW, TITLE = 44.0, 14.0
+"""Height in points of what is written below all panels, and above each."""
+
+
+def draw_models(
+    ax: Axes | None,
+    models: list[str],
+    draw: Callable[[Axes, list[str]], object],
+    *,
+    rows: float,
+    legend_from: int = 2,
+    **layout: Any,
+) -> Axes:
+    """Draw some models in one Axes with a legend, or more than there are markers in a panel each.
+
+    ``rows`` is the height of a new Axes, and ``layout`` the options of `draw_panels`.
+    """
+    if len(models) > len(MARKERS):
+        return draw_panels(ax, models, lambda panel, model: draw(panel, [model]), **layout)
+    ax = canvas(ax, rows)
+    draw(ax, models)
+    if len(models) >= legend_from:
+        legend_above(ax)
+    return ax
+
+
+def draw_panels(
+    ax: Axes | None,
+    names: Sequence[str],
+    draw: Callable[[Axes, str], object],
+    *,
+    numbers: Literal["x", "y"] | None,
+    beside: float = 30.0,
+    aside: float = 0.0,
+    aspect: float = ASPECT,
+) -> Axes:
+    """Divide an Axes into panels, call ``draw(panel, name)`` for each, and return the Axes.
+
+    The panels are the ``child_axes`` of the Axes, which keeps the labels and has the limits of
+    all. ``beside`` and ``aside`` are the widths in points of what is written left of the first
+    column and right of the last.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if ax is None:
+        columns = len(names) if len(names) < 4 else min(5, math.ceil(math.sqrt(len(names) / 1.5)))
+        rows = math.ceil(len(names) / columns)
+        width = min(7.0, max(1.3, 0.7 * aspect) * columns + (beside + aside) / 72)
+        tall = rows * ((72 * width - beside - aside) / columns / aspect + TITLE) + BELOW
+        ax = canvas(None, (tall / 72 - 1.3) / 0.27, width=width)
+    else:
+        ax = canvas(ax, len(names))
+    whole = column_width(ax), row_height(ax)
+    wide, high = whole[0] - beside - aside, whole[1] - BELOW
+
+    def misfit(columns: int) -> float:
+        rows = math.ceil(len(names) / columns)
+        return abs(math.log(wide / columns / (max(1.0, high / rows - TITLE)) / aspect))
+
+    columns = min(range(1, len(names) + 1), key=misfit)
+    rows = math.ceil(len(names) / columns)
+    if wide / columns < LEAST[0] or high / rows < LEAST[1]:
+        raise LogError(
+            f"{len(names)} panels do not fit into {whole[0] / 72:.1f} x {whole[1] / 72:.1f} "
+            f"inches. Expected a larger Axes, or fewer models: choose some, as in log[['a', 'b']]."
+        )
+    left, below = beside / (whole[0] - aside), 17.0 / whole[1]
+    across, down = (1 - left) / columns, (1 - below) / rows
+    titles = shorten_names(names, max(6, int((wide / columns - 4) / LETTER["small"])))
+    panels: list[Axes] = []
+    for at, (name, title) in enumerate(zip(names, titles, strict=True)):
+        row, column = divmod(at, columns)
+        bounds = (
+            left + column * across, 1 - (row + 1) * down,
+            across - 6 / whole[0], down - (TITLE + 2) / whole[1],
+        )  # fmt: skip
+        shared = panels[0] if panels else None
+        panel = ax.inset_axes(bounds, sharex=shared, sharey=shared)
+        panels.append(panel)
+        draw(panel, name)
+        panel.set_title(title, fontsize="small", pad=2)
+        panel.tick_params(
+            labelsize="small", length=2, labelleft=column == 0,
+            labelbottom=at + columns >= len(names),
+        )  # fmt: skip
+    ax.set_xlim(panels[0].get_xlim())
+    ax.set_ylim(panels[0].get_ylim())
+    if numbers is not None:  # of all panels: their axes are shared
+        x = numbers == "x"
+        limits, axis = (ax.get_xlim(), panels[0].xaxis) if x else (ax.get_ylim(), panels[0].yaxis)
+        # numbers at the ends would touch those of the next panel
+        axis.set_major_locator(MaxNLocator(nbins=4, prune="both") if x else MaxNLocator(nbins=3))
+        axis.set_major_formatter(scale_numbers(*sorted(limits))[0])
+        texts = axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())
+        if x and sum(len(text) + 2 for text in texts) * LETTER["small"] > wide / columns:
+            axis.set_major_locator(MaxNLocator(nbins=2, prune="both"))
+    ax.set_frame_on(False)
+    ax.tick_params(which="both", left=False, bottom=False, labelleft=False, labelbottom=False)
+    return ax

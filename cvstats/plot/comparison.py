@@ -45,8 +45,8 @@ from cvstats.plot._axes import (
     result_rows,
     row_height,
     set_numbers,
+    shorten_names,
 )
-from cvstats.plot._names import shorten_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,6 +19,7 @@ from cvstats.plot._axes import (
     canvas,
     colours,
     describe_loss,
+    draw_panels,
     ink,
     keep_inside,
     label_step,
@@ -30,9 +31,8 @@ from cvstats.plot._axes import (
     read_number,
     result_rows,
     set_numbers,
+    shorten_names,
 )
-from cvstats.plot._names import shorten_names
-from cvstats.plot._panels import draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,6 +16,7 @@ from cvstats.plot._axes import (
     MARKERS,
     MEAN,
     colours,
+    draw_models,
     keep_inside,
     label_values,
     label_x,
@@ -25,7 +26,6 @@ from cvstats.plot._axes import (
     result_rows,
     set_tick_labels,
 )
-from cvstats.plot._panels import draw_models
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

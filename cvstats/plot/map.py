@@ -24,7 +24,9 @@ from cvstats.plot._axes import (
     describe_loss,
     describe_significance,
     diverging,
+    draw_panels,
     edges_of,
+    escape_math,
     ink,
     is_dark,
     is_numeric,
@@ -39,8 +41,6 @@ from cvstats.plot._axes import (
     set_tick_labels,
     show_direction,
 )
-from cvstats.plot._names import escape_math
-from cvstats.plot._panels import draw_panels
 from cvstats.recommend import interval
 
 if TYPE_CHECKING:

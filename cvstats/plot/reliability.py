@@ -17,8 +17,16 @@ from cvstats.log.tables import set_level_index
 from cvstats.loss_functions.losses import models, require_columns
 from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
 from cvstats.options import check_alpha
-from cvstats.plot._axes import GREY, MARKERS, colours, describe_level, keep_inside, label_x, label_y
-from cvstats.plot._panels import draw_models
+from cvstats.plot._axes import (
+    GREY,
+    MARKERS,
+    colours,
+    describe_level,
+    draw_models,
+    keep_inside,
+    label_x,
+    label_y,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

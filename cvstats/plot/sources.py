@@ -20,6 +20,7 @@ from cvstats.plot._axes import (
     colours,
     describe_level,
     draw_intervals,
+    draw_panels,
     ink,
     keep_inside,
     label_values,
@@ -31,7 +32,6 @@ from cvstats.plot._axes import (
     result_rows,
     set_tick_labels,
 )
-from cvstats.plot._panels import draw_panels
 from cvstats.recommend import group_interval
 
 if TYPE_CHECKING:

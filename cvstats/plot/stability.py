@@ -23,6 +23,7 @@ from cvstats.plot._axes import (
     check_rows,
     colours,
     describe_level,
+    draw_models,
     keep_inside,
     label_values,
     label_x,
@@ -31,7 +32,6 @@ from cvstats.plot._axes import (
     read_facts,
     result_rows,
 )
-from cvstats.plot._panels import draw_models
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,32 +1,74 @@
-"""The report as one self-contained HTML page, and its first section."""
+"""The report as one self-contained HTML page: its sections, tables and plots."""
 
 from __future__ import annotations
 
+import platform
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from html import escape
+from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
+from io import StringIO
 from os import PathLike
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats import plot
 from cvstats.core.folds import count_folds, fold_level
-from cvstats.core.orientation import targets_of
+from cvstats.core.orientation import targets_of, turn
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.describe import describe_log, summarize_log
+from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError, checked_choice, install_command, listed
 from cvstats.facts import LogFacts
-from cvstats.formatting import printable, write_labels
+from cvstats.formatting import (
+    find_works,
+    locate_work,
+    name_rows,
+    printable,
+    result_frame,
+    turned,
+    write_labels,
+)
+from cvstats.intervals.clustered import clustered
+from cvstats.intervals.decompose import decompose
+from cvstats.intervals.heterogeneity import heterogeneity
+from cvstats.intervals.out_of_source import out_of_source
 from cvstats.large.frames import delay_answer, has_columns_of_models
+from cvstats.log.display import count_decimals, print_cells
 from cvstats.log.log import Log, Losses
 from cvstats.log.plain import replacing
 from cvstats.log.read import MISSING, is_dask_frame
 from cvstats.options import Missing, check_alpha, whole_number
-from cvstats.reporting.content import Figure, Report, describe_computation, make_report
-from cvstats.reporting.verdict import name_difference, read_scale
+from cvstats.plot._axes import (
+    COLOURS,
+    GREY,
+    MARKERS,
+    edges_of,
+    font_size,
+    label_x,
+    label_y,
+    legend_above,
+    places_of,
+    set_numbers,
+)
+from cvstats.recommend import NEEDS_LOSSES, group_interval, interval, methods
+from cvstats.reporting.sentences import NUMBERS, describe_target, describe_verdict, join_words
+from cvstats.reporting.verdict import Cell, Verdict, name_difference, read_scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 PAGES = (".html", ".htm", "")
 """Valid suffixes of a page."""
@@ -304,3 +346,955 @@ def write_first_section(facts: LogFacts) -> str:
         f'<table class="facts">\n<caption>The log: {escape(printable(summarize_log(facts.raw)))}'
         f"</caption>\n<tbody>\n{body}\n</tbody>\n</table>"
     )
+
+
+# --- sections -------------------------------------------------------------------------------------
+
+
+MOST_ROWS = 60
+"""Maximum rows of a table or plot; longer tables become a plot and the first rows."""
+TOP = 20
+"""Number of rows shown of a longer table."""
+MOST_MAPS = 4
+"""Maximum number of maps of slices."""
+PALE = 0.35
+"""Opacity of what is shown for comparison only, and of tied models."""
+MOST_READ = 12
+"""Maximum number of values of a plot that screen readers read."""
+Tip: TypeAlias = tuple[float | None, float | None, float | None, float | None, str]
+"""Left, right, bottom and top of a part of a plot in data units (None: its edge), and its text."""
+WIDTH = 3.6
+"""Width of a figure in inches: narrow, so that its text is large enough on a phone."""
+FEWER_FINDINGS = 10
+"""Maximum number of findings listed per code."""
+HEADS = {
+    "se": "std. error",
+    "p_value": "p",
+    "p_adjusted": "adj. p",
+    "in_set": "possibly best",
+    "lower_rank": "best rank",
+    "upper_rank": "worst rank",
+    "tau": "std. deviation",
+    "tau_lower": "from",
+    "tau_upper": "to",
+}
+SPREAD = ("tau", "tau_lower", "tau_upper", "p_value")
+"""Columns shown about how much sources differ."""
+RHO = (0.0, 0.1, 0.2, 0.3)
+"""Correlations of fold means that are assumed."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of text: caption, column headers, row names, cells."""
+
+    caption: str
+    heads: list[str]
+    rows: list[tuple[str, list[str]]]
+    words: list[bool]
+    """Columns with words, not numbers."""
+    corner: str = "model"
+
+    @property
+    def wide(self) -> bool:
+        """Whether the table spans the width of the page."""
+        longest = [max(map(len, cells), default=0) for _, cells in self.rows]
+        return len(self.heads) > 5 or max(longest, default=0) > 24
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot as SVG, its text for screen readers, and its caption."""
+
+    source: str
+    words: str
+    caption: str
+
+
+@dataclass
+class Section:
+    """A heading and its contents."""
+
+    key: str
+    title: str
+    paragraphs: list[str] = field(default_factory=list)
+    parts: list[Grid | Figure] = field(default_factory=list)
+    findings: list[tuple[str, list[str], str]] = field(default_factory=list)
+    """Code, findings by model, and advice."""
+
+
+@dataclass
+class Report:
+    """The summary, the sections, and what the appendix needs."""
+
+    sentences: tuple[str, ...]
+    cautions: list[str]
+    sections: list[Section] = field(default_factory=list)
+    references: list[str] = field(default_factory=list)
+    pictures: int = 0
+    refusals: dict[str, str] = field(default_factory=dict)
+    """What is not shown, and why."""
+    verdict: Verdict | None = None
+
+    @property
+    def title(self) -> str:
+        """The default title of the page."""
+        if self.verdict is None:
+            return "Loss log"
+        names = self.verdict.names
+        what = "Metrics" if "metric" in self.verdict.dims else capital(self.verdict.scale.name)
+        return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} models'}"
+
+    def note(self, attrs: dict[Any, Any]) -> None:
+        """Note the reference of the method of a result."""
+        if (words := str(attrs.get("reference", ""))) and words not in self.references:
+            self.references.append(words)
+
+    def draw(
+        self, section: Section, draw: Callable[[Axes], Any], *,
+        title: str, caption: str, height: float,
+        tips: Callable[[], Sequence[Tip]] = tuple, crop: bool = False,
+    ) -> None:  # fmt: skip
+        """Add a plot to a section, or the reason why it cannot be drawn to the appendix.
+
+        A plot that fails for any other reason than the log is omitted with a warning.
+        """
+        try:
+            known = tips()
+            source = draw_svg(draw, height, known, f"p{self.pictures}-", crop)
+        except LogError as error:
+            self.refusals[title] = reason_in_words(error)
+            return
+        except Exception as error:
+            self.refusals[title] = f"it could not be drawn ({error!r})."
+            warnings.warn(f"report: {title} could not be drawn: {error!r}", stacklevel=2)
+            return
+        self.pictures += 1
+        read = [words for *_, words in known[:MOST_READ]]
+        more = [f"and {len(known) - MOST_READ:,} more"] if len(known) > MOST_READ else []
+        words = f"{capital(title)}. {'; '.join([*read, *more])}".strip()
+        section.parts.append(Figure(source, words, caption))
+
+
+def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
+    """Make the summary and all sections that apply to this log."""
+    verdict = Verdict(facts, alpha, seed)
+    try:
+        summary = describe_verdict(verdict)
+    except LogError as error:
+        words = "No interval could be computed for this log; see the appendix for the reason."
+        report = Report((words,), [], refusals={"Intervals": reason_in_words(error)})
+        report.sections.append(of_diagnosis(facts))
+        return report
+    report = Report(summary.sentences, list(summary.cautions.values()), verdict=verdict)
+    report.sections += (s for s in make_sections(report, verdict) if s.paragraphs or s.parts)
+    report.refusals |= {what: reason_in_words(error) for what, error in verdict.refusals.items()}
+    return report
+
+
+def make_sections(report: Report, verdict: Verdict) -> Iterator[Section]:
+    """Make the sections in the order in which they are read."""
+    facts = verdict.facts
+    yield of_intervals(report, verdict)
+    if is_gridded(verdict):
+        yield of_maps(report, verdict)
+        if verdict.whole is not None:
+            yield of_pairs(report, verdict.whole)
+    elif len(verdict.models) <= FEW_MODELS:
+        yield of_pairs(report, verdict)
+    else:
+        yield of_many(report, verdict)
+    if not is_gridded(verdict):  # such tables and plots are uninformative for many cells
+        if facts.design.has("source"):
+            yield of_sources(report, verdict)
+        yield of_scatter(report, verdict)
+    yield of_diagnosis(facts)
+
+
+FEW_MODELS = 10
+"""Maximum number of models for a table of all pairs; with more, differences from the best."""
+
+
+def is_gridded(verdict: Verdict) -> bool:
+    """Whether the log has more carried cells than a table can show."""
+    return len(verdict.cells) > 1 and len(verdict.frame) > TOP
+
+
+def shown(verdict: Verdict, result: Any) -> Any:
+    """Convert a result to the score from which the losses were made."""
+    scale = verdict.scale
+    if not scale.larger or "metric" in verdict.dims:
+        return result
+    return turned(result, scale.name, scale.orientation, result.attrs)
+
+
+def tabulate(
+    verdict: Verdict, result: Any, caption: str, columns: Sequence[str] = NUMBERS,
+    most: int = MOST_ROWS,
+) -> Grid:  # fmt: skip
+    """Format some columns of a result, the best row first, unless there is a target."""
+    return grid(rank_rows(verdict, result, columns[0]), caption, columns, most)
+
+
+def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
+    """Convert a result to rows, the best first, unless there is a target."""
+    frame = result_frame(shown(verdict, result))
+    if verdict.has_target:
+        return frame
+    return frame.sort_values(by, kind="stable", ascending=not verdict.scale.larger)
+
+
+def grid(frame: pd.DataFrame, caption: str, columns: Sequence[str], most: int = MOST_ROWS) -> Grid:
+    """Format some columns of a table; cautions only if they vary between rows."""
+    varies = "caution" in frame and frame["caution"].nunique() > 1
+    kept = [name for name in (*columns, *["caution"] * varies) if name in frame]
+    top = frame.head(most)
+    if len(frame) > most:
+        caption = f"{caption} (the first {most} of {len(frame):,} rows)"
+    cells = print_cells(top)[kept]
+    rows = zip(name_rows(top), cells.to_numpy().tolist(), strict=True)
+    words = [frame[name].dtype.kind not in "fiu" for name in kept]
+    heads = [HEADS.get(name, name.replace("_", " ")) for name in kept]
+    corner = "models" if "other" in frame.index.names else str(frame.index.names[0] or "model")
+    return Grid(caption, heads, list(rows), words, corner)
+
+
+def reason_in_words(error: LogError) -> str:
+    """Write why something is not shown: what is wrong with the log, without code to type."""
+    first = re.split(r"\. (?=[A-Z])", str(error).rstrip("."), maxsplit=1)[0]
+    code = re.search(r"[`=]|\w\(|\w\.\w+\(|cvstats|\blog\.", first)
+    return "this log does not have what it needs." if code else f"{first}."
+
+
+PAGE_COLOURS = {
+    "#000000": "currentColor", "#ffffff": "var(--page)", "#0072b2": "var(--blue)",
+    "#d55e00": "var(--orange)", "#7a7a7a": "var(--grey)",
+}  # fmt: skip
+"""Colors of plots that the page brightens in dark mode."""
+MANY = 400
+"""Plots with more marks are rasterized, so that the page stays small."""
+
+
+def draw_svg(
+    draw: Callable[[Axes], Any],
+    height: float,
+    tips: Sequence[Tip] = (),
+    key: str = "",
+    crop: bool = False,
+) -> str:
+    """Draw on a new figure with a height in inches, and return it as inline SVG.
+
+    Its colors are those of the page, its ids start with the key, and invisible rectangles name what
+    is under the pointer.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
+
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",  # text instead of outlines: smaller
+        "svg.hashsalt": "cvstats",  # the same log gives the same page
+        "figure.constrained_layout.use": True,
+    }
+    with rc_context(settings):
+        canvas = Canvas(figsize=(WIDTH, height))
+        ax = canvas.subplots()
+        draw(ax)
+        rasterize_many(canvas)
+        file = StringIO()
+        canvas.savefig(file, format="svg", dpi=200, transparent=True, metadata=dict.fromkeys(
+            ("Date", "Creator", "Format", "Type")
+        ))  # fmt: skip
+        box = canvas.get_tightbbox() if crop else None
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") : svg.rindex("</svg>")].replace("\n", " ")
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    y, high = (0, 72 * height) if box is None else (72 * (height - box.y1) - 3, 72 * box.height + 6)
+    size = f'viewBox="0 {y:.1f} {72 * WIDTH:.1f} {high:.1f}"'
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*" viewBox="[^"]*"', rf"\1 {size}", svg)
+    svg = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{key}", svg)
+    for colour, name in PAGE_COLOURS.items():
+        svg = svg.replace(colour, name)
+    return svg + "".join(write_tips(ax, tips, height)) + "</svg>"
+
+
+def draw_plot(name: str, log: Any, ax: Axes, **options: Any) -> None:
+    """Draw a plot of the package; its name is looked up here, since its file may be broken."""
+    getattr(plot, name)(log, ax=ax, **options)
+
+
+def rasterize_many(canvas: Any) -> None:
+    """Rasterize lines and collections with many marks."""
+    from matplotlib.collections import Collection
+    from matplotlib.lines import Line2D
+
+    for line in canvas.findobj(Line2D):
+        if line.get_marker() != "None" and len(line.get_xdata(orig=True)) > MANY:
+            line.set_rasterized(True)
+    for marks in canvas.findobj(Collection):
+        if max(len(marks.get_paths()), len(marks.get_offsets())) > MANY:
+            marks.set_rasterized(True)
+
+
+def write_tips(ax: Axes, tips: Sequence[Tip], height: float) -> Iterator[str]:
+    """Write an invisible rectangle for each tip, which browsers show on hover."""
+    scale, box = 72 / ax.figure.dpi, ax.get_window_extent()
+    for left, right, bottom, top, words in tips:
+        x0 = box.x0 if left is None else ax.transData.transform((left, 0))[0]
+        x1 = box.x1 if right is None else ax.transData.transform((right, 0))[0]
+        y0 = box.y0 if bottom is None else ax.transData.transform((0, bottom))[1]
+        y1 = box.y1 if top is None else ax.transData.transform((0, top))[1]
+        yield (
+            f'<rect class="tip" x="{scale * min(x0, x1):.1f}" '
+            f'y="{72 * height - scale * max(y0, y1):.1f}" width="{scale * abs(x1 - x0):.1f}" '
+            f'height="{scale * abs(y1 - y0):.1f}"><title>{escape(printable(words))}</title></rect>'
+        )
+
+
+def tips_of_rows(numbers: pd.DataFrame, start: int = 0) -> list[Tip]:
+    """Name each row of a plot with its numbers, from the top."""
+    first = next(name for name in ("difference", "estimate") if name in numbers)
+    cells = print_cells(numbers[[first, "lower", "upper"]])
+    return [
+        (None, None, at - 0.5, at + 0.5, f"{name}: {mean} ({lower} to {upper})")
+        for at, (name, (mean, lower, upper)) in enumerate(
+            zip(name_rows(numbers), cells.to_numpy().tolist(), strict=True), start
+        )
+    ]
+
+
+def tips_of_sources(verdict: Verdict) -> list[Tip]:
+    """Name each source of a plot with the numbers of each model."""
+    from cvstats.plot.sources import rank_sources
+
+    each, labels = rank_sources(verdict.facts, alpha=verdict.alpha)
+    if len(verdict.names) > len(MARKERS) or len(labels) > MANY:  # panels, or too many
+        return []
+    cells = print_cells(each[["estimate", "lower", "upper"]]).to_numpy().tolist()
+    words: dict[str, list[str]] = {label: [] for label in labels}
+    for source, model, (mean, lower, upper) in zip(
+        each["source"], each["model"], cells, strict=True
+    ):
+        words[source].append(f"{model} {mean} ({lower} to {upper})".strip())
+    return [
+        (None, None, at - 0.5, at + 0.5, f"{label}: {', '.join(words[label])}")
+        for at, label in enumerate(labels)
+    ]
+
+
+def tips_of_cells(verdict: Verdict, at: Cell = ()) -> list[Tip]:
+    """Name each cell of a map, or each place along a line, with the numbers of the best models."""
+    dims = range(-min(2, len(verdict.dims)), 0)
+    shown = [row for row, labels in enumerate(verdict.cells) if labels[:-2] == at or not at]
+    places = [find_edges([verdict.cells[row][k] for row in shown]) for k in dims]
+    if len(shown) > MANY or not all(places):
+        return []
+    scale, decimals = verdict.scale, count_decimals(verdict.frame)
+    best = np.argsort(np.nanmean(verdict.estimate, axis=0), kind="stable")[:MOST_LINES].tolist()
+    lower, upper, names = verdict.spread("lower"), verdict.spread("upper"), verdict.cell_names()
+    found: list[Tip] = []
+    for row in shown:
+        numbers = "; ".join(
+            f"{verdict.names[j]} {scale.value(verdict.estimate[row, j], decimals)} "
+            f"({scale.range(lower[row, j], upper[row, j], decimals, of_values=True)})"
+            for j in best
+        )
+        ends = [edges[verdict.cells[row][k]] for edges, k in zip(places, dims, strict=True)]
+        left, right = ends[-1]
+        bottom, top = ends[0] if len(ends) == 2 else (None, None)
+        found.append((left, right, bottom, top, f"{names[row]}: {numbers}"))
+    return found
+
+
+def find_edges(labels: list[Any]) -> dict[Any, tuple[float, float]]:
+    """Find where the cell of each label begins and ends; empty for one label and for names."""
+    unique = sorted({label for label in labels if isinstance(label, (int, float))})
+    if len(unique) < 2 or len(unique) < len(set(labels)):
+        return {}
+    edges = edges_of(np.array(unique, dtype=float)).tolist()
+    return {label: (edges[k], edges[k + 1]) for k, label in enumerate(unique)}
+
+
+def of_intervals(report: Report, verdict: Verdict) -> Section:
+    """Show the error of each model with its interval."""
+    scale, attrs = verdict.scale, verdict.attrs
+    size = "high" if scale.larger and not verdict.has_target else "large"
+    section = Section("intervals", f"How {size} is the {scale.name}?")
+    report.note(attrs)
+    level = verdict.level
+    if left_out := attrs.get("n_dropped"):
+        one = left_out == 1
+        section.paragraphs.append(
+            f"{left_out:,.0f} {'evaluation was' if one else 'evaluations were'} dropped for all "
+            "models, because the loss of some model is missing."
+        )
+    if is_gridded(verdict):
+        if verdict.whole is not None:
+            caption = f"{capital(scale.name)} averaged over the cells, with {level} intervals"
+            section.parts.append(tabulate(verdict, verdict.whole.intervals, caption))
+        section.parts.append(quantiles(verdict))
+        return section
+    caption = f"{capital(scale.name)} of each model with its {level} interval"
+    caption += "" if verdict.has_target else ", best first"
+    rows = len(verdict.frame)
+    many = rows > TOP and len(verdict.cells) == 1
+    most = TOP if many else MOST_ROWS
+    section.parts.append(tabulate(verdict, verdict.intervals, caption, most=most))
+    ranked = rank_rows(verdict, verdict.intervals, "estimate")
+    if many:
+        report.draw(
+            section, partial(draw_ranking, verdict=verdict),
+            tips=partial(tips_of_rows, ranked, 1) if rows <= MANY else tuple,
+            title=f"{scale.name} of all {rows:,} models", height=4.5,
+            caption=f"All {rows:,} models, the best at the top: dots are estimates of the "
+            f"{scale.name}, lines {level} intervals. Possibly best models are blue.",
+        )  # fmt: skip
+        order = np.argsort(verdict.estimate[0], kind="stable").tolist()
+        names = ", ".join(verdict.names[j] for j in order)
+        section.paragraphs.append(f"All models, best first: {names}.")
+        return section
+    report.draw(
+        section, partial(draw_intervals, verdict=verdict), tips=partial(tips_of_rows, ranked),
+        title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
+        caption="Dots are estimates, lines are intervals. Two models may differ significantly even "
+        "if their intervals overlap: see their difference. The naive interval, in gray, treats "
+        "every loss as an independent point; it is shown for comparison only.",
+    )  # fmt: skip
+    return section
+
+
+def draw_intervals(ax: Axes, verdict: Verdict) -> None:
+    """Draw the intervals of the table, and the naive intervals, if any, in a paler color."""
+    results = {str(verdict.attrs["method"]): verdict.intervals}
+    with suppress(LogError):
+        results["naive"] = verdict.facts.apply(interval, method="naive", alpha=verdict.alpha)
+    plot.forest(verdict.log, methods=results, ax=ax)
+    for artist in (*ax.collections[1:], *ax.lines[1:]):  # those of the naive interval
+        artist.set_alpha(PALE)
+
+
+def quantiles(verdict: Verdict) -> Grid:
+    """Describe the errors of many cells by their quantiles, a row for each model."""
+    scale, share = verdict.scale, np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    decimals = count_decimals(verdict.frame)
+    half = (verdict.spread("upper") - verdict.spread("lower")) / 2
+    at = np.nanquantile(verdict.estimate, share, axis=0)  # of losses, also where scores are shown
+    width = np.nanmedian(half, axis=0)
+    rows = [
+        (
+            name,
+            [*(scale.value(value, decimals) for value in at[:, j]),
+             scale.difference(width[j], decimals)],
+        )
+        for j, name in enumerate(verdict.names)
+    ]  # fmt: skip
+    first, last = ("lowest", "highest") if verdict.has_target else ("best", "worst")
+    heads = [first, "25%", "median", "75%", last, "±"]
+    caption = (
+        f"{capital(scale.name)} over {len(verdict.cells):,} cells ({', '.join(verdict.dims)}), "
+        f"from the {first} cell to the {last}; ± is the median half-width of the {verdict.level} "
+        f"intervals"
+    )
+    return Grid(caption, heads, rows, [False] * len(heads))
+
+
+def of_maps(report: Report, verdict: Verdict) -> Section:
+    """Draw the cells of a grid: lines for one dimension, maps for two."""
+    section = Section("cells", "Where is the error large, and which model is better where?")
+    scale = verdict.scale
+    if len(verdict.models) == 1:
+        section.title = "Where is the error large?"
+    if "metric" in verdict.dims:
+        return section
+    level = verdict.level
+    if len(verdict.dims) == 1:
+        report.draw(
+            section, partial(draw_lines, verdict=verdict),
+            title=f"{scale.name} along {verdict.dims[0]}", height=3.0,
+            tips=partial(tips_of_cells, verdict),
+            caption=f"Lines are estimates, bands pointwise {level} intervals.",
+        )  # fmt: skip
+        return section
+    slices = list(dict.fromkeys(labels[:-2] for labels in verdict.cells))
+    for labels in slices[:MOST_MAPS]:
+        where = ", ".join(f"{d}={x}" for d, x in zip(verdict.dims, labels, strict=False))
+        at = f" at {where}" if where else ""
+        for what, title, caption in maps_of(verdict, scale.name, level):
+            report.draw(
+                section, partial(draw_map, verdict=verdict, what=what, at=labels),
+                title=f"{title}{at}", height=3.2, crop=True, caption=f"{caption}{at}.",
+                tips=partial(tips_of_cells, verdict, labels),
+            )  # fmt: skip
+    if len(slices) > MOST_MAPS:
+        section.paragraphs.append(
+            f"Only {MOST_MAPS} of {len(slices):,} maps are shown; the summary covers all cells."
+        )
+    return section
+
+
+def maps_of(verdict: Verdict, name: str, level: str) -> list[tuple[str, str, str]]:
+    """List the maps of a slice: what is drawn, title, and caption."""
+    models = verdict.names
+    errors = ("estimate", f"Map of the {name}", f"The {name} of {models[most_often_best(verdict)]}")
+    if len(models) == 1:
+        half = f"Half-width of the {level} interval of each cell"
+        return [errors, ("half-width", "Map of the intervals", half)]
+    if len(models) == 2 and verdict.pairs is not None:
+        lead = (
+            f"Difference between {models[0]} and {models[1]}: blue if {models[0]} is better, red "
+            f"if worse. Dots mark cells where the difference is significant after adjusting for "
+            f"{verdict.n_tests:,} comparisons; on dense maps only some of them are dotted"
+        )
+        return [("lead", "Map of the difference", lead), errors]
+    best = "Best model of each cell; pale if it is not significantly better than every other"
+    return [("best", "Map of the best model", best), errors]
+
+
+def of_many(report: Report, verdict: Verdict) -> Section:
+    """Compare many models with the best of them, and list the possibly best ones."""
+    section = Section("comparisons", "Which models could be the best?")
+    if verdict.pairs is None:
+        return section
+    report.note(verdict.comparison.attrs)
+    best, pairs = int(verdict.best[0]), verdict.pairs
+    order = [j for j in np.argsort(verdict.estimate[0], kind="stable").tolist() if j != best]
+    table = pd.DataFrame(
+        {
+            "difference": pairs.lead[0, best, order],
+            "lower": pairs.lower[0, best, order],
+            "upper": pairs.upper[0, best, order],
+            "possibly_best": verdict.tied[0, order],
+        },
+        index=pd.Index([verdict.names[j] for j in order], name="model"),
+    )
+    section.paragraphs.append(
+        f"{count_best(verdict)} Intervals account for all {verdict.n_tests:,} comparisons."
+    )
+    caption = f"Differences from {verdict.names[best]}, with {verdict.level} intervals"
+    section.parts.append(grid(table, caption, [*map(str, table)], most=TOP))
+    return section
+
+
+def count_best(verdict: Verdict) -> str:
+    """Count the models that are not significantly worse than any other."""
+    tied = [name for name, kept in zip(verdict.names, verdict.tied[0], strict=True) if kept]
+    names = f": {join_words(tied)}" if len(tied) <= FEW_MODELS else ""
+    all_kept = len(tied) == len(verdict.models)
+    some = f"Any of the {len(tied):,}" if all_kept else f"{len(tied):,} of {len(verdict.models):,}"
+    others = "" if all_kept else " No other model is significantly better than these."
+    return (
+        f"{some} models could be the best{names}.{others} The set contains the best model with "
+        f"probability about {verdict.level}; with more points it would be smaller."
+    )
+
+
+def of_pairs(report: Report, verdict: Verdict) -> Section:
+    """Describe the paired differences between models."""
+    what = "How do the models differ?" if verdict.has_target else "Which model is better?"
+    section = Section("comparisons", what)
+    if verdict.comparison is None:
+        return section
+    table, scale = rank_rows(verdict, verdict.comparison, "difference"), verdict.scale
+    report.note(verdict.comparison.attrs)
+    adjusted, adjust = "p_adjusted" in table, verdict.comparison.attrs.get("adjust")
+    clear, pairs = 0 if verdict.pairs is None else int(verdict.pairs.clear.sum()), len(table)
+    side = "above" if scale.larger else "below"
+    meaning = f"a difference {side} zero means that the first model is better"
+    for target in set(targets_of(verdict.facts.attrs).values()):
+        meaning = "its sign does not show which model is better: that is the one whose "
+        meaning += f"{scale.name} is closer to {target:g}"
+    section.paragraphs.append(
+        f"Each row is the first model minus the second, on the same points; {meaning}. "
+        f"{count_significant(clear, pairs, verdict.alpha)}"
+        + (f" The p-values and intervals account for all {verdict.n_tests:,} comparisons"
+           + (", by Šidák's method." if adjust == "sidak" else ".") if adjusted else "")
+    )  # fmt: skip
+    if len(verdict.cells) == 1 and len(verdict.models) > 2 and not verdict.has_target:
+        section.paragraphs.append(count_best(verdict))
+    caption = f"Differences of all pairs, with {verdict.level} intervals"
+    numbers = ["difference", "lower", "upper", "p_adjusted" if adjusted else "p_value"]
+    section.parts.append(grid(table, caption, numbers))
+    few = pairs <= FEW_PAIRS
+    report.draw(
+        section, partial(draw_pairs, verdict=verdict),
+        tips=partial(tips_of_rows, table) if few else tuple,
+        title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs) if few else 4.2,
+        caption="Differences of all pairs; those that are significant after adjusting for the "
+        "number of comparisons are marked."
+        if pairs > 1 else "The difference; zero means that the models do not differ.",
+    )  # fmt: skip
+    return section
+
+
+def draw_pairs(ax: Axes, verdict: Verdict) -> None:
+    """Draw the comparison of the table."""
+    from cvstats.plot.comparison import draw_comparison
+
+    found = verdict.comparison
+    draw_comparison(
+        found, verdict.facts, alpha=verdict.alpha, adjust=found.attrs.get("adjust"), ax=ax
+    )
+
+
+FEW_PAIRS = 10
+"""More pairs are drawn as a matrix."""
+
+
+def count_significant(clear: int, pairs: int, alpha: float) -> str:
+    """Count the significant differences in a sentence."""
+    test = f"at the {100 * alpha:g}% level"
+    if pairs == 1:
+        return f"The difference is {'' if clear else 'not '}statistically significant {test}."
+    if not clear:
+        return f"None of the {pairs:,} differences is statistically significant {test}."
+    many = "All" if clear == pairs else f"{clear:,} of the"
+    verb = "is" if clear == 1 else "are"
+    return f"{many} {pairs:,} differences {verb} statistically significant {test}."
+
+
+def of_sources(report: Report, verdict: Verdict) -> Section:
+    """Describe how sources differ, and the interval for new sources; tasks are fixed."""
+    facts, number = verdict.facts, verdict.facts.design.number("source")
+    tasks = facts.attrs.get("sources_are") == "fixed"
+    name = "task" if tasks else "source"
+    section = Section("sources", f"How much do {name}s differ?")
+    if tasks:
+        section.paragraphs.append(
+            f"The points come from {number:,} tasks, which have equal weight in every mean."
+        )
+    elif not add_intervals_of_sources(report, section, verdict, number):
+        return section
+    models, one = max(1.0, 0.45 * len(verdict.models)), len(verdict.models) == 1
+    report.draw(
+        section, partial(draw_plot, "sources", verdict.log, alpha=verdict.alpha),
+        tips=partial(tips_of_sources, verdict),
+        title=f"{capital(name)} by {name}", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
+        caption=f"One interval for each {name}, treating its points as independent. The last row "
+        f"{'and the band are' * one or 'is'} the interval over all of them.",
+    )  # fmt: skip
+    return section
+
+
+def add_intervals_of_sources(
+    report: Report, section: Section, verdict: Verdict, number: int
+) -> bool:
+    """Add the intervals with sources as the sampling unit, and how much these differ.
+
+    Returns False if they do not apply.
+    """
+    facts, level, alpha = verdict.facts, verdict.level, verdict.alpha
+    found = verdict.attempt("Intervals of sources", partial(group_interval, facts, alpha=alpha))
+    if found is None:
+        return False
+    row, result = found
+    report.note(result.attrs)
+    section.paragraphs.append(
+        f"The points come from {number:,} sources. These intervals are for the "
+        f"{describe_target(str(result.attrs['target']), verdict.scale)}."
+    )
+    new = row == "new source"
+    caption = f"{level} intervals for the mean over new sources" if new else (
+        f"{level} intervals with sources, not points, as the sampling unit"
+    )  # fmt: skip
+    section.parts.append(tabulate(verdict, result, caption))
+    predict = out_of_source if new else clustered
+    with suppress(LogError):  # of sources that models were trained on
+        one = facts.apply(predict, interval="prediction", alpha=alpha)
+        caption = f"{level} prediction intervals for a new source"
+        section.parts.append(tabulate(verdict, one, caption, NUMBERS[:3]))
+    ask = partial(facts.apply, heterogeneity, alpha=alpha)
+    if (spread := verdict.attempt("How much sources differ", ask)) is not None:
+        report.note(spread.attrs)
+        words = (
+            f"Standard deviation between sources, its {level} interval, and the p-value of the "
+            f"test that sources do not differ"
+        )
+        section.parts.append(grid(result_frame(spread), words, SPREAD))
+    return True
+
+
+def of_scatter(report: Report, verdict: Verdict) -> Section:
+    """Show folds and repetitions."""
+    facts, design = verdict.facts, verdict.facts.design
+    title = "Repetitions" if facts.log.only_tested else "Folds and repetitions"
+    section = Section("scatter", title)
+    trained = not (facts.resampled or facts.log.only_tested)
+    if trained and (design.has("fold") or design.has("repetition")) and len(verdict.names) <= TOP:
+        report.draw(
+            section, partial(draw_plot, "folds", verdict.log),
+            title="Means of the folds", height=2.6,
+            caption="The mean loss in each test set. The scatter is not a standard error: folds "
+            "share most of their training data, and all repetitions use the same data.",
+        )  # fmt: skip
+    if design.has("repetition"):
+        report.draw(
+            section, partial(draw_plot, "stability", verdict.log, alpha=verdict.alpha),
+            title="The interval of the first repetitions", height=2.6,
+            caption="Estimates and limits from the first repetition, the first two, and so on. If "
+            "the curves are flat, more repetitions would change little.",
+        )  # fmt: skip
+    return section
+
+
+def of_diagnosis(facts: LogFacts) -> Section:
+    """List the findings of `diagnose`, and what to do about each."""
+    section = Section("diagnostics", "Warnings and limitations")
+    if not facts.error and (examined := describe_examined(facts)):
+        section.paragraphs.append(examined)
+    found = list_findings(facts)
+    if found.empty:
+        section.paragraphs.append(
+            "The checks found no problems. This does not rule out others; the Diagnostics page "
+            "of the guide lists what is checked."
+        )
+        return section
+    kinds = found.groupby(["code", "advice"], sort=False)
+    section.paragraphs.append(
+        f"{len(kinds)} {'finding' if len(kinds) == 1 else 'findings'}; see the Diagnostics page "
+        "of the guide for the codes."
+    )
+    for (code, advice), rows in kinds:
+        words = [
+            f"{row['model'] or 'the log'}: {row['finding']}."
+            for row in rows.head(FEWER_FINDINGS).to_dict("records")
+        ]
+        if (more := len(rows) - FEWER_FINDINGS) > 0:
+            words.append(f"And {more:,} more.")
+        section.findings.append((str(code), words, str(advice)))
+    return section
+
+
+def describe_examined(facts: LogFacts) -> str:
+    """Describe of which losses the checks know more than moments; empty if of all."""
+    if facts.sample is None:
+        return (
+            "The log was read as counts, means and variances of its cells, without individual "
+            "losses, so outliers, skewness and dates were not checked."
+        )
+    if facts.sample.whole:
+        return ""
+    number = facts.sample.log.design.size
+    return (
+        f"The log was read in batches. Every number is computed from all evaluations, but "
+        f"outliers, skewness and dates were checked in a sample of {number:,} evaluations."
+    )
+
+
+def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
+    """Describe the computation: call, versions, references, other methods."""
+    names = ("cvstats", "numpy", "scipy", "pandas", "xarray", "numba", "matplotlib")
+    versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
+    made: dict[str, Any] = {
+        "call": call, "versions": versions, "methods": None,
+        "variance": of_variance(report, facts),
+        "references": list_works(report.references),
+        "method": [] if report.verdict is None else describe_method(report.verdict),
+    }  # fmt: skip
+    try:
+        known = facts.apply(methods).reset_index().to_dict("records")
+    except LogError:
+        return made
+    for part, caption, head in (
+        ("methods", "Methods that apply to this log", "target"),
+        ("others", "Methods that need a different kind of log", "what the log must contain"),
+    ):
+        rows = [
+            (row["method"], [row["target"] if row["applies"] else describe_need(row)])
+            for row in known
+            if row["applies"] == (part == "methods")
+        ]
+        made[part] = Grid(caption, [head], rows, [True], corner="method")
+    return made
+
+
+def describe_need(method: dict[str, Any]) -> str:
+    """Describe what a log for a method has: individual losses if this one has moments only."""
+    if method["why_not"].startswith(NEEDS_LOSSES):
+        return "individual losses; this log was read as moments of its cells"
+    return re.sub(r" \((?:level|levels) .*?\)", "", method["needs"])
+
+
+def list_works(references: list[str]) -> list[tuple[str, str, str]]:
+    """List the works behind the results: authors and year, title, and address.
+
+    A reference without a known work has neither title nor address.
+    """
+    found: dict[tuple[str, str, str], None] = {}
+    for words in references:
+        works = find_works(words)
+        for work in works.values():
+            people = [one.partition(",")[0].strip("{}") for one in work["author"].split(" and ")]
+            by = f"{join_words(people)} ({work['year']})"
+            found[by, re.sub(r"[{}]", "", work["title"]).replace("--", "–"), locate_work(work)] = (
+                None
+            )
+        if not works:
+            found[words, "", ""] = None
+    return list(found)
+
+
+def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
+    """Describe the method of the intervals and its guarantee."""
+    facts = verdict.attrs
+    switch = verdict.switches.get("intervals")
+    why = "" if switch is None else (
+        f"; it replaces {switch.before.attrs['method']} because of {switch.caution.cause}"
+    )  # fmt: skip
+    rows = [
+        ("method", f"{facts['method']}, because the log is {facts['reason']}{why}"),
+        ("target", facts["target"]),
+        ("guarantee", facts["guarantee"]),
+    ]
+    if verdict.comparison is not None:
+        compared = verdict.comparison.attrs
+        rows.append(("guarantee of differences", compared["guarantee"]))
+    if facts.get("suggestion"):
+        rows.append(("before the next experiment", facts["suggestion"]))
+    return rows
+
+
+def of_variance(report: Report, facts: LogFacts) -> Section:
+    """Show the components of the variance, which depend on an assumption."""
+    section, verdict = Section("variance", "Parts of the variance"), report.verdict
+    if verdict is not None and (is_gridded(verdict) or len(verdict.names) > TOP):
+        return section
+    if facts.log.only_tested:  # no covariance of losses by common training data
+        return section
+    try:
+        parts = facts.apply(decompose, rho=list(RHO))
+    except LogError:
+        return section
+    report.note(parts.attrs)
+    report.draw(
+        section, partial(draw_plot, "decomposition", facts, rho=RHO),
+        title="Parts of the variance", height=min(12.0, 1.3 + 0.6 * len(result_frame(parts))),
+        caption="The variance of the mean, θ, if fold means had correlation ρ. The hatched part, "
+        "γ, is an assumption, because no single log can estimate it. A vertical line marks the "
+        "sum of the parts, θ; diamonds show the squared standard errors from wald. A bar to the "
+        "left of zero is a negative estimate, which can occur by chance when that part of the "
+        "variance is small.",
+    )  # fmt: skip
+    return section
+
+
+def capital(text: str) -> str:
+    """Capitalize the first letter."""
+    return text[:1].upper() + text[1:]
+
+
+MOST_LINES = 5
+"""Maximum number of models drawn along a dimension."""
+
+
+def values_of(verdict: Verdict) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Estimates and limits by cell and model, as scores if the losses were made from a score."""
+    estimate, lower, upper = (
+        turn(verdict.spread(name), verdict.scale.orientation) for name in NUMBERS[:3]
+    )
+    return estimate, np.fmin(lower, upper), np.fmax(lower, upper)
+
+
+def draw_ranking(ax: Axes, verdict: Verdict) -> None:
+    """Draw the intervals of many models below each other, the best at the top."""
+    estimate, lower, upper = (values[0] for values in values_of(verdict))
+    order = np.argsort(verdict.estimate[0], kind="stable")
+    rank = np.arange(1, len(order) + 1)
+    ax.tick_params(labelsize=font_size(ax))
+    for here, colour, label in (
+        (verdict.tied[0][order], COLOURS[0], "possibly best"),
+        (~verdict.tied[0][order], GREY, "excluded"),
+    ):
+        ax.hlines(
+            rank[here], lower[order][here], upper[order][here], colors=colour,
+            linewidth=max(0.3, min(2.0, 180 / len(order))), alpha=PALE,
+        )  # fmt: skip
+        ax.plot(
+            estimate[order][here], rank[here], linestyle="none", marker=".", color=colour,
+            markersize=max(1.0, min(5.0, 600 / len(order))), label=label,
+        )  # fmt: skip
+    ax.set_ylim(len(order) + 0.5, 0.5)
+    legend_above(ax)
+    label_y(ax, "rank of the model")
+    set_numbers(ax, verdict.scale.name)
+
+
+def draw_lines(ax: Axes, verdict: Verdict) -> None:
+    """Draw the error of each model along the one carried dimension."""
+    estimate, lower, upper = values_of(verdict)
+    at = places_of(pd.Index([labels[0] for labels in verdict.cells]))
+    order = np.argsort(at)
+    ax.tick_params(labelsize=font_size(ax))
+    best = np.argsort(np.nanmean(verdict.estimate, axis=0), kind="stable")[:MOST_LINES]
+    for colour, j in zip(COLOURS, best, strict=False):
+        ax.fill_between(at[order], lower[order, j], upper[order, j], color=colour, alpha=0.2, lw=0)
+        ax.plot(at[order], estimate[order, j], color=colour, label=verdict.names[j])
+    if len(best) > 1:
+        legend_above(ax)
+    set_numbers(ax, verdict.scale.name, along="y")
+    label_x(ax, verdict.dims[0])
+
+
+def draw_map(ax: Axes, verdict: Verdict, what: str, at: Cell) -> None:
+    """Draw the cells of the last two dimensions: errors, half-widths, leads or the best model."""
+    from cvstats.plot.map import add_map_bar, draw_cells, draw_dots, label_dimensions, mark_axes
+
+    rows = [row for row, labels in enumerate(verdict.cells) if labels[:-2] == at]
+    values, mark = map_values(verdict, what, np.array(rows))
+    index = pd.MultiIndex.from_tuples(
+        [verdict.cells[row][-2:] for row in rows], names=verdict.dims[-2:]
+    )
+    field, clear = (pd.Series(numbers, index).to_xarray() for numbers in (values, mark))
+    clear = clear.fillna(0).astype(bool)
+    ax.tick_params(labelsize=font_size(ax))
+    if what == "best":
+        draw_categories(ax, verdict, field, clear)
+    else:
+        image = draw_cells(ax, field, symmetric=what == "lead", turned=True)
+        words = {
+            "estimate": verdict.scale.name, "half-width": "half-width of the interval",
+            "lead": f"advantage of {verdict.names[0]}",
+        }[what]  # fmt: skip
+        units = f" [{verdict.scale.units}]" if verdict.scale.units else ""
+        add_map_bar(ax, image, f"{words}{units}", field)
+    if what == "lead":
+        draw_dots(ax, clear, "significant")
+    mark_axes(ax, field)
+    label_dimensions(ax, field)
+
+
+def map_values(verdict: Verdict, what: str, rows: Any) -> tuple[FloatArray, MaskArray]:
+    """Compute the values of a map, and which cells are marked."""
+    alone = verdict.tied[rows].sum(axis=1) == 1
+    if what == "lead" and verdict.pairs is not None:
+        return verdict.pairs.lead[rows, 0, 1], verdict.pairs.clear[rows].any(axis=(1, 2))
+    if what == "best":
+        return verdict.best[rows].astype(float), alone
+    estimate, lower, upper = (
+        values[rows, most_often_best(verdict)] for values in values_of(verdict)
+    )
+    return (estimate if what == "estimate" else (upper - lower) / 2), alone
+
+
+def most_often_best(verdict: Verdict) -> int:
+    """Find the model that is best in most cells."""
+    return int(np.bincount(verdict.best).argmax())
+
+
+def draw_categories(ax: Axes, verdict: Verdict, field: xr.DataArray, alone: xr.DataArray) -> None:
+    """Color each cell by its best model, pale if tied; the last color is for all others."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    best = field.to_numpy()
+    wins = np.bincount(verdict.best, minlength=len(verdict.names))
+    order = [int(j) for j in np.argsort(-wins, kind="stable") if wins[j]]
+    known, others = order[: len(COLOURS) - 1], order[len(COLOURS) - 1 :]
+    colour = {j: COLOURS[k] for k, j in enumerate(known)} | dict.fromkeys(others, COLOURS[-1])
+    pixels = np.ones((*best.shape, 4))
+    for j, shade in colour.items():
+        pixels[best == j, :3] = to_rgb(shade)
+    pixels[..., 3] = np.where(alone, 1.0, PALE)
+    down, across = (edges_of(places_of(field[name])) for name in field.dims)
+    ax.pcolormesh(across, down, pixels, rasterized=True)
+    handles = [Patch(color=colour[j], label=verdict.names[j]) for j in known]
+    handles += [Patch(color=COLOURS[-1], label=f"{len(others):,} others")] if others else []
+    legend_above(ax, handles)

@@ -14,7 +14,7 @@ import pytest
 
 import cvstats
 from cvstats import cli
-from cvstats.cli.demo import decimals
+from cvstats.cli.commands import decimals
 from cvstats.errors import install_command
 
 NUMBER = r"-?\d+(?:\.\d+)?"

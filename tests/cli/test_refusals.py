@@ -12,7 +12,7 @@ from rows import only_row
 
 import cvstats
 from cvstats import cli
-from cvstats.cli.app import add_options, option_names
+from cvstats.cli import add_options, option_names
 from cvstats.cli.commands import compare, demo, interval, report
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import cvstats
-from cvstats.cli import main, stream
+from cvstats.cli import commands, main
 
 pytest.importorskip("pyarrow", reason="the extra io is not installed")
 N = 600
@@ -62,10 +62,12 @@ def streams(monkeypatch):
     seen = []
 
     def always():
-        monkeypatch.setattr(stream, "ROWS", 1)
-        monkeypatch.setattr(stream, "BYTES", 1)
-        scan = stream.scan_moments
-        monkeypatch.setattr(stream, "scan_moments", lambda *args: seen.append(args) or scan(*args))
+        monkeypatch.setattr(commands, "ROWS", 1)
+        monkeypatch.setattr(commands, "BYTES", 1)
+        scan = commands.scan_moments
+        monkeypatch.setattr(
+            commands, "scan_moments", lambda *args: seen.append(args) or scan(*args)
+        )
 
     return always, seen
 
@@ -162,7 +164,7 @@ def test_a_method_of_single_losses_reads_the_file_whole(tmp_path, capsys, stream
 
 def test_small_files_are_read_whole(files, capsys, streams, monkeypatch):
     _, seen = streams
-    monkeypatch.setattr(stream, "scan_moments", lambda *args: seen.append(args))
+    monkeypatch.setattr(commands, "scan_moments", lambda *args: seen.append(args))
     run(capsys, "interval", *files["parquet"], "--source", "customer")
     assert seen == []
 

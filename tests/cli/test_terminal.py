@@ -19,7 +19,7 @@ from tool_logs import LOGS
 
 import cvstats
 from cvstats import cli
-from cvstats.cli.output import align
+from cvstats.cli import align
 from cvstats.errors import LogError
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "cvstats")

@@ -6,8 +6,8 @@ from math import sqrt
 
 import pytest
 
-from cvstats.evidence import read_figures
 from cvstats.intervals import list_methods
+from cvstats.recommend import read_figures
 from evidence.metrics import QUESTIONS
 
 STUDY = read_figures()

@@ -14,8 +14,7 @@ from plotted import in_view, legible, logged, many
 from cvstats import plot
 from cvstats.errors import LogError
 from cvstats.formatting import printable
-from cvstats.plot._axes import legend_above, scale_numbers
-from cvstats.plot._names import escape_math, shorten_names
+from cvstats.plot._axes import escape_math, legend_above, scale_numbers, shorten_names
 from cvstats.plot.best_set import choose_ticks
 
 NAMED = "resnet50-imagenet-pretrained-lr0.{:03d}-wd0.0001-seed1-ema"

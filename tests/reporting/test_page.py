@@ -26,7 +26,7 @@ import cvstats
 from cvstats import cli, report
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
-from cvstats.reporting import content
+from cvstats.reporting import page as sections
 from cvstats.reporting.verdict import Verdict
 
 SCRIPT = "<script>alert(1)</script>"
@@ -564,7 +564,7 @@ def test_places_where_no_page_can_be_written(tmp_path, monkeypatch):
     losses = logged("flights")[["naive_bayes"]]
     folder = str(tmp_path / "nowhere")
     computed = []
-    made = content.Report(("A verdict.",), [])
+    made = sections.Report(("A verdict.",), [])
     monkeypatch.setattr("cvstats.reporting.page.make_report", lambda *_: computed.append(1) or made)
     with pytest.raises(LogError, match="the directory .*nowhere' does not exist. Create it first"):
         cvstats.report(losses, f"{folder}/page.html")
@@ -655,12 +655,12 @@ def test_plots_are_images_of_text():
         ax.legend()
         return ax
 
-    source = content.draw_svg(draw, 2)
+    source = sections.draw_svg(draw, 2)
     (picture,) = pictures(source)
     assert "a--b <c>" in "".join(picture.itertext())
     assert "DejaVuSans-" not in source  # text, not outlines
     assert "dc:date" not in source
-    assert content.draw_svg(draw, 2) == source
+    assert sections.draw_svg(draw, 2) == source
 
 
 def test_the_page_says_what_it_is_about(tmp_path, capsys):
@@ -793,8 +793,8 @@ def test_what_does_not_apply_has_a_reason_without_code(texts):
     (style,) = re.findall(r"<style>(.*?)</style>", texts["diabetes"], re.DOTALL)
     assert ".screen { display: none; }" in style.partition("@media print")[2]
     words = "the log has no level 'source'. Add it: as_log(frame, source='x')."
-    assert content.reason_in_words(LogError(words)) == "the log has no level 'source'."
-    bare = content.reason_in_words(LogError("cvstats.losses(…) makes none. Expected losses."))
+    assert sections.reason_in_words(LogError(words)) == "the log has no level 'source'."
+    bare = sections.reason_in_words(LogError("cvstats.losses(…) makes none. Expected losses."))
     assert bare == "this log does not have what it needs."
 
 
@@ -866,7 +866,7 @@ def test_on_the_map_of_a_lead_blue_is_ahead(what, name):
     losses = np.random.default_rng(0).gamma(1, 1, (2, 3, 4, 40)) + np.arange(2).reshape(2, 1, 1, 1)
     cells = xr.DataArray(losses, dims=["model", "y", "x", "point"], coords={"model": ["a", "b"]})
     ax = Figure().subplots()
-    content.draw_map(ax, judged(cells), what, ())
+    sections.draw_map(ax, judged(cells), what, ())
     assert ax.collections[0].get_cmap().name == name
 
 
@@ -893,28 +893,28 @@ def tied(n):
 
 def in_pixels(draw, n):
     """Whether a plot of n marks is an image within the picture."""
-    return "data:image/png" in content.draw_svg(lambda ax: draw(ax, range(n)), 2)
+    return "data:image/png" in sections.draw_svg(lambda ax: draw(ax, range(n)), 2)
 
 
 def lines_of(n):
     """Whether lines of some of n models along a dimension are left out."""
     ax = Figure().subplots()
     shift = xr.DataArray(range(n), {"model": [f"m{k}" for k in range(n)]}, "model")
-    content.draw_lines(ax, judged(field(3) + shift))
+    sections.draw_lines(ax, judged(field(3) + shift))
     return len(ax.lines) < n
 
 
 TOP = {"TOP": 2}
 AS_MANY = {
     "compared with the best": ("FEW_MODELS", lambda n: "could be the best?" in report(many(n))),
-    "no list of the best": ("FEW_MODELS", lambda n: "best: " not in content.count_best(tied(n))),
+    "no list of the best": ("FEW_MODELS", lambda n: "best: " not in sections.count_best(tied(n))),
     "a ranking": ("TOP", lambda n: "rank of the model" in report(many(n))),
     "no folds": ("TOP", lambda n: "Means of the folds" not in report(many(n))),
     "no parts": ("TOP", lambda n: "Parts of the variance." not in report(many(n))),
-    "a grid": ("TOP", lambda n: content.is_gridded(judged(field(n)))),
+    "a grid": ("TOP", lambda n: sections.is_gridded(judged(field(n)))),
     "no tips of a ranking": ("MANY", lambda n: not tips_of(report(many(n)))[0], TOP),
-    "no tips of sources": ("MANY", lambda n: not content.tips_of_sources(judged(schools(n)))),
-    "no tips of cells": ("MANY", lambda n: not content.tips_of_cells(judged(field(n)))),
+    "no tips of sources": ("MANY", lambda n: not sections.tips_of_sources(judged(schools(n)))),
+    "no tips of cells": ("MANY", lambda n: not sections.tips_of_cells(judged(field(n)))),
     "marks in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.plot(at, at, "."))),
     "dots in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.scatter(at, at))),
     "bars in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.hlines(at, 0, 1))),
@@ -928,5 +928,5 @@ AS_MANY = {
 def test_many_are_more_than_the_limit(what, n, monkeypatch):
     constant, is_many, *others = AS_MANY[what]
     for name, value in {constant: LIMIT, **(others[0] if others else {})}.items():
-        monkeypatch.setattr(content, name, value)
+        monkeypatch.setattr(sections, name, value)
     assert is_many(n) == (n > LIMIT)

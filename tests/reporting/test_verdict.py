@@ -13,7 +13,7 @@ from scipy import stats
 import cvstats
 from cvstats.facts import LogFacts
 from cvstats.formatting import result_frame
-from cvstats.reporting.content import Grid, make_report
+from cvstats.reporting.page import Grid, make_report
 from cvstats.reporting.verdict import Verdict
 
 DESIGNS = ("test set", "folds", "repeated", "seeds", "sources", "whole sources", "splits", "scores",
@@ -117,7 +117,7 @@ def check_verdict(seed):
 def check_report(losses, words):
     """The report has the sentences of the summary, and tables that agree with them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cvstats.reporting.content.draw_svg", lambda *_: "")
+        patch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
         report = make_report(LogFacts(losses), 0.05, 0)
     assert report.sentences == words.sentences
     assert report.cautions == list(words.cautions.values())
