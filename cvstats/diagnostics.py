@@ -286,7 +286,7 @@ def no_method(facts: LogFacts) -> Iterator[Finding]:
     try:
         words = find_method(facts.recommended[0]).problem(facts.design)
         if words is None:
-            facts.apply(interval, alpha=0.05)
+            facts.apply(interval, method=None, alpha=0.05)
     except LogError as error:
         words = str(error)
     if words is not None:

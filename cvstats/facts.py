@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -66,7 +67,7 @@ class LogFacts:
     @cached_property
     def raw(self) -> Log:
         """The log with its missing losses."""
-        return read(self.losses)
+        return replace(read(self.losses), remembered={})
 
     @cached_property
     def log(self) -> Log:

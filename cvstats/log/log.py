@@ -292,6 +292,10 @@ LEAST = 1e-146
 """The squares of smaller deviations are subnormal floating-point numbers."""
 
 
+MOST_KEPT = 100_000
+"""Maximum number of means that an examination keeps, cells by columns."""
+
+
 @cache
 def own_version() -> str:
     """Look up the version of the installed package."""
@@ -504,6 +508,8 @@ class Log:
         The columns of both models of each pair: methods are applied to their differences.
     pair_labels : ResultLabels, optional
         The labels of results for these pairs.
+    remembered : dict, optional
+        Moments of an examination, by design, losses and levels, which several functions need.
     """
 
     design: Design
@@ -520,6 +526,7 @@ class Log:
     gaps: Gaps | None = None
     pairs: tuple[IntArray, IntArray] | None = None
     pair_labels: ResultLabels | None = None
+    remembered: dict[tuple[Design, LossColumns, Sequence[str]], Cells] | None = None
 
     @cached_property
     def differences(self) -> Differences | None:
@@ -581,7 +588,10 @@ class Log:
             raise LogError(DIFFERENT_GAPS)
         levels = tuple(by) if self.design.by is None else self.design.grouped(by)
         differences = self.pairs and self.differences
-        if self.cells is not None:
+        key = self.design, self.losses, levels
+        if self.remembered and not differences and key in self.remembered:
+            found = self.remembered[key]
+        elif self.cells is not None:
             found = self.cells.moments(levels, differences)
         else:
             chosen = differences or self.losses
@@ -590,6 +600,8 @@ class Log:
             if bad.any():
                 self._refuse(bad, chosen)
             self._refuse_digits_lost(found, chosen)
+            if self.remembered is not None and not differences and found.mean.size <= MOST_KEPT:
+                self.remembered[key] = found
         return found if self.design.by is None else replace(found, grouped=1)
 
     def columns(self) -> Iterator[FloatArray | None]:

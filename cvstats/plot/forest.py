@@ -162,6 +162,6 @@ def compute_intervals(
             "results by name."
         )
     if methods is None:
-        chosen = facts.apply(interval, alpha=alpha)
+        chosen = facts.apply(interval, method=None, alpha=alpha)
         return {str(chosen.attrs["method"]): chosen}
     return {name: facts.apply(interval, method=name, alpha=alpha) for name in methods}
