@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 import re
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -411,6 +412,24 @@ class Figure:
     caption: str
 
 
+@cache
+def read_texts() -> dict[str, dict[str, Any]]:
+    """Read the words of the report."""
+    templates = files("cvstats.reporting").joinpath("templates")
+    return tomllib.loads(templates.joinpath("report.toml").read_text(encoding="utf-8"))
+
+
+def say(key: str, verdict: Verdict | None = None, **facts: Any) -> str:
+    """Write words of the report, such as ``"tables.pairs"``, with facts of a verdict."""
+    words: Any = read_texts()
+    for part in key.split("."):
+        words = words[part]
+    if verdict is not None:
+        name = verdict.scale.name
+        facts |= {"verdict": verdict, "level": verdict.level, "score": name, "Score": capital(name)}
+    return str(words.format(**facts))
+
+
 @dataclass
 class Section:
     """A heading and its contents."""
@@ -421,6 +440,10 @@ class Section:
     parts: list[Grid | Figure] = field(default_factory=list)
     findings: list[tuple[str, list[str], str]] = field(default_factory=list)
     """Code, findings by model, and advice."""
+
+    def say(self, key: str, verdict: Verdict | None = None, **facts: Any) -> None:
+        """Add a paragraph."""
+        self.paragraphs.append(say(f"sentences.{key}", verdict, **facts))
 
 
 @dataclass
@@ -451,14 +474,14 @@ class Report:
             self.references.append(words)
 
     def draw(
-        self, section: Section, draw: Callable[[Axes], Any], *,
-        title: str, caption: str, height: float,
-        tips: Callable[[], Sequence[Tip]] = tuple, crop: bool = False,
+        self, section: Section, key: str, draw: Callable[[Axes], Any], *, height: float,
+        tips: Callable[[], Sequence[Tip]] = tuple, crop: bool = False, **facts: Any,
     ) -> None:  # fmt: skip
         """Add a plot to a section, or the reason why it cannot be drawn to the appendix.
 
         A plot that fails for any other reason than the log is omitted with a warning.
         """
+        title = say(f"plots.{key}.title", self.verdict, **facts)
         try:
             known = tips()
             source = draw_svg(draw, height, known, f"p{self.pictures}-", crop)
@@ -466,13 +489,14 @@ class Report:
             self.refusals[title] = reason_in_words(error)
             return
         except Exception as error:
-            self.refusals[title] = f"it could not be drawn ({error!r})."
+            self.refusals[title] = say("sentences.not_drawn", error=error)
             warnings.warn(f"report: {title} could not be drawn: {error!r}", stacklevel=2)
             return
         self.pictures += 1
         read = [words for *_, words in known[:MOST_READ]]
         more = [f"and {len(known) - MOST_READ:,} more"] if len(known) > MOST_READ else []
         words = f"{capital(title)}. {'; '.join([*read, *more])}".strip()
+        caption = say(f"plots.{key}.caption", self.verdict, **facts)
         section.parts.append(Figure(source, words, caption))
 
 
@@ -482,7 +506,7 @@ def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
     try:
         summary = describe_verdict(verdict)
     except LogError as error:
-        words = "No interval could be computed for this log; see the appendix for the reason."
+        words = say("sentences.no_interval")
         report = Report((words,), [], refusals={"Intervals": reason_in_words(error)})
         report.sections.append(of_diagnosis(facts))
         return report
@@ -550,7 +574,7 @@ def grid(frame: pd.DataFrame, caption: str, columns: Sequence[str], most: int = 
     kept = [name for name in (*columns, *["caution"] * varies) if name in frame]
     top = frame.head(most)
     if len(frame) > most:
-        caption = f"{caption} (the first {most} of {len(frame):,} rows)"
+        caption = say("tables.first_rows", caption=caption, most=most, number=len(frame))
     cells = print_cells(top)[kept]
     rows = zip(name_rows(top), cells.to_numpy().tolist(), strict=True)
     words = [frame[name].dtype.kind not in "fiu" for name in kept]
@@ -563,7 +587,7 @@ def reason_in_words(error: LogError) -> str:
     """Write why something is not shown: what is wrong with the log, without code to type."""
     first = re.split(r"\. (?=[A-Z])", str(error).rstrip("."), maxsplit=1)[0]
     code = re.search(r"[`=]|\w\(|\w\.\w+\(|cvstats|\blog\.", first)
-    return "this log does not have what it needs." if code else f"{first}."
+    return say("sentences.not_shown") if code else f"{first}."
 
 
 PAGE_COLOURS = {
@@ -716,25 +740,19 @@ def find_edges(labels: list[Any]) -> dict[Any, tuple[float, float]]:
 
 def of_intervals(report: Report, verdict: Verdict) -> Section:
     """Show the error of each model with its interval."""
-    scale, attrs = verdict.scale, verdict.attrs
-    size = "high" if scale.larger and not verdict.has_target else "large"
-    section = Section("intervals", f"How {size} is the {scale.name}?")
+    attrs = verdict.attrs
+    size = "high" if verdict.scale.larger and not verdict.has_target else "large"
+    section = Section("intervals", say("sections.intervals", verdict, size=size))
     report.note(attrs)
-    level = verdict.level
     if left_out := attrs.get("n_dropped"):
-        one = left_out == 1
-        section.paragraphs.append(
-            f"{left_out:,.0f} {'evaluation was' if one else 'evaluations were'} dropped for all "
-            "models, because the loss of some model is missing."
-        )
+        section.say("dropped_one" if left_out == 1 else "dropped", number=left_out)
     if is_gridded(verdict):
         if verdict.whole is not None:
-            caption = f"{capital(scale.name)} averaged over the cells, with {level} intervals"
+            caption = say("tables.cells", verdict)
             section.parts.append(tabulate(verdict, verdict.whole.intervals, caption))
         section.parts.append(quantiles(verdict))
         return section
-    caption = f"{capital(scale.name)} of each model with its {level} interval"
-    caption += "" if verdict.has_target else ", best first"
+    caption = say("tables.intervals", verdict, order="" if verdict.has_target else ", best first")
     rows = len(verdict.frame)
     many = rows > TOP and len(verdict.cells) == 1
     most = TOP if many else MOST_ROWS
@@ -742,22 +760,15 @@ def of_intervals(report: Report, verdict: Verdict) -> Section:
     ranked = rank_rows(verdict, verdict.intervals, "estimate")
     if many:
         report.draw(
-            section, partial(draw_ranking, verdict=verdict),
+            section, "ranking", partial(draw_ranking, verdict=verdict), height=4.5, rows=rows,
             tips=partial(tips_of_rows, ranked, 1) if rows <= MANY else tuple,
-            title=f"{scale.name} of all {rows:,} models", height=4.5,
-            caption=f"All {rows:,} models, the best at the top: dots are estimates of the "
-            f"{scale.name}, lines {level} intervals. Possibly best models are blue.",
         )  # fmt: skip
         order = np.argsort(verdict.estimate[0], kind="stable").tolist()
-        names = ", ".join(verdict.names[j] for j in order)
-        section.paragraphs.append(f"All models, best first: {names}.")
+        section.say("all_models", names=", ".join(verdict.names[j] for j in order))
         return section
     report.draw(
-        section, partial(draw_intervals, verdict=verdict), tips=partial(tips_of_rows, ranked),
-        title="Intervals of all models", height=min(8.0, 1.1 + 0.36 * rows),
-        caption="Dots are estimates, lines are intervals. Two models may differ significantly even "
-        "if their intervals overlap: see their difference. The naive interval, in gray, treats "
-        "every loss as an independent point; it is shown for comparison only.",
+        section, "intervals", partial(draw_intervals, verdict=verdict),
+        tips=partial(tips_of_rows, ranked), height=min(8.0, 1.1 + 0.36 * rows),
     )  # fmt: skip
     return section
 
@@ -789,69 +800,51 @@ def quantiles(verdict: Verdict) -> Grid:
     ]  # fmt: skip
     first, last = ("lowest", "highest") if verdict.has_target else ("best", "worst")
     heads = [first, "25%", "median", "75%", last, "±"]
-    caption = (
-        f"{capital(scale.name)} over {len(verdict.cells):,} cells ({', '.join(verdict.dims)}), "
-        f"from the {first} cell to the {last}; ± is the median half-width of the {verdict.level} "
-        f"intervals"
-    )
+    caption = say(
+        "tables.quantiles", verdict, number=len(verdict.cells), dims=", ".join(verdict.dims),
+        first=first, last=last,
+    )  # fmt: skip
     return Grid(caption, heads, rows, [False] * len(heads))
 
 
 def of_maps(report: Report, verdict: Verdict) -> Section:
     """Draw the cells of a grid: lines for one dimension, maps for two."""
-    section = Section("cells", "Where is the error large, and which model is better where?")
-    scale = verdict.scale
-    if len(verdict.models) == 1:
-        section.title = "Where is the error large?"
+    title = say("sections.cells_of_one" if len(verdict.models) == 1 else "sections.cells")
+    section = Section("cells", title)
     if "metric" in verdict.dims:
         return section
-    level = verdict.level
     if len(verdict.dims) == 1:
         report.draw(
-            section, partial(draw_lines, verdict=verdict),
-            title=f"{scale.name} along {verdict.dims[0]}", height=3.0,
-            tips=partial(tips_of_cells, verdict),
-            caption=f"Lines are estimates, bands pointwise {level} intervals.",
+            section, "line", partial(draw_lines, verdict=verdict), height=3.0,
+            tips=partial(tips_of_cells, verdict), dim=verdict.dims[0],
         )  # fmt: skip
         return section
     slices = list(dict.fromkeys(labels[:-2] for labels in verdict.cells))
     for labels in slices[:MOST_MAPS]:
         where = ", ".join(f"{d}={x}" for d, x in zip(verdict.dims, labels, strict=False))
-        at = f" at {where}" if where else ""
-        for what, title, caption in maps_of(verdict, scale.name, level):
+        for what in maps_of(verdict):
             report.draw(
-                section, partial(draw_map, verdict=verdict, what=what, at=labels),
-                title=f"{title}{at}", height=3.2, crop=True, caption=f"{caption}{at}.",
-                tips=partial(tips_of_cells, verdict, labels),
+                section, what, partial(draw_map, verdict=verdict, what=what, at=labels),
+                height=3.2, crop=True, tips=partial(tips_of_cells, verdict, labels),
+                at=f" at {where}" if where else "", names=verdict.names,
+                model=verdict.names[most_often_best(verdict)],
             )  # fmt: skip
     if len(slices) > MOST_MAPS:
-        section.paragraphs.append(
-            f"Only {MOST_MAPS} of {len(slices):,} maps are shown; the summary covers all cells."
-        )
+        section.say("some_maps", most=MOST_MAPS, number=len(slices))
     return section
 
 
-def maps_of(verdict: Verdict, name: str, level: str) -> list[tuple[str, str, str]]:
-    """List the maps of a slice: what is drawn, title, and caption."""
-    models = verdict.names
-    errors = ("estimate", f"Map of the {name}", f"The {name} of {models[most_often_best(verdict)]}")
-    if len(models) == 1:
-        half = f"Half-width of the {level} interval of each cell"
-        return [errors, ("half-width", "Map of the intervals", half)]
-    if len(models) == 2 and verdict.pairs is not None:
-        lead = (
-            f"Difference between {models[0]} and {models[1]}: blue if {models[0]} is better, red "
-            f"if worse. Dots mark cells where the difference is significant after adjusting for "
-            f"{verdict.n_tests:,} comparisons; on dense maps only some of them are dotted"
-        )
-        return [("lead", "Map of the difference", lead), errors]
-    best = "Best model of each cell; pale if it is not significantly better than every other"
-    return [("best", "Map of the best model", best), errors]
+def maps_of(verdict: Verdict) -> tuple[str, str]:
+    """List the maps of a slice."""
+    if len(verdict.models) == 1:
+        return "estimate", "half_width"
+    two = len(verdict.models) == 2 and verdict.pairs is not None
+    return ("lead" if two else "best"), "estimate"
 
 
 def of_many(report: Report, verdict: Verdict) -> Section:
     """Compare many models with the best of them, and list the possibly best ones."""
-    section = Section("comparisons", "Which models could be the best?")
+    section = Section("comparisons", say("sections.many"))
     if verdict.pairs is None:
         return section
     report.note(verdict.comparison.attrs)
@@ -866,61 +859,54 @@ def of_many(report: Report, verdict: Verdict) -> Section:
         },
         index=pd.Index([verdict.names[j] for j in order], name="model"),
     )
-    section.paragraphs.append(
-        f"{count_best(verdict)} Intervals account for all {verdict.n_tests:,} comparisons."
-    )
-    caption = f"Differences from {verdict.names[best]}, with {verdict.level} intervals"
+    section.paragraphs.append(f"{count_best(verdict)} {say('sentences.comparisons', verdict)}")
+    caption = say("tables.from_best", verdict, name=verdict.names[best])
     section.parts.append(grid(table, caption, [*map(str, table)], most=TOP))
     return section
 
 
 def count_best(verdict: Verdict) -> str:
     """Count the models that are not significantly worse than any other."""
-    tied = [name for name, kept in zip(verdict.names, verdict.tied[0], strict=True) if kept]
-    names = f": {join_words(tied)}" if len(tied) <= FEW_MODELS else ""
-    all_kept = len(tied) == len(verdict.models)
-    some = f"Any of the {len(tied):,}" if all_kept else f"{len(tied):,} of {len(verdict.models):,}"
-    others = "" if all_kept else " No other model is significantly better than these."
-    return (
-        f"{some} models could be the best{names}.{others} The set contains the best model with "
-        f"probability about {verdict.level}; with more points it would be smaller."
-    )
+    tied = [name for name, is_tied in zip(verdict.names, verdict.tied[0], strict=True) if is_tied]
+    kept, models = len(tied), len(verdict.models)
+    all_kept = kept == models
+    return say(
+        "sentences.best_models", verdict,
+        some=f"Any of the {models:,}" if all_kept else f"{kept:,} of {models:,}",
+        names=f": {join_words(tied)}" if len(tied) <= FEW_MODELS else "",
+        others="" if all_kept else say("sentences.no_better"),
+    )  # fmt: skip
 
 
 def of_pairs(report: Report, verdict: Verdict) -> Section:
     """Describe the paired differences between models."""
-    what = "How do the models differ?" if verdict.has_target else "Which model is better?"
-    section = Section("comparisons", what)
+    title = "sections.differences" if verdict.has_target else "sections.pairs"
+    section = Section("comparisons", say(title))
     if verdict.comparison is None:
         return section
     table, scale = rank_rows(verdict, verdict.comparison, "difference"), verdict.scale
     report.note(verdict.comparison.attrs)
     adjusted, adjust = "p_adjusted" in table, verdict.comparison.attrs.get("adjust")
     clear, pairs = 0 if verdict.pairs is None else int(verdict.pairs.clear.sum()), len(table)
-    side = "above" if scale.larger else "below"
-    meaning = f"a difference {side} zero means that the first model is better"
+    meaning = say("sentences.first_better", side="above" if scale.larger else "below")
     for target in set(targets_of(verdict.facts.attrs).values()):
-        meaning = "its sign does not show which model is better: that is the one whose "
-        meaning += f"{scale.name} is closer to {target:g}"
-    section.paragraphs.append(
-        f"Each row is the first model minus the second, on the same points; {meaning}. "
-        f"{count_significant(clear, pairs, verdict.alpha)}"
-        + (f" The p-values and intervals account for all {verdict.n_tests:,} comparisons"
-           + (", by Šidák's method." if adjust == "sidak" else ".") if adjusted else "")
-    )  # fmt: skip
+        meaning = say("sentences.target_better", verdict, target=target)
+    by = "adjusted_sidak" if adjust == "sidak" else "adjusted"
+    section.say(
+        "pairs",
+        meaning=meaning,
+        significant=count_significant(clear, pairs, verdict.alpha),
+        adjusted=say(f"sentences.{by}", verdict) if adjusted else "",
+    )
     if len(verdict.cells) == 1 and len(verdict.models) > 2 and not verdict.has_target:
         section.paragraphs.append(count_best(verdict))
-    caption = f"Differences of all pairs, with {verdict.level} intervals"
     numbers = ["difference", "lower", "upper", "p_adjusted" if adjusted else "p_value"]
-    section.parts.append(grid(table, caption, numbers))
+    section.parts.append(grid(table, say("tables.pairs", verdict), numbers))
     few = pairs <= FEW_PAIRS
     report.draw(
-        section, partial(draw_pairs, verdict=verdict),
+        section, "pairs" if pairs > 1 else "pair", partial(draw_pairs, verdict=verdict),
         tips=partial(tips_of_rows, table) if few else tuple,
-        title="Differences between models", height=min(8.0, 1.3 + 0.5 * pairs) if few else 4.2,
-        caption="Differences of all pairs; those that are significant after adjusting for the "
-        "number of comparisons are marked."
-        if pairs > 1 else "The difference; zero means that the models do not differ.",
+        height=min(8.0, 1.3 + 0.5 * pairs) if few else 4.2,
     )  # fmt: skip
     return section
 
@@ -941,35 +927,31 @@ FEW_PAIRS = 10
 
 def count_significant(clear: int, pairs: int, alpha: float) -> str:
     """Count the significant differences in a sentence."""
-    test = f"at the {100 * alpha:g}% level"
     if pairs == 1:
-        return f"The difference is {'' if clear else 'not '}statistically significant {test}."
-    if not clear:
-        return f"None of the {pairs:,} differences is statistically significant {test}."
+        key = "one_significant" if clear else "one_not"
+    else:
+        key = "significant" if clear else "none_significant"
     many = "All" if clear == pairs else f"{clear:,} of the"
     verb = "is" if clear == 1 else "are"
-    return f"{many} {pairs:,} differences {verb} statistically significant {test}."
+    return say(f"sentences.{key}", level=100 * alpha, pairs=pairs, many=many, verb=verb)
 
 
 def of_sources(report: Report, verdict: Verdict) -> Section:
     """Describe how sources differ, and the interval for new sources; tasks are fixed."""
-    facts, number = verdict.facts, verdict.facts.design.number("source")
-    tasks = facts.attrs.get("sources_are") == "fixed"
+    number = verdict.facts.design.number("source")
+    tasks = verdict.facts.attrs.get("sources_are") == "fixed"
     name = "task" if tasks else "source"
-    section = Section("sources", f"How much do {name}s differ?")
+    section = Section("sources", say("sections.sources", name=name))
     if tasks:
-        section.paragraphs.append(
-            f"The points come from {number:,} tasks, which have equal weight in every mean."
-        )
+        section.say("tasks", number=number)
     elif not add_intervals_of_sources(report, section, verdict, number):
         return section
     models, one = max(1.0, 0.45 * len(verdict.models)), len(verdict.models) == 1
     report.draw(
-        section, partial(draw_plot, "sources", verdict.log, alpha=verdict.alpha),
+        section, "sources", partial(draw_plot, "sources", verdict.log, alpha=verdict.alpha),
         tips=partial(tips_of_sources, verdict),
-        title=f"{capital(name)} by {name}", height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
-        caption=f"One interval for each {name}, treating its points as independent. The last row "
-        f"{'and the band are' * one or 'is'} the interval over all of them.",
+        height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
+        name=name, Name=capital(name), which="and the band are" if one else "is",
     )  # fmt: skip
     return section
 
@@ -981,102 +963,66 @@ def add_intervals_of_sources(
 
     Returns False if they do not apply.
     """
-    facts, level, alpha = verdict.facts, verdict.level, verdict.alpha
+    facts, alpha = verdict.facts, verdict.alpha
     found = verdict.attempt("Intervals of sources", partial(group_interval, facts, alpha=alpha))
     if found is None:
         return False
     row, result = found
     report.note(result.attrs)
-    section.paragraphs.append(
-        f"The points come from {number:,} sources. These intervals are for the "
-        f"{describe_target(str(result.attrs['target']), verdict.scale)}."
-    )
+    target = describe_target(str(result.attrs["target"]), verdict.scale)
+    section.say("sources", number=number, target=target)
     new = row == "new source"
-    caption = f"{level} intervals for the mean over new sources" if new else (
-        f"{level} intervals with sources, not points, as the sampling unit"
-    )  # fmt: skip
+    caption = say("tables.new_sources" if new else "tables.sources", verdict)
     section.parts.append(tabulate(verdict, result, caption))
     predict = out_of_source if new else clustered
     with suppress(LogError):  # of sources that models were trained on
         one = facts.apply(predict, interval="prediction", alpha=alpha)
-        caption = f"{level} prediction intervals for a new source"
+        caption = say("tables.prediction", verdict)
         section.parts.append(tabulate(verdict, one, caption, NUMBERS[:3]))
     ask = partial(facts.apply, heterogeneity, alpha=alpha)
     if (spread := verdict.attempt("How much sources differ", ask)) is not None:
         report.note(spread.attrs)
-        words = (
-            f"Standard deviation between sources, its {level} interval, and the p-value of the "
-            f"test that sources do not differ"
-        )
-        section.parts.append(grid(result_frame(spread), words, SPREAD))
+        caption = say("tables.spread", verdict)
+        section.parts.append(grid(result_frame(spread), caption, SPREAD))
     return True
 
 
 def of_scatter(report: Report, verdict: Verdict) -> Section:
     """Show folds and repetitions."""
     facts, design = verdict.facts, verdict.facts.design
-    title = "Repetitions" if facts.log.only_tested else "Folds and repetitions"
-    section = Section("scatter", title)
-    trained = not (facts.resampled or facts.log.only_tested)
+    only_tested = facts.log.only_tested
+    section = Section("scatter", say(f"sections.{'repetitions' if only_tested else 'scatter'}"))
+    trained = not (facts.resampled or only_tested)
     if trained and (design.has("fold") or design.has("repetition")) and len(verdict.names) <= TOP:
-        report.draw(
-            section, partial(draw_plot, "folds", verdict.log),
-            title="Means of the folds", height=2.6,
-            caption="The mean loss in each test set. The scatter is not a standard error: folds "
-            "share most of their training data, and all repetitions use the same data.",
-        )  # fmt: skip
+        report.draw(section, "folds", partial(draw_plot, "folds", verdict.log), height=2.6)
     if design.has("repetition"):
-        report.draw(
-            section, partial(draw_plot, "stability", verdict.log, alpha=verdict.alpha),
-            title="The interval of the first repetitions", height=2.6,
-            caption="Estimates and limits from the first repetition, the first two, and so on. If "
-            "the curves are flat, more repetitions would change little.",
-        )  # fmt: skip
+        draw = partial(draw_plot, "stability", verdict.log, alpha=verdict.alpha)
+        report.draw(section, "stability", draw, height=2.6)
     return section
 
 
 def of_diagnosis(facts: LogFacts) -> Section:
     """List the findings of `diagnose`, and what to do about each."""
-    section = Section("diagnostics", "Warnings and limitations")
-    if not facts.error and (examined := describe_examined(facts)):
-        section.paragraphs.append(examined)
+    section = Section("diagnostics", say("sections.diagnostics"))
+    if not facts.error and facts.sample is None:
+        section.say("only_moments")
+    elif not facts.error and facts.sample is not None and not facts.sample.whole:
+        section.say("sampled", number=facts.sample.log.design.size)
     found = list_findings(facts)
     if found.empty:
-        section.paragraphs.append(
-            "The checks found no problems. This does not rule out others; the Diagnostics page "
-            "of the guide lists what is checked."
-        )
+        section.say("no_findings")
         return section
     kinds = found.groupby(["code", "advice"], sort=False)
-    section.paragraphs.append(
-        f"{len(kinds)} {'finding' if len(kinds) == 1 else 'findings'}; see the Diagnostics page "
-        "of the guide for the codes."
-    )
+    section.say("one_finding" if len(kinds) == 1 else "findings", number=len(kinds))
     for (code, advice), rows in kinds:
         words = [
             f"{row['model'] or 'the log'}: {row['finding']}."
             for row in rows.head(FEWER_FINDINGS).to_dict("records")
         ]
         if (more := len(rows) - FEWER_FINDINGS) > 0:
-            words.append(f"And {more:,} more.")
+            words.append(say("sentences.more_findings", number=more))
         section.findings.append((str(code), words, str(advice)))
     return section
-
-
-def describe_examined(facts: LogFacts) -> str:
-    """Describe of which losses the checks know more than moments; empty if of all."""
-    if facts.sample is None:
-        return (
-            "The log was read as counts, means and variances of its cells, without individual "
-            "losses, so outliers, skewness and dates were not checked."
-        )
-    if facts.sample.whole:
-        return ""
-    number = facts.sample.log.design.size
-    return (
-        f"The log was read in batches. Every number is computed from all evaluations, but "
-        f"outliers, skewness and dates were checked in a sample of {number:,} evaluations."
-    )
 
 
 def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
@@ -1093,16 +1039,13 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
         known = facts.apply(methods).reset_index().to_dict("records")
     except LogError:
         return made
-    for part, caption, head in (
-        ("methods", "Methods that apply to this log", "target"),
-        ("others", "Methods that need a different kind of log", "what the log must contain"),
-    ):
+    for part, head in (("methods", "target"), ("other_methods", "what the log must contain")):
         rows = [
             (row["method"], [row["target"] if row["applies"] else describe_need(row)])
             for row in known
             if row["applies"] == (part == "methods")
         ]
-        made[part] = Grid(caption, [head], rows, [True], corner="method")
+        made[part] = Grid(say(f"tables.{part}"), [head], rows, [True], corner="method")
     return made
 
 
@@ -1154,7 +1097,7 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
 
 def of_variance(report: Report, facts: LogFacts) -> Section:
     """Show the components of the variance, which depend on an assumption."""
-    section, verdict = Section("variance", "Parts of the variance"), report.verdict
+    section, verdict = Section("variance", say("sections.variance")), report.verdict
     if verdict is not None and (is_gridded(verdict) or len(verdict.names) > TOP):
         return section
     if facts.log.only_tested:  # no covariance of losses by common training data
@@ -1164,15 +1107,9 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
     except LogError:
         return section
     report.note(parts.attrs)
-    report.draw(
-        section, partial(draw_plot, "decomposition", facts, rho=RHO),
-        title="Parts of the variance", height=min(12.0, 1.3 + 0.6 * len(result_frame(parts))),
-        caption="The variance of the mean, θ, if fold means had correlation ρ. The hatched part, "
-        "γ, is an assumption, because no single log can estimate it. A vertical line marks the "
-        "sum of the parts, θ; diamonds show the squared standard errors from wald. A bar to the "
-        "left of zero is a negative estimate, which can occur by chance when that part of the "
-        "variance is small.",
-    )  # fmt: skip
+    draw = partial(draw_plot, "decomposition", facts, rho=RHO)
+    height = min(12.0, 1.3 + 0.6 * len(result_frame(parts)))
+    report.draw(section, "decomposition", draw, height=height)
     return section
 
 
@@ -1250,7 +1187,7 @@ def draw_map(ax: Axes, verdict: Verdict, what: str, at: Cell) -> None:
     else:
         image = draw_cells(ax, field, symmetric=what == "lead", turned=True)
         words = {
-            "estimate": verdict.scale.name, "half-width": "half-width of the interval",
+            "estimate": verdict.scale.name, "half_width": "half-width of the interval",
             "lead": f"advantage of {verdict.names[0]}",
         }[what]  # fmt: skip
         units = f" [{verdict.scale.units}]" if verdict.scale.units else ""
