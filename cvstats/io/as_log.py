@@ -194,7 +194,13 @@ def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd
             "another split of the same points; or, if point= names a group of several points, "
             "source= for the group and point= for the points in it."
         )
-    return wide.unstack(model)[list(order)].set_axis(order, axis=1)
+    made = wide.unstack(model)[list(order)].set_axis(order, axis=1)
+    if "fold" in made.index.names and made.isna().any(axis=None):
+        table = indexed.index.to_frame(index=False)
+        parts = {str(level): factorize_level(table[level], str(level)) for level in table}
+        models = {name: np.flatnonzero(indexed[model] == name) for name in order}
+        refuse_other_splits(table, parts, models, combine_codes(list(parts.values())))
+    return made
 
 
 # --- models as columns ----------------------------------------------------------------------------
@@ -233,7 +239,8 @@ def align(tidy: PredictionTable) -> AlignedPredictions:
     by_model = rows_by_model(table)
     rows = combine_codes(list(parts.values()))
     first = first_rows(rows)
-    if tidy.separate:
+    incomplete = len(first) * len(by_model) != len(rows)
+    if incomplete and (tidy.separate or "fold" in parts):
         refuse_other_splits(table, parts, by_model, rows)
     if len(first) < len(rows):
         refuse_twice(tidy, table, parts, by_model, rows)

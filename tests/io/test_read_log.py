@@ -340,6 +340,12 @@ def test_models_of_different_splits_are_refused(tmp_path, levels):
     one.to_csv(tmp_path / "a.csv", index=False)
     two.to_csv(tmp_path / "b.csv", index=False)
     assert refused([tmp_path / "a.csv", tmp_path / "b.csv"]).startswith("'a' and 'b' have diff")
+    if "fold" in levels:  # models stacked in rows
+        stacked = pd.concat([one.assign(model="a"), two.assign(model="b")])
+        assert refused(stacked) == words
+        with pytest.raises(cvstats.LogError) as raised:
+            cvstats.as_log(stacked, model="model")
+        assert str(raised.value) == words
     same = one.assign(loss=1.0).sample(frac=1, random_state=1)
     assert cvstats.read_log({"a": one, "b": same}).notna().all(axis=None)
 
