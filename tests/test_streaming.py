@@ -222,7 +222,7 @@ def test_files_whose_cells_do_not_fit_together_are_refused(tmp_path):
     Moments.of_log(sourced()).save(path)
     arrays = dict(np.load(path))
     for name, change in (
-        ("cells_codes", lambda codes: codes + 99), ("cells_count", lambda count: count[1:]),
+        ("cells_codes", lambda codes: codes + 1), ("cells_count", lambda count: count[1:]),
         ("cells_prints", lambda prints: prints[1:]), ("cells_origin", lambda origin: origin[:1]),
         ("cells_mean", lambda mean: mean.T),
     ):  # fmt: skip
