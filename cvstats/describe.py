@@ -255,8 +255,8 @@ def largest_differences(
         return first_rows(table, n)
     if losses.attrs.get("pseudo"):
         raise LogError(
-            "this log has pseudo-losses of a metric, which are influences, not errors of "
-            "points. Expected a loss of individual points, such as loss='squared_error'."
+            "this log was made from a metric: its values are influences, not errors of points. "
+            "Expected a loss of individual points, such as loss='squared_error'."
         )
     names = list(read(losses, missing=missing).design.levels)
     keys = [name for name in ("source", "point") if name in names]

@@ -226,8 +226,7 @@ class FindingTable(SentenceTable):
         """Yield the finding and the advice of each row."""
         for row in self.to_dict("records"):
             model = f"{row['model']}: " if row["model"] else ""
-            number = "" if np.isnan(row["value"]) else f" ({row['value']:.3g})"
-            yield row["code"], f"{model}{row['finding'].removesuffix('.')}{number}."
+            yield row["code"], f"{model}{row['finding'].removesuffix('.')}."
             yield "", row["advice"]
 
 

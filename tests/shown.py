@@ -33,7 +33,7 @@ from plotted import describe, few_numbers, grid, logged, many, repeated, schools
 import cvstats
 from cvstats import cli
 from cvstats.errors import LogError
-from cvstats.reporting import content
+from cvstats.reporting import page as report_page
 
 PATH = Path(__file__).parent / "reference" / "shown.json.gz"
 
@@ -234,7 +234,7 @@ def refused(ask):
 
 def shown_page(log):
     """The words of the report, and what its plots draw, artist by artist."""
-    drawn, draw_svg = [], content.draw_svg
+    drawn, draw_svg = [], report_page.draw_svg
 
     def draw_and_describe(draw, *options):
         axes = []
@@ -242,12 +242,12 @@ def shown_page(log):
         drawn.extend(few_numbers(describe(axes[0])))
         return source
 
-    content.draw_svg = draw_and_describe
+    report_page.draw_svg = draw_and_describe
     try:
         with mpl.rc_context({"figure.dpi": 72}):
             page = refused(lambda: cvstats.report(log, missing="drop"))
     finally:
-        content.draw_svg = draw_svg
+        report_page.draw_svg = draw_svg
     yield from words_of(page.replace(date.today().isoformat(), "TODAY"))
     yield from (f"{kind} {words} {numbers}" for kind, words, numbers in drawn)
 

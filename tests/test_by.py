@@ -75,7 +75,7 @@ def test_parts_know_their_points():
     assert [part.design.splits().points for part in groups.parts()] == [4, 6]
     cut = log.drop((1, 0, "s1", "s10"))
     with pytest.raises(
-        cvstats.LogError, match=r"1 of the 2 groups by 'source'.*source='s1'.*5 to 6"
+        cvstats.LogError, match=r"1 of the 2 groups by 'source'.*source='s1'.*only 5 of the 6"
     ):
         cvstats.wald(cut, by="source")
     assert cvstats.wald(cut.drop("s1", level="source"), by="source").attrs["n_points"] == 4
@@ -86,9 +86,9 @@ def test_a_part_without_an_answer_is_named():
     with pytest.raises(cvstats.LogError) as caught:
         cvstats.wald(log, by="source")
     assert str(caught.value) == (
-        "2 of the 3 groups by 'source' could not be computed ('s0'; 's2'). source='s0': wald needs "
-        "at least two points, but this log has 1. To omit groups: log.drop(['s0', …], "
-        "level='source') in pandas."
+        "2 of the 3 groups by 'source' could not be computed ('s0'; 's2'). The first error is that "
+        "of source='s0': wald needs at least two points, but this log has 1. To omit such groups, "
+        "type log.drop(['s0', …], level='source') in pandas."
     )
     with pytest.raises(cvstats.LogError, match=r"^Invalid variance='x'"):
         cvstats.wald(log, by="source", variance="x")

@@ -237,7 +237,7 @@ CASES = {
     "CVS011": (-SOUND, 1, "are these scores?"),
     "CVS012": (unequal_folds(), 2.1, "largest fold has 21 points and the smallest 10"),
     "CVS013": (unequal_variances(), None, "times that of the median fold"),
-    "CVS014": (k_fold(k=3), 3, "trained on 67% of the points"),
+    "CVS014": (k_fold(k=3), 3, "trained on only 67% of the points"),
     "CVS015": (by_source(4), 4, "only 4 sources"),
     "CVS016": (splits(6), 6, "only 6 random splits"),
     "CVS017": (disagreeing(), None, "standard errors"),
@@ -247,16 +247,24 @@ CASES = {
     "CVS021": (
         SOUND.rename_axis(index={"fold": "cv_fold"}),
         10,
-        "It may contain the folds: if so, type log.rename_axis(index={'cv_fold': 'fold'})",
+        "If it contains the folds, type log.rename_axis(index={'cv_fold': 'fold'})",
     ),
     "CVS022": (1 - FEW_ERRORS, 0.98, "are these scores? Smaller losses are better, so"),
     "CVS023": (SOUND.groupby(["repetition", "fold"]).mean(), 50, "one loss for each of 50 splits"),
     "CVS024": (differing(), 3, "the one between a and b, depend on the training points"),
     "CVS025": (bootstrap_log(19), 19, "only 19 bootstrap samples"),
-    "CVS026": (bootstrap_log(120), 0, "training points is 0% of that out of bag"),
+    "CVS026": (bootstrap_log(120), 0, "training points is only 0% of the out-of-bag error"),
     "CVS027": (dated(0.6), None, "losses on successive dates have a correlation of 0."),
-    "CVS028": (stored_twice(), None, "exactly the same losses as one other of their fold"),
-    "CVS029": (near_models(6), 6, "6 models are within two standard errors of this one, the best"),
+    "CVS028": (
+        stored_twice(),
+        None,
+        "exactly the same losses as one other evaluation in their fold",
+    ),
+    "CVS029": (
+        near_models(6),
+        6,
+        "the errors of 6 models are within two standard errors of this one, the smallest",
+    ),
     "CVS030": (turned_round(), 0.0, "do larger predictions mean the negative class?"),
 }
 
@@ -485,6 +493,7 @@ def test_unequal_folds_train_on_unequal_shares():
     folds = np.repeat([0, 1, 2], [57, 2, 1])
     index = pd.MultiIndex.from_arrays([folds, range(60)], names=["fold", "point"])
     log = pd.Series(rng.normal(size=60), index)
-    assert "one model was trained on 5% of the points" in found(log).loc["CVS014", "finding"]
+    assert "one model was trained on only 5% of the points" in found(log).loc["CVS014", "finding"]
     equal = log.set_axis(index.set_codes(np.arange(60) % 3, level="fold"))
-    assert "each model was trained on 67% of the points" in found(equal).loc["CVS014", "finding"]
+    words = found(equal).loc["CVS014", "finding"]
+    assert "each model was trained on only 67% of the points" in words

@@ -95,7 +95,7 @@ BAD_LOGS = {
     "models below each other": (
         lambda: k_fold().rename_axis(columns="model").stack(),
         "The level 'model' does not identify evaluations; if it names the models, give "
-        "each a column: log.unstack('model').",
+        "each model a column: log.unstack('model').",
     ),
     "a point in two folds": (
         moved,
@@ -110,7 +110,7 @@ BAD_LOGS = {
     "NaN": (
         lambda: with_value(one(), np.nan),
         "the loss of 'a' is missing (NaN) at fold=2, point=4. Expected a number for every "
-        "evaluation. Fill the gap, or pass missing='drop'",
+        "evaluation. Fill in the loss, or pass missing='drop'",
     ),
     "NaN without a name": (
         lambda: with_value(one(), np.nan).rename(None), "the loss of the log is missing",
@@ -118,7 +118,8 @@ BAD_LOGS = {
     "NaN for one model": (
         lambda: with_value(k_fold(), np.nan),
         "the models were not evaluated on the same points: 'b' has no loss (NaN) at repetition=0, "
-        "fold=2, point=4, where 'a' has one. Expected every model on every evaluation.",
+        "fold=2, point=4, where 'a' has one. Expected a loss of every model for every "
+        "evaluation.",
     ),
     "infinite": (
         lambda: with_value(one(), np.inf),
@@ -189,13 +190,13 @@ BAD_LOGS = {
     ),
     "unknown levels": (
         lambda: one().rename_axis(["cv", "id"]),
-        "none of the index levels (cv, id) is a level of a loss log. Expected some of sample, "
-        "outer, repetition, fold, source, point, count. Rename yours, as in "
+        "none of the index levels (cv, id) is a level of a loss log. Expected one or more of "
+        "sample, outer, repetition, fold, source, point, count. Rename a level, as in "
         "log.rename_axis(index={'cv': 'fold'})",
     ),
     "an unknown level whose name tells": (
         lambda: one().rename_axis(["subject", "trial"]),
-        "Rename yours, as in log.rename_axis(index={'subject': 'source'}), or call "
+        "Rename a level, as in log.rename_axis(index={'subject': 'source'}), or call "
         "cvstats.as_log(log.reset_index(), source='subject', …).",
     ),
     "unknown dimensions": (
@@ -204,8 +205,8 @@ BAD_LOGS = {
         .drop_vars("fold")
         .rename(point="id"),
         "no dimension or coordinate of this array (model, id) is a level of a loss log. Expected "
-        "some "
-        "of sample, outer, repetition, fold, source, point, count. Rename yours, as in "
+        "one or more of sample, outer, repetition, fold, source, point, count. Rename a "
+        "dimension, as in "
         "log.rename({'id': 'point'}), or add a coordinate",
     ),
     "levels as columns": (

@@ -77,7 +77,7 @@ def test_labels_are_tested_together():
         (lambda: cvstats.largest_differences(LOG.iloc[:N].droplevel(0).to_xarray()), "to_series"),
         (lambda: cvstats.losses(
             cvstats.datasets.load("diabetes"), prediction=["ridge", "random_forest"], loss="rmse"
-        ).cvci.largest_differences(), "pseudo-losses of a metric"),
+        ).cvci.largest_differences(), "was made from a metric"),
     ],
 )  # fmt: skip
 def test_refusals(call, words):

@@ -110,7 +110,7 @@ def test_whole_numbers_too_large_for_floats_are_refused():
 def test_carried_names_that_results_have_are_refused(name):
     log = grid().rename(lat=name).assign_coords({name: [10, 20, 30]})
     call = cvstats.moments if name == "mean" else cvstats.wald
-    way = rf"Rename yours: log.rename\(\{{'{name}': 'my_{name}'\}}\)"
+    way = rf"Rename it: log.rename\(\{{'{name}': 'my_{name}'\}}\)"
     for each in (log, log.chunk({name: 1}), log.expand_dims(model=["a", "b"])):
         with pytest.raises(LogError, match=way):
             call(each)

@@ -78,7 +78,7 @@ def test_batches_that_differ_are_told(tmp_path, other):
     moments.save(tmp_path / "kept")
     more = moments + Moments.of_log(last)
     for kept in (moments, Moments.load(tmp_path / "kept"), more):
-        with pytest.raises(LogError, match="Pass it: corrected_t"):
+        with pytest.raises(LogError, match="Pass one number for all splits"):
             kept.corrected_t()
         told = kept.corrected_t(train_size=40).attrs["mixed"]
         assert told == "'n_train': the batches differ there, so it is not used"

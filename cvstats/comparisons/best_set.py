@@ -235,8 +235,8 @@ def choose_models(
     best_set.record.require(log.design)
     if not log.in_memory:
         raise NeedsLosses(
-            "this log is lazy or has only moments, but best_set needs individual losses. Load "
-            "them into memory: log.compute()."
+            "best_set needs individual losses, but this log is lazy or contains only moments. "
+            "Load the losses into memory: log.compute()."
         )
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)

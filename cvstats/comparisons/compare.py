@@ -646,7 +646,7 @@ def find_few_discordant(log: Log) -> tuple[MaskArray, MaskArray]:
 @Comparison(
     requires=any_log,
     needs="two or more models on the same evaluations",
-    target="none: it makes a log of the paired differences",
+    target="paired differences of two models, as a log",
     guarantee="none by itself; see the guarantee of the interval computed from it",
     fits="as the log has",
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",

@@ -296,7 +296,7 @@ def compute(
     attrs: dict[str, Any] = {
         **base.attrs,
         **winner.record.facts,
-        "target": f"{base.attrs['target']}: of the model with the smallest mean loss in this log",
+        "target": f"{base.attrs['target']}, for the model with the smallest mean loss in this log",
         "guarantee":
             f"{winner.record.guarantee} (here: {base.attrs['guarantee']}); the estimate is a "
             "heuristic",

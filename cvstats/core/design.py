@@ -625,7 +625,7 @@ class Design:
         others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} does not identify evaluations; if it names the models, "
-            f"give each a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
+            f"give each model a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
             "rename it to 'repetition'. If it is a lead time or another condition, analyze each "
             f"of its labels separately: by={others[0]!r}."
             if others

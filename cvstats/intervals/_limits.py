@@ -313,8 +313,8 @@ def refuse_metric(log: Log) -> None:
     """Reject pseudo-losses: a metric that is not a mean has other sources of skewness."""
     if log.design.metric:
         raise LogError(
-            "interval='hall' corrects a mean of losses, but this log has pseudo-losses of a "
-            "metric. Use interval='wald', or a loss of individual points."
+            "interval='hall' corrects a mean of losses, but this log was made from a metric. Use "
+            "interval='wald', or a loss of individual points."
         )
 
 

@@ -225,7 +225,7 @@ class Method:
             )
         if design.metric and self.takes_metrics is False:
             return (
-                "the log has pseudo-losses of a metric, not losses of individual points. Use wald, "
+                "the log was made from a metric and has no losses of individual points. Use wald, "
                 "clustered or compare, or a loss of individual points."
             )
         if design.metric == "pool" and self.takes_metrics == "averaged":

@@ -83,12 +83,14 @@ def partition(design: Design) -> str | None:
         )
     least, most = int(splits.rows.min()), int(splits.rows.max())
     if least < splits.points:
-        tested = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        which = "each repetition of this log tests"
+        if least < most:
+            which = "some repetitions of this log test"
         return (
-            f"each repetition of this log tests only {tested} of the {splits.points:,} points, so "
-            "these are random splits, or some evaluations are missing. A partition tests every "
-            "point once in each repetition. For random splits use corrected_t; otherwise keep only "
-            "the points that all repetitions test, or treat one repetition as a test set: "
+            f"{which} only {least:,} of the {splits.points:,} points. Either these are random "
+            "splits, or some evaluations are missing. A partition tests every point once in each "
+            "repetition. For random splits use corrected_t; otherwise keep only the points that "
+            "all repetitions test, or treat one repetition as a test set: "
             f"holdout({design.take('repetition')})."
         )
     return None
@@ -137,7 +139,7 @@ SOURCES_MADE = "cvstats.plans.leave_one_source_out creates such a log."
 
 
 SOURCES_BY_POINTS = "source", "point"
-"""The two sampling levels of crossed logs, in which the same points occur under several sources."""
+"""The two sampling levels of crossed logs, in which the same points occur in several sources."""
 
 
 def no_level(name: str) -> str:
@@ -155,12 +157,12 @@ def one_source_out(design: Design) -> str | None:
     if (problem := single_dataset(design)) is not None:
         return problem
     if "source" not in design.levels:
-        return f"{no_level('source')}, and leave one source out at a time: {SOURCES_MADE}"
+        return f"{no_level('source')}. Leave one source out at a time: {SOURCES_MADE}"
     if design.number("source") < 2:
         only = design.levels["source"].labels[design.cell_table(("source",)).codes[0, 0]]
         return (
-            f"the log has one source, {spelled(only)}, which does not support inference about "
-            f"others. Expected at least two, and preferably ten or more; {SOURCES_MADE}"
+            f"the log has only one source, {spelled(only)}, which does not show how sources "
+            f"differ. Expected at least two, preferably ten or more; {SOURCES_MADE}"
         )
     if "fold" not in design.levels:
         return partition(design)
@@ -193,8 +195,8 @@ def several_groups(design: Design, name: str = "source") -> str | None:
     if design.number(name) < 2:
         only = design.levels[name].labels[design.cell_table((name,)).codes[0, 0]]
         return (
-            f"the log has one cluster, {name}={spelled(only)}. Expected at least two, and "
-            "preferably thirty or more: a single cluster is a sample of size one."
+            f"the log has only one cluster, {name}={spelled(only)}, which is a sample of size one. "
+            "Expected at least two, preferably thirty or more."
         )
     splits = design.splits()
     if splits.points is None and not splits.apart:
@@ -240,8 +242,8 @@ def sampled(design: Design, made: str) -> str | None:
     numbers = read_sample_numbers(design)
     if numbers is None or 0 not in numbers or min(numbers) < 0:
         return (
-            "the labels of its level 'sample' are not whole numbers with 0 for the data itself. "
-            f"Number the samples; {made}"
+            "the labels of its level 'sample' are not whole numbers that include 0, the full "
+            f"data. Number the samples; {made}"
         )
     return None
 
@@ -304,8 +306,8 @@ def take_points(log: Log, points: str | None) -> Log:
         log = replace(log, design=whole_design(log))  # NaN marks what was not evaluated
     if points == "crossed" and not has_crossed_sources(log.planned):
         raise LogError(
-            "points='crossed' means that the same points occur under several sources, but in "
-            "this log they do not. Expected points that occur in several sources, and sources "
+            "points='crossed' means that the same points occur in several sources, but in this "
+            "log they do not. Expected points that occur in several sources, and sources "
             "with several points. Omit points=."
         )
     return log if points is None else replace(log, metadata={**log.metadata, POINTS_ARE: points})
@@ -342,10 +344,10 @@ def keeps_points(design: Design) -> bool:
 
 
 def describe_crossed(log: Log) -> str:
-    """Describe which points occur under several sources, and what to pass if they differ."""
+    """Describe which points occur in several sources, and what to pass if they differ."""
     design = log.planned
     if not keeps_points(design):
-        return "the same points occur under several sources"
+        return "the same points occur in several sources"
     sources, points = design.number("source"), design.number("point")
     level = design.levels["point"]
     codes = design.cell_table(("point",)).codes[:SHOWN, 0].tolist()
@@ -353,7 +355,7 @@ def describe_crossed(log: Log) -> str:
     every = design.splits().points == sources * points
     reason = (
         f"the points {shown}{', ...' if points > SHOWN else ''} occur "
-        f"{'in every source' if every else 'in several sources'}: {points:,} points under "
+        f"{'in every source' if every else 'in several sources'}: {points:,} points in "
         f"{sources:,} sources, and both are sampling units"
     )
     if log.metadata.get(POINTS_ARE) == "crossed":

@@ -362,7 +362,7 @@ def clustered(
     model
     naive_bayes    0.175  0.157  0.193  0.008  11  few clusters
     >>> print(result.attrs["cautions"]["few clusters"])
-    There are fewer than 30 clusters, or clusters so unequal that they count as ...
+    There are fewer than 30 clusters, or they are so unequal that they count as ...
 
     Twenty points under four seeds, of which one is unlucky:
 
@@ -435,7 +435,8 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
 
 
 OF_OTHER_POINTS = (
-    "mean loss on new groups from the same population, for models trained on other points of them"
+    "mean loss on new groups from the same population, for models trained on other points of the "
+    "same groups"
 )
 """The target if groups occur in several folds."""
 
@@ -478,8 +479,8 @@ TWO_WAYS_TARGET = (
     "new seeds"
 )
 TWO_WAYS_GUARANTEE = (
-    "asymptotically exact in the labels of both levels, if those of each are independent and "
-    "none occurs in both training and test folds"
+    "asymptotically exact in the labels of both levels, if the labels of each level are "
+    "independent and none occurs in both training and test folds"
 )
 TWO_WAYS_REFERENCE = (
     "Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29(2), 238-249, "

@@ -216,9 +216,10 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
         train_size = log.metadata.get(NOTED)  # as recorded by evaluate
         if train_size is None or (np.ndim(train_size) == 1 and (number != len(train_size)).any()):
             raise LogError(
-                "corrected_t needs the number of points each model was trained on, which a log "
-                "of random splits, or of folds with missing points, does not contain. Pass it: "
-                "corrected_t(losses, train_size=90), one number for all splits or one for each."
+                "corrected_t needs the number of points each model was trained on. A log of "
+                "random splits, or of folds with missing points, does not contain this number. "
+                "Pass one number for all splits, or one for each split, as in "
+                "corrected_t(losses, train_size=90)."
             )
     check_train_size(train_size)  # from attrs, or from the options of compare
     if isinstance(train_size, Real):
@@ -265,8 +266,8 @@ def share_models(design: Design, folds: Sequence[str]) -> bool:
     raise LogError(
         "corrected_t needs the number of points each model was trained on, but each fold "
         f"contains points of several labels of {design.by!r}, and models may have been trained "
-        f"on all of these or on one label only. Pass it: corrected_t(losses, by={design.by!r}, "
-        "train_size=90), one number for all splits or one for each."
+        "on all of these or on one label only. Pass one number for all splits, or one for each "
+        f"split, as in corrected_t(losses, by={design.by!r}, train_size=90)."
     )
 
 

@@ -648,8 +648,8 @@ def check_pair(options: Mapping[str, Any]) -> None:
 @LogMethod(
     check=check_pair,
     requires=one_source_out,
-    needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
-    "are sources)",
+    needs="a log that leaves one source out at a time (level 'source', and either no level 'fold' "
+    "or one source in each fold)",
     target="variance of the mean over these sources, from one data set to another",
     guarantee="none: each estimator has the bias given in attrs['bias']",
     fits="one for each source",

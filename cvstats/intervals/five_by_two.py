@@ -31,7 +31,7 @@ def five_times_two_folds(design: Design) -> str | None:
     """Require five repetitions, each of two folds that together contain every point."""
     if (problem := single_dataset(design)) is not None:
         return problem
-    made = "cvstats.plans.five_by_two creates a log for it."
+    made = "cvstats.plans.five_by_two creates such a log."
     for level in ("repetition", "fold"):
         if level not in design.levels:
             return f"the log has no level {level!r}. Add it to the index; {made}"
@@ -42,7 +42,7 @@ def five_times_two_folds(design: Design) -> str | None:
         number = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         return (
             f"the log has {len(folds):,} {'repetition' if len(folds) == 1 else 'repetitions'} "
-            f"of {number} folds; {made}"
+            f"of {number} folds. Expected five repetitions of two folds; {made}"
         )
     if not covers_all_points(design):
         return f"the two folds of a repetition do not cover all points. Expected two halves; {made}"

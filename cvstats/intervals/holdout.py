@@ -377,8 +377,8 @@ def bounded_limits(
     log = log.rows()
     if log.design.metric:
         raise LogError(
-            "bounds= applies to losses of individual points, but this log has pseudo-losses of a "
-            "metric. Use interval='wald', or a loss of individual points."
+            "bounds= applies to losses of individual points, but this log was made from a metric. "
+            "Use interval='wald', or a loss of individual points."
         )
     alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
     width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]

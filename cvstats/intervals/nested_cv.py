@@ -65,9 +65,9 @@ def nested_folds(design: Design) -> str | None:
     requires=nested_folds,
     needs="K-fold cross-validation in which each fold's training folds are cross-validated again "
     "(levels 'outer' and 'fold')",
-    target="risk of the model fitted to all the data; also used for the expected risk",
-    guarantee="heuristic: an estimated mean squared error about that risk, kept within a range; "
-    "the bias correction assumes an error that falls like 1/m",
+    target="risk of the model fitted to all the data (also used for the expected risk)",
+    guarantee="heuristic: the mean squared error about that risk is estimated and limited to a "
+    "range, and the bias correction assumes that the error falls like 1/m",
     fits="K (K + 1) / 2 for each repetition",
     reference=BATES,
     made_for=("outer",),

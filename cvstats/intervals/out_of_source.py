@@ -30,7 +30,7 @@ from cvstats.log.log import Log
 from cvstats.options import Missing
 
 TARGETS = {
-    "new_source": "mean over new sources from the same population, of the expected loss on each",
+    "new_source": "expected loss, averaged over new sources from the same population",
     "these_sources": "mean over these sources of the loss on the source left out, averaged over "
     "data sets from these sources",
 }
@@ -49,7 +49,7 @@ PREDICTION_GUARANTEE = (
 
 
 FIXED_TARGET = (
-    "mean over these tasks, each with the same weight, of the expected loss on new points of a task"
+    "expected loss on new points of a task, averaged over these tasks, each with the same weight"
 )
 FIXED_GUARANTEE = (
     "exact as the points of each task grow, if they are independent and no model was trained on "
@@ -73,8 +73,8 @@ def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @IntervalMethod(
     requires=one_source_out,
-    needs="a log that leaves one source out at a time (level 'source'; no 'fold', or folds that "
-    "are sources)",
+    needs="a log that leaves one source out at a time (level 'source', and either no level 'fold' "
+    "or one source in each fold)",
     target="mean over new sources of the expected loss, the loss on one new source (interval=), or "
     "the mean loss on these sources (target=)",
     guarantee=GUARANTEES["new_source"],

@@ -57,8 +57,8 @@ def files_at(path: object) -> Iterator[ParquetFile]:
     """List one file, the files of a folder, or those that match a pattern."""
     if not isinstance(path, str | os.PathLike):
         raise LogError(
-            f"{path!r} is not a path. Expected the name of a Parquet file, or of a folder of them, "
-            f"as in scan_parquet('log.parquet'), or a list of these."
+            f"{path!r} is not a path. Expected the name of a Parquet file, the name of a folder of "
+            f"Parquet files, or a list of names, as in scan_parquet('log.parquet')."
         )
     where = Path(os.fsdecode(path))
     if where.is_file():

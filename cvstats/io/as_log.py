@@ -112,7 +112,7 @@ def as_log(
     asked = [*losses, *(name for name in (model, *named.values()) if name is not None)]
     if not losses or not all(map(is_name, asked)):
         strays = [repr(name) for name in asked if not is_name(name)]
-        raise LogError(f"{(strays or ['loss='])[0]} names no column. Expected a column's name.")
+        raise LogError(f"{(strays or ['loss='])[0]} names no column. Expected the name of one.")
     frame = index_to_columns(frame, [*LEVELS, *asked])
     if "loss" in losses and "loss" not in frame.columns:
         refuse_predictions(frame)

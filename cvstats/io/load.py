@@ -165,9 +165,9 @@ def refuse_head(value: object) -> None:
     """Refuse a log of inspect without samples, and the means of lm-evaluation-harness."""
     if isinstance(value, Mapping) and {"results", "lm_eval_version"} <= set(value):
         raise LogError(
-            "these are means of lm-evaluation-harness, not samples. Expected the files "
-            "samples_*.jsonl that lm_eval --log_samples writes next to it: pass their folder to "
-            "read_log."
+            "this file has the mean scores of lm-evaluation-harness, not its samples. Expected the "
+            "files samples_*.jsonl that lm_eval --log_samples writes next to it: pass their folder "
+            "to read_log."
         )
     if isinstance(value, Mapping) and {"eval", "status"} <= set(value) and "samples" not in value:
         raise LogError(

@@ -163,8 +163,8 @@ def raise_as_log_error(what: str) -> Iterator[None]:
         ) from None
     except Exception as error:
         raise LogError(
-            f"{what} could not be read: {one_line(error)}. It may be damaged, or not be of this "
-            "type."
+            f"{what} could not be read: {one_line(error)}. The file may be damaged or of "
+            "another type."
         ) from None
 
 
@@ -176,8 +176,8 @@ def refuse_bomb(name: str, stored: int, unpacked: int) -> None:
     if unpacked > LARGE and unpacked > 1_000 * stored:
         raise LogError(
             f"{name} has {stored:,} bytes and would take {unpacked / 2**30:,.1f} GB of memory. "
-            "Expected a log, which never compresses a thousandfold. To read it anyway, open it "
-            "with pandas or xarray."
+            "Expected a log of losses, which never compresses a thousandfold. To read this file "
+            "anyway, open it with pandas or xarray."
         )
 
 

@@ -187,7 +187,7 @@ class ReadOptions:
     def __post_init__(self) -> None:
         """Refuse several columns where one is expected, and names that are not text."""
         if not all(isinstance(name, str) for name in (self.groups if self.by else ())):
-            raise LogError(f"Invalid by={self.by!r}. Expected the name of a column, or several.")
+            raise LogError(f"Invalid by={self.by!r}. Expected the names of one or more columns.")
         one = ("loss", "metric", "truth", "model")
         for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
             if name == "metric" and isinstance(value, Mapping):
@@ -369,8 +369,8 @@ def add_split_levels(
     """
     if labels.isna().any():
         raise LogError(
-            f"row {int(np.flatnonzero(labels.isna())[0]):,} names no split. Expected one in "
-            f"every row."
+            f"row {int(np.flatnonzero(labels.isna())[0]):,} names no split. Expected the "
+            f"name of a split in every row."
         )
     codes, names = pd.factorize(labels)
     if len(names) == 1 and str(names[0]) in ALONE:

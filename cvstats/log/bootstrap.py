@@ -517,11 +517,12 @@ def no_information_of(
     if rates is None:
         many = " of each sample" if samples else ""
         raise LogError(
-            f"{method} needs the no-information rate{many}, the mean loss over all pairs of a "
-            "prediction and a truth, but neither no_information= nor "
-            "losses.attrs['no_information'] is given. cvstats.evaluate stores it there. By hand "
-            "it is loss(y[:, None], f[None, :]).mean(), with the truths y and the predictions f "
-            f"of the model fitted to the whole sample. To avoid it, pass {without}."
+            f"{method} needs the no-information rate{many}, which is the mean loss over all pairs "
+            "of a prediction and a true value. Pass no_information=, or set "
+            "losses.attrs['no_information'], as cvstats.evaluate does. To compute it, type "
+            "loss(y[:, None], f[None, :]).mean(), where y contains the true values and f the "
+            "predictions of the model fitted to the whole sample. To do without it, pass "
+            f"{without}."
         )
     found = by_sample(log, rates, list(samples)) if samples else by_model(log, rates)
     if not np.isfinite(found).all():

@@ -28,10 +28,10 @@ TILE = 1 << 24
 
 NOTHING_LEFT = (
     "missing='drop' leaves nothing: every point is missing for some model or in some repetition. "
-    "Expected points that all models have. Drop models without losses. If missing losses mean "
-    "that nothing was tested, as in random splits, drop these evaluations first: "
-    "log.dropna(how='all') of a frame, log.stack(evaluation=('repetition', "
-    "'point')).dropna('evaluation', how='all') of an array."
+    "Expected some points for which all models have losses. Drop models without losses. If NaN "
+    "marks points that were not tested, as in random splits, drop these evaluations first: "
+    "log.dropna(how='all') for a frame, log.stack(evaluation=('repetition', "
+    "'point')).dropna('evaluation', how='all') for an array."
 )
 
 

@@ -265,11 +265,17 @@ class Groups:
             raise LogError(next(iter(failed.values())))  # the error is not about the groups
         if failed:
             label, words = next(iter(failed.items()))
+            first = f"{self.name}={spelled(label)}: {words}"
+            if not results:
+                raise LogError(
+                    f"none of the {len(self.codes):,} groups by {self.name!r} could be computed. "
+                    f"The first error is that of {first}"
+                )
             names = listed([spelled(name) for name in failed])
             raise LogError(
                 f"{len(failed):,} of the {len(self.codes):,} groups by {self.name!r} could not be "
-                f"computed ({names}). {self.name}={spelled(label)}: {words} To omit groups: "
-                f"log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
+                f"computed ({names}). The first error is that of {first} To omit such groups, "
+                f"type log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
         columns = {
             name: np.concatenate([result.columns[name] for result in results])

@@ -321,7 +321,7 @@ def missing_loss(whose: str, where: str, hint: str = "") -> LogError:
     """Make the error for a loss that is missing for all models."""
     return LogError(
         f"the loss of {whose} is missing (NaN) at {where}. Expected a number for every "
-        f"evaluation. Fill the gap, or pass missing='drop' to drop these evaluations.{hint}"
+        f"evaluation. Fill in the loss, or pass missing='drop' to drop these evaluations.{hint}"
     )
 
 
@@ -337,9 +337,9 @@ def infinite_loss(whose: str, where: str) -> LogError:
 def unequal_points(whose: str, where: str, other: str) -> LogError:
     """Make the error for a loss that is missing for one model but not for another."""
     return unpaired(
-        f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected every model on "
-        "every evaluation. Fill the gap, or pass missing='drop' to drop each evaluation that "
-        "any model lacks."
+        f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected a loss of every "
+        "model for every evaluation. Fill in the loss, or pass missing='drop' to drop these "
+        "evaluations for all models."
     )
 
 
@@ -365,7 +365,7 @@ def refuse_same_names(numbers: Iterable[str], carried: Iterable[Hashable]) -> No
     if both:
         raise LogError(
             f"the log has a dimension or coordinate {both[0]!r}, which is also the name of a "
-            "variable of the result. Expected another name. Rename yours: "
+            "variable of the result. Expected another name. Rename it: "
             f"log.rename({{{both[0]!r}: 'my_{both[0]}'}})."
         )
 

@@ -160,12 +160,12 @@ def unknown_levels(names: list[Hashable]) -> LogError:
     else:
         level = suggest_level(str(first)) or "fold"
         way = (
-            f"Rename yours, as in log.rename_axis(index={{{spelled(first)}: {level!r}}}), or call "
-            f"cvstats.as_log(log.reset_index(), {level}={spelled(first)}, …)."
+            f"Rename a level, as in log.rename_axis(index={{{spelled(first)}: {level!r}}}), or "
+            f"call cvstats.as_log(log.reset_index(), {level}={spelled(first)}, …)."
         )
     return LogError(
-        f"none of the index levels ({have}) is a level of a loss log. Expected some of "
-        f"{', '.join(LEVELS)}. {way}"
+        f"none of the index levels ({have}) is a level of a loss log. Expected one or more "
+        f"of {', '.join(LEVELS)}. {way}"
     )
 
 

@@ -61,8 +61,8 @@ def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable
         like = next((dim for dim in log.dims if dim != "model"), "x")
         raise LogError(
             f"no dimension or coordinate of this array ({', '.join(map(str, log.dims))}) is a "
-            f"level of a loss log. Expected some of {', '.join(LEVELS)}. Rename yours, as in "
-            f"log.rename({{{like!r}: 'point'}}), or add a coordinate: "
+            f"level of a loss log. Expected one or more of {', '.join(LEVELS)}. Rename a "
+            f"dimension, as in log.rename({{{like!r}: 'point'}}), or add a coordinate: "
             f"log.assign_coords(fold=('point', folds))."
         )
     return tuple(dim for dim in log.dims if dim in found)

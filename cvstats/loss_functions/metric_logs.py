@@ -730,7 +730,7 @@ def weights_and_strata(
             lack = [label for label in labels if label not in shares]
             if lack:
                 raise LogError(
-                    f"shares= has none for the stratum {lack[0]!r}. Expected a share for each of "
+                    f"shares= has no share for the stratum {lack[0]!r}. Expected one for each of "
                     f"{listed(map(repr, labels))}."
                 )
             absent = [label for label, s in shares.items() if s and label not in labels]

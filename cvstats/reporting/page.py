@@ -64,7 +64,13 @@ from cvstats.plot._axes import (
     set_numbers,
 )
 from cvstats.recommend import NEEDS_LOSSES, group_interval, interval, methods
-from cvstats.reporting.sentences import NUMBERS, describe_target, describe_verdict, join_words
+from cvstats.reporting.sentences import (
+    NUMBERS,
+    capitalize,
+    describe_target,
+    describe_verdict,
+    join_words,
+)
 from cvstats.reporting.verdict import Cell, Verdict, name_difference, read_scale
 
 if TYPE_CHECKING:
@@ -298,7 +304,8 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     rows.append(("evaluations of each model", f"{int(sizes.sum()):,}"))
     for level in ("sample", "outer", "repetition"):
         if design.has(level):
-            rows.append((f"{level}s", f"{design.number(level):,}"))
+            name = "outer folds" if level == "outer" else f"{level}s"
+            rows.append((name, f"{design.number(level):,}"))
     folds = count_folds(log.design)
     if folds > 1 and not log.only_tested:
         rows.append(("folds", f"{folds:,}{of_points(log)}"))
@@ -324,7 +331,9 @@ def of_points(log: Log) -> str:
     plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
     sizes = plan.total[plan.used]
     least, most = int(sizes.min()), int(sizes.max())
-    return f" of {least:,} points" if least == most else f", of {least:,} to {most:,} points each"
+    if least == most:
+        return f", with {least:,} {'point' if least == 1 else 'points'} each"
+    return f", with {least:,} to {most:,} points each"
 
 
 def fragment(losses: Losses) -> str:
@@ -931,7 +940,9 @@ def count_significant(clear: int, pairs: int, alpha: float) -> str:
         key = "one_significant" if clear else "one_not"
     else:
         key = "significant" if clear else "none_significant"
-    many = "All" if clear == pairs else f"{clear:,} of the"
+    many = f"{clear:,} of the {pairs:,}"
+    if clear == pairs:
+        many = "Both" if pairs == 2 else f"All {pairs:,}"
     verb = "is" if clear == 1 else "are"
     return say(f"sentences.{key}", level=100 * alpha, pairs=pairs, many=many, verb=verb)
 
@@ -1015,10 +1026,10 @@ def of_diagnosis(facts: LogFacts) -> Section:
     kinds = found.groupby(["code", "advice"], sort=False)
     section.say("one_finding" if len(kinds) == 1 else "findings", number=len(kinds))
     for (code, advice), rows in kinds:
-        words = [
-            f"{row['model'] or 'the log'}: {row['finding']}."
-            for row in rows.head(FEWER_FINDINGS).to_dict("records")
-        ]
+        words = []
+        for row in rows.head(FEWER_FINDINGS).to_dict("records"):
+            finding = f"{row['finding'].removesuffix('.')}."
+            words.append(f"{row['model']}: {finding}" if row["model"] else capitalize(finding))
         if (more := len(rows) - FEWER_FINDINGS) > 0:
             words.append(say("sentences.more_findings", number=more))
         section.findings.append((str(code), words, str(advice)))
@@ -1080,10 +1091,11 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     facts = verdict.attrs
     switch = verdict.switches.get("intervals")
     why = "" if switch is None else (
-        f"; it replaces {switch.before.attrs['method']} because of {switch.caution.cause}"
+        f", which replaces {switch.before.attrs['method']} because of {switch.caution.cause}"
     )  # fmt: skip
     rows = [
-        ("method", f"{facts['method']}, because the log is {facts['reason']}{why}"),
+        ("method", f"{facts['method']}{why}"),
+        ("reason", facts["reason"]),
         ("target", facts["target"]),
         ("guarantee", facts["guarantee"]),
     ]

@@ -66,7 +66,7 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
     if facts.get("by") == "source, point" and ": " in reason:
         return reason.partition(": ")[2].partition(", and ")[0]
     reason = reason.partition(";")[0].partition(":")[0]
-    return f"{points} ({reason})" if points not in reason else reason or points
+    return f"{points} in {reason}" if reason and points not in reason else reason or points
 
 
 def basis_of(verdict: Verdict) -> str:
@@ -366,9 +366,9 @@ def describe_verdict(verdict: Verdict) -> Summary:
         advised[label] = CHECKS[SCORES].advice
     if dropped := int(verdict.attrs.get("n_dropped", 0)):
         said["missing losses"] = (
-            f"Evaluations without a loss of some model are left out for all models ({dropped:,} in "
-            "all): if they are hard points, errors are too small, and models that lack them look "
-            "better."
+            f"{dropped:,} {'evaluation was' if dropped == 1 else 'evaluations were'} dropped for "
+            "all models, because some model has no loss there. If these are hard points, the "
+            "errors are too small, and models with missing losses look better than they are."
         )
         advised["missing losses"] = "Find out why the losses are missing."
     if lost := verdict.facts.lost_metrics:
@@ -502,7 +502,7 @@ def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
     if new == old and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
         return f", widened because of {switch.caution.cause}"
     if new == old:
-        return f", wider than with {switch.method}"
+        return f", wider than the interval of {switch.method}"
     if new >= 2 * old:
         return f"{words}: {new / old:.1f} times as wide as with {used}"
     change = round(100 * (new / old - 1))
@@ -659,12 +659,14 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
         return (
             f"{among}, but is not significantly better than {names}: its advantage over {other} "
             f"{chance}"
+            if len(tied) > 1
+            else f"{among}, but its advantage over {other} {chance}"
         )
     if models == 2:
         return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."
     return (
         f"{name} is the best of {models:,} models: its {scale.name} is {more} than that of "
-        f"{other}, the next, by {lead} {sure}."
+        f"{other}, the second best, by {lead} {sure}."
     )
 
 
@@ -725,23 +727,23 @@ def describe_winners(verdict: Verdict) -> list[str]:
         one, two = (int(j) for j in np.argsort(-wins, kind="stable"))
         more = "higher" if verdict.scale.larger else "lower"
         return [
-            f"{names[one]} has the {more} {name} in {wins[one]:,} of {where}, significantly in "
-            f"{name_cells(verdict, alone, one)}, and {names[two]} in {wins[two]:,}, significantly "
-            f"in {name_cells(verdict, alone, two)}, {chance}.",
+            f"{names[one]} has the {more} {name} in {wins[one]:,} of {where}, and {names[two]} in "
+            f"{wins[two]:,}; {names[one]} is significantly better in "
+            f"{name_cells(verdict, alone, one)}, and {names[two]} in "
+            f"{name_cells(verdict, alone, two)}, {chance}.",
             f"{describe_median_lead(verdict, one, two)}; {basis}.",
         ]
     best_or_tied = verdict.tied.sum(axis=0)
     order = np.argsort(-best_or_tied, kind="stable")
+    leader = names[order[0]]
     words = [
         f"{names[j]} in {best_or_tied[j]:,}" + (f" (alone in {clear[j]:,})" if clear[j] else "")
         for j in order
         if best_or_tied[j]
     ]
+    counts = f" is best or not significantly worse than the best{words[0].removeprefix(leader)}"
     return [
-        capitalize(
-            f"among {where}, models that are best or not significantly worse than the best "
-            f"({chance}): {list_names(words)}."
-        ),
+        f"Among {where}, {list_names([leader + counts, *words[1:]])}, {chance}.",
         f"E{basis[1:]}.",
     ]
 
@@ -780,7 +782,7 @@ def describe_range(verdict: Verdict) -> list[str]:
         capitalize(
             f"the {scale.name} of {verdict.names[0]} ranges from {low} to "
             f"{high}{scale.unit_words} over {len(estimate):,} cells ({join_words(verdict.dims)}), "
-            f"and {middle} in the median cell."
+            f"and is {middle} in the median cell."
         ),
         f"The {verdict.level} interval of the median cell is ±{width}; each "
         f"cell was measured on {basis_of(verdict)}.",

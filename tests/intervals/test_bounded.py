@@ -199,5 +199,5 @@ def test_other_refusals():
         {"y_true": [0, 1] * 10, "p": np.linspace(0.1, 0.9, 20)}, index=losses.index
     )
     area = cvstats.losses(predictions, prediction="p", loss="auc")
-    with pytest.raises(LogError, match="pseudo-losses of a metric"):
+    with pytest.raises(LogError, match="was made from a metric"):
         area.cvci.holdout(interval="betting", bounds=(0, 1))

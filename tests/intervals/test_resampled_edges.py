@@ -31,7 +31,7 @@ def relabel(frame, level, change):
 
 
 REFUSED = [
-    ("corrected_t", lambda log: log, "Pass it: corrected_t(losses, train_size=90)"),
+    ("corrected_t", lambda log: log, "as in corrected_t(losses, train_size=90)"),
     ("corrected_t", lambda log: log.xs(0, level="repetition"), "cvstats.plans.subsampling creates"),
     ("conservative_z", lambda log: log.droplevel("sample"), "appears twice"),
     (
@@ -44,10 +44,10 @@ REFUSED = [
     (
         "conservative_z",
         lambda log: relabel(log, "sample", lambda s: f"half {s}"),
-        "not whole numbers with 0 for the data",
+        "not whole numbers that include 0, the full data",
     ),
     ("conservative_z", lambda log: relabel(log, "sample", lambda s: s + 0.5), "not whole numbers"),
-    ("conservative_z", lambda log: relabel(log, "sample", lambda s: s + 1), "with 0 for the data"),
+    ("conservative_z", lambda log: relabel(log, "sample", lambda s: s + 1), "that include 0"),
     ("conservative_z", lambda log: example("replace_one"), "have several folds"),
     ("five_by_two", lambda log: without(log, repetition=3), "4 repetitions of 2 folds"),
     ("five_by_two", lambda log: without(log, repetition=3, fold=1), "5 repetitions of 1 to 2 fold"),

@@ -19,15 +19,15 @@ WITH_FOLD = ("fold", "source", "point")
 OUT_OF_SOURCE = {
     "no sources": (
         lambda: NO_SOURCES,
-        "out_of_source needs a log that leaves one source out at a time (level 'source'; no "
-        "'fold', or folds that are sources); the log has no level 'source'. Add the group of "
-        "each point to the index: cvstats.as_log(frame, source='subject'), and leave one "
+        "out_of_source needs a log that leaves one source out at a time (level 'source', and "
+        "either no level 'fold' or one source in each fold); the log has no level 'source'. Add "
+        "the group of each point to the index: cvstats.as_log(frame, source='subject'). Leave one "
         "source out at a time: cvstats.plans.leave_one_source_out creates such a log.",
     ),
     "one source": (
         lambda: log_of(ROWS[:4]),
-        "the log has one source, 's0', which does not support inference about others. Expected "
-        "at least two, and preferably ten or more; cvstats.plans.leave_one_source_out creates "
+        "the log has only one source, 's0', which does not show how sources differ. Expected "
+        "at least two, preferably ten or more; cvstats.plans.leave_one_source_out creates "
         "such a log.",
     ),
     "crossed": (
@@ -45,7 +45,7 @@ OUT_OF_SOURCE = {
     ),
     "other points in each repetition": (
         lambda: log_of(random_rows((3, 3), 1, repetitions=2)).drop((1, "s0", 0)),
-        "each repetition of this log tests only 5 to 6 of the 6 points",
+        "some repetitions of this log test only 5 of the 6 points",
     ),
     "several data sets": (
         lambda: pd.concat({0: log_of(ROWS), 1: log_of(ROWS)}, names=["sample"]),

@@ -65,10 +65,10 @@ def test_methods_for_losses_of_points_refuse_a_metric() -> None:
     assert refused == NEVER
     for name in NEVER:
         assert not table.loc[name, "applies"]
-        assert "pseudo-losses of a metric" in table.loc[name, "why_not"]
+        assert "the log was made from a metric" in table.loc[name, "why_not"]
     both = cvstats.losses(frame().assign(b=1 - frame()["label"]), "y", ["label", "b"], loss="f1")
-    assert "not losses of individual points" in words(both.cvci.mcnemar)
-    assert "not losses of individual points" in words(both.cvci.cochran_q)
+    assert "has no losses of individual points" in words(both.cvci.mcnemar)
+    assert "has no losses of individual points" in words(both.cvci.cochran_q)
 
 
 OF_FOLDS = {
@@ -104,7 +104,7 @@ def test_intervals_for_proportions_refuse_a_metric() -> None:
         assert "needs one 0/1 loss per point" in words(one.cvci.holdout, interval=interval)
     for interval in ("betting", "bernstein"):
         said = words(one.cvci.holdout, interval=interval, bounds=(0, 1))
-        assert "this log has pseudo-losses of a metric" in said
+        assert "this log was made from a metric" in said
     assert one.cvci.holdout().attrs["metric"] == "f1"
 
 
@@ -113,7 +113,7 @@ def test_skewness_corrected_limits_refuse_a_metric() -> None:
     twice = pd.concat({0: one, 1: one}, names=["repetition"])
     twice.attrs = one.attrs
     for call in (made().cvci.wald, one.cvci.holdout, twice.cvci.holdout):
-        assert "has pseudo-losses of a metric" in words(call, interval="hall")
+        assert "was made from a metric" in words(call, interval="hall")
 
 
 def test_a_part_of_a_cell_has_no_metric() -> None:
@@ -286,7 +286,7 @@ REQUESTS = [
     ({"loss": "auc", "weight": "negative"}, "the weight at", "nonnegative"),
     ({"loss": "auc", "weight": "zero"}, "every weight is 0", ""),
     ({"loss": "auc", "strata": "point"}, "a stratum has only one point", ""),
-    ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "none for the stratum", "'b'"),
+    ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "no share for the stratum", "'b'"),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1, "b": 1, "c": 1}}, "no points", ""),
     ({"loss": "auc", "strata": "gap"}, "there is no stratum at", ""),
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from cvstats import cli, report
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.reporting import page as sections
-from cvstats.reporting.verdict import Verdict
+from cvstats.reporting.verdict import Scale, Verdict
 
 SCRIPT = "<script>alert(1)</script>"
 HTML = "{http://www.w3.org/1999/xhtml}"
@@ -455,7 +455,7 @@ def test_slices_of_a_grid_and_a_grid_of_one_dimension():
         assert all(tip.startswith(f"lead={lead}, lat=") for tip in tips)
     line = log.isel(lat=0, lon=0, drop=True).isel(lead=[0, 1, 2, 3] * 4)
     line = cvstats.report(line.assign_coords(lead=np.arange(16)))
-    assert "bands pointwise 95% intervals" in line
+    assert "bands are pointwise 95% intervals" in line
     alone = cvstats.report(log.isel(lat=0, lon=0, model=0, drop=True))
     assert '<th scope="col">lead</th>' in alone
     assert row_of(alone, "a")
@@ -640,7 +640,7 @@ def test_html_of_the_accessor_is_the_first_section(texts, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     shown = logged("diabetes").cvci._repr_html_()
     assert shown in texts["diabetes"]
-    assert "<td>10, of 44 to 45 points each</td>" in shown
+    assert "<td>10, with 44 to 45 points each</td>" in shown
     assert "&lt;script&gt;" in evil().cvci._repr_html_()
     arrays = logged("diabetes").to_xarray().cvci._repr_html_()
     assert "xarray Dataset" in arrays
@@ -795,7 +795,7 @@ def test_what_does_not_apply_has_a_reason_without_code(texts):
     words = "the log has no level 'source'. Add it: as_log(frame, source='x')."
     assert sections.reason_in_words(LogError(words)) == "the log has no level 'source'."
     bare = sections.reason_in_words(LogError("cvstats.losses(…) makes none. Expected losses."))
-    assert bare == "this log does not have what it needs."
+    assert bare == "it does not apply to this log."
 
 
 def test_names_of_many_models_are_all_on_the_page():
@@ -841,8 +841,8 @@ def test_a_method_that_replaces_the_default_is_explained():
     auc = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
     text = cvstats.report(auc)
     method = Page(text).words("dd")
-    assert "clustered, because the log is a partition into 12 folds" in method
-    assert "it replaces wald because of the sources" in method
+    assert "a partition into 12 folds" in method
+    assert "which replaces wald because of the sources" in method
     assert "points are the sampling unit" not in method
     used, plain = (
         cvstats.compare(auc, method=name, adjust=None, alpha=1 - 0.95 ** (1 / 3))
@@ -888,7 +888,9 @@ def judged(log):
 
 def tied(n):
     names = [f"m{k}" for k in range(n)]
-    return SimpleNamespace(names=names, models=names, tied=np.full((1, n), True), level="95%")
+    return SimpleNamespace(
+        names=names, models=names, tied=np.full((1, n), True), level="95%", scale=Scale("loss")
+    )
 
 
 def in_pixels(draw, n):

@@ -102,8 +102,7 @@ def test_three_models_are_ranked_by_adjusted_p_values():
         losses.cvci.summary()
         .sentences[0]
         .startswith(
-            f"{best} has the lowest mean loss of 3 models, but is not significantly better than "
-            f"{other}: its advantage over "
+            f"{best} has the lowest mean loss of 3 models, but its advantage over {other} of "
         )
     )
     losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
@@ -225,7 +224,7 @@ def test_designs_are_named():
     alone = alone.rename_axis(["point", "fold"])
     assert "200 points in leave-one-out cross-validation" in alone.cvci.summary().sentences[1]
     assert describe_basis({"n_points": 20, "reason": "nested folds: all; so"}) == (
-        "20 points (nested folds)"
+        "20 points in nested folds"
     )
     assert describe_basis({"reason": "nested folds"}) == "nested folds"
 
@@ -341,13 +340,15 @@ def test_cells_of_a_grid_are_counted():
     )
     leads, behind = (int((side * found["difference"] > 1e-9).sum()) for side in (-1, 1))
     assert second == (
-        f"m0 has the lower mean loss in {leads} of 20 cells (lat and lon), significantly in "
-        f"{better}, and m1 in {behind}, significantly in {worse}, adjusted for 20 comparisons."
+        f"m0 has the lower mean loss in {leads} of 20 cells (lat and lon), and m1 in {behind}; m0 "
+        f"is significantly better in {better}, and m1 in {worse}, adjusted for 20 comparisons."
     )
     assert third.startswith("Each cell was measured on 60 points in 6-fold cross-validation; the ")
     three = grid(3, shift=0.2).cvci.summary().sentences
-    assert three[1].startswith(
-        "Among 20 cells (lat and lon), models that are best or not significantly worse than"
+    assert re.match(
+        r"Among 20 cells \(lat and lon\), m\d is best or not significantly worse than the best "
+        r"in \d",
+        three[1],
     )
 
 
@@ -366,8 +367,8 @@ def test_the_mean_over_cells_is_weighted_by_area():
 def test_all_cells_may_be_alike():
     first = grid().cvci.summary().sentences[1]
     assert first == (
-        "m0 has the lower mean loss in 20 of 20 cells (lat and lon), significantly in 20, and m1 "
-        "in 0, significantly in none, adjusted for 20 comparisons."
+        "m0 has the lower mean loss in 20 of 20 cells (lat and lon), and m1 in 0; m0 is "
+        "significantly better in 20, and m1 in none, adjusted for 20 comparisons."
     )
 
 
@@ -381,7 +382,7 @@ def test_cells_of_one_model_have_a_range():
             f"ranges from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} over 20"
             in first
         )
-        assert f"and {np.median(estimate):.3f} in the median cell" in first
+        assert f"and is {np.median(estimate):.3f} in the median cell" in first
         assert "measured on 60 points in 6-fold cross-validation" in whole
         assert last.startswith("The intervals are for")
 
@@ -390,7 +391,8 @@ def test_masked_cells_are_left_out():
     log = grid().where(lambda cells: cells["lat"] > 1)
     words = log.cvci.summary()
     assert "mean over 10 cells (lat and lon), m0 is better than m1" in words.sentences[0]
-    assert "in 10 of 10 cells (lat and lon), significantly in 10" in words.sentences[1]
+    cells = "in 10 of 10 cells (lat and lon), and m1 in 0; m0 is significantly better in 10,"
+    assert cells in words.sentences[1]
     assert "no losses" not in words.cautions
 
 
@@ -597,7 +599,7 @@ def test_losses_that_are_left_out_are_a_caution():
     array = xr.DataArray(log, dims=("point", "model"))
     for given in (log, array, array.chunk()):
         found = cvstats.summary(given, missing="drop").cautions
-        assert f"({count} in all)" in found["missing losses"]
+        assert f"{count} evaluations were dropped" in found["missing losses"]
     moments = cvstats.Moments.of_log(log, pairs=True, missing="drop")
     assert "missing losses" in cvstats.summary(moments).cautions
     assert "missing losses" not in cvstats.summary(log.dropna()).cautions

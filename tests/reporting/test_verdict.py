@@ -180,7 +180,7 @@ def test_a_model_beaten_by_another_than_the_best_is_not_tied():
     losses["wild"] += 9.9 - losses["wild"].mean()
     words = losses.cvci.summary().sentences[0]
     assert words.startswith(
-        "wild has the lowest mean loss of 3 models, but is not significantly better than a: its"
+        "wild has the lowest mean loss of 3 models, but its advantage over a of "
     )
     assert words.endswith("adjusted for 3 comparisons); b is significantly worse.")
 

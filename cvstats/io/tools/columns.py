@@ -90,8 +90,8 @@ def level_columns(
     )  # fmt: skip
     if found.model in options.groups:
         raise LogError(
-            f"by={found.model!r} names the models. Expected another column: results have a row "
-            "for each model without it."
+            f"by={found.model!r} names the models, and results always have a row for each model. "
+            "Expected another column."
         )
     unnamed = unnamed_labels(table, found) if found.levels else []
     names = {**found.levels, **{name: name for name in (*unnamed, *options.groups)}}

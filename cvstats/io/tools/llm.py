@@ -102,7 +102,7 @@ def unfinished(log: Mapping[str, Any], head: Mapping[str, Any], number: int) -> 
     of = f" of {every:,}" if isinstance(every, int) and every >= number else ""
     return (
         f"this inspect run did not finish (status {log['status']!r}): {number:,}{of} samples are "
-        "in the log, which may not be representative of all"
+        "in the log, and they may not be representative of all samples"
     )
 
 
@@ -133,8 +133,8 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         gaps = samples_in(kept[~whole])
         lack = "1 sample lacks" if gaps == 1 else f"{gaps:,} samples lack"
         lost.append(
-            f"{lack} an epoch that others have, and would get less weight; missing='drop' drops "
-            "samples with such gaps"
+            f"{lack} an epoch that others have, and would get less weight; pass missing='drop' to "
+            "drop samples with such gaps"
         )
     higher = options.higher_is_better is not False
     read = losses_of(kept, task, scores, higher, options)
@@ -467,7 +467,7 @@ def tabulate_samples(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     for row in rows:
         if not is_lm_eval_sample(row):
             raise LogError(
-                f"row {len(kept):,} has no doc_id, or neither doc_hash nor filter. Expected "
+                f"row {len(kept):,} has no doc_id, or it has neither doc_hash nor filter. Expected "
                 f"samples of lm-evaluation-harness. Found {listed(map(repr, row))}."
             )
         one = {name: row.get(name) for name in ("doc_id", "doc_hash", "filter", "target", "model")}

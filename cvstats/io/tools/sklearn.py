@@ -159,7 +159,9 @@ def with_groups(
     if groups is None:
         return table
     if len(groups) != size:
-        raise LogError(f"groups has {len(groups):,} labels, but y has {size:,}. Expected as many.")
+        raise LogError(
+            f"groups has {len(groups):,} labels, but y has {size:,}. Expected equal numbers."
+        )
     return table.assign(source=np.asarray(groups)[rows])
 
 
@@ -187,7 +189,7 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     if values.ndim not in (1, 2) or len(values) != len(truth):
         raise LogError(
             f"the predictions have the shape {values.shape} for {len(truth):,} points. Expected "
-            f"one for each, or one for each and class."
+            f"one prediction for each point, or one for each point and class."
         )
     fold = np.full(len(truth), -1)
     trains = []
@@ -222,7 +224,7 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     if len(names) != values.shape[1]:
         raise LogError(
             f"the predictions have {values.shape[1]} columns, but y has {len(names)} classes. "
-            f"Expected one for each class."
+            f"Expected a column for each class."
         )
     table = table.assign(y_pred=np.asarray(names)[values.argmax(axis=1)])
     table, found = with_classes(table, names, [values])
