@@ -59,7 +59,7 @@ def test_intervals_doubt_a_level_that_is_not_used(name):
         assert table["caution"].str.contains(WORDS, regex=False).all()
     assert WORDS not in cvstats.wald(log, by=name)["caution"].iloc[0]
     said = log.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
-    assert f"level {name!r} has 10 labels and is not used" in said
+    assert f"the level {name!r} with 10 labels is not used" in said
     assert f"level {name!r} is not used; it may contain the" in repr(log.cvci)
 
 
