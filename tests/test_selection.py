@@ -102,7 +102,7 @@ LOGS = {
     "bootstrap": (
         bootstrap,
         "bootstrap_632",
-        "bootstrap samples, and the fit on the sample itself (repetition 0)",
+        "bootstrap samples and the fit to the sample itself (repetition 0)",
     ),
     "bootstrap without its own fit": (
         lambda: bootstrap(own=False),
@@ -120,7 +120,7 @@ LOGS = {
     "points under several sources": (
         lambda: sources(points=np.tile(range(8), 5)),
         "clustered",
-        "the points 0, 1, 2, ... occur in every source: 8 points under 5 sources, and both are "
+        "the points 0, 1, 2, ... occur in every source: 8 points in 5 sources, and both are "
         "sampling units; pass points='nested' if each source numbers its points separately",
     ),
     "folds that are sources": (
@@ -287,7 +287,7 @@ def test_sources_are_no_folds_without_a_word():
     assert "no level is called 'fold'" in odd.cvci.interval().attrs["reason"]
     other = odd.rename_axis(index={"cv_split": "decade"})  # whatever its name
     assert "unused level" in only_row(other.cvci.wald())["caution"]
-    assert "level 'decade' has" in other.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
+    assert "level 'decade' with" in other.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
     clear = odd.droplevel("cv_split")
     assert "unused level" not in only_row(clear.cvci.out_of_source())["caution"]
 

@@ -59,7 +59,7 @@ def test_the_limits_are_simultaneous_ones_about_the_smallest_mean():
     chosen = (means.to_numpy() + g).argmin(axis=1)
     out_of_bag = means.to_numpy()[chosen] - g[np.arange(len(g)), chosen]
     assert row["estimate"] == pytest.approx(out_of_bag.mean(), abs=0.003 * row["se"] + 2e-4)
-    assert found.attrs["target"].endswith("of the model with the smallest mean loss in this log")
+    assert found.attrs["target"].endswith("for the model with the smallest mean loss in this log")
     assert found.attrs["interval_method"] == "holdout"
     assert "alpha" in found.attrs
     assert "10.1007/s10994-018-5714-4" in found.attrs["reference"]

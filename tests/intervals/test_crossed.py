@@ -205,7 +205,7 @@ def test_the_leads_of_best_set_have_both_variances():
 def test_the_reason_says_what_was_taken():
     reason = cvstats.interval(simulate(4, 10, days=False)).attrs["reason"]
     assert reason == (
-        "the points 0, 1, 2, ... occur in every source: 10 points under 4 sources, and both are "
+        "the points 0, 1, 2, ... occur in every source: 10 points in 4 sources, and both are "
         "sampling units; pass points='nested' if each source numbers its points separately"
     )
     days = simulate(4, 10).iloc[:-1]
@@ -415,7 +415,7 @@ def test_few_series_of_dates_may_be_the_only_ones():
     assert words in log.cvci.compare().attrs["cautions"]["few clusters at one level"]
     text = " ".join(str(log.cvci.summary()).split())
     assert "not statistically significant" in text
-    assert "measured on 120 points under 3 sources" in text
+    assert "measured on 120 points in 3 sources" in text
     assert words in text
     each = log.cvci.compare(method="ordered", by="source")
     assert (each["p_value"] < 0.01).all()

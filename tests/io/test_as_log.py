@@ -234,7 +234,7 @@ def test_columns_are_named_one_by_one():
     assert cvstats.as_log(frame, fold=0).index.tolist() == [0, 1]  # and not the column 'fold'
     assert cvstats.as_log(frame, loss=0, fold="fold").tolist() == [0, 1]
     for wrong in (["fold"], pd.NA, np.array(["fold"]), {}):
-        with pytest.raises(LogError, match="names no column. Expected a column's name"):
+        with pytest.raises(LogError, match="names no column. Expected the name of one"):
             cvstats.as_log(frame, fold=wrong)
     for wrong in ([], 7, [["loss"]], np.array("loss")):
         with pytest.raises(LogError, match=r"names no column|no column"):

@@ -44,7 +44,7 @@ def test_damaged_chunks(tmp_path):
     cvstats.save_log(xr.DataArray(np.arange(200.0), dims="point"), path)
     chunk = path / "losses" / "0"
     chunk.write_bytes(chunk.read_bytes()[:20])
-    with pytest.raises(LogError, match=r"log.zarr could not be read: .*It may be damaged"):
+    with pytest.raises(LogError, match=r"log.zarr could not be read: .*The file may be damaged"):
         cvstats.read_log(path)
 
 
