@@ -242,7 +242,9 @@ def test_tasks_are_sources_by_every_road(tmp_path):
 def test_means_are_refused_with_the_files_to_read(tmp_path):
     path = tmp_path / "results_2026-11-23T22-55-31.180147.json"
     path.write_text(json.dumps({"results": {"sums": {"acc,none": 0.5}}, "lm_eval_version": "0.4"}))
-    assert "mean scores of lm-evaluation-harness, not its samples" in refused(path)
+    said = refused(path)
+    assert "this file has the mean scores of lm-evaluation-harness, not its samples." in said
+    assert "Expected the files samples_*" in said
 
 
 def test_perplexities_are_no_means_over_samples(tmp_path):
