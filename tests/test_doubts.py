@@ -287,7 +287,12 @@ def test_three_pairs_of_three_models_are_looked_at():
 
 def test_few_clusters_of_random_signs():
     """Eight clusters with lognormal means: limits of random signs cover .84 to .87."""
-    for g, label in ((5, "very few clusters"), (8, "few clusters"), (12, None)):
+    for g, label in (
+        (5, "very few clusters"),
+        (8, "few clusters"),
+        (12, "few clusters"),
+        (40, None),
+    ):
         source = np.repeat(np.arange(g), 20)
         index = pd.MultiIndex.from_arrays([source, range(20 * g)], names=["source", "point"])
         draw = np.random.default_rng(g)

@@ -15,9 +15,9 @@ BOUNDS = {
     "wald": (127, 100, 17),
     "wald(by=)": (178, 121, 18),
     "corrected_t(by=)": (216, 134, 18),
-    "compare": (215, 140, 21),
-    "dask wald": (638, 197, 21),
-    "dask compare": (817, 249, 26),
+    "compare": (216, 138, 21),
+    "dask wald": (639, 197, 21),
+    "dask compare": (834, 248, 26),
     "summary": (687, 309, 37),
     "report": (6_682, 731, 64),  # each plot is a module of its own; works are looked up for links
 }

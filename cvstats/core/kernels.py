@@ -294,13 +294,15 @@ def center_rows(
     may have room for more rows, which are not touched.
     """
     n, models = rows.shape[0], part.shape[1]
-    first, last = columns[0], columns[models - 1] + 1
+    first, adjacent = columns[0], True
+    for m in range(models):
+        adjacent &= columns[m] == first + m
     middle[:] = 0.0
     for i in range(n):
         line, out = table[rows[i]], part[i]
         total = 0.0
-        if last - first == models:  # no gaps, so that it is vectorized
-            line = line[first:last]
+        if adjacent:  # so that it is vectorized
+            line = line[first : first + models]
             for m in range(models):
                 d = line[m] - level[m]
                 out[m] = d

@@ -156,9 +156,9 @@ def wild_cluster(
     >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction="naive_bayes", loss="brier")
     >>> losses.cvci.wild_cluster()[["estimate", "lower", "upper", "caution"]].round(3)
-                 estimate  lower  upper caution
+                estimate  lower  upper       caution
     model
-    naive_bayes     0.175  0.157  0.194
+    naive_bayes    0.175  0.157  0.194  few clusters
     """
     # Invert the test, using the sums of the clusters about their mean and their sizes.
     cells = log.moments((by,))

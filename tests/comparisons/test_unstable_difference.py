@@ -353,7 +353,7 @@ def test_the_page_shows_the_stored_numbers(study):
 
     bad, good = (limits("union_width", differ) for differ in (False, True))
     width = (
-        "{:.0f} to {:,.0f} times that of `wald` in the upper rows and {:.0f} to {:.0f} times in "
+        "{:.0f} to {:,.0f} times that of `wald` in the upper rows, and {:.0f} to {:.0f} times in "
         "the controls"
     )
     assert width.format(*bad, *good) in words
