@@ -295,6 +295,7 @@ class Interrupt:
         if name == "pandas":
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 sys.meta_path.insert(0, Interrupt)
 sys.exit(cvstats_command.main())
 """
