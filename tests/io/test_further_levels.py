@@ -64,7 +64,7 @@ def test_what_is_no_column_is_refused(stacked):
     options = {"loss": "squared_error", **NAMES}
     for by, words in (
         ("segmnt", "no column 'segmnt'.* Did you mean 'segment'"),
-        (3, "Invalid by=3. Expected the name of a column"),
+        (3, "Invalid by=3. Expected the names of one or more columns"),
         ("learner", "by='learner' names the models"),
     ):
         with pytest.raises(LogError, match=words):
