@@ -140,7 +140,7 @@ def test_one_partition_of_models_that_are_nearly_alike():
 def test_the_sentence_leads_to_methods_that_do_not_need_it():
     words = NULL[PAIR].cvci.compare(method="wald").attrs["cautions"][LABEL]
     assert (
-        "an interval that treats points as the sampling unit, such as wald's, may be far too narrow"
+        "An interval that treats points as the sampling unit, such as wald's, may be far too narrow"
         in words
     )
     assert "compare(method='refit_corrected')" in words
