@@ -235,7 +235,9 @@ def test_sentences_report_and_command(tmp_path):
     assert "These differ by 0.037, which is not statistically significant (p = 0.52)." in text
     gaps.cvci.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "the better model is the one whose difference in Brier score (f - m) is closer to 0" in page
+    assert (
+        "the better model is the one whose difference in Brier score (f - m) is closer to 0" in page
+    )
     for ranked in ("lower is better", "first is better", "best first", "Which model is better"):
         assert ranked not in page
     assert "the log has neither folds nor repetitions" not in page
