@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from difflib import unified_diff
 from functools import partial
 from html import unescape
 from pathlib import Path
+from unittest import mock
 
 import golden
 import matplotlib as mpl
@@ -284,7 +286,8 @@ def shown_commands(log):
         for words in COMMANDS:
             out, err = io.StringIO(), io.StringIO()
             command, *options = words.split()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            wide = mock.patch.dict(os.environ, COLUMNS="96")  # whatever the terminal of the tests
+            with wide, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 status = cli.main([command, str(path), *options])
             yield f"cvstats {words}: {status}"
             yield from (out.getvalue() + err.getvalue()).replace(folder, "").splitlines()

@@ -133,7 +133,7 @@ def test_several_files_and_patterns(tmp_path):
         (["*.parquet", "link.parquet"], "is listed twice"),
         ([], "the list of files is empty. Expected at least one path of a Parquet file"),
         (["x*.parquet"], "No such file or folder: '.*'. Expected .* or a pattern such as"),
-        ([3], "3 is not a path. Expected .* or a list of these"),
+        ([3], "3 is not a path. Expected .* or a list of names"),
     ],
 )
 def test_lists_of_files_are_looked_at(tmp_path, names, words):
