@@ -105,7 +105,7 @@ def test_rates_of_samples(rates):
 @pytest.mark.parametrize(
     ("rates", "words"),
     [
-        (None, "neither no_information= nor losses.attrs"),
+        (None, "Pass no_information=, or set losses.attrs"),
         ({"tree": 1.0}, "no number for model 'ridge'"),
         ([1.0], "has 1 numbers, but the log has 2 models"),
         (np.nan, "holds nan"),

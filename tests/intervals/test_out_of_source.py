@@ -37,7 +37,7 @@ def test_out_of_source_against_the_oracle(sizes, repetitions, target, variance):
     assert ("few sources" in only_row(ours)["caution"]) == (target == "new_source")
     assert ("sources as folds" in only_row(ours)["caution"]) == (target == "these_sources")
     assert ours.attrs["target"].startswith(
-        "mean over these" if "these" in target else "mean over new sources"
+        "mean over these sources" if "these" in target else "expected loss, averaged over new"
     )
 
 
@@ -68,7 +68,7 @@ def test_one_new_source_is_a_question_of_its_own():
     assert inside(mean) < 0.5 < 0.9 <= inside(one)
     assert one.attrs["target"].startswith("mean loss on one new source from the same population")
     assert "normal distribution" in one.attrs["guarantee"]
-    assert "mean over" in mean.attrs["target"]
+    assert "averaged over new sources" in mean.attrs["target"]
     assert (mean.attrs["interval"], one.attrs["interval"]) == ("mean", "prediction")
     gaps = pd.DataFrame({"a": log, "b": log**2}).cvci.difference()
     assert (
