@@ -118,7 +118,7 @@ BAD_LOGS = {
     "NaN for one model": (
         lambda: with_value(k_fold(), np.nan),
         "the models were not evaluated on the same points: 'b' has no loss (NaN) at repetition=0, "
-        "fold=2, point=4, where 'a' has one. Expected a loss of every model for every "
+        "fold=2, point=4, where 'a' has one. Expected a loss from every model for every "
         "evaluation.",
     ),
     "infinite": (

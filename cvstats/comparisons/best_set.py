@@ -408,7 +408,7 @@ def over_tasks(log: Log) -> Leads:
     if "point" not in log.design.levels:
         raise LogError(
             "best_set matches the points of tasks by label, but this log has no level 'point'. "
-            "Add the identity of each point to the index."
+            "Add an identifier for each point to the index."
         )
 
     def residuals(pairs: Log) -> tuple[FloatArray, FloatArray]:

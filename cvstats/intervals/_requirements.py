@@ -73,12 +73,12 @@ def partition(design: Design) -> str | None:
         return (
             f"the log has {len(splits.rows):,} repetitions, one loss per fold, and no level "
             "'point'. If these are fold means or scores, set log.attrs['holds'] = 'scores' and "
-            "use corrected_t; otherwise add the identity of each point to the index."
+            "use corrected_t; otherwise add an identifier for each point to the index."
         )
     if splits.points is None:
         return (
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so losses of "
-            "the same point cannot be matched. Add the identity of each point to the index, or "
+            "the same point cannot be matched. Add an identifier for each point to the index, or "
             f"select one repetition: {design.take('repetition')}."
         )
     least, most = int(splits.rows.min()), int(splits.rows.max())
@@ -202,7 +202,7 @@ def several_groups(design: Design, name: str = "source") -> str | None:
     if splits.points is None and not splits.apart:
         return (
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so whether each "
-            "point stays in its cluster cannot be checked. Add the identity of each point to "
+            "point stays in its cluster cannot be checked. Add an identifier for each point to "
             f"the index, or select one repetition: {design.take('repetition')}."
         )
     return None
@@ -427,8 +427,8 @@ def recommend_for_test_sets(design: Design, *, trained: bool) -> tuple[str, str]
     if splits.points is None and not splits.apart:
         raise LogError(
             f"the log has {len(splits.rows):,} repetitions and no level 'point', so random "
-            "splits cannot be distinguished from one test set evaluated several times. Add the "
-            "identity of each point to the index, or choose a method: interval(losses, "
+            "splits cannot be distinguished from one test set evaluated several times. Add an "
+            "identifier for each point to the index, or choose a method: interval(losses, "
             "method='corrected_t')."
         )
     if covers_all_points(design):

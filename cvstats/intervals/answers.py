@@ -38,7 +38,7 @@ def repeated_answers(design: Design) -> str | None:
     if "point" not in design.levels:
         return (
             "the log has no level 'point', so answers to the same point cannot be matched. Add "
-            "the identity of each point to the index."
+            "an identifier for each point to the index."
         )
     if design.has("fold"):
         return (

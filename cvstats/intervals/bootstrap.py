@@ -62,7 +62,7 @@ MADE_OF_SAMPLES = "cvstats.plans.two_stage creates such a log."
 MEANING = {
     "sample": "the outer sample that was resampled, 0 for the data itself",
     "repetition": "the bootstrap sample",
-    "point": "the identity of each data point",
+    "point": "an identifier for each data point",
     "count": "how often the point was in the sample that the model was trained on",
 }
 """Descriptions of the levels of bootstrap samples."""

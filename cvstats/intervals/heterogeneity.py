@@ -45,7 +45,7 @@ def groups_of_partition(design: Design, by: str = "source") -> str | None:
 
 @LogMethod(
     requires=groups_of_partition,
-    needs="a level that names at least two independent groups (source)",
+    needs="a level that identifies at least two independent groups (source)",
     target="standard deviation and mean of the expected losses of groups from the same population",
     guarantee="exact as the number of points per group grows, for normal group means; with "
     "variance='pooled', if groups have equal variances",

@@ -40,7 +40,7 @@ def named_points_in_folds(design: Design) -> str | None:
     if "point" not in design.levels:
         return (
             "the log has no level 'point', so losses of the same point cannot be matched. Add "
-            "the identity of each point to the index."
+            "an identifier for each point to the index."
         )
     return None
 

@@ -54,7 +54,7 @@ def check_draws(options: Mapping[str, Any]) -> None:
 @IntervalMethod(
     check=check_draws,
     requires=several_groups,
-    needs="a level that names at least two independent groups (source)",
+    needs="a level that identifies at least two independent groups (source)",
     target=NEW_GROUPS,
     guarantee=INDEPENDENT,
     difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",

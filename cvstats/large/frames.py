@@ -268,17 +268,17 @@ def delay_answer(
     frame, single = tabular(losses)
     if not set(LEVELS) & set(frame.columns) and not any(levels):
         raise LogError(
-            f"no level of a loss log was found among the columns "
-            f"{listed(map(repr, frame.columns))}. Expected some of {', '.join(LEVELS)}. Name the "
-            f"columns first: frame = cvstats.as_log(frame, loss='squared_error', fold='cv_split'), "
-            f"or cvstats.scan_dask(frame, loss='squared_error', fold='cv_split')."
+            "no level of a loss log was found among the columns "
+            f"{listed(map(repr, frame.columns))}. Expected one or more of {', '.join(LEVELS)}. "
+            "Name the columns first: frame = cvstats.as_log(frame, loss='squared_error', "
+            "fold='cv_split'), or cvstats.scan_dask(frame, loss='squared_error', fold='cv_split')."
         )
     own = [name for name in LEVELS if name in frame.columns and name not in ("point", "count")]
     more = [name for name in levels if name is not None and name not in own]
     for name in more:
         if name not in frame.columns:
             raise LogError(
-                f"the frame has no column {name!r}. Expected some of its columns: "
+                f"the frame has no column {name!r}. Expected one or more of its columns: "
                 f"{listed(map(repr, frame.columns))}."
             )
     if "count" in frame.columns:

@@ -183,7 +183,7 @@ def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
         )
     return LogError(
         f"the {which} log has no level 'point', and its other levels do not identify the "
-        f"evaluations: {shown} occurs more than once. Expected the identity of each point in "
+        f"evaluations: {shown} occurs more than once. Expected an identifier for each point in "
         "both logs. Add it: log.set_axis(points).rename_axis('point'), or cvstats.as_log(frame, "
         "point='id')."
     )

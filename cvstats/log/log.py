@@ -337,7 +337,7 @@ def infinite_loss(whose: str, where: str) -> LogError:
 def unequal_points(whose: str, where: str, other: str) -> LogError:
     """Make the error for a loss that is missing for one model but not for another."""
     return unpaired(
-        f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected a loss of every "
+        f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected a loss from every "
         "model for every evaluation. Fill in the loss, or pass missing='drop' to drop these "
         "evaluations for all models."
     )

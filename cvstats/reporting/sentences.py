@@ -646,21 +646,22 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
         )
     if not pairs.clear[cell, best, rival]:
         beaten = [verdict.names[j] for j in others if j not in tied and j != rival]
-        chance = f"of {lead} is not statistically significant {sure}{name_worse(beaten)}."
+        chance = f"is not statistically significant {sure}{name_worse(beaten)}."
         if models == 2:
-            return f"{name} has a {more} {scale.name} than {other}, but its advantage {chance}"
+            text = f"{name} has a {more} {scale.name} than {other}"
+            return f"{text}, but its advantage of {lead} {chance}"
         if len(tied) == models - 1:
             return (
                 f"none of the {models:,} models is significantly worse than any other: {name} has "
-                f"the {most} {scale.name}, but its advantage over {other} {chance}"
+                f"the {most} {scale.name}, but its advantage of {lead} over {other} {chance}"
             )
         among = f"{name} has the {most} {scale.name} of {models:,} models"
         names = list_names([verdict.names[j] for j in tied or [rival]])
         return (
-            f"{among}, but is not significantly better than {names}: its advantage over {other} "
-            f"{chance}"
+            f"{among}, but is not significantly better than {names}: its advantage of {lead} over "
+            f"{other} {chance}"
             if len(tied) > 1
-            else f"{among}, but its advantage over {other} {chance}"
+            else f"{among}, but its advantage of {lead} over {other} {chance}"
         )
     if models == 2:
         return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."

@@ -98,13 +98,9 @@ def test_three_models_are_ranked_by_adjusted_p_values():
     assert "p < 0.001, adjusted for 3 comparisons)" in losses.cvci.summary().sentences[0]
     losses["m1"] = losses["m0"] + np.random.default_rng(3).normal(0.001, 0.3, len(losses))
     best, other = losses[["m0", "m1"]].mean().sort_values().index
-    assert (
-        losses.cvci.summary()
-        .sentences[0]
-        .startswith(
-            f"{best} has the lowest mean loss of 3 models, but its advantage over {other} of "
-        )
-    )
+    words = losses.cvci.summary().sentences[0]
+    assert words.startswith(f"{best} has the lowest mean loss of 3 models, but its advantage of ")
+    assert f" over {other} is not statistically significant (" in words
     losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
     assert (
         "None of the 3 models is significantly worse than any other"
@@ -138,7 +134,8 @@ def test_tied_are_the_models_that_none_is_significantly_better_than(models):
             f"None of the {models} models is significantly worse than any other"
         )
     else:
-        assert f"better than {list_names(tied)}: its advantage over {tied[0]} of" in words
+        assert f"better than {list_names(tied)}: its advantage of " in words
+        assert f" over {tied[0]} is not statistically significant (" in words
         worse = [name for name in order if name in beaten]
         verb = "is" if len(worse) == 1 else "are"
         assert words.endswith(f"); {list_names(worse)} {verb} significantly worse.")

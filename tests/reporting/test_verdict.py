@@ -179,9 +179,8 @@ def test_a_model_beaten_by_another_than_the_best_is_not_tied():
     )  # fmt: skip
     losses["wild"] += 9.9 - losses["wild"].mean()
     words = losses.cvci.summary().sentences[0]
-    assert words.startswith(
-        "wild has the lowest mean loss of 3 models, but its advantage over a of "
-    )
+    assert words.startswith("wild has the lowest mean loss of 3 models, but its advantage of ")
+    assert " over a is not statistically significant (" in words
     assert words.endswith("adjusted for 3 comparisons); b is significantly worse.")
 
 

@@ -616,7 +616,8 @@ def choose_names(
     by_task = asked if isinstance(asked, Mapping) else None
     if strange := [task for task in by_task or () if task not in names]:
         raise LogError(
-            f"{option}= names the task {strange[0]!r}. Expected some of {listed(map(repr, names))}."
+            f"{option}= names the task {strange[0]!r}. Expected one or more of "
+            f"{listed(map(repr, names))}."
         )
     known = {name for every in names.values() for name in every}
     chosen = {}
