@@ -155,11 +155,28 @@ def test_a_missing_loss_of_either_log_is_named(form):
 def test_one_model_has_nobody_to_be_compared_to():
     words = "the log has only one model. Expected at least two: pass the other log"
     for log in (one(), one().to_frame(), line(by_point(k_fold()))):
-        assert words in refused(compare, log)
-        assert words in refused(difference, log)
+        for function in (compare, difference, cvstats.best_set, cvstats.winner):
+            assert words in refused(function, log)
     both = "other and reference were both given. Expected only one of them."
     assert both in refused(lambda a, b: compare(a, b, reference="a"), k_fold(), k_fold())
     assert both in refused(lambda a, b: difference(a, b, reference="a"), k_fold(), k_fold())
+
+
+@pytest.mark.parametrize("form", [by_point, lambda log: by_point(log).chunk()], ids=["", "lazy"])
+def test_differences_along_pair_are_compared_one_at_a_time(form):
+    rows = k_fold()
+    log = form(rows.assign(c=rows["a"] + np.linspace(0, 1, len(rows))))
+    pairs = log.cvci.difference()
+    words = refused(compare, pairs)
+    assert words.startswith(
+        "this log has a dimension 'pair', so its losses are already differences"
+    )
+    assert "losses.cvci.compare(); or select one pair" in words
+    found, whole = (
+        made.compute() for made in (pairs.isel(pair=0).cvci.compare(), log.cvci.compare())
+    )
+    for name in ("difference", "lower", "upper", "p_value"):
+        assert found[name].item() == pytest.approx(float(whole[name][0]), rel=1e-12)
 
 
 def test_columns_of_one_frame_need_no_labels():

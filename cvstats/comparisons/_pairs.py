@@ -63,14 +63,9 @@ def any_log(design: Design) -> str | None:
 
 def choose_pairs(log: Log, reference: Hashable) -> Log:
     """Choose the pairs to compare, and return the log of their differences."""
+    refuse_one_model(log)
     models = list(log.labels.models)
     m = len(models)
-    if m < 2:
-        raise LogError(
-            "the log has only one model. Expected at least two: pass the other log, as in "
-            "a.cvci.compare(b), or a frame with a column for each model (an array with a "
-            "dimension 'model')."
-        )
     if reference is None:
         labels = log.labels.of_pairs(list(combinations(models, 2)))
         return log.with_pairs(*np.triu_indices(m, 1), labels)
@@ -83,6 +78,16 @@ def choose_pairs(log: Log, reference: Hashable) -> Log:
     left = np.delete(np.arange(m), at)
     labels = log.labels.of_pairs([(models[i], reference) for i in left])
     return log.with_pairs(left, np.full(m - 1, at), labels)
+
+
+def refuse_one_model(log: Log) -> None:
+    """Reject a log of one model."""
+    if len(log.labels.models) < 2:
+        raise LogError(
+            "the log has only one model. Expected at least two: pass the other log, as in "
+            "a.cvci.compare(b), or a frame with a column for each model (an array with a "
+            "dimension 'model')."
+        )
 
 
 def refuse_targets(log: Log, what: str) -> None:

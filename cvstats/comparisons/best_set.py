@@ -33,6 +33,7 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     group_residuals,
     loss_magnitude,
+    refuse_one_model,
     refuse_targets,
     weights_of,
 )
@@ -214,6 +215,7 @@ def best_set(
     check_rng(rng)
     log = read(losses, missing=missing)
     refuse_targets(log, "best_set")
+    refuse_one_model(log)
     run = partial(
         choose_models, method=method, alpha=alpha, center=center, n_draws=n_draws,
         screening=screening, seed=seed_of(rng),

@@ -25,13 +25,13 @@ from cvstats.comparisons._pairs import (
     Options,
     any_log,
     check_method_options,
-    choose_pairs,
     default_method,
     degrees_of_each,
     difference_interval,
     has_standard_errors,
     levels_of_options,
     read_options,
+    refuse_one_model,
     refuse_targets,
     rounding_of_means,
 )
@@ -201,7 +201,7 @@ def winner(
             "into memory: log.compute()."
         )
     refuse_targets(log, "winner")
-    choose_pairs(log, None)  # raises for a single model
+    refuse_one_model(log)
     run = partial(compute, method=method, options=given, alpha=alpha, n_draws=n_draws, seed=seed)
     return take_flagged(log.label(answer_cells(log, run)), SELECTED)
 

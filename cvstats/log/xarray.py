@@ -459,7 +459,18 @@ class ArrayLabels:
         """Replace the models by a dimension ``pair`` with coordinates ``model`` and ``other``.
 
         Two logs of one model each have a single pair, which is not a dimension.
+
+        Raises
+        ------
+        LogError
+            If the log already has such a dimension: its losses are differences of models.
         """
+        if "pair" in self.dims:
+            raise LogError(
+                "this log has a dimension 'pair', so its losses are already differences of "
+                "models. Expected losses of models. Compare these: losses.cvci.compare(); or "
+                "select one pair of the differences: log.isel(pair=0)."
+            )
         rest = [i for i in range(len(self.dims)) if i != self.model_dim]
         dims = ("pair", *(self.dims[i] for i in rest))
         sizes = (len(pairs), *(self.sizes[i] for i in rest))

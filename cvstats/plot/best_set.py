@@ -94,8 +94,6 @@ def best_set(
     table = result_rows(found, facts)
     if isinstance(found, xr.Dataset) and len(found.sizes) > 1:
         raise LogError("ranks are drawn for one cell at a time. Select one, as in log.sel(lead=1).")
-    if len(table) < 2:
-        raise LogError("the log has only one model. Expected at least two to rank.")
     check_rows(len(table), "models")
     upwards = not facts.is_score
     table = table.sort_values("estimate", kind="stable", ascending=upwards, ignore_index=True)
