@@ -225,11 +225,11 @@ CASES = {
         partial(metric_log, "precision", column="zero", zero_division=1), of("wald")),
     "few clusters at one level": (lambda: crossed(RNG().normal(size=(40, 4))),
                        of("clustered", by=("source", "point"))),
-    "two ways clamped": (
+    "two-way variance clamped": (
         lambda: crossed(np.add.outer(np.arange(4), np.arange(4)) % 4
                         + np.arange(4)[:, None] / 64),
         of("clustered", by=("source", "point"), correction="CR1")),
-    "points alike": (
+    "similar points": (
         lambda: rows([0, 1, 1, 0, 0, 1], point=[0, 0, 1, 1, 2, 2], repetition=[0, 1] * 3),
         of("answers")),
     "gaps in time": (lambda: times(RNG().normal(size=60)).iloc[[*range(20), *range(30, 60)]],
@@ -331,10 +331,10 @@ LOSSES = "needs individual losses|losses of each point|in two folds of one repet
 REFUSED = {
     **dict.fromkeys(
         ("few bootstrap samples", "small folds", "dominated", "identical model", "overfitting",
-         "points alike"), (*LAZY, "batches", "dask frame")),
+         "similar points"), (*LAZY, "batches", "dask frame")),
     **dict.fromkeys(("gaps in time", "horizon not used", "strong dependence"),
                     ("batches", "dask frame")),
-    **dict.fromkeys(("few clusters at one level", "two ways clamped"),
+    **dict.fromkeys(("few clusters at one level", "two-way variance clamped"),
                     ("dense lazy array", "batches")),
     "few data sets": LAZY,
 }  # fmt: skip

@@ -263,7 +263,8 @@ CASES = {
     "CVS029": (
         near_models(6),
         6,
-        "the errors of 6 models are within two standard errors of this one, the smallest",
+        "the errors of 6 models, including this one, are within two standard errors of the "
+        "smallest",
     ),
     "CVS030": (turned_round(), 0.0, "do larger predictions mean the negative class?"),
 }

@@ -84,8 +84,8 @@ BAD_LOGS = {
     "duplicates": (
         lambda: pd.concat([one(), one().iloc[[1, 7]]]),
         "the same evaluation appears twice: fold=1, point=1 (rows 1 and 12); fold=0, point=7 (rows "
-        "7 "
-        "and 13). Expected each (fold, point) once. Drop duplicates: log[~log.index.duplicated()]",
+        "7 and 13). Expected each (fold, point) once. If rows are duplicates, drop them: "
+        "log[~log.index.duplicated()]",
     ),
     "many duplicates": (
         lambda: pd.concat([k_fold(), k_fold(), k_fold()]),

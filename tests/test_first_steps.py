@@ -145,7 +145,10 @@ def test_sources_in_several_folds_are_no_new_groups():
         prediction=["ridge", "lasso"],
     )
     assert "points are the sampling unit" in log.cvci.interval().attrs["reason"]
-    assert "trained on other points of the same groups" in log.cvci.clustered().attrs["target"]
+    assert (
+        "on new points of groups that are in the training data"
+        in log.cvci.clustered().attrs["target"]
+    )
     words = " ".join(str(log.cvci.summary()).split())
     assert "not trained on them" not in words
 

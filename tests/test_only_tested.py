@@ -48,7 +48,7 @@ def test_passages_are_a_sample_and_no_folds(container):
     log = CONTAINERS[container]()
     result = log.cvci.interval() if container != "moments" else cvstats.interval(log)
     assert result.attrs["method"] == "clustered"
-    assert result.attrs["reason"].startswith("one test set of 300 points of 60 sources")
+    assert result.attrs["reason"].startswith("one test set of 300 points from 60 sources")
     gaps = cvstats.compare(log).compute() if container == "lazy array" else cvstats.compare(log)
     assert gaps.attrs["interval_method"] == "clustered"
     assert not cvstats.cautions(gaps).to_numpy().any()

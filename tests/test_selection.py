@@ -92,17 +92,17 @@ LOGS = {
     "replace-one": (
         lambda: example("replace_one"),
         "replace_one",
-        "cross-validation of a half with one point replaced at a time",
+        "cross-validation of half the data, with one training point replaced at a time",
     ),
     "nested": (
         lambda: example("nested_cv"),
         "nested_cv",
-        "folds held out while the others are cross-validated (level 'outer')",
+        "nested cross-validation (level 'outer')",
     ),
     "bootstrap": (
         bootstrap,
         "bootstrap_632",
-        "bootstrap samples and the fit to the sample itself (repetition 0)",
+        "bootstrap samples, and a fit to the original data (repetition 0)",
     ),
     "bootstrap without its own fit": (
         lambda: bootstrap(own=False),
@@ -112,7 +112,7 @@ LOGS = {
     "case bootstrap": (
         lambda: bootstrap(own=False, out_of_bag=False),
         "case_bootstrap",
-        "bootstrap samples whose own points were left out in turn",
+        "leave-one-out within each bootstrap sample",
     ),
     "sources left out": (
         sources, "out_of_source", "5 sources, each tested as a whole (level 'source')",

@@ -215,7 +215,6 @@ def best_set(
     check_rng(rng)
     log = read(losses, missing=missing)
     refuse_targets(log, "best_set")
-    refuse_one_model(log)
     run = partial(
         choose_models, method=method, alpha=alpha, center=center, n_draws=n_draws,
         screening=screening, seed=seed_of(rng),
@@ -235,6 +234,7 @@ def choose_models(
 ) -> Result:
     """Find the possibly best models in each carried cell."""
     best_set.record.require(log.design)
+    refuse_one_model(log)
     if not log.in_memory:
         raise NeedsLosses(
             "best_set needs individual losses, but this log is lazy or contains only moments. "

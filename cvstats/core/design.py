@@ -629,12 +629,16 @@ class Design:
             "rename it to 'repetition'. If it is a lead time or another condition, analyze each "
             f"of its labels separately: by={others[0]!r}."
             if others
-            else "Drop duplicates: log[~log.index.duplicated()]. Number runs or seeds in a level "
-            "'repetition'. For lead times or other conditions, add a level such as 'lead_time' "
-            "and pass by='lead_time'."
+            else "If rows are duplicates, drop them: log[~log.index.duplicated()]. If they are "
+            "runs or seeds, number them in a level 'repetition'. If they are lead times or other "
+            "conditions, add a level such as 'lead_time' and pass by='lead_time'."
         )
         if "metric" in others:
-            hint = "The log contains several metrics. Analyze each of them: by='metric'."
+            first = str(self.levels["metric"].labels[0])
+            hint = (
+                "The log contains several metrics. Analyze each of them: by='metric'; or select "
+                f"one: log.xs({first!r}, level='metric', drop_level=False)."
+            )
         return LogError(
             f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"

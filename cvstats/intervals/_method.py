@@ -239,7 +239,7 @@ class Method:
             words = self.requires(design, {**self.defaults, **(options or {})}[self.level_option])
         if words is None or not self.plan or "cvstats.plans" in words:
             return words
-        return f"{words} cvstats.plans.{self.plan} creates a log for {self.name}."
+        return f"{words} To run an experiment for {self.name}, use cvstats.plans.{self.plan}."
 
     def require(self, design: Design, options: Mapping[str, Any] | None = None) -> None:
         """Reject a log to which the method does not apply.

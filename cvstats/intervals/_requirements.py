@@ -114,7 +114,7 @@ def several_splits(design: Design) -> str | None:
         return problem
     if len(count_cells(design, split_levels(design))[1]) < 2:
         return (
-            "the log has one test set. Label each random split by the level 'repetition' "
+            "the log has one test set. Number the random splits in the level 'repetition' "
             "(cvstats.plans.subsampling creates such a log), or use holdout."
         )
     return None
@@ -162,7 +162,7 @@ def one_source_out(design: Design) -> str | None:
         only = design.levels["source"].labels[design.cell_table(("source",)).codes[0, 0]]
         return (
             f"the log has only one source, {spelled(only)}, which does not show how sources "
-            f"differ. Expected at least two, preferably ten or more; {SOURCES_MADE}"
+            f"differ. Expected at least two, preferably thirty or more; {SOURCES_MADE}"
         )
     if "fold" not in design.levels:
         return partition(design)
@@ -404,7 +404,7 @@ def recommend_for_partition(design: Design) -> tuple[str, str]:
     k = fewest_folds(design)
     if sources > 1 and find_whole_sources(design).all():
         if fold_level(design) == "source":
-            return "clustered", f"a metric of all points, of {sources:,} sources"
+            return "clustered", f"a metric of all points, from {sources:,} sources"
         return "clustered", f"{k:,} folds of whole sources, {sources:,} in all"
     repetitions = design.number("repetition")
     points = design.splits().points
@@ -435,7 +435,7 @@ def recommend_for_test_sets(design: Design, *, trained: bool) -> tuple[str, str]
         again = f", evaluated {len(splits.rows):,} times" if len(splits.rows) > 1 else ""
         what = f"one test set of {splits.points:,} points"
         if design.has("source"):
-            return "clustered", f"{what} of {design.number('source'):,} sources{again}"
+            return "clustered", f"{what} from {design.number('source'):,} sources{again}"
         return "holdout", f"{what}{again}"
     if not trained:
         kept = [name for name in ("source", "point") if name in design.levels]

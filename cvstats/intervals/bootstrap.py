@@ -560,7 +560,7 @@ def bootstrap_oob(
     needs_losses=True,
     for_differences=False,
     made_for=("count",),
-    recognized_by="bootstrap samples and the fit to the sample itself (repetition 0)",
+    recognized_by="bootstrap samples, and a fit to the original data (repetition 0)",
     takes_metrics=False,
 )
 def bootstrap_632(
@@ -747,7 +747,7 @@ def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float
     needs_losses=True,
     for_differences=False,
     made_for=("count",),
-    recognized_by="bootstrap samples whose own points were left out in turn",
+    recognized_by="leave-one-out within each bootstrap sample",
     takes_metrics=False,
 ).computed_by(summarize_errors)
 def case_bootstrap(

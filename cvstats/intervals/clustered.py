@@ -326,11 +326,11 @@ def clustered(
     For two levels with normal effects, the interval from mean squares is exact in all sizes, except
     for Satterthwaite's approximation: in simulations coverage was 94% to 97% with three or more
     seeds, and 91% with two. A variance below ``MS_E / (I J)`` is replaced by that floor, with the
-    degrees of freedom of MS_E, and ``caution`` contains ``two ways clamped``; also if CR1 of the
-    pairs is not smaller than the sum of the others, which is then used. Intervals for incomplete
-    logs are conservative if a level has few labels, as min(I, J) - 1 is a lower bound. ``few of one
-    way`` marks levels of fewer than 10 labels. Nested levels, such as pupils in schools, do not
-    need two levels: ``by="school"``.
+    degrees of freedom of MS_E, and ``caution`` contains ``two-way variance clamped``; also if CR1
+    of the pairs is not smaller than the sum of the others, which is then used. Intervals for
+    incomplete logs are conservative if a level has few labels, as min(I, J) - 1 is a lower bound.
+    ``few clusters at one level`` marks levels of fewer than 10 labels. Nested levels, such as
+    students in schools, do not need two levels: ``by="school"``.
 
     For crossed logs V is never below the variance of either level, so it is also valid if equal
     point labels are a coincidence, such as rows numbered separately in each source: in simulations
@@ -435,8 +435,8 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
 
 
 OF_OTHER_POINTS = (
-    "mean loss on new groups from the same population, for models trained on other points of the "
-    "same groups"
+    "mean loss on new points of groups that are in the training data, averaged over the population "
+    "of such groups"
 )
 """The target if groups occur in several folds."""
 
@@ -519,7 +519,7 @@ def two_ways(design: Design, one: str, two: str) -> str | None:
         if (design.number(name) if points is None else points) < 2:
             return (
                 f"the log has only one label of {name!r}, which does not show how much others "
-                "would differ. Expected at least two, and preferably ten or more; otherwise use "
+                "would differ. Expected at least two, and preferably thirty or more; otherwise use "
                 f"by={other!r}."
             )
     return None

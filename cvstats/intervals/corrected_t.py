@@ -132,7 +132,7 @@ def corrected_t(
     The method is heuristic: the correlation between the means of two test sets cannot be estimated
     from a log, and is assumed to be ``n_test / (n_train + n_test)``. For stable learners, the
     interval from 25 random splits is slightly too narrow. For nearest neighbors and other unstable
-    learners, it covered 84% to 90% instead of 95%. One partition into 10 folds is the better choice
+    learners, it covered 85% to 90% instead of 95%. One partition into 10 folds is the better choice
     for these: it covered 92% to 96%, with fewer than half of the fits. With fewer than 10 splits,
     the interval covers but is wide. If test sets have different sizes, the ratio is averaged over
     the splits. A log with the level ``source`` and no ``fold`` is read as leaving sources out.

@@ -81,7 +81,7 @@ def check_bounds(options: Mapping[str, Any]) -> None:
 @IntervalMethod(
     requires=one_test_set,
     needs="one test set",
-    target="risk of the trained model on new points from the population of the test points",
+    target="risk of the trained model on new points from the same population as the test points",
     guarantee="asymptotically exact in the size of the test set, for independent test points",
     fits="1",
     reference=NADEAU,
@@ -104,9 +104,9 @@ def holdout(
 ) -> Result:
     r"""Interval for the risk of one trained model, from one test set.
 
-    The target is the mean loss of this model on points from the population of the test points. The
-    estimate is the mean of the n test losses, and its standard error is their standard deviation
-    divided by sqrt(n).
+    The target is the mean loss of this model on points from the same population as the test points.
+    The estimate is the mean of the n test losses, and its standard error is their standard
+    deviation divided by sqrt(n).
 
     Parameters
     ----------

@@ -65,13 +65,14 @@ def nested_folds(design: Design) -> str | None:
     requires=nested_folds,
     needs="K-fold cross-validation in which each fold's training folds are cross-validated again "
     "(levels 'outer' and 'fold')",
-    target="risk of the model fitted to all the data (also used for the expected risk)",
+    target="risk of the model fitted to all the data (the same interval is used for the expected "
+    "risk)",
     guarantee="heuristic: the mean squared error about that risk is estimated and limited to a "
     "range, and the bias correction assumes that the error falls like 1/m",
     fits="K (K + 1) / 2 for each repetition",
     reference=BATES,
     made_for=("outer",),
-    recognized_by="folds held out while the others are cross-validated (level 'outer')",
+    recognized_by="nested cross-validation (level 'outer')",
     takes_metrics="averaged",
     groups_at_once=True,
 )

@@ -59,7 +59,7 @@ def replaced_points(design: Design) -> str | None:
     fits="2K + (n // 2)(K - 1) for each repetition",
     reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
     made_for=("sample", "fold"),
-    recognized_by="cross-validation of a half with one point replaced at a time",
+    recognized_by="cross-validation of half the data, with one training point replaced at a time",
     takes_metrics="averaged",
 )
 def replace_one(

@@ -43,7 +43,7 @@ CLEAR = 4.0
 
 @IntervalMethod(
     requires=partition,
-    needs="a K-fold partition (once or repeated) or leave-one-out",
+    needs="a K-fold partition (single or repeated) or leave-one-out",
     target="average test error of the models trained in this cross-validation",
     guarantee="asymptotically exact for stable learners; does not cover the risk of a model "
     "trained on all the data",

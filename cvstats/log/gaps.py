@@ -27,7 +27,7 @@ TILE = 1 << 24
 """Losses of a grid searched for gaps at once."""
 
 NOTHING_LEFT = (
-    "missing='drop' leaves nothing: every point is missing for some model or in some repetition. "
+    "missing='drop' leaves nothing: every point is missing for at least one model or repetition. "
     "Expected some points for which all models have losses. Drop models without losses. If NaN "
     "marks points that were not tested, as in random splits, drop these evaluations first: "
     "log.dropna(how='all') for a frame, log.stack(evaluation=('repetition', "

@@ -56,7 +56,10 @@ def within_levels(design: Design, names: Sequence[object]) -> tuple[str, ...]:
             raise LogError(f"Invalid level {name!r}. Expected the name of one level: {known}.")
         way = nearest(name, design.levels)
         if not way and name not in (*LEVELS, "model", "metric", ""):
-            way = f" To keep a column as a level, name it on reading: read_log(…, by={name!r})."
+            way = (
+                " To keep a column as a level, name it when you read the log: "
+                f"read_log(…, by={name!r})."
+            )
         raise LogError(
             f"the log has no level {name!r}. Expected one of its levels or coordinates: "
             f"{known}.{way}"
@@ -268,8 +271,8 @@ class Groups:
             first = f"{self.name}={spelled(label)}: {words}"
             if not results:
                 raise LogError(
-                    f"none of the {len(self.codes):,} groups by {self.name!r} could be computed. "
-                    f"The first error is that of {first}"
+                    f"no result could be computed for any of the {len(self.codes):,} groups by "
+                    f"{self.name!r}. The first error is that of {first}"
                 )
             names = listed([spelled(name) for name in failed])
             raise LogError(

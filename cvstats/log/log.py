@@ -705,11 +705,14 @@ class Log:
 
     def name(self, column: int) -> str:
         """Name one column, and its log if there are two."""
-        half = self.losses.width // 2
-        if self.other is None or column < half:
+        if self.other is None:
             return self.labels.name(column)
-        name = self.other.name(column - half)
-        return "the second log" if name == "the log" else f"{name} of the second log"
+        half = self.losses.width // 2
+        first, second = self.labels.name(column % half), self.other.name(column % half)
+        name, which = (first, "first") if column < half else (second, "second")
+        if name == "the log":
+            return f"the {which} log"
+        return name if first != second and which == "first" else f"{name} of the {which} log"
 
     def _refuse(self, bad: Any, losses: Columns) -> None:
         """Name the first losses that are missing or infinite, unless whole columns are masked."""
@@ -772,7 +775,7 @@ class Log:
             raise unpaired(
                 f"model {empty} has no losses (NaN everywhere), but {full} has some. Expected "
                 "every model on every evaluation. Drop that model: "
-                f"losses.drop_sel(model={empty}), or losses.drop_vars({empty}) of a Dataset."
+                f"losses.drop_sel(model={empty}), or for a Dataset losses.drop_vars({empty})."
             )
 
     def masked(self) -> IntArray:

@@ -49,7 +49,7 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
     groups = whole.get("n_sources", whole.get("n_clusters"))
     if groups is not None:
         tasks = facts.get("sources_are") == "fixed"
-        return f"{points} of {groups:,.0f} {'tasks' if tasks else 'sources'}"
+        return f"{points} from {groups:,.0f} {'tasks' if tasks else 'sources'}"
     if facts.get("holds") == "scores" and "n_splits" in whole:
         size = whole.get("n_test", 1.0)  # 1 if only their share of the points is known
         each = f" of {'' if size == int(size) else 'about '}{size:,.0f} points" * (size > 1)
@@ -352,6 +352,13 @@ def describe_verdict(verdict: Verdict) -> Summary:
         sentences = describe_targets(verdict)
     elif cells == 1:
         sentences = describe_cell(verdict, 0, "")
+    elif verdict.dims == ["metric"]:
+        metrics = [label for (label,) in verdict.cells]
+        sentences = [
+            describe_cell(verdict, cell, f"For {metric}, ")[0]
+            for cell, metric in enumerate(metrics)
+        ]
+        sentences += describe_scope(verdict)[:1]
     elif verdict.whole is not None:
         sentences = describe_grid(verdict, verdict.whole)
     elif models > 1:
@@ -359,7 +366,7 @@ def describe_verdict(verdict: Verdict) -> Summary:
     else:
         sentences = describe_range(verdict)
     if cells and len(sentences) < 3:
-        sentences += describe_scope(verdict)
+        sentences = [*sentences, *describe_scope(verdict)][:3]
     said, advised = {}, {}
     if words := find_scores(verdict):
         said[label := CHECKS[SCORES].title.lower()] = words
@@ -367,8 +374,8 @@ def describe_verdict(verdict: Verdict) -> Summary:
     if dropped := int(verdict.attrs.get("n_dropped", 0)):
         said["missing losses"] = (
             f"{dropped:,} {'evaluation was' if dropped == 1 else 'evaluations were'} dropped for "
-            "all models, because some model has no loss there. If these are hard points, the "
-            "errors are too small, and models with missing losses look better than they are."
+            "all models, because at least one model has no loss there. If these are hard points, "
+            "the errors are too small, and models with missing losses look better than they are."
         )
         advised["missing losses"] = "Find out why the losses are missing."
     if lost := verdict.facts.lost_metrics:
@@ -391,7 +398,7 @@ def describe_verdict(verdict: Verdict) -> Summary:
     for caution, words in list_cautions(verdict).items():
         said[caution.label] = caution.sentence
         advised[caution.label] = words.removeprefix(caution.sentence).strip()
-    return Summary(tuple(sentences[:3]), said, advised)
+    return Summary(tuple(sentences), said, advised)
 
 
 def find_scores(verdict: Verdict) -> str:
@@ -502,7 +509,7 @@ def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
     if new == old and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
         return f", widened because of {switch.caution.cause}"
     if new == old:
-        return f", wider than the interval of {switch.method}"
+        return f"; this default interval is wider than that of {switch.method}"
     if new >= 2 * old:
         return f"{words}: {new / old:.1f} times as wide as with {used}"
     change = round(100 * (new / old - 1))
@@ -575,7 +582,8 @@ def describe_targets(verdict: Verdict) -> list[str]:
         ideal = f"{scale.target or 0.0:g}"
         sure = "not significantly different from" if not which else "above" if which[0] else "below"
         sentences.append(f"{whose}, {sure} {ideal}{miss}")
-    return [capitalize(f"{'; '.join(sentences)}; {basis}.")]
+    values = "This was" if len(sentences) == 1 else "These were"
+    return [capitalize(f"{'; '.join(sentences)}."), f"{values} {basis}."]
 
 
 FEW_VERDICTS = 4
@@ -617,8 +625,8 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
     pairs = verdict.pairs
     if pairs is None:
         return (
-            f"{name} has the {most} {scale.name} of {models:,} models, which were not compared, so "
-            f"the difference may be due to chance."
+            f"{name} has the {most} {scale.name} of {models:,} models, but no test of the "
+            f"{'difference' if models == 2 else 'differences'} is available."
         )
     order = np.argsort(verdict.estimate[cell], kind="stable")
     others = [int(j) for j in order if j != best and not np.isnan(verdict.estimate[cell, j])]
@@ -714,8 +722,8 @@ def describe_winners(verdict: Verdict) -> list[str]:
         order = np.argsort(-wins, kind="stable")
         words = [f"{names[j]} in {wins[j]:,}" for j in order if wins[j]]
         return [
-            f"Among {where}, the {most} {name} is that of {list_names(words)}; the models were not "
-            f"compared, so the differences may be due to chance."
+            f"Among {where}, the {most} {name} is that of {list_names(words)}; no test of the "
+            f"differences is available."
         ]
     alone = verdict.tied.sum(axis=1) == 1
     clear = np.bincount(verdict.best[alone], minlength=len(names))

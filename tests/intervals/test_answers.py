@@ -97,7 +97,7 @@ def test_points_that_are_alike():
     assert row["point_variance"] == pytest.approx(-0.25, rel=1e-12)
     assert row["se_limit"] == 0
     assert row["se_1"] == pytest.approx((0.5 / 3) ** 0.5, rel=1e-12)
-    assert row["caution"] == "points alike"
+    assert row["caution"] == "similar points"
     certain = only_row(cvstats.answers(log_of([[Fraction(1, 3)] * 3] * 4)))
     assert (certain["point_variance"], certain["se_1"], certain["caution"]) == (0, 0, "")
 

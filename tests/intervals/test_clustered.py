@@ -143,10 +143,10 @@ def test_clusters_across_folds_are_told():
     rows = random_rows((6, 6, 6), 13)
     levels = ("fold", "source", "point")
     grouped = log_of(rows, levels=levels)
-    assert "not a new one" not in only_row(cvstats.clustered(grouped))["caution"]
+    assert "sources across folds" not in only_row(cvstats.clustered(grouped))["caution"]
     split = log_of([row._replace(fold=row.point % 3) for row in rows], levels=levels)
     assert "sources across folds" in only_row(cvstats.clustered(split))["caution"]
     by_fold = only_row(cvstats.clustered(split, by="fold"))
-    assert "not a new one" not in by_fold["caution"]
+    assert "sources across folds" not in by_fold["caution"]
     theta_3 = only_row(cvstats.decompose(split))["theta_3"]
     assert by_fold["se"] ** 2 == pytest.approx(theta_3, rel=1e-13)

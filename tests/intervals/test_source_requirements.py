@@ -27,7 +27,7 @@ OUT_OF_SOURCE = {
     "one source": (
         lambda: log_of(ROWS[:4]),
         "the log has only one source, 's0', which does not show how sources differ. Expected "
-        "at least two, preferably ten or more; cvstats.plans.leave_one_source_out creates "
+        "at least two, preferably thirty or more; cvstats.plans.leave_one_source_out creates "
         "such a log.",
     ),
     "crossed": (

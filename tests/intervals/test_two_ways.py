@@ -243,12 +243,12 @@ def test_a_variance_below_its_floor_is_replaced_by_it():
     mean, _, _, (first, second, rest) = analysis(table)
     assert 0 < first + second < rest
     assert_limits(row, mean, rest / 16, 9)
-    assert labels == ["few clusters", "few clusters at one level", "two ways clamped"]
+    assert labels == ["few clusters", "few clusters at one level", "two-way variance clamped"]
     row, labels = labels_of(table, correction="CR1")
     _, parts, variance = clusters([(*key, loss) for key, loss in table.items()])
     assert variance < 0
     assert_limits(row, mean, sum(parts), 3)
-    assert "two ways clamped" in labels
+    assert "two-way variance clamped" in labels
 
 
 def test_the_floor_also_holds_where_the_estimate_is_positive():
@@ -260,7 +260,7 @@ def test_the_floor_also_holds_where_the_estimate_is_positive():
     assert variance < rest / 16
     row, labels = labels_of(table)
     assert_limits(row, mean, rest / 16, 9)
-    assert "two ways clamped" in labels
+    assert "two-way variance clamped" in labels
 
 
 def test_no_variance_and_that_of_one_way_only():

@@ -70,7 +70,9 @@ def test_what_is_no_column_is_refused(stacked):
         with pytest.raises(LogError, match=words):
             cvstats.read_log(stacked, by=by, **options)
     log = cvstats.read_log(stacked, **options)
-    with pytest.raises(LogError, match=r"name it on reading: read_log\(…, by='region'\)"):
+    with pytest.raises(
+        LogError, match=r"name it when you read the log: read_log\(…, by='region'\)"
+    ):
         log.cvci.interval(by="region")
 
 

@@ -421,7 +421,7 @@ def test_metrics_of_all_points_of_sources_without_folds_are_clustered():
     log = cvstats.losses(table, "time", models, "brier_at", event="event", at=3.0)
     result = log.cvci.interval()
     assert result.attrs["method"] == "clustered"
-    assert result.attrs["reason"].startswith("a metric of all points, of 15 sources")
+    assert result.attrs["reason"].startswith("a metric of all points, from 15 sources")
     pd.testing.assert_frame_equal(
         result.drop(columns="caution"), log.cvci.clustered().drop(columns="caution")
     )

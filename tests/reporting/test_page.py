@@ -367,7 +367,7 @@ def test_a_grid_has_no_tables_and_plots_of_single_cells():
     )  # fmt: skip
     text = cvstats.report(log)
     assert len(pictures(text)) == 2
-    for words in ("sources differ", "Folds and repetitions", "Parts of the variance", "first 60"):
+    for words in ("sources differ", "Folds and repetitions", "Variance components", "first 60"):
         assert words not in text
     assert "Not shown" not in text
     assert "sources differ" in cvstats.report(log.isel(lat=0, lon=slice(2)))
@@ -842,14 +842,16 @@ def test_a_method_that_replaces_the_default_is_explained():
     text = cvstats.report(auc)
     method = Page(text).words("dd")
     assert "a partition into 12 folds" in method
-    assert "which replaces wald because of the sources" in method
+    assert "which replaces wald because of sources in several folds" in method
     assert "points are the sampling unit" not in method
     used, plain = (
         cvstats.compare(auc, method=name, adjust=None, alpha=1 - 0.95 ** (1 / 3))
         for name in ("clustered", "wald")
     )
     wider = (used["upper"] - used["lower"]) / (plain["upper"] - plain["lower"]) - 1
-    told = re.findall(r"using clustered because of the sources: (\d+%) wider than with wald", text)
+    told = re.findall(
+        r"using clustered because of sources in several folds: (\d+%) wider than with wald", text
+    )
     assert told
     assert set(told) <= {f"{change:.0%}" for change in wider}
 
@@ -912,7 +914,7 @@ AS_MANY = {
     "no list of the best": ("FEW_MODELS", lambda n: "best: " not in sections.count_best(tied(n))),
     "a ranking": ("TOP", lambda n: "rank of the model" in report(many(n))),
     "no folds": ("TOP", lambda n: "Means of the folds" not in report(many(n))),
-    "no parts": ("TOP", lambda n: "Parts of the variance." not in report(many(n))),
+    "no parts": ("TOP", lambda n: "Variance components." not in report(many(n))),
     "a grid": ("TOP", lambda n: sections.is_gridded(judged(field(n)))),
     "no tips of a ranking": ("MANY", lambda n: not tips_of(report(many(n)))[0], TOP),
     "no tips of sources": ("MANY", lambda n: not sections.tips_of_sources(judged(schools(n)))),

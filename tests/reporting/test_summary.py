@@ -199,13 +199,13 @@ def test_sources_are_the_sample_where_the_log_has_them():
     losses = pairs(levels=("source", "point"))
     facts = cvstats.interval(losses).attrs
     words = losses.cvci.summary()
-    assert "measured on 200 points of 20 sources." in words.sentences[1]
+    assert "measured on 200 points from 20 sources." in words.sentences[1]
     assert facts["target"] in words.sentences[2]
     assert "few sources" in words.cautions
     whole = losses.set_index(losses.index.get_level_values("source") % 4, append=True)
     whole = whole.rename_axis(["source", "point", "fold"])
     assert cvstats.interval(whole).attrs["method"] == "clustered"
-    assert "200 points of 20 sources" in whole.cvci.summary().sentences[1]
+    assert "200 points from 20 sources" in whole.cvci.summary().sentences[1]
     tied = pairs(0.001, levels=("source", "point")).cvci.summary()
     assert tied.sentences[2].endswith("; they would narrow with more sources.")
 
@@ -247,7 +247,7 @@ def test_tasks_are_not_folds():
     losses = pairs(0.0, levels=("source", "point"), sources_are="fixed", loss="1 - match")
     assert repr(losses.cvci) == "<cvci: 200 points, 20 tasks, 2 models>"
     words = losses.cvci.summary().text
-    assert "200 points of 20 tasks" in " ".join(words.split())
+    assert "200 points from 20 tasks" in " ".join(words.split())
     rows = dict(list_facts(LogFacts(losses)))
     assert rows["tasks"] == "20"
     assert not {"folds", "sources"} & set(rows)
@@ -302,8 +302,8 @@ def test_the_sentences_name_a_score_and_no_limit_beyond_it():
         "cross-validation."  # fmt: skip
     risk = pairs(models=1, levels=("point",)).cvci.summary().sentences[-1]
     assert risk == (
-        "The interval is for the error of the trained model on new points from the population of "
-        "the test points."
+        "The interval is for the error of the trained model on new points from the same "
+        "population as the test points."
     )
 
 
@@ -312,14 +312,14 @@ def test_scores_in_the_place_of_losses_are_said_first():
     right.attrs = {}
     found = right.cvci.summary()
     label, *_ = found.cautions
-    assert label == "scores for losses"
+    assert label == "scores instead of losses"
     assert found.cautions[label].startswith("0/1 losses have mean 0.9")
     assert "higher_is_better=True" in found.advice[label]
-    assert "scores for losses" not in (1 - right).cvci.summary().cautions
+    assert "scores instead of losses" not in (1 - right).cvci.summary().cautions
     named = pairs(models=1).set_axis(["auc"], axis=1)
     assert "losses named like a score" in str(named.cvci.summary()).lower()
     lazy = xr.DataArray(1.0 * right["m0"].to_numpy(), dims="point").chunk(point=50)
-    assert "scores for losses" not in lazy.cvci.summary().cautions
+    assert "scores instead of losses" not in lazy.cvci.summary().cautions
 
 
 def test_cells_of_a_grid_are_counted():
@@ -399,13 +399,13 @@ def test_too_many_tests_are_not_made(monkeypatch):
     assert first.startswith(
         "Among 20 cells (lat and lon), the lowest mean loss is that of m0 in 20"
     )
-    assert "were not compared" in first
+    assert "no test of the differences is available" in first
 
 
 def test_models_that_cannot_be_compared_are_said_to_be():
     log = many(2)
     moments = cvstats.Moments.of_log(log)  # without pairs
-    assert "2 models, which were not compared" in moments.summary().sentences[0]
+    assert "2 models, but no test of the difference is available" in moments.summary().sentences[0]
 
 
 def test_containers_agree():
@@ -573,6 +573,20 @@ def test_several_metrics_are_summarized_one_by_one():
     alone = cvstats.losses(preds, loss="auc", **ask).cvci.summary()
     assert found["auc"].sentences == alone.sentences
     assert "a is better than b: its Brier score is lower by" in found["brier"].sentences[0]
+    with pytest.raises(LogError, match="or select one: log.xs\\('auc', level='metric', drop_l"):
+        log.cvci.report()
+    array = log.rename_axis(columns=None).to_xarray()
+    array.attrs = log.attrs
+    page = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", array.cvci.report()))
+    for words in (
+        "For auc, a is better than b: its AUC is higher by",
+        "For f1, a is better than b: its F1 is higher by",
+        "For brier, a is better than b: its Brier score is lower by",
+        "How large is the loss?",
+        "adjusted for 3 comparisons",
+    ):
+        assert words in page
+    assert "median cell" not in page
 
 
 def test_constant_candidates_are_no_caution_about_the_best():
