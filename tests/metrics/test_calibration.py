@@ -104,7 +104,7 @@ def test_the_summary_compares_with_the_target():
     log = cvstats.losses(make_many(), prediction="extreme", loss="calibration_slope")
     text = " ".join(log.cvci.summary().text.split())
     assert text.startswith("The calibration slope of extreme is 0.5")
-    assert "below 1: its predictions are too extreme; measured on 4,000 points" in text
+    assert "below 1: its predictions are too extreme. This was measured on 4,000 points" in text
     both = cvstats.losses(make_many(), prediction=["extreme", "right"], loss="calibration_slope")
     text = " ".join(both.cvci.summary().text.split())
     assert "adjusted for 2 intervals), not significantly different from 1" in text
