@@ -134,8 +134,8 @@ def answers(
 
     Both variances are unbiased if the points are independent and the answers are independent given
     the point. If ``point_variance`` is negative, the standard errors use 0 instead, and ``caution``
-    contains ``similar points``. More answers reduce the variance of a single answer by a factor of at
-    most ``(omega^2 + W) / omega^2``.
+    contains ``similar points``. More answers reduce the variance of a single answer by a factor of
+    at most ``(omega^2 + W) / omega^2``.
 
     Training seeds are not such answers, because one seed can be better than another on all points,
     and more points do not help then. Use ``clustered(by=("point", "repetition"))`` instead.
