@@ -63,9 +63,10 @@ def any_log(design: Design) -> str | None:
 
 def choose_pairs(log: Log, reference: Hashable) -> Log:
     """Choose the pairs to compare, and return the log of their differences."""
-    refuse_one_model(log)
     models = list(log.labels.models)
     m = len(models)
+    if m < 2:
+        raise one_model()
     if reference is None:
         labels = log.labels.of_pairs(list(combinations(models, 2)))
         return log.with_pairs(*np.triu_indices(m, 1), labels)
@@ -80,14 +81,13 @@ def choose_pairs(log: Log, reference: Hashable) -> Log:
     return log.with_pairs(left, np.full(m - 1, at), labels)
 
 
-def refuse_one_model(log: Log) -> None:
-    """Reject a log of one model."""
-    if len(log.labels.models) < 2:
-        raise LogError(
-            "the log has only one model. Expected at least two: pass the other log, as in "
-            "a.cvci.compare(b), or a frame with a column for each model (an array with a "
-            "dimension 'model')."
-        )
+def one_model() -> LogError:
+    """Make the error for a log of one model."""
+    return LogError(
+        "the log has only one model. Expected at least two: pass the other log, as in "
+        "a.cvci.compare(b), or a frame with a column for each model (an array with a "
+        "dimension 'model')."
+    )
 
 
 def refuse_targets(log: Log, what: str) -> None:

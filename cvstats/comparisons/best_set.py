@@ -33,7 +33,7 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     group_residuals,
     loss_magnitude,
-    refuse_one_model,
+    one_model,
     refuse_targets,
     weights_of,
 )
@@ -234,7 +234,8 @@ def choose_models(
 ) -> Result:
     """Find the possibly best models in each carried cell."""
     best_set.record.require(log.design)
-    refuse_one_model(log)
+    if len(log.labels.models) < 2:
+        raise one_model()
     if not log.in_memory:
         raise NeedsLosses(
             "best_set needs individual losses, but this log is lazy or contains only moments. "

@@ -30,8 +30,8 @@ from cvstats.comparisons._pairs import (
     difference_interval,
     has_standard_errors,
     levels_of_options,
+    one_model,
     read_options,
-    refuse_one_model,
     refuse_targets,
     rounding_of_means,
 )
@@ -201,7 +201,8 @@ def winner(
             "into memory: log.compute()."
         )
     refuse_targets(log, "winner")
-    refuse_one_model(log)
+    if len(log.labels.models) < 2:
+        raise one_model()
     run = partial(compute, method=method, options=given, alpha=alpha, n_draws=n_draws, seed=seed)
     return take_flagged(log.label(answer_cells(log, run)), SELECTED)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons._adjust import adjust_tests
-from cvstats.comparisons._pairs import read_pairs, refuse_one_model
+from cvstats.comparisons._pairs import one_model, read_pairs
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import binary_columns
@@ -537,9 +537,10 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
 def compare_error_rates(log: Log) -> Result:
     """Test whether the models of a log err equally often, in each carried cell."""
     cochran_q.record.require(log.design)
-    refuse_one_model(log)
     columns = log.columns_by_cell()
     models = len(columns)
+    if models < 2:
+        raise one_model()
     check_binary(log, cochran_q.record)
     estimate = log.moments(()).location[0]
     cell = log.with_all_pairs().moments(())

@@ -112,7 +112,7 @@ def test_the_summary_compares_with_the_target():
     assert "winner" not in text
     log = cvstats.losses(make_many(), prediction="right", loss="calibration_intercept")
     text = " ".join(log.cvci.summary().text.split())
-    assert "), not significantly different from 0; measured" in text
+    assert "), not significantly different from 0. This was measured" in text
 
 
 def test_reports_and_plots_name_no_winner(tmp_path):
