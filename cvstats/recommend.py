@@ -486,10 +486,10 @@ def write_measured(
         what, shares = "95% intervals contained the true value", [1 - share for share in wrong]
     middle, end = (f"{100 * share:.0f}%" for share in (np.median(shares), shares[at]))
     if len(rows) == 1:
-        return f"in a simulated population (n = {over}), {what} in {end} of runs ({worst})"
+        return f"in a simulated population (n = {over}), {what} in {end} of runs: {worst}"
     return (
         f"in {len(rows):,} simulated populations (n = {over}), {what} in {middle} of runs (median) "
-        f"and in {end} in the worst case ({worst})"
+        f"and in {end} in the worst case: {worst}"
     )
 
 

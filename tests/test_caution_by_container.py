@@ -207,7 +207,7 @@ CASES = {
                              of("power", effect=0.05)),
     "one repetition": (partial(case, "binary"), of("power", effect=0.1)),
     "bounded": (partial(case, "nested"), of("nested_cv")),
-    "many models few points": (
+    "too many models": (
         lambda: pd.DataFrame(RNG().normal(size=(15, 3)), pd.RangeIndex(15, name="point")),
         of("compare", adjust="max-t", rng=0)),
     "unequal test sizes": (fewer_splits, of("conservative_z")),

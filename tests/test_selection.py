@@ -112,7 +112,7 @@ LOGS = {
     "case bootstrap": (
         lambda: bootstrap(own=False, out_of_bag=False),
         "case_bootstrap",
-        "leave-one-out within each bootstrap sample",
+        "leave-one-out cross-validation within each bootstrap sample",
     ),
     "sources left out": (
         sources, "out_of_source", "5 sources, each tested as a whole (level 'source')",

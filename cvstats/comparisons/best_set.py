@@ -167,7 +167,7 @@ def best_set(
 
     More models need more points: with symmetric differences of losses, 30 points were enough for
     200 models; with skewed differences, 20 models need hundreds of points, and ``caution``
-    contains ``many models few points`` if there are fewer. The p-value is ``(1 + #{drawn >= T_m})
+    contains ``too many models`` if there are fewer. The p-value is ``(1 + #{drawn >= T_m})
     / (n_draws + 1)``; with two models it is that of the one-sided paired t test, and with one
     model it is 1.
 

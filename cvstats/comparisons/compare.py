@@ -261,7 +261,7 @@ def compare(
     than twice the number of models, such as few groups, limits are Šidák's if those are wider.
     ``p_adjusted <= alpha`` if and only if the interval excludes 0. With many models, few points and
     skewed differences, too many differences are still significant; ``caution`` then contains
-    ``many models few points``.
+    ``too many models``.
 
     With n points (or groups) and a rate r that is chosen before the first look, limits with
     ``anytime`` are

@@ -3,7 +3,7 @@
 The functions that a method names as its requirement check a design and describe what is missing.
 `interval`, comparisons, plots and the report share the choice of the default method. It respects
 groups: one source left out at a time leads to `out_of_source`; folds of whole sources, and one test
-set of several sources, lead to `clustered`. If the same points occur under several sources, both
+set of several sources, lead to `clustered`. If the same points occur in several sources, both
 are sampling units. Points alone are the sampling unit only if the design splits sources.
 """
 

@@ -40,8 +40,8 @@ from cvstats.log.groups import DifferentGroups, ask_groups
 from cvstats.log.log import Log
 
 RELATIVELY_STABLE = (
-    "if the difference of the losses is relatively stable, which fails if both models approach "
-    "the same limit; stability of each learner is not enough"
+    "if the difference between the losses is relatively stable (it is not if both models converge "
+    "to the same limit; stability of each learner is not enough)"
 )
 """The condition under which an interval over points is valid for a difference."""
 

@@ -747,7 +747,7 @@ def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float
     needs_losses=True,
     for_differences=False,
     made_for=("count",),
-    recognized_by="leave-one-out within each bootstrap sample",
+    recognized_by="leave-one-out cross-validation within each bootstrap sample",
     takes_metrics=False,
 ).computed_by(summarize_errors)
 def case_bootstrap(

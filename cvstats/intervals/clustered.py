@@ -98,13 +98,13 @@ def check_options(options: Mapping[str, Any]) -> None:
         )
 
 
-NEW_GROUPS = "mean loss on new groups from the same population that the models were not trained on"
+NEW_GROUPS = "mean loss on groups from the same population that were not used for training"
 """The target of an interval whose sampling unit is the group."""
 
 
 INDEPENDENT = (
-    "asymptotically exact in the number of groups, if they are independent and none occurs in "
-    "both training and test folds"
+    "asymptotically exact in the number of groups, if they are independent and no group is in both "
+    "training and test folds"
 )
 """The guarantee of such an interval."""
 
@@ -120,7 +120,7 @@ FEW_DF = 2 - 1e-12
 """Degrees of freedom below which one or two clusters dominate the interval; 2 up to rounding."""
 
 
-OF_FOLDS = f"and, if models were trained in folds, {RELATIVELY_STABLE}"
+OF_FOLDS = f"and for models trained in folds {RELATIVELY_STABLE}"
 """The additional condition for differences of models."""
 
 
@@ -394,14 +394,14 @@ def clustered(
         caution |= flag(Caution.UNEQUAL_CLUSTERS, expected_cr1_ratio(v, cells) < TOO_NARROW)
     across = find_crossed(log.design, by)
     caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, across)
-    target = {"target": OF_OTHER_POINTS} if across.any() else {}
+    facts = {"target": OF_OTHER_POINTS, "guarantee": OF_SPLIT_GROUPS} if across.any() else {}
     return symmetric_interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
             "df": df, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
             **size_range(points, cells),
         },
-        caution=caution, attrs={"by": by, "correction": correction, **target},
+        caution=caution, attrs={"by": by, "correction": correction, **facts},
     )  # fmt: skip
 
 
@@ -439,6 +439,9 @@ OF_OTHER_POINTS = (
     "of such groups"
 )
 """The target if groups occur in several folds."""
+
+OF_SPLIT_GROUPS = "heuristic, because groups are in both training and test folds"
+"""The guarantee if groups occur in several folds."""
 
 
 def flag_few_clusters(cells: Cells, df: FloatArray | IntArray, parts: FloatArray) -> IntArray:
@@ -480,7 +483,7 @@ TWO_WAYS_TARGET = (
 )
 TWO_WAYS_GUARANTEE = (
     "asymptotically exact in the labels of both levels, if the labels of each level are "
-    "independent and none occurs in both training and test folds"
+    "independent and none is in both training and test folds"
 )
 TWO_WAYS_REFERENCE = (
     "Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29(2), 238-249, "

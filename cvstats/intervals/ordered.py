@@ -95,7 +95,7 @@ def points_in_time(design: Design) -> str | None:
     guarantee="asymptotically exact in the number of times, for stationary losses whose "
     "autocovariances have a finite sum",
     difference_guarantee="asymptotically exact in the number of times, for stationary losses "
-    "whose autocovariances have a finite sum, and, if models were trained in folds, "
+    "whose autocovariances have a finite sum, and for models trained in folds "
     f"{RELATIVELY_STABLE}",
     fits="as the log has",
     reference="Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics "

@@ -55,7 +55,7 @@ def replaced_points(design: Design) -> str | None:
     "is second-order stable; no theorem for several partitions",
     difference_guarantee="asymptotically exact in the number of points for one partition, if "
     "the difference of the losses is second-order stable relative to its own variance, "
-    "which fails if both models approach the same limit; no theorem for several partitions",
+    "which fails if both models converge to the same limit; no theorem for several partitions",
     fits="2K + (n // 2)(K - 1) for each repetition",
     reference="Austern and Zhou (2020), Asymptotics of cross-validation, arXiv:2001.11111",
     made_for=("sample", "fold"),

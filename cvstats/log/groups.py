@@ -272,12 +272,12 @@ class Groups:
             if not results:
                 raise LogError(
                     f"no result could be computed for any of the {len(self.codes):,} groups by "
-                    f"{self.name!r}. The first error is that of {first}"
+                    f"{self.name!r}. The first error is for {first}"
                 )
             names = listed([spelled(name) for name in failed])
             raise LogError(
                 f"{len(failed):,} of the {len(self.codes):,} groups by {self.name!r} could not be "
-                f"computed ({names}). The first error is that of {first} To omit such groups, "
+                f"computed ({names}). The first error is for {first} To omit such groups, "
                 f"type log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
         columns = {

@@ -983,7 +983,8 @@ def add_intervals_of_sources(
     target = describe_target(str(result.attrs["target"]), verdict.scale)
     section.say("sources", number=number, target=target)
     new = row == "new source"
-    caption = say("tables.new_sources" if new else "tables.sources", verdict)
+    units = "sources_and_points" if result.attrs.get("by") == "source, point" else "sources"
+    caption = say("tables.new_sources" if new else f"tables.{units}", verdict)
     section.parts.append(tabulate(verdict, result, caption))
     predict = out_of_source if new else clustered
     with suppress(LogError):  # of sources that models were trained on

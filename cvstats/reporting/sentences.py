@@ -509,7 +509,7 @@ def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
     if new == old and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
         return f", widened because of {switch.caution.cause}"
     if new == old:
-        return f"; this default interval is wider than that of {switch.method}"
+        return f"; the default interval is used because it is wider than that of {switch.method}"
     if new >= 2 * old:
         return f"{words}: {new / old:.1f} times as wide as with {used}"
     change = round(100 * (new / old - 1))

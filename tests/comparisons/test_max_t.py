@@ -139,7 +139,7 @@ def test_quantiles_of_t_and_normal_are_inverse():
 def test_many_models_on_few_points_are_said(n, said):
     """Three models have a critical value of about 2.34, whose cube is 2.5 roots of 26."""
     losses = pd.DataFrame(RNG.normal(size=(n, 3)), pd.RangeIndex(n, name="point"), list("abc"))
-    label = "many models few points"
+    label = "too many models"
     table = losses.cvci.compare(adjust="max-t", rng=0)
     assert table["caution"].str.contains(label).all() == said
     assert table["caution"].str.contains(label).any() == said

@@ -20,7 +20,7 @@ from cvstats.intervals._stability import Partitions, exchange_ratio, measure_ref
 ROOT = Path(__file__).parents[2]
 LABEL = "unstable difference"
 PAPER = "arXiv:2508.04409"
-CONDITION = "if the difference of the losses is relatively stable"
+CONDITION = "if the difference between the losses is relatively stable"
 
 
 def predict_mean(effect, *, repetitions=5, n=100, k=10, seed=1):
@@ -235,7 +235,7 @@ def test_an_interval_of_differences_does_not_promise_what_one_of_a_model_does(na
     attrs = getattr(REAL[PAIR].cvci, name)(**COMPARISONS[name]).attrs
     assert attrs["interval_method"] == "wald"
     assert CONDITION in attrs["guarantee"]
-    assert "both models approach the same limit" in attrs["guarantee"]
+    assert "both models converge to the same limit" in attrs["guarantee"]
     assert "stability of each learner is not enough" in attrs["guarantee"]
     assert "if the learner is stable" not in attrs["guarantee"]
     assert PAPER in attrs["reference"]
