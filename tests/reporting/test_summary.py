@@ -584,6 +584,7 @@ def test_several_metrics_are_summarized_one_by_one():
         "For brier, a is better than b: its Brier score is lower by",
         "How large is the loss?",
         "adjusted for 3 comparisons",
+        "difference in loss, 95%",
     ):
         assert words in page
     assert "median cell" not in page
