@@ -58,7 +58,7 @@ BAD_PAIRS = {
     "other folds of a frame": (k_fold, lambda: other_folds(k_fold()), FOLDS),
     "other folds by point": (
         lambda: by_point(k_fold()), lambda: by_point(other_folds(k_fold())),
-        FOLDS + ": the coordinate 'fold' of the two logs differs. A paired comparison",
+        FOLDS + ": the 'fold' coordinates of the two logs differ. A paired comparison",
     ),
     "other folds of dense arrays": (
         lambda: dense(k_fold()), lambda: dense(other_folds(k_fold())),

@@ -102,7 +102,7 @@ LOGS = {
     "bootstrap": (
         bootstrap,
         "bootstrap_632",
-        "bootstrap samples, and a fit to the original data (repetition 0)",
+        "bootstrap samples plus a fit to the original data (repetition 0)",
     ),
     "bootstrap without its own fit": (
         lambda: bootstrap(own=False),

@@ -607,7 +607,7 @@ def choose_test_set(log: Log, method: str | None) -> str:
     if log.planned.has("fold"):
         raise LogError(
             "anytime=True requires models that stay the same at every look, but this log has "
-            f"{log.planned.number('fold'):,} folds, each tested with a different model. Expected "
+            f"{log.planned.number('fold'):,} folds, each used to test a different model. Expected "
             f"one test set. Select one fold: {log.design.take('fold')}."
         )
     chosen = default_method(log) if method is None else method

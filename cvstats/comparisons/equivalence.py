@@ -251,7 +251,7 @@ def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
     refusal = LogError(
         f"Invalid margin={margin!r}. Expected the largest negligible difference in the units of "
         f"the loss: a number {'from' if zero else 'above'} 0, or a pair (low, high) with low < "
-        "high, where None leaves a side open."
+        "high, where None leaves that side open."
     )
     if isinstance(margin, Real) and is_number(margin):
         low, high = -float(margin), float(margin)

@@ -42,7 +42,7 @@ def repeated_answers(design: Design) -> str | None:
         )
     if design.has("fold"):
         return (
-            f"the log has {design.number('fold'):,} folds, each tested with a different model. "
+            f"the log has {design.number('fold'):,} folds, each used to test a different model. "
             f"Select one fold: {design.take('fold')}; or use power, which plans repetitions of "
             "cross-validation."
         )

@@ -428,7 +428,7 @@ def never_out_caution(data: Sequence[Resample], correction: str) -> int:
     requires=bootstrap_samples,
     needs="bootstrap samples with the losses of their out-of-bag points (levels 'repetition', "
     "'point' and 'count')",
-    target="expected risk of training on a bootstrap sample (about 0.632 n distinct points)",
+    target="expected risk of a model trained on a bootstrap sample (about 0.632 n distinct points)",
     guarantee="heuristic",
     fits="B",
     reference=EFRON,
@@ -560,7 +560,7 @@ def bootstrap_oob(
     needs_losses=True,
     for_differences=False,
     made_for=("count",),
-    recognized_by="bootstrap samples, and a fit to the original data (repetition 0)",
+    recognized_by="bootstrap samples plus a fit to the original data (repetition 0)",
     takes_metrics=False,
 )
 def bootstrap_632(

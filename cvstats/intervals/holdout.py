@@ -40,7 +40,7 @@ def one_test_set(design: Design) -> str | None:
         return problem
     if design.has("fold"):
         return (
-            f"the log has {design.number('fold'):,} folds, each tested with a different model. "
+            f"the log has {design.number('fold'):,} folds, each used to test a different model. "
             f"Select one fold: {design.take('fold')}; or use wald for all of them."
         )
     if "fold" not in design.levels and design.has("source"):

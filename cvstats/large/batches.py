@@ -33,7 +33,7 @@ from cvstats.log.pandas import as_index
 
 RANDOM_SPLITS = (
     "the repetitions of this log do not test the same points, so these are random splits, or part "
-    "of the log is missing. A partition tests every point once in each repetition. For random "
+    "of the log is missing. In a partition, every point is tested once per repetition. For random "
     "splits use corrected_t; otherwise add the missing evaluations."
 )
 

@@ -260,9 +260,9 @@ def _(one: Any, two: Any) -> Any:
     for name in LEVELS:
         if not same_coordinate(one, two, name):
             raise LogError(
-                f"the models were evaluated in different {name}s: the coordinate {name!r} "
-                f"of the two logs differs. A paired comparison needs the same partition for both "
-                f"models. Expected the same {name} of each point in both logs."
+                f"the models were evaluated in different {name}s: the {name!r} coordinates of the "
+                f"two logs differ. A paired comparison needs the same partition for both models. "
+                f"Expected each point to be in the same {name} in both logs."
             )
     if isinstance(one, xr.Dataset):
         pairs = zip(one.data_vars, two.data_vars, strict=True)

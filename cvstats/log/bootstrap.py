@@ -519,7 +519,7 @@ def no_information_of(
         raise LogError(
             f"{method} needs the no-information rate{many}, which is the mean loss over all pairs "
             "of a prediction and a true value. Pass no_information=, or set "
-            "losses.attrs['no_information'], as cvstats.evaluate does. To compute it, type "
+            "losses.attrs['no_information'], as cvstats.evaluate does. To compute it, use "
             "loss(y[:, None], f[None, :]).mean(), where y contains the true values and f the "
             "predictions of the model fitted to the whole sample. To do without it, pass "
             f"{without}."

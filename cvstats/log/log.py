@@ -774,7 +774,7 @@ class Log:
             empty, full = spelled(models[gone.index(True)]), spelled(models[gone.index(False)])
             raise unpaired(
                 f"model {empty} has no losses (NaN everywhere), but {full} has some. Expected "
-                "every model on every evaluation. Drop that model: "
+                "a loss from every model for every evaluation. Drop that model: "
                 f"losses.drop_sel(model={empty}), or for a Dataset losses.drop_vars({empty})."
             )
 

@@ -115,7 +115,7 @@ def no_levels(known: Sequence[Hashable], call: str) -> LogError:
     """Make the error for a table without a level, with the ``call`` to type."""
     return LogError(
         f"no level of a loss log was found among the columns {listed(map(repr, known))}. Expected "
-        f"some of {', '.join(LEVELS)}: name the columns, as in {call}."
+        f"one or more of {', '.join(LEVELS)}. Name the columns, as in {call}."
     )
 
 

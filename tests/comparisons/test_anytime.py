@@ -191,7 +191,9 @@ def test_folds_are_tested_with_several_models():
     frame = pair_of(RNG.normal(size=120)).set_index(
         pd.Index(np.arange(120) % 4, name="fold"), append=True
     )
-    with pytest.raises(LogError, match=r"this log has 4 folds, each tested with a different model"):
+    with pytest.raises(
+        LogError, match=r"this log has 4 folds, each used to test a different model"
+    ):
         frame.cvci.compare(anytime=True)
 
 

@@ -72,7 +72,7 @@ def test_words_of_margins():
     for margin in (0, -1, math.nan, math.inf, "wide", (0.1,), (0.2, 0.1), (None, None),
                    (None, -math.inf), (math.inf, None), (math.nan, 1), ("a", 1), True,
                    "1"):  # fmt: skip
-        with pytest.raises(LogError, match=r"Invalid margin=.*None leaves a side open"):
+        with pytest.raises(LogError, match=r"Invalid margin=.*None leaves that side open"):
             FRAME.cvci.equivalence(margin=margin)
     for call in (FRAME.cvci.equivalence, FRAME.cvci.rope):
         with pytest.raises(LogError, match=r"margin is required: the data cannot.*margin=0\.01"):

@@ -139,7 +139,7 @@ REFUSALS = {
     "one repetition": (WHOLE.xs(0, level="repetition"), {}, "the log has one repetition"),
     "one point": (WHOLE.iloc[:2], {}, "needs at least two points, but this log has one"),
     "points without names": (WHOLE.droplevel("point"), {}, "the log has no level 'point'"),
-    "folds": (folded(), {}, "the log has 3 folds, each tested with a different model"),
+    "folds": (folded(), {}, "the log has 3 folds, each used to test a different model"),
     "samples": (
         WHOLE.rename_axis(["point", "sample"]), {}, "a log of several resampled data sets",
     ),
