@@ -230,7 +230,7 @@ CASES = {
     "CVS004": (SOUND.droplevel(["fold", "point"]), None, "no level 'point'"),
     "CVS005": (with_outlier(), None, "of the sum of squares"),
     "CVS006": (k_fold(2000, losses=np.random.default_rng(1).pareto(1.2, 2000)), None, "power law"),
-    "CVS007": (with_outlier(), None, "but the log has only 300"),
+    "CVS007": (with_outlier(), None, "the log has only 300"),
     "CVS008": (k_fold(25, 5), 25, "only 25 points"),
     "CVS009": (FEW_ERRORS, 4, "for only 4 points"),
     "CVS010": (SOUND * 0 + 2, 2, "every loss is 2"),

@@ -763,7 +763,7 @@ def test_plots_name_what_is_below_the_pointer(texts):
     assert [tip.find(f"{SVG}title").text for tip in tips][0] == words
     assert [float(tip.get("y")) for tip in tips] == sorted(float(tip.get("y")) for tip in tips)
     assert len(tips) == 3
-    assert f'aria-label="Intervals of all models. {words}; ' in texts["diabetes"]
+    assert f'aria-label="Intervals for all models. {words}; ' in texts["diabetes"]
     left, top, width, height = map(float, forest.get("viewBox").split())
     for tip in tips:
         x, y, across, down = (float(tip.get(key)) for key in ("x", "y", "width", "height"))
