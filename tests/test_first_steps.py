@@ -145,10 +145,7 @@ def test_sources_in_several_folds_are_no_new_groups():
         prediction=["ridge", "lasso"],
     )
     assert "points are the sampling unit" in log.cvci.interval().attrs["reason"]
-    assert (
-        "on new points of groups that are in the training data"
-        in log.cvci.clustered().attrs["target"]
-    )
+    assert "on new points from groups in the training data" in log.cvci.clustered().attrs["target"]
     words = " ".join(str(log.cvci.summary()).split())
     assert "not trained on them" not in words
 

@@ -118,8 +118,8 @@ class Caution(IntFlag):
 
     @property
     def cause(self) -> str:
-        """The reason for another method, in a few words."""
-        return str(words_of(self).get("cause", self.label))
+        """The reason for another method: ``because of serial dependence``."""
+        return str(words_of(self).get("cause", f"because of {self.label}"))
 
     def advise(self, call: str = "") -> str:
         """Recommend the call that the log allows instead of this one, and alternatives."""

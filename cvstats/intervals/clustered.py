@@ -435,7 +435,7 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
 
 
 OF_OTHER_POINTS = (
-    "mean loss on new points of groups that are in the training data, averaged over the population "
+    "mean loss on new points from groups in the training data, averaged over the population "
     "of such groups"
 )
 """The target if groups occur in several folds."""

@@ -37,8 +37,8 @@ def halves(design: Design) -> str | None:
 
 @IntervalMethod(
     requires=halves,
-    needs="random splits of the full data, and of both halves of one or more divisions of the data "
-    "into two (levels 'sample' and 'repetition')",
+    needs="random splits of the full data, and random splits of both halves of the data for one or "
+    "more ways of halving them (levels 'sample' and 'repetition')",
     target="expected risk of models trained on sets of this size",
     guarantee="conservative in expectation, if the estimate varies at least as much with "
     "training sets of less than half the points, whose variance is used; this fails if the error "

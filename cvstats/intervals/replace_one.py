@@ -48,8 +48,8 @@ def replaced_points(design: Design) -> str | None:
 
 @IntervalMethod(
     requires=replaced_points,
-    needs="cross-validation of the data, of a half, and of the half with each point replaced in "
-    "turn (levels 'sample' and 'fold')",
+    needs="cross-validation of the full data, of half of the data, and of that half with each "
+    "point replaced in turn (levels 'sample' and 'fold')",
     target="expected risk of models trained on sets of this size",
     guarantee="asymptotically exact in the number of points for one partition, if the learner "
     "is second-order stable; no theorem for several partitions",

@@ -1092,7 +1092,7 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     facts = verdict.attrs
     switch = verdict.switches.get("intervals")
     why = "" if switch is None else (
-        f", which replaces {switch.before.attrs['method']} because of {switch.caution.cause}"
+        f", which replaces {switch.before.attrs['method']} {switch.caution.cause}"
     )  # fmt: skip
     rows = [
         ("method", f"{facts['method']}{why}"),

@@ -490,7 +490,7 @@ def describe_switch(verdict: Verdict, what: str) -> str:
     if switch is None:
         return ""
     said = what == "intervals" and other is not None and other.caution is switch.caution
-    return f", using {switch.method}" + ("" if said else f" because of {switch.caution.cause}")
+    return f", using {switch.method}" + ("" if said else f" {switch.caution.cause}")
 
 
 def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
@@ -507,7 +507,7 @@ def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
     if not (old > 0 and np.isfinite(new)):
         return words
     if new == old and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
-        return f", widened because of {switch.caution.cause}"
+        return f", widened {switch.caution.cause}"
     if new == old:
         return f"; the default interval is used because it is wider than that of {switch.method}"
     if new >= 2 * old:
@@ -522,8 +522,9 @@ def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
 def describe_grid(verdict: Verdict, whole: Verdict) -> list[str]:
     """Describe the mean over all cells, and then in how many of them models differ."""
     weighted = area_weights(verdict.facts.losses, verdict.dims) is not None
-    mean = "in the area-weighted mean" if weighted else "on average"
-    before = f"{mean} over {len(verdict.cells):,} cells ({join_words(verdict.dims)}), "
+    by_area = ", weighted by area" if weighted else ""
+    cells = f"{len(verdict.cells):,} cells ({join_words(verdict.dims)}{by_area})"
+    before = f"averaged over {cells}, "
     first = describe_cell(whole, 0, before)[0]
     if len(verdict.models) == 1:
         return [first, describe_range(verdict)[0]]

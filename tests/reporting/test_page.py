@@ -842,7 +842,7 @@ def test_a_method_that_replaces_the_default_is_explained():
     text = cvstats.report(auc)
     method = Page(text).words("dd")
     assert "a partition into 12 folds" in method
-    assert "which replaces wald because of sources that are split between folds" in method
+    assert "which replaces wald because some sources are split between folds" in method
     assert "points are the sampling unit" not in method
     used, plain = (
         cvstats.compare(auc, method=name, adjust=None, alpha=1 - 0.95 ** (1 / 3))
@@ -850,7 +850,7 @@ def test_a_method_that_replaces_the_default_is_explained():
     )
     wider = (used["upper"] - used["lower"]) / (plain["upper"] - plain["lower"]) - 1
     told = re.findall(
-        r"using clustered because of sources that are split between folds: "
+        r"using clustered because some sources are split between folds: "
         r"(\d+%) wider than with wald",
         text,
     )

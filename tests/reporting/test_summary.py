@@ -333,7 +333,7 @@ def test_cells_of_a_grid_are_counted():
     assert 0 < worse < better
     first, second, third = log.cvci.summary().sentences
     assert first.startswith(
-        "In the area-weighted mean over 20 cells (lat and lon), m0 is better than m1: its mean"
+        "Averaged over 20 cells (lat and lon, weighted by area), m0 is better than m1: its mean"
     )
     leads, behind = (int((side * found["difference"] > 1e-9).sum()) for side in (-1, 1))
     assert second == (
@@ -358,7 +358,7 @@ def test_the_mean_over_cells_is_weighted_by_area():
         assert words == mean.cvci.summary().sentences[0]
     plain = log.rename(lat="y").cvci.summary().sentences[0]
     expected = log.mean(["lat", "lon"]).cvci.summary().sentences[0]
-    assert plain == (f"On average over 20 cells (y and lon), {expected}")
+    assert plain == (f"Averaged over 20 cells (y and lon), {expected}")
 
 
 def test_all_cells_may_be_alike():
@@ -374,7 +374,7 @@ def test_cells_of_one_model_have_a_range():
     estimate = log.cvci.wald()["estimate"]
     for one in (log, log.isel(model=0, drop=True)):
         whole, first, last = one.cvci.summary().sentences
-        assert "In the area-weighted mean over 20 cells (lat and lon), the mean loss of" in whole
+        assert "Averaged over 20 cells (lat and lon, weighted by area), the mean loss of" in whole
         assert (
             f"ranges from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} over 20"
             in first
@@ -623,4 +623,4 @@ def test_no_capital_in_the_middle_of_a_sentence():
         rng.normal(size=(50, 3, 4)), dims=("point", "model", "cell"), coords={"model": list("abc")}
     )
     text = " ".join(str(grid.cvci.summary()).split())
-    assert text.startswith("On average over 4 cells (cell), none of the 3 models")
+    assert text.startswith("Averaged over 4 cells (cell), none of the 3 models")
