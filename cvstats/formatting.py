@@ -596,7 +596,7 @@ def cautions(result: pd.Series | pd.DataFrame | xr.Dataset) -> Any:
     tree    few points
     Name: caution, dtype: str
     >>> result.attrs["cautions"]["few points"]  # doctest: +ELLIPSIS
-    'There are fewer than 30 points, in total or in some group, so the normal approximation is ...'
+    'There are fewer than 30 points, in total or in at least one group, so the normal ...'
     """
     if isinstance(result, pd.Series) and "cautions" in result.attrs:
         name = NAMELESS if result.name is None else result.name

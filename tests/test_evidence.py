@@ -51,7 +51,7 @@ def test_the_reason_of_an_interval():
     assert measured.startswith(f"in {len(shares)} simulated populations (n = ")
     middle, worst = 100 * np.median(shares), 100 * min(shares)
     words = f"95% intervals contained the true value in {middle:.0f}% of runs (median) and in "
-    assert f"{words}{worst:.0f}% in the worst case (" in measured
+    assert f"{words}{worst:.0f}% in the worst case: " in measured
 
 
 def test_losses_of_0_and_1_are_those_of_wilsons_limits():

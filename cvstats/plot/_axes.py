@@ -20,7 +20,6 @@ from cvstats.facts import LOSSES, LogFacts
 from cvstats.formatting import as_scores, printable, result_frame, write_labels
 from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
-from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame
 from cvstats.metrics import METRICS
 
@@ -391,7 +390,7 @@ OF_CELLS = {"error rate", "Brier score", *(metric.words for metric in METRICS.va
 def describe_name(facts: LogFacts) -> str:
     """Name the loss, or the score from which it was made, in words."""
     attrs = facts.attrs
-    if has_several(attrs):
+    if "metrics" in attrs:  # each has a name of its own
         return "loss"
     metric = attrs["metric"] if isinstance(attrs.get("metric"), str) else ""
     words = METRICS[metric].words_at(attrs.get("at")) if metric in METRICS else metric

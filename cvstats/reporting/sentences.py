@@ -355,7 +355,7 @@ def describe_verdict(verdict: Verdict) -> Summary:
     elif verdict.dims == ["metric"]:
         metrics = [label for (label,) in verdict.cells]
         sentences = [
-            describe_cell(verdict, cell, f"For {metric}, ")[0]
+            describe_cell(verdict, cell, f"for {metric}, ")[0]
             for cell, metric in enumerate(metrics)
         ]
         sentences += describe_scope(verdict)[:1]
@@ -820,6 +820,6 @@ def capitalize(text: str) -> str:
     """Capitalize a sentence, unless it begins with the name of a model."""
     return (
         text[:1].upper() + text[1:]
-        if text.startswith(("the ", "of ", "among ", "none of ", "in the ", "on average "))
+        if text.startswith(("the ", "of ", "among ", "none of ", "averaged over ", "for "))
         else text
     )

@@ -387,7 +387,9 @@ def test_cells_of_one_model_have_a_range():
 def test_masked_cells_are_left_out():
     log = grid().where(lambda cells: cells["lat"] > 1)
     words = log.cvci.summary()
-    assert "mean over 10 cells (lat and lon), m0 is better than m1" in words.sentences[0]
+    assert (
+        "over 10 cells (lat and lon, weighted by area), m0 is better than m1" in words.sentences[0]
+    )
     cells = "in 10 of 10 cells (lat and lon), and m1 in 0; m0 is significantly better in 10,"
     assert cells in words.sentences[1]
     assert "no losses" not in words.cautions
