@@ -146,6 +146,8 @@ def test_clusters_across_folds_are_told():
     assert "sources across folds" not in only_row(cvstats.clustered(grouped))["caution"]
     split = log_of([row._replace(fold=row.point % 3) for row in rows], levels=levels)
     assert "sources across folds" in only_row(cvstats.clustered(split))["caution"]
+    assert cvstats.clustered(split).attrs["guarantee"].startswith("heuristic")
+    assert "asymptotically exact" in cvstats.clustered(grouped).attrs["guarantee"]
     by_fold = only_row(cvstats.clustered(split, by="fold"))
     assert "sources across folds" not in by_fold["caution"]
     theta_3 = only_row(cvstats.decompose(split))["theta_3"]
