@@ -168,8 +168,7 @@ def best_set(
     More models need more points: with symmetric differences of losses, 30 points were enough for
     200 models; with skewed differences, 20 models need hundreds of points, and ``caution``
     contains ``too many models`` if there are fewer. The p-value is ``(1 + #{drawn >= T_m})
-    / (n_draws + 1)``; with two models it is that of the one-sided paired t test, and with one
-    model it is 1.
+    / (n_draws + 1)``; with two models it is that of the one-sided paired t test.
 
     Models with identical losses have identical results. A model that is worse than another by the
     same amount on every point has p = 0.
@@ -254,7 +253,7 @@ def choose_models(
     unstable = np.zeros(log.losses.width, dtype=bool)
     cells = list(pilot.cells)
     factors = None
-    if method is None and len(log.labels.models) > 1:
+    if method is None:
         factors = widen_leads(log, chosen, options, pilot.squared_loss, cells)
     repeated = of_pairs == "wald" and repeats_folds(log)
     once = of_pairs == "wald" and not log.design.metric

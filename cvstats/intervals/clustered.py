@@ -394,7 +394,7 @@ def clustered(
         caution |= flag(Caution.UNEQUAL_CLUSTERS, expected_cr1_ratio(v, cells) < TOO_NARROW)
     across = find_crossed(log.design, by)
     caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, across)
-    facts = {"target": OF_OTHER_POINTS, "guarantee": OF_SPLIT_GROUPS} if across.any() else {}
+    facts = OF_SPLIT_GROUPS if across.any() else {}
     return symmetric_interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
@@ -434,14 +434,12 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
     return cut_limits(result, log)
 
 
-OF_OTHER_POINTS = (
-    "mean loss on new points from groups in the training data, averaged over the population "
-    "of such groups"
-)
-"""The target if groups occur in several folds."""
-
-OF_SPLIT_GROUPS = "heuristic, because groups are in both training and test folds"
-"""The guarantee if groups occur in several folds."""
+OF_SPLIT_GROUPS = {
+    "target": "mean loss on new points from groups in the training data, averaged over the "
+    "population of such groups",
+    "guarantee": "heuristic, because groups are in both training and test folds",
+}
+"""The target and the guarantee if groups occur in several folds."""
 
 
 def flag_few_clusters(cells: Cells, df: FloatArray | IntArray, parts: FloatArray) -> IntArray:
@@ -522,7 +520,7 @@ def two_ways(design: Design, one: str, two: str) -> str | None:
         if (design.number(name) if points is None else points) < 2:
             return (
                 f"the log has only one label of {name!r}, which does not show how much others "
-                "would differ. Expected at least two, and preferably thirty or more; otherwise use "
+                "would differ. Expected at least two, and preferably ten or more; otherwise use "
                 f"by={other!r}."
             )
     return None
@@ -572,7 +570,8 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
         caution |= Caution.FEW_AT_ONE_LEVEL
     if most < FEW_CLUSTERS:
         caution |= Caution.FEW_CLUSTERS
-    if divides_sources(log, names):
+    split = divides_sources(log, names)
+    if split:
         caution |= Caution.SOURCES_ACROSS_FOLDS
     flags |= np.int64(caution)
     flags[df < FEW_DF] |= np.int64(Caution.VERY_FEW_CLUSTERS)
@@ -582,6 +581,8 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     if log.of_differences:
         guarantee = f"{guarantee}, {OF_FOLDS}"
         reference = f"{reference}; {RELATIVE_STABILITY}"
+    if split:
+        guarantee = OF_SPLIT_GROUPS["guarantee"]
     result = symmetric_interval(
         "clustered", ways.mean, variance, origin=ways.first.origin, alpha=alpha, df=df,
         extra={"df": df, **counts, "crossed": int(ways.crossed), **extra}, caution=flags,

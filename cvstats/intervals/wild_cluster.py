@@ -19,6 +19,7 @@ from cvstats.intervals.clustered import (
     INDEPENDENT,
     NEW_GROUPS,
     OF_FOLDS,
+    OF_SPLIT_GROUPS,
     check_parts,
     count_points,
     degrees_of_freedom,
@@ -194,12 +195,14 @@ def wild_cluster(
     flags = flag_few_clusters(cells, degrees_of_freedom(cells, share), sums)[0]
     if g < FEW_SIGNS:
         flags[:] = Caution.VERY_FEW_CLUSTERS
-    if find_across_folds(log.design, by) is not None:
+    split = find_across_folds(log.design, by) is not None
+    if split:
         flags |= Caution.SOURCES_ACROSS_FOLDS
     flags[error == 0] |= np.int64(Caution.ZERO_VARIANCE)
     flags[empty] = np.int64(Caution.NO_LOSSES)
     attrs: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", "by": by}
     attrs |= {"n_draws": 1 << g} if seed is None else {"n_draws": n_draws, "seed": seed}
+    attrs |= OF_SPLIT_GROUPS if split else {}
     return Result("wild_cluster", columns, flags, attrs)
 
 

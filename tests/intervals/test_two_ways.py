@@ -290,11 +290,15 @@ def test_labels_across_folds():
     levels = {"fold": point % 3, "source": point % 8, "month": point // 12, "point": point}
     index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
     log = pd.Series(rng.standard_normal(48), index)
-    row = only_row(cvstats.clustered(log, by=("source", "month")))
+    result = cvstats.clustered(log, by=("source", "month"))
+    row = only_row(result)
     assert "sources across folds" in row["caution"]
+    assert result.attrs["guarantee"].startswith("heuristic")
     twice = pd.concat([log, log + rng.standard_normal(48)], keys=[0, 1], names=["repetition"])
-    row = only_row(cvstats.clustered(twice, by=("point", "repetition")))
+    result = cvstats.clustered(twice, by=("point", "repetition"))
+    row = only_row(result)
     assert "sources across folds" not in row["caution"]
+    assert result.attrs["guarantee"].startswith("asymptotically exact")
     judged = pd.concat([log, log + rng.standard_normal(48)], keys=["x", "y"], names=["judge"])
     whole = judged.droplevel("fold").rename_axis(index={"source": "fold"})
     row = only_row(cvstats.clustered(whole, by=("month", "judge")))

@@ -128,6 +128,10 @@ def test_clusters_across_folds_and_parts():
     split = [row._replace(fold=row.point % 3) for row in rows]
     log = log_of(split, levels=("fold", "source", "point"))
     assert "sources across folds" in only_row(cvstats.wild_cluster(log))["caution"]
+    alike = cvstats.wild_cluster(log).attrs, cvstats.clustered(log).attrs
+    for name in ("target", "guarantee"):  # both methods are for the same question
+        assert alike[0][name] == alike[1][name]
+    assert alike[0]["guarantee"].startswith("heuristic")
     with pytest.raises(LogError, match="leaves one cluster in each part"):
         cvstats.wild_cluster(log, per="source")
     parts = cvstats.wild_cluster(log, per="fold")
