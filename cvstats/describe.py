@@ -129,8 +129,8 @@ def describe_log(losses: Losses) -> str:
         return str(error)
 
 
-def summarize_log(log: Log) -> str:
-    """Summarize a log in one line: points, resampling, models."""
+def summarize_log(log: Log, masked: int = 0) -> str:
+    """Summarize a log in one line: points, resampling, models, and cells but the masked ones."""
     design = log.design
     points = design.splits().points
     one = "score" if design.scores else "loss"
@@ -146,7 +146,7 @@ def summarize_log(log: Log) -> str:
     parts += [
         count(number, name) for name, number in counts.items() if number > 1 or name == "model"
     ]
-    if (cells := log.losses.width // len(log.labels.models)) > 1:
+    if (cells := (log.losses.width - masked) // len(log.labels.models)) > 1:
         parts.append(count(cells, "cell"))
     guesses = [
         f"; level {name!r} is not used; it may contain the {level}s: "

@@ -67,11 +67,12 @@ def describe_type(value: object) -> str:
 
 
 def listed(things: Iterable[object], total: int | None = None) -> str:
-    """List the first few items, and count the rest."""
+    """List the first few items, and count the rest; semicolons separate items with commas."""
     every = list(things)
     shown = [str(thing) for thing in every[:MOST]]
     rest = (len(every) if total is None else total) - len(shown)
-    return "; ".join(shown) + (f"; and {rest:,} more" if rest > 0 else "")
+    mark = "; " if any(", " in thing for thing in shown) else ", "
+    return mark.join(shown) + (f"{mark}and {rest:,} more" if rest > 0 else "")
 
 
 def unpaired(details: str) -> LogError:

@@ -110,7 +110,7 @@ BAD_PAIRS = {
     ),
     "other models": (
         k_fold, lambda: k_fold(models=("a", "c")),
-        "the logs have different models: 'a'; 'b' in the first, 'a'; 'c' in the second.",
+        "the logs have different models: 'a', 'b' in the first; 'a', 'c' in the second.",
     ),
     "fewer models": (k_fold, lambda: k_fold(models=("a",)), "the logs have different models"),
     "other models of arrays": (

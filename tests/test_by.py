@@ -86,7 +86,7 @@ def test_a_part_without_an_answer_is_named():
     with pytest.raises(cvstats.LogError) as caught:
         cvstats.wald(log, by="source")
     assert str(caught.value) == (
-        "2 of the 3 groups by 'source' could not be computed ('s0'; 's2'). The first error is "
+        "2 of the 3 groups by 'source' could not be computed ('s0', 's2'). The first error is "
         "for source='s0': wald needs at least two points, but this log has 1. To omit such groups, "
         "type log.drop(['s0', …], level='source') in pandas."
     )

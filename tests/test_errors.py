@@ -239,7 +239,7 @@ BAD_LOGS = {
     ),
     "models of one name": (
         lambda: dense(k_fold()).assign_coords(model=["a", "a"]),
-        "several models have the same name: 'a'; 'a'. Expected different names.",
+        "several models have the same name: 'a', 'a'. Expected different names.",
         "log.assign_coords(model=[…])",
     ),
     "folds of each model": (

@@ -318,7 +318,7 @@ REFUSED = [
     ("pinball", [1, 2, 3], P, {"quantile": NAN}, "got quantile=nan"),
     ("brier", [1, 0, 1], [0.5, 1.5, -1], {}, "a predicted probability is 1.5 (row 1). Expected"),
     ("log_loss", [1, 0, 1], [0.5, 0.5, -1], {}, "a predicted probability is -1.0 (row 2)"),
-    ("brier", [1, 2, 1], P, {}, "the truth has the labels 1; 2. Expected 0 and 1 (or -1 and 1, or"),
+    ("brier", [1, 2, 1], P, {}, "the truth has the labels 1, 2. Expected 0 and 1 (or -1 and 1, or"),
     ("brier", list("aba"), P, {}, "Specify the predicted label: positive='a' or positive='b'."),
     ("brier", [1.5, 2.5, 3.5], P, {}, "for numbers use a loss such as squared_error"),
     ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is not a label of the truth."),

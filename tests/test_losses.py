@@ -195,7 +195,7 @@ def test_labels_and_classes_in_a_dataset():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"truth": "y"}, "no column 'y'. Expected truth= and prediction= to be among 'y_true'; "),
+        ({"truth": "y"}, "no column 'y'. Expected truth= and prediction= to be among 'y_true', "),
         ({"prediction": ["ridge", "tree"]}, "no column 'tree'"),
         ({"prediction": "fold"}, "no column 'fold'"),
         ({"prediction": []}, "prediction= is empty. Expected the predictions of at"),

@@ -58,7 +58,7 @@ def test_the_summary_has_one_story():
     text = " ".join(str(LOSSES.cvci.summary()).split())
     assert "corrected_t" not in text
     assert "Caution" not in text
-    assert "mean loss on groups" in text
+    assert "mean loss on new sources" in text
     assert LOSSES.cvci.diagnose().empty
     assert LOSSES.droplevel("source").cvci.diagnose().empty
 

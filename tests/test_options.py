@@ -204,7 +204,7 @@ def test_sources_that_cannot_be_names():
     for wrong in (["north"], np.array(["north"]), pd.NA, 3):
         assert "Unknown source" in refusal("source_estimators", log, source=wrong)
     words = refusal("source_estimators", log, source="nroth")
-    assert words.endswith("Expected one of 'north'; 'south'. Did you mean 'north'?")
+    assert words.endswith("Expected one of 'north', 'south'. Did you mean 'north'?")
 
 
 @pytest.mark.parametrize("wrong", ["x", {}, ["a"], 1j, pd.NA, object])

@@ -66,6 +66,12 @@ RELATIVE_STABILITY = "Bayle, Janson and Mackey (2025), arXiv:2508.04409"
 NADEAU = "Nadeau and Bengio (2003), Machine Learning 52, 239-281, doi:10.1023/A:1024068626366"
 BOUCKAERT = "Bouckaert and Frank (2004), PAKDD, LNCS 3056, 3-12, doi:10.1007/978-3-540-24775-3_3"
 
+OF_FIXED_MODELS = {
+    "target": "mean loss on new points from the same population",
+    "guarantee": "asymptotically exact in the number of points, if they are independent",
+}
+"""The target and the guarantee if no model was trained on parts of the log."""
+
 P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
 

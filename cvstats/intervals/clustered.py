@@ -394,7 +394,7 @@ def clustered(
         caution |= flag(Caution.UNEQUAL_CLUSTERS, expected_cr1_ratio(v, cells) < TOO_NARROW)
     across = find_crossed(log.design, by)
     caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, across)
-    facts = OF_SPLIT_GROUPS if across.any() else {}
+    facts = OF_SPLIT_GROUPS if across.any() else OF_FIXED_MODELS if log.only_tested else {}
     return symmetric_interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
@@ -440,6 +440,12 @@ OF_SPLIT_GROUPS = {
     "guarantee": "heuristic, because groups are in both training and test folds",
 }
 """The target and the guarantee if groups occur in several folds."""
+
+OF_FIXED_MODELS = {
+    "target": "mean loss on new groups from the same population",
+    "guarantee": "asymptotically exact in the number of groups, if they are independent",
+}
+"""The target and the guarantee if no model was trained on parts of the log."""
 
 
 def flag_few_clusters(cells: Cells, df: FloatArray | IntArray, parts: FloatArray) -> IntArray:

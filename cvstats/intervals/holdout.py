@@ -28,7 +28,7 @@ from cvstats.intervals._limits import (
     proportion_limits,
     skewness_of_means,
 )
-from cvstats.intervals._method import NADEAU, IntervalMethod
+from cvstats.intervals._method import NADEAU, OF_FIXED_MODELS, IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -232,7 +232,7 @@ def holdout(
         "holdout", cell.mean, cell.m2 / ((n - 1) * n), origin=cell.origin, alpha=alpha, df=df,
         extra={**extra, "n_points": n, "n_repetitions": repetitions},
         caution=flag(Caution.FEW_POINTS, (n < 30) & (interval in ("wald", "hall"))),
-        attrs={"interval": interval},
+        attrs={"interval": interval, **(OF_FIXED_MODELS if log.only_tested else {})},
     )  # fmt: skip
     if interval == "hall":
         return hall_limits(

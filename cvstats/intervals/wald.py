@@ -23,7 +23,7 @@ from cvstats.intervals._limits import (
     measure_skewness,
     proportion_limits,
 )
-from cvstats.intervals._method import BAYLE, IntervalMethod
+from cvstats.intervals._method import BAYLE, OF_FIXED_MODELS, IntervalMethod
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_alike
 from cvstats.log.log import Log
@@ -207,7 +207,10 @@ def wald(
             "n_repetitions": splits.n_cells,
         },
         caution=caution,
-        attrs={"interval": interval, "variance": variance, "fold_weights": fold_weights},
+        attrs={
+            "interval": interval, "variance": variance, "fold_weights": fold_weights,
+            **(OF_FIXED_MODELS if log.only_tested else {}),
+        },
     )  # fmt: skip
     if interval == "hall":
         return hall_limits(result, measure_skewness(log, splits))

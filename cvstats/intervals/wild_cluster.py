@@ -18,6 +18,7 @@ from cvstats.intervals._requirements import several_groups
 from cvstats.intervals.clustered import (
     INDEPENDENT,
     NEW_GROUPS,
+    OF_FIXED_MODELS,
     OF_FOLDS,
     OF_SPLIT_GROUPS,
     check_parts,
@@ -202,7 +203,7 @@ def wild_cluster(
     flags[empty] = np.int64(Caution.NO_LOSSES)
     attrs: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", "by": by}
     attrs |= {"n_draws": 1 << g} if seed is None else {"n_draws": n_draws, "seed": seed}
-    attrs |= OF_SPLIT_GROUPS if split else {}
+    attrs |= OF_SPLIT_GROUPS if split else OF_FIXED_MODELS if log.only_tested else {}
     return Result("wild_cluster", columns, flags, attrs)
 
 

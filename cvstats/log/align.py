@@ -116,7 +116,7 @@ def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[in
         return [0]
     if len(mine) != len(yours) or set(mine) != set(yours):
         raise LogError(
-            f"the logs have different models: {listed(map(repr, mine))} in the first, "
+            f"the logs have different models: {listed(map(repr, mine))} in the first; "
             f"{listed(map(repr, yours))} in the second. Expected one model in each, or the same "
             "in both."
         )

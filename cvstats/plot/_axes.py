@@ -167,6 +167,12 @@ def label_step(ax: Axes, rows: float, lines: int = 1) -> int:
     return max(1, math.ceil(lines * LINE[font_size(ax)] * rows / free))
 
 
+def mark_sizes(ax: Axes, rows: float, least: float = 1.2) -> tuple[float, float]:
+    """Choose the size of markers and the width of lines so that rows do not overlap."""
+    height = max(30.0, row_height(ax) - 75) / rows
+    return float(np.clip(0.8 * height, least, 5.5)), float(np.clip(0.6 * height, 0.3, 1.6))
+
+
 def offsets(number: int, width: float = 0.6) -> FloatArray:
     """Evenly spaced offsets around 0."""
     return np.linspace(-width / 2, width / 2, number) if number > 1 else np.zeros(1)
@@ -312,10 +318,10 @@ def edges_of(places: FloatArray) -> FloatArray:
 
 def draw_intervals(
     ax: Axes, table: pd.DataFrame, at: Sequence[float], *, colour: str, marker: str,
-    label: str | None, name: str = "estimate", filled: bool = True, size: float = 5.5,
-    width: float = 1.6,
+    label: str | None, sizes: tuple[float, float], name: str = "estimate", filled: bool = True,
 ) -> None:  # fmt: skip
     """Draw markers at the estimates and lines between the limits, at these heights."""
+    size, width = sizes
     middle = table[name].to_numpy(dtype=float)
     lower, upper = (table[side].to_numpy(dtype=float) for side in ("lower", "upper"))
     # Lines and markers are separate: a percentile interval need not contain its estimate.
@@ -361,7 +367,8 @@ def legend_above(ax: Axes, handles: Sequence[Any] | None = None, aside: float = 
             )  # fmt: skip
             for mark in legend.legend_handles:
                 if isinstance(mark, Line2D):
-                    mark.set_markersize(max(4.0, mark.get_markersize()))
+                    least = 10.0 if mark.get_marker() == "|" else 4.0
+                    mark.set_markersize(max(least, mark.get_markersize()))
             box = legend.get_window_extent()
             if box.width <= width:
                 break

@@ -23,6 +23,7 @@ from cvstats.plot._axes import (
     label_x,
     legend_above,
     letters_across,
+    mark_sizes,
     paper,
     read_facts,
     result_rows,
@@ -101,15 +102,16 @@ def best_set(
     at = np.arange(len(table))
     inside = table["in_set"].to_numpy(dtype=bool)
     own = table["estimate"].rank(method="min", ascending=upwards).to_numpy()
+    size, width = mark_sizes(ax, len(table))
     for here, colour, filled, label in (
         (inside, colours(ax)[0], True, "possibly best"),
         (~inside, GREY, False, "excluded"),
     ):
         if here.any():
             ends = table.loc[here, ["lower_rank", "upper_rank"]].to_numpy(dtype=float)
-            ax.hlines(at[here], ends[:, 0], ends[:, 1], colors=colour, linewidth=1.8)
+            ax.hlines(at[here], ends[:, 0], ends[:, 1], colors=colour, linewidth=width)
             ax.plot(
-                own[here], at[here], linestyle="none", marker="o", markersize=6, color=colour,
+                own[here], at[here], linestyle="none", marker="o", markersize=size, color=colour,
                 markerfacecolor=colour if filled else paper(ax), label=label,
             )  # fmt: skip
     set_tick_labels(ax, "y", list(table["model"]))

@@ -41,6 +41,7 @@ from cvstats.plot._axes import (
     label_x,
     legend_above,
     letters_across,
+    mark_sizes,
     read_facts,
     result_rows,
     row_height,
@@ -182,7 +183,7 @@ def draw_rows(
         if here.any():
             draw_intervals(
                 ax, table[here], at[here].tolist(), colour=colour, marker="o", filled=filled,
-                label=label, name="difference",
+                label=label, sizes=mark_sizes(ax, len(table)), name="difference",
             )  # fmt: skip
     name_pairs(ax, list(table["model"]), list(table["other"]))
     ax.set_ylim(len(table) - 0.4, -0.6)

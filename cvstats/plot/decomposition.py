@@ -25,6 +25,7 @@ from cvstats.plot._axes import (
     label_step,
     legend_above,
     letters_across,
+    mark_sizes,
     paper,
     rank_models,
     read_facts,
@@ -159,12 +160,14 @@ def draw_parts(
         )  # fmt: skip
         ahead += np.maximum(width, 0)
         behind += np.minimum(width, 0)
+    size, width = mark_sizes(ax, at.max() + 1)
     ax.plot(
-        table["used"], at, linestyle="none", marker="D", markersize=4.5, color=ink(ax),
-        markerfacecolor=paper(ax), label="se² of wald",
+        table["used"], at, linestyle="none", marker="D", markersize=0.8 * size, color=ink(ax),
+        markerfacecolor=paper(ax), markeredgewidth=0.6 * width, label="se² of wald",
     )  # fmt: skip
     ax.plot(
-        table["theta"], at, linestyle="none", marker="|", markersize=13, markeredgewidth=2,
+        table["theta"], at, linestyle="none", marker="|", markersize=2.4 * size,
+        markeredgewidth=1.25 * width,
         color=colours(ax)[1], label="θ, the total",
     )  # fmt: skip
     ax.axvline(0, color=ink(ax), linewidth=0.8)

@@ -23,6 +23,7 @@ from cvstats.plot._axes import (
     keep_inside,
     label_values,
     legend_above,
+    mark_sizes,
     offsets,
     rank_models,
     read_facts,
@@ -121,6 +122,7 @@ def forest(
         draw_intervals(
             ax, table, [place[model] + shift for model in table["model"]],
             colour=colour, marker=marker, label=f"{name}, {level}", filled=not grey,
+            sizes=mark_sizes(ax, len(models) * len(rows)),
         )  # fmt: skip
     set_tick_labels(ax, "y", models)
     ax.set_ylim(len(models) - 0.5, -0.5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError
@@ -26,6 +25,7 @@ from cvstats.plot._axes import (
     label_values,
     legend_above,
     letters_across,
+    mark_sizes,
     offsets,
     rank_models,
     read_facts,
@@ -149,9 +149,7 @@ def draw_rows(
     place = {label: at for at, label in enumerate(labels)}
     shifts = offsets(len(models), 0.5)
     step = (shifts[1] - shifts[0] if len(models) > 1 else 1.0) / (len(labels) + 1)
-    height = 72 / ax.figure.dpi * ax.get_window_extent().height
-    size = float(np.clip(0.8 * height * step, 1.2 if many else 2.5, 5.5))
-    width = float(np.clip(0.6 * height * step, 0.3, 1.6))
+    size, width = mark_sizes(ax, 1 / step, 1.2 if many else 2.5)
     whole_shifts = offsets(len(models), 0.5 * gap)
     style = zip(models, shifts, whole_shifts, colours(ax), MARKERS, strict=False)
     for model, shift, whole_shift, colour, marker in style:
@@ -159,14 +157,14 @@ def draw_rows(
         draw_intervals(
             ax, part, [place[source] + shift for source in part["source"]],
             colour=colour, marker=marker, label=model or f"{level} interval",
-            size=size, width=width,
+            sizes=(size, width),
         )  # fmt: skip
         if len(models) == 1:
             limits = end[["lower", "upper"]].to_numpy()[0]
             ax.axvspan(*limits, color=colour, alpha=0.15, linewidth=0)
         draw_intervals(
             ax, end, [last_at + whole_shift], colour=colour, marker=marker, label=None,
-            size=max(size, 4.0),
+            sizes=(max(size, 4.0), 1.6),
         )  # fmt: skip
     ax.axhline(last_at - gap / 2, color=ink(ax), linewidth=0.8)
     if many:

@@ -238,7 +238,7 @@ def render_page(facts: LogFacts, report: Report, title: str | None, call: str) -
         templates.joinpath("report.html.j2").read_text(encoding="utf-8")
     ).render(
         title=title or str(facts.losses.attrs.get("title", report.title)),
-        line=summarize_log(facts.raw),
+        line=summarize_log(facts.raw, len(facts.raw.masked())),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
         script=templates.joinpath("report.js").read_text(encoding="utf-8"),
         first=write_first_section(facts),
@@ -348,13 +348,14 @@ def fragment(losses: Losses) -> str:
 
 def write_first_section(facts: LogFacts) -> str:
     """Write the facts of a log as a table with a caption, every name escaped."""
+    line = summarize_log(facts.raw, len(facts.raw.masked()))
     body = "\n".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(printable(value))}</td></tr>'
         for name, value in list_facts(facts)
     )
     return (
-        f'<table class="facts">\n<caption>The log: {escape(printable(summarize_log(facts.raw)))}'
-        f"</caption>\n<tbody>\n{body}\n</tbody>\n</table>"
+        f'<table class="facts">\n<caption>The log: {escape(printable(line))}</caption>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table>"
     )
 
 
@@ -541,7 +542,7 @@ def make_sections(report: Report, verdict: Verdict) -> Iterator[Section]:
         if facts.design.has("source"):
             yield of_sources(report, verdict)
         yield of_scatter(report, verdict)
-    yield of_diagnosis(facts)
+    yield of_diagnosis(facts, verdict)
 
 
 FEW_MODELS = 10
@@ -980,12 +981,15 @@ def add_intervals_of_sources(
         return False
     row, result = found
     report.note(result.attrs)
-    target = describe_target(str(result.attrs["target"]), verdict.scale)
-    section.say("sources", number=number, target=target)
+    target = describe_target(result.attrs, verdict.scale)
     new = row == "new source"
     units = "sources_and_points" if result.attrs.get("by") == "source, point" else "sources"
     caption = say("tables.new_sources" if new else f"tables.{units}", verdict)
-    section.parts.append(tabulate(verdict, result, caption))
+    table = tabulate(verdict, result, caption)
+    known = table.rows == tabulate(verdict, verdict.intervals, caption).rows
+    section.say("sources_above" if known else "sources", number=number, target=target)
+    if not known:
+        section.parts.append(table)
     predict = out_of_source if new else clustered
     with suppress(LogError):  # of sources that models were trained on
         one = facts.apply(predict, interval="prediction", alpha=alpha)
@@ -1013,8 +1017,8 @@ def of_scatter(report: Report, verdict: Verdict) -> Section:
     return section
 
 
-def of_diagnosis(facts: LogFacts) -> Section:
-    """List the findings of `diagnose`, and what to do about each."""
+def of_diagnosis(facts: LogFacts, verdict: Verdict | None = None) -> Section:
+    """List the findings of `diagnose`, and what to do about each that the report does not do."""
     section = Section("diagnostics", say("sections.diagnostics"))
     if not facts.error and facts.sample is None:
         section.say("only_moments")
@@ -1033,8 +1037,28 @@ def of_diagnosis(facts: LogFacts) -> Section:
             words.append(f"{row['model']}: {finding}" if row["model"] else capitalize(finding))
         if (more := len(rows) - FEWER_FINDINGS) > 0:
             words.append(say("sentences.more_findings", number=more))
-        section.findings.append((str(code), words, str(advice)))
+        section.findings.append((str(code), words, say_done(str(advice), verdict)))
     return section
+
+
+def say_done(advice: str, verdict: Verdict | None) -> str:
+    """Replace the advice to use a method by the words that the report uses it."""
+    if verdict is None:
+        return advice
+    name = str(verdict.attrs["method"])
+    done = say("sentences.done", what="intervals", method=name)
+    advice = advice.replace(f"Use log.cvci.{name}().", done)
+    if verdict.comparison is None:
+        return advice
+    name = name_compared(verdict)
+    done = say("sentences.done", what="differences", method=name)
+    return advice.replace(f"Use log.cvci.compare(method={name!r}).", done)
+
+
+def name_compared(verdict: Verdict) -> str:
+    """Name the method of the differences, or the one that replaced it."""
+    switch = verdict.switches.get("comparison")
+    return switch.method if switch else str(verdict.comparison.attrs.get("interval_method"))
 
 
 def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
@@ -1097,11 +1121,18 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     rows = [
         ("method", f"{facts['method']}{why}"),
         ("reason", facts["reason"]),
-        ("target", facts["target"]),
+        ("target", describe_target(facts, verdict.scale)),
         ("guarantee", facts["guarantee"]),
     ]
     if verdict.comparison is not None:
-        compared = verdict.comparison.attrs
+        switch, words = verdict.switches.get("comparison"), name_compared(verdict)
+        compared = verdict.comparison.attrs if switch is None else switch.attrs
+        if switch is not None:
+            words += (
+                f", which replaces {switch.before.attrs['interval_method']} where its intervals "
+                f"are wider, {switch.caution.cause}"
+            )
+        rows.append(("method of differences", words))
         rows.append(("guarantee of differences", compared["guarantee"]))
     if facts.get("suggestion"):
         rows.append(("before the next experiment", facts["suggestion"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -75,8 +76,11 @@ def basis_of(verdict: Verdict) -> str:
     return describe_basis({**verdict.attrs, **log})
 
 
-def describe_target(target: str, scale: Scale) -> str:
-    """Describe the target: by the name of a score, or for a loss without "risk"."""
+def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:
+    """Describe the target of a result: by the name of a score, or for a loss without "risk"."""
+    target = str(attrs["target"])
+    if attrs.get("by") == "source":
+        target = re.sub("(?<!between )groups", "sources", target)  # a contrast is between groups
     if scale.orientation == "error":
         return target.replace("risk", "error")
     words = next((words for words in LOSS_WORDS if words in target), None)
@@ -428,6 +432,7 @@ def list_cautions(verdict: Verdict) -> dict[Caution, str]:
         for label, caution in cautions_by_label().items()
         if label in words
         and caution is not Caution.NO_LOSSES  # already visible
+        and (caution is not Caution.SELECTED or verdict.winner is None)
         and (caution is not Caution.ZERO_VARIANCE or best_is_constant(verdict))
     }
 
@@ -812,7 +817,7 @@ def describe_scope(verdict: Verdict) -> list[str]:
     scale = verdict.scale
     if "kind" in verdict.facts.attrs:  # the target states that it is a difference
         scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
-    target = describe_target(str(verdict.attrs["target"]), scale)
+    target = describe_target(verdict.attrs, scale)
     return [f"{what} for the {target}{more}."]
 
 

@@ -79,6 +79,8 @@ class Switch:
     caution: Caution
     method: str
     before: Any
+    attrs: Mapping[str, Any]
+    """The attrs of the table by the method."""
 
 
 MANY_CELLS = 0.1
@@ -176,7 +178,7 @@ class Verdict:
                 except LogError:
                     continue
                 if caution not in narrow_cautions(other):
-                    self.switches[what] = Switch(caution, name, table)
+                    self.switches[what] = Switch(caution, name, table, other.attrs)
                     if what == "comparison":
                         return replace_rows(table, other, caution)
                     other.attrs["reason"] = table.attrs["reason"].partition(";")[0]
@@ -221,7 +223,7 @@ class Verdict:
                 table = compute(switch.method)
             except LogError:
                 continue
-            self.switches[what] = Switch(switch.caution, switch.method, before)
+            self.switches[what] = Switch(switch.caution, switch.method, before, table.attrs)
             setattr(self, what, table)
 
     @cached_property

@@ -86,7 +86,7 @@ def test_an_interval_for_each_group(capsys, folder):
     assert (status, "two_stage needs bootstrap samples" in err) == (2, True)
     status, _, err = run(capsys, "interval", folder / "one.csv", "--by", "hospital")
     assert status == 2
-    assert "no level 'hospital'. Expected by= to be one of 'fold'; 'source'; 'point'" in err
+    assert "no level 'hospital'. Expected by= to be one of 'fold', 'source', 'point'" in err
 
 
 def test_scores_are_shown_in_their_own_direction(capsys, folder):

@@ -129,7 +129,7 @@ def test_rates_that_do_not_fit(rates, words):
         (np.ones((5, 2)), "6 samples by 2 models"),
         ({"tree": [1.0] * 6}, "no number for model 'ridge'"),
         ({m: [1.0] * 5 for m in MODELS}, "has 5 numbers, but the log has 6 samples"),
-        ({m: {0: 1.0} for m in MODELS}, "no number for sample 1; 2; 3; and 2 more"),
+        ({m: {0: 1.0} for m in MODELS}, "no number for sample 1, 2, 3, and 2 more"),
     ],
 )
 def test_rates_of_samples_that_do_not_fit(rates, words):
@@ -168,7 +168,7 @@ def test_leave_one_out_is_a_log_or_plain_losses():
     np.testing.assert_allclose(array["lower"], result["lower"])
     for given, words in (
         (loo["tree"].tolist(), "2 models"),
-        (loo[["tree"]], "different models: 'tree'; 'ridge' in the first, 'tree' in the second"),
+        (loo[["tree"]], "different models: 'tree', 'ridge' in the first; 'tree' in the second"),
         (loo.iloc[:5], "has 5 points"),
         (loo.rename(columns={"tree": "svm"}), "different models"),
     ):

@@ -93,7 +93,7 @@ def test_counts_are_whole_numbers(odd):
 
 def test_two_stages_need_the_data_and_the_fit_on_each_sample():
     log = two_stage()
-    with pytest.raises(cvstats.LogError, match="labels 1; 2; 3; and 2 more. Expected 0 for"):
+    with pytest.raises(cvstats.LogError, match="labels 1, 2, 3, and 2 more. Expected 0 for"):
         answer("two_stage", log.drop(0, level="sample"))
     index = log.index
     gone = (index.get_level_values("sample") == 3) & (index.get_level_values("repetition") == 0)

@@ -104,7 +104,7 @@ def test_a_fold_of_one_point():
     [
         (float("nan"), "train_size contains nan"),
         ([10, 11], "2 numbers, but the log has 6 splits"),
-        ({0: 10, 1: 10}, "no number for repetition=2; repetition=3; repetition=4; and 1 more"),
+        ({0: 10, 1: 10}, "no number for repetition=2, repetition=3, repetition=4, and 1 more"),
         ([10, 10, 10, 10, 10, "x"], "not a number of points"),
         ([10, 10, 10, 10, 10, 0.2], "train_size contains 0.2"),
     ],

@@ -39,7 +39,7 @@ OUT_OF_SOURCE = {
     ),
     "several in a fold": (
         lambda: log_of(PAIRS, WITH_FOLD),
-        "fold 0 tests 2 sources ('s0'; 's1'). Expected one source in each fold; "
+        "fold 0 tests 2 sources ('s0', 's1'). Expected one source in each fold; "
         "cvstats.plans.leave_one_source_out creates such a log. For folds of whole sources, use "
         "clustered (points of new sources) or wald (the models trained here).",
     ),

@@ -39,7 +39,7 @@ def test_the_command_takes_the_same_options(tmp_path, capsys):
     assert "10." in capsys.readouterr().out
     assert main(["interval", str(path)]) == 2
     error = " ".join(capsys.readouterr().err.split())
-    assert "'loss' has '-' (1); 'k.A.' (1)." in error
+    assert "'loss' has '-' (1), 'k.A.' (1)." in error
     assert "On the command line: --decimal, --na-values" in error
 
 
@@ -47,7 +47,7 @@ def test_the_command_takes_the_same_options(tmp_path, capsys):
     ("text", "options", "words"),
     [
         (GERMAN, {"decimal": ",", "thousands": "."},
-         r"'loss' has '-' \(1\); 'k.A.' \(1\). .*Pass na_values=\['-', 'k.A.'\] for"),
+         r"'loss' has '-' \(1\), 'k.A.' \(1\). .*Pass na_values=\['-', 'k.A.'\] for"),
         (GERMAN, {}, r"Pass decimal=',', thousands='.', na_values=\['-', 'k.A.'\]"),
         ("fold,point,a,b\n0,p,1,-\n0,q,-,4\n1,r,x,5\n1,s,2,6\n1,t,3,7\n", {},
          r"'a' has '-' \(1\); 'x' \(1\); 'b' has '-' \(1\)"),

@@ -43,7 +43,7 @@ def refused(table, **options):
 )
 def test_no_label_is_guessed(answers, options):
     words = refused(answers, truth="Outcome", prediction="Prob", **options, **CALL)
-    assert "the truth has the labels 'no'; 'yes'. Expected 0 and 1" in words
+    assert "the truth has the labels 'no', 'yes'. Expected 0 and 1" in words
     assert words.endswith("Specify the predicted label: positive='no' or positive='yes'.")
     losses = [
         cvstats.read_log(

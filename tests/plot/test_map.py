@@ -173,7 +173,7 @@ def test_what_is_not_a_grid_is_refused():
         (lambda: plot.map(LATE.isel(lat=3)), r"carries 1 dimensions \(lon\).*forest"),
         (lambda: plot.map(LATE, EARLY, show="estimate"), "two were passed"),
         (lambda: plot.map(LATE, show="se"), "Invalid show='se'"),
-        (lambda: plot.map(LATE, x="lead"), "x='lead' is not a dimension.*'lat'; 'lon'"),
+        (lambda: plot.map(LATE, x="lead"), "x='lead' is not a dimension.*'lat', 'lon'"),
         (lambda: plot.map(LATE, x="lat", y="lat"), "x and y are both 'lat'"),
         (lambda: plot.map(LATE * np.nan, missing="drop"), "losses"),
     ]

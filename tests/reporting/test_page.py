@@ -738,8 +738,28 @@ def test_limits_are_those_of_the_table_beyond_the_ends_of_a_scale():
 
 def test_a_new_source_has_a_prediction_interval(texts):
     captions = Page(texts["months"]).words("caption")
-    assert "intervals for the mean over new sources" in captions
     assert "prediction intervals for a new source" in captions
+
+
+def test_a_table_of_sources_is_not_shown_twice(texts):
+    """Intervals of the first table are explained where sources are; others get their own table."""
+    assert "intervals for the mean over new sources" not in Page(texts["months"]).words("caption")
+    assert "which are the sampling unit of the intervals above" in texts["months"]
+    log = logged("flights_by_month")  # with folds, an interval of points comes first
+    mixed = log.set_index(pd.Index(np.arange(len(log)) % 5, name="fold"), append=True)
+    assert "intervals with sources" not in cvstats.report(mixed)  # clustered, since months are split
+
+
+def test_guarantees_and_advice_are_those_of_the_methods_used(texts):
+    """Random folds split the months, so the report uses clustered, also for differences."""
+    page = " ".join(texts["flights"].split())
+    assert "clustered, which replaces wald where its intervals are wider" in page
+    row = "<dt>guarantee of differences</dt><dd>heuristic, because groups are in both"
+    assert row in page
+    assert "Use log.cvci.clustered()" not in page
+    assert "The intervals in this report are computed with clustered" in page
+    page = " ".join(texts["diabetes"].split())
+    assert "<dt>method of differences</dt><dd>refit_corrected</dd>" in page
 
 
 def test_cells_without_a_loss_are_not_counted():

@@ -58,7 +58,7 @@ def test_lm_eval_asks_which_filter_and_which_score():
     with pytest.raises(LogError, match="Unknown filter 'loose'"):
         cvstats.read_log(path, filter="loose")
     path, rows = samples("alpha", "parity")
-    with pytest.raises(LogError, match="2 scores: 'acc'; 'acc_norm'.*metric='acc'"):
+    with pytest.raises(LogError, match="2 scores: 'acc', 'acc_norm'.*metric='acc'"):
         cvstats.read_log(path)
     assert cvstats.read_log(path, metric="acc").mean() == 1 - np.mean([r["acc"] for r in rows])
     pd.testing.assert_series_equal(

@@ -204,7 +204,7 @@ def test_directories_of_a_model_each(twice):
     assert list(cvstats.read_log([one, two.parent / "beta"], metric="acc")) == ["alpha", "beta"]
     one.rename(two.parent / "alpha")
     words = refused([two.parent, two.parent], metric="acc")
-    assert "'y' contains several models: 'alpha'; 'beta'. Expected" in words
+    assert "'y' contains several models: 'alpha', 'beta'. Expected" in words
 
 
 def test_tasks_are_sources_by_every_road(tmp_path):

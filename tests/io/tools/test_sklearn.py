@@ -178,7 +178,7 @@ def test_scores_of_splits_are_read_with_their_cv(classes):
     several = cross_validate(models["b"], X, y, cv=cv, scoring=("accuracy", "neg_log_loss"))
     loss = cvstats.read_log(several, cv=cv, metric="neg_log_loss")
     np.testing.assert_allclose(loss.squeeze(), -several["test_neg_log_loss"])
-    with pytest.raises(LogError, match="has 2 scores: 'accuracy'; 'neg_log_loss'"):
+    with pytest.raises(LogError, match="has 2 scores: 'accuracy', 'neg_log_loss'"):
         cvstats.read_log(several, cv=cv)
     with pytest.raises(LogError, match="has no test scores"):
         cvstats.read_log({"fit_time": [1.0]}, cv=cv)

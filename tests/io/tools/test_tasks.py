@@ -90,7 +90,7 @@ def test_each_task_has_its_own_score_and_filter():
             {"metric": {"parity": "f1"}, "filter": "strict"},
             "Unknown score 'f1' of the task 'parity'",
         ),
-        ({"metric": {"arc": "acc"}, "filter": "strict"}, "names the task 'arc'.*'parity'; 'sums'"),
+        ({"metric": {"arc": "acc"}, "filter": "strict"}, "names the task 'arc'.*'parity', 'sums'"),
         ({"metric": "acc", "filter": {"sums": "loose"}}, "Unknown filter 'loose' of the task"),
         ({"metric": "acc"}, r"filters: 'strict', 'flexible'.*filter=\{'sums': 'strict'\}"),
         ({"metric": "rouge", "filter": "strict"}, "Unknown score 'rouge' of the task 'parity'"),
