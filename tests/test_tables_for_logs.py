@@ -104,7 +104,7 @@ def test_a_missing_member_is_a_missing_loss_that_is_named():
     frame.loc[[3, 7], "m2"] = np.nan
     losses = cvstats.losses(frame.rename_axis("point"), prediction={"ens": members}, loss="crps")
     with pytest.raises(
-        LogError, match=r"'ens' is missing \(NaN\) at point=3; point=7.*missing='drop'"
+        LogError, match=r"'ens' is missing \(NaN\) at point=3, point=7.*missing='drop'"
     ):
         losses.cvci.interval()
     assert losses.cvci.interval(missing="drop").attrs["n_dropped"] == 2

@@ -144,10 +144,10 @@ def refuse_parts_of_cells(metadata: Mapping[Any, Any], by: object) -> None:
         if by not in (*cells, "metric"):
             way = "folds='average'" if by == "fold" else f"by={by!r}"
             raise LogError(
-                f"by={by!r} splits the cells ({listed(cells) or 'the whole log'}) on which "
-                f"{part.get('metric')} was computed, and its mean over a part of a cell is not "
-                "the metric of that part. Expected cells within the groups. Create the log with "
-                f"cvstats.losses(…, loss={part.get('metric')!r}, {way})."
+                f"the groups by {by!r} split the cells ({listed(cells) or 'the whole log'}) on "
+                f"which {part.get('metric')} was computed, and the mean over a part of a cell is "
+                "not the metric of that part. Expected cells within the groups. Create the log "
+                f"with cvstats.losses(…, loss={part.get('metric')!r}, {way})."
             )
 
 

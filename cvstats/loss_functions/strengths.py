@@ -227,9 +227,9 @@ def check_graph(first: IntArray, second: IntArray, y: FloatArray, names: list[Ha
     if parts > 1:
         groups = [[spelled(names[i]) for i in np.flatnonzero(label == at)] for at in range(2)]
         raise LogError(
-            f"{listed(groups[0])} and {listed(groups[1])} are not connected by any results, even "
-            "through other models, so their strengths cannot be compared. Expected results that "
-            "connect all models. Fit each part separately."
+            f"no result connects the models {listed(groups[0])} with the models "
+            f"{listed(groups[1])}, even through other models, so their strengths cannot be "
+            "compared. Expected results that connect all models. Fit each part separately."
         )
     ahead, behind = np.stack([first, second]), np.stack([second, first])
     wins = np.concatenate([ahead[:, y > 0], behind[:, y < 1]], axis=1)

@@ -31,6 +31,7 @@ from cvstats.plot._axes import (
     read_facts,
     read_number,
     result_rows,
+    row_space,
     set_numbers,
     shorten_names,
 )
@@ -166,8 +167,8 @@ def draw_parts(
         markerfacecolor=paper(ax), markeredgewidth=0.6 * width, label="se² of wald",
     )  # fmt: skip
     ax.plot(
-        table["theta"], at, linestyle="none", marker="|", markersize=2.4 * size,
-        markeredgewidth=1.25 * width,
+        table["theta"], at, linestyle="none", marker="|",
+        markersize=min(13.0, row_space(ax, at.max() + 1)), markeredgewidth=1.25 * width,
         color=colours(ax)[1], label="θ, the total",
     )  # fmt: skip
     ax.axvline(0, color=ink(ax), linewidth=0.8)

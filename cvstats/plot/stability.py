@@ -149,7 +149,7 @@ def draw_curves(ax: Axes, models: list[str], table: pd.DataFrame, shown: IntArra
     for model, shift, colour, marker in zip(models, shifts, colours(ax), MARKERS, strict=False):
         rows = table[table["model"] == model]
         ax.plot(
-            rows["repetitions"] + shift, rows["estimate"], color=colour, marker=marker,
+            rows["repetitions"] + (shift or 0), rows["estimate"], color=colour, marker=marker,
             linewidth=1.4, markersize=4.5 if len(models) == 1 else 0, label=model or "estimate",
         )  # fmt: skip
         if len(models) == 1:

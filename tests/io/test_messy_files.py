@@ -50,7 +50,7 @@ def test_the_command_takes_the_same_options(tmp_path, capsys):
          r"'loss' has '-' \(1\), 'k.A.' \(1\). .*Pass na_values=\['-', 'k.A.'\] for"),
         (GERMAN, {}, r"Pass decimal=',', thousands='.', na_values=\['-', 'k.A.'\]"),
         ("fold,point,a,b\n0,p,1,-\n0,q,-,4\n1,r,x,5\n1,s,2,6\n1,t,3,7\n", {},
-         r"'a' has '-' \(1\); 'x' \(1\); 'b' has '-' \(1\)"),
+         r"'a' has '-' \(1\), 'x' \(1\); 'b' has '-' \(1\)"),
         ("fold,y_true,y_pred\n0,1,-\n0,2,3\n1,n/a,4\n1,2,2\n", {"loss": ["rmse", "mae"]},
          r"'y_true' has 'n/a' \(1\); 'y_pred' has '-' \(1\)"),
         ("fold,loss\n", {}, "log.csv has a header but no rows"),

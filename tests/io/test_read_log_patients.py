@@ -62,7 +62,7 @@ def test_labels_of_other_kinds(answers):
     codes = answers.assign(Outcome=pd.Categorical(answers["Outcome"]))
     assert "positive='no' or positive='yes'" in refused(codes, **options)
     ranks = answers.assign(Outcome=(answers["Outcome"] == "yes") + 1)
-    assert "the labels 1; 2" in refused(ranks, **options)
+    assert "the labels 1, 2" in refused(ranks, **options)
     assert refused(ranks, **options).endswith("positive=1 or positive=2.")
     for plain in ((0, 1), (-1, 1), (False, True)):
         known = answers.assign(Outcome=[plain[word == "yes"] for word in answers["Outcome"]])

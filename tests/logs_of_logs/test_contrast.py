@@ -274,8 +274,8 @@ def crossed() -> pd.Series:
         (lambda: REGIONS.iloc[:60], {"by": "region"}, "one label of 'region', 'east'"),
         (lambda: REGIONS.iloc[59:], {"by": "region"}, "the group 'east' of 'region' has one point"),
         (crossed, {"by": "judge"}, "the same points occur under several labels of 'judge'"),
-        (lambda: losses("auc"), {"by": "group"}, "by='group' splits the cells"),
-        (lambda: LOG.cvci.contrast(by="group"), {"by": "group"}, "by='group' splits the cells"),
+        (lambda: losses("auc"), {"by": "group"}, "the groups by 'group' split the cells"),
+        (lambda: LOG.cvci.contrast(by="group"), {"by": "group"}, "by 'group' split the cells"),
         (lambda: regions_array().chunk(), {"by": "region"}, "log.compute"),
         (lambda: REGIONS.to_xarray(), {"by": "region"}, "is a dimension of this array"),
     ],
@@ -293,7 +293,7 @@ def test_one_source_in_a_group_is_refused():
     with pytest.raises(cvstats.LogError, match="come from one source"):
         alone.cvci.contrast(by="group")
     gap = log.cvci.contrast(by="group", between=PAIR)
-    with pytest.raises(cvstats.LogError, match="splits the cells"):
+    with pytest.raises(cvstats.LogError, match="split the cells"):
         gap.cvci.wald(by="group")
     with pytest.raises(cvstats.LogError, match="part of a log"):
         gap.iloc[:40].cvci.wald()

@@ -129,7 +129,7 @@ def won(model: int) -> pd.DataFrame:
     ("make", "options", "words"),
     [
         (lambda: won(0), {}, "0 won all results against the other models"),
-        (lambda: BATTLES.query("second == 1 or first == 2"), {}, "0; 1 and 2; 3 are not connected"),
+        (lambda: BATTLES.query("second == 1 or first == 2"), {}, "models 0, 1 with the models 2"),
         (lambda: BATTLES, {"prompt": "id"}, "prompt='id' is not a column"),
         (lambda: BATTLES, {"models": "first"}, "Expected the two columns"),
         (lambda: BATTLES.assign(score=2), {}, "the result in row 0 is 2"),

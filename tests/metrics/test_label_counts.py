@@ -120,7 +120,7 @@ def test_groups_and_clusters() -> None:
     counts = counted(table, ["a", "b"], labels=[0, 1, 2], by=["repetition", "fold", "ward"])
     found = counts.moments("matthews", by="ward")
     assert_same(log.cvci.wald(by="ward"), found.wald(by="ward"))
-    with pytest.raises(LogError, match="by='ward' splits the cells"):
+    with pytest.raises(LogError, match="the groups by 'ward' split the cells"):
         counts.moments("matthews").wald(by="ward")
     clusters = table.assign(source=table["point"] // 8, fold=table["point"] // 8 % 4)
     clusters = clusters.drop(columns="ward").query("repetition == 0")

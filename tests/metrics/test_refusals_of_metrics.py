@@ -122,7 +122,7 @@ def test_a_part_of_a_cell_has_no_metric() -> None:
     log = log.assign(hospital=hospital).set_index("hospital", append=True)
     log.attrs = made().attrs
     said = words(log.cvci.wald, by="hospital")
-    assert "by='hospital' splits the cells (fold)" in said
+    assert "the groups by 'hospital' split the cells (fold)" in said
     assert "cvstats.losses(…, loss='auc', by='hospital')" in said
     whole = made(by="hospital")
     assert whole.attrs["cells"] == ["fold", "hospital"]

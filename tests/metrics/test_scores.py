@@ -195,13 +195,13 @@ def test_a_log_is_not_a_result() -> None:
 def test_moments_of_a_part_of_a_cell_are_refused() -> None:
     pooled = made(folds="pool")
     assert pooled.cvci.moments()["count"].tolist() == [120, 120]
-    with pytest.raises(LogError, match=r"by='fold' splits the cells .*folds='average'"):
+    with pytest.raises(LogError, match=r"the groups by 'fold' split the cells .*folds='average'"):
         pooled.cvci.moments(by="fold")
     half = frame().assign(half=np.where(np.arange(120) // 12 % 2, "x", "z"))
     log = cvstats.losses(half, "y", ["a"], "auc")
     log = log.assign(half=half["half"].to_numpy()).set_index("half", append=True)
     log.attrs = made().attrs
-    with pytest.raises(LogError, match=r"by='half' splits the cells \(fold\)"):
+    with pytest.raises(LogError, match=r"the groups by 'half' split the cells \(fold\)"):
         log.cvci.moments(by="half")
     whole = cvstats.losses(half, "y", ["a"], "auc", by="half")
     found = whole.cvci.moments(by="half")

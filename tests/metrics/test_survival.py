@@ -322,7 +322,7 @@ def test_each_group_has_a_censoring_of_its_own():
         gap, found.xs("f", level="sex") - found.xs("m", level="sex"), rtol=1e-12
     )
     whole = cvstats.losses(table, "time", ["a", "b"], "brier_at", **asked)
-    with pytest.raises(LogError, match=r"by='source' splits the cells"):
+    with pytest.raises(LogError, match=r"the groups by 'source' split the cells"):
         cvstats.wald(whole, by="source")
 
 

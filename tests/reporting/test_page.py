@@ -747,7 +747,9 @@ def test_a_table_of_sources_is_not_shown_twice(texts):
     assert "which are the sampling unit of the intervals above" in texts["months"]
     log = logged("flights_by_month")  # with folds, an interval of points comes first
     mixed = log.set_index(pd.Index(np.arange(len(log)) % 5, name="fold"), append=True)
-    assert "intervals with sources" not in cvstats.report(mixed)  # clustered, since months are split
+    assert "intervals with sources" not in cvstats.report(
+        mixed
+    )  # clustered, since months are split
 
 
 def test_guarantees_and_advice_are_those_of_the_methods_used(texts):

@@ -570,7 +570,7 @@ def test_several_metrics_are_summarized_one_by_one():
     found = log.cvci.summary()
     assert list(found) == ["auc", "f1", "brier"]
     assert str(found) == str(log.cvci.summary(by="metric"))
-    with pytest.raises(LogError, match="by='fold' splits the cells"):
+    with pytest.raises(LogError, match="the groups by 'fold' split the cells"):
         cvstats.losses(preds, loss="auc", **ask).cvci.summary(by="fold")
     alone = cvstats.losses(preds, loss="auc", **ask).cvci.summary()
     assert found["auc"].sentences == alone.sentences
