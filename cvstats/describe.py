@@ -146,7 +146,7 @@ def summarize_log(log: Log, masked: int = 0) -> str:
     parts += [
         count(number, name) for name, number in counts.items() if number > 1 or name == "model"
     ]
-    if (cells := (log.losses.width - masked) // len(log.labels.models)) > 1:
+    if (cells := -(-(log.losses.width - masked) // len(log.labels.models))) > 1:
         parts.append(count(cells, "cell"))
     guesses = [
         f"; level {name!r} is not used; it may contain the {level}s: "

@@ -114,3 +114,23 @@ def test_repetitions_that_lack_questions_are_no_random_splits():
         averaged.attrs = LOSSES.attrs
         method = "clustered" if "source" in levels else "holdout"
         assert averaged.cvci.interval().attrs["method"] == method
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("method", ["clustered", "wald"])
+def test_no_target_or_guarantee_mentions_training(method, container):
+    log = CONTAINERS[container]()
+    result = getattr(cvstats, method)(log)
+    words = f"{result.attrs['target']} {result.attrs['guarantee']}"
+    assert "train" not in words
+    assert "stable" not in words
+
+
+def test_two_levels_and_one_test_set_do_not_mention_training_either():
+    single = LOSSES.droplevel("source")
+    single.attrs = LOSSES.attrs
+    crossed = LOSSES.cvci.clustered(by=("point", "repetition"))
+    pairs = LOSSES.cvci.compare(method="clustered", options={"by": ("point", "repetition")})
+    for result in (single.cvci.holdout(), LOSSES.cvci.wild_cluster(rng=0), crossed, pairs):
+        assert "train" not in f"{result.attrs['target']} {result.attrs['guarantee']}"
+    assert "train" not in LOSSES.cvci.passes(k=2).cvci.interval().attrs["target"]

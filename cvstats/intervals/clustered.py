@@ -485,10 +485,10 @@ TWO_WAYS_TARGET = (
     "mean loss over new labels of both levels from the same populations, such as new points under "
     "new seeds"
 )
-TWO_WAYS_GUARANTEE = (
-    "asymptotically exact in the labels of both levels, if the labels of each level are "
-    "independent and none is in both training and test folds"
+OF_FIXED_LABELS = (
+    "asymptotically exact in the labels of both levels, if the labels of each level are independent"
 )
+TWO_WAYS_GUARANTEE = f"{OF_FIXED_LABELS} and none is in both training and test folds"
 TWO_WAYS_REFERENCE = (
     "Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29(2), 238-249, "
     "doi:10.1198/jbes.2010.07136; Satterthwaite (1946), Biometrics Bulletin 2(6), 110-114, "
@@ -503,6 +503,10 @@ DATES_TARGET = (
 DATES_GUARANTEE = (
     "asymptotically exact in sources and times, if sources are independent, the dependence over "
     "time fades and no model was tested on sources or times it was trained on"
+)
+OF_FIXED_DATES = (
+    "asymptotically exact in sources and times, if sources are independent and the dependence over "
+    "time fades"
 )
 COSINES_REFERENCE = (
     "Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics 36(4), "
@@ -584,7 +588,9 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     counts = {"n_first": ways.i, "n_second": ways.j}
     if (points := log.design.splits().points) is not None:
         counts = {"n_points": points, **counts}
-    if log.of_differences:
+    if log.only_tested:
+        guarantee = OF_FIXED_DATES if guarantee == DATES_GUARANTEE else OF_FIXED_LABELS
+    elif log.of_differences:
         guarantee = f"{guarantee}, {OF_FOLDS}"
         reference = f"{reference}; {RELATIVE_STABILITY}"
     if split:

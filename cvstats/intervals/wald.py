@@ -199,6 +199,11 @@ def wald(
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each
         once = (splits.n_cells == 1) & (n_folds > 1) & (n_points >= ENOUGH_TO_TELL)
         caution = caution | flag(Caution.UNSTABLE_DIFFERENCE, alike & once)
+    facts: dict[str, str] = {}
+    if log.only_tested:
+        facts = OF_FIXED_MODELS if "source" not in log.design.levels else OF_FIXED_MODELS | {
+            "target": "mean loss on new points from the same sources"
+        }  # fmt: skip
     result = symmetric_interval(
         "wald", estimate, splits.average(variances), origin=cells.origin, alpha=alpha,
         alternative=alternative,
@@ -209,7 +214,7 @@ def wald(
         caution=caution,
         attrs={
             "interval": interval, "variance": variance, "fold_weights": fold_weights,
-            **(OF_FIXED_MODELS if log.only_tested else {}),
+            **facts,
         },
     )  # fmt: skip
     if interval == "hall":

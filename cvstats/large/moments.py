@@ -682,7 +682,7 @@ def match_models(one: Labels, two: Labels) -> IntArray:
         )
     if len(mine) != len(yours) or set(mine) != set(yours):
         raise LogError(
-            f"the batches have different models: {listed(map(repr, mine))} in one, "
+            f"the batches have different models: {listed(map(repr, mine))} in one; "
             f"{listed(map(repr, yours))} in the other. Expected the same names in each batch."
         )
     if isinstance(one, ArrayLabels) and isinstance(two, ArrayLabels):

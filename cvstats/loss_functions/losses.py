@@ -781,8 +781,8 @@ def split_members(
         for name in names:
             if member not in predictions[name].dims:
                 raise LogError(
-                    f"{name!r} has no dimension {member!r}. Expected one of its dimensions, "
-                    f"{listed(map(repr, predictions[name].dims))}, in member=."
+                    f"{name!r} has no dimension {member!r}. Expected member= to be one of its "
+                    f"dimensions: {listed(map(repr, predictions[name].dims))}."
                 )
             array = predictions[name].drop_vars([member], errors="ignore")
             for at in range(array.sizes[member]):

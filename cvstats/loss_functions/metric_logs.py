@@ -683,7 +683,7 @@ def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
     if positive is None:
         if len(labels) > 2:
             raise LogError(
-                f"truth and predictions have {len(labels)} labels, {listed(map(repr, labels))}. "
+                f"truth and predictions have {len(labels)} labels: {listed(map(repr, labels))}. "
                 f"Specify how {request.metric.words} averages over classes: average='macro', "
                 "'weighted' or 'micro'; or pass positive= for one of them."
             )

@@ -23,7 +23,7 @@ from cvstats.options import whole_number
 
 LogT = TypeVar("LogT", bound=pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset)
 
-KEPT = ("sources_are", "points_are", "format")
+KEPT = ("models_are", "sources_are", "points_are", "format")
 """Facts about the log of attempts that also apply to problems."""
 
 LIMITS: dict[Hashable, Any] = {"limits": OF_PROBLEMS, "quantiles": "t"}

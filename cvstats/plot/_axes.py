@@ -174,6 +174,8 @@ def row_space(ax: Axes, rows: float) -> float:
 def mark_sizes(ax: Axes, rows: float, least: float = 1.2) -> tuple[float, float]:
     """Choose the size of markers and the width of lines so that rows do not overlap."""
     height = row_space(ax, rows)
+    if ax.get_axes_locator() is not None:  # a panel, which has no legend or labels of its own
+        height = 72 / ax.figure.dpi * ax.get_window_extent().height / rows
     return float(np.clip(0.8 * height, least, 5.5)), float(np.clip(0.6 * height, 0.3, 1.6))
 
 

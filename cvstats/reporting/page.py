@@ -70,6 +70,7 @@ from cvstats.reporting.sentences import (
     describe_target,
     describe_verdict,
     join_words,
+    name_sources,
 )
 from cvstats.reporting.verdict import Cell, Verdict, name_difference, read_scale
 
@@ -317,7 +318,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         )
     if design.has("count"):
         rows.append(("count", "number of times the point was in the training sample"))
-    cells = (log.losses.width - len(log.masked())) // max(1, len(names))
+    cells = -(-(log.losses.width - len(log.masked())) // max(1, len(names)))
     if cells > 1:
         rows.append(("cells of each model", f"{cells:,}"))
     rows.append(("missing losses", f"{sum(facts.n_missing.values()):,}"))
@@ -986,7 +987,8 @@ def add_intervals_of_sources(
     units = "sources_and_points" if result.attrs.get("by") == "source, point" else "sources"
     caption = say("tables.new_sources" if new else f"tables.{units}", verdict)
     table = tabulate(verdict, result, caption)
-    known = table.rows == tabulate(verdict, verdict.intervals, caption).rows
+    first = tabulate(verdict, verdict.intervals, caption, most=TOP)  # as in the first table
+    known = units == "sources" and table.rows == first.rows
     section.say("sources_above" if known else "sources", number=number, target=target)
     if not known:
         section.parts.append(table)
@@ -1046,19 +1048,17 @@ def say_done(advice: str, verdict: Verdict | None) -> str:
     if verdict is None:
         return advice
     name = str(verdict.attrs["method"])
-    done = say("sentences.done", what="intervals", method=name)
-    advice = advice.replace(f"Use log.cvci.{name}().", done)
+    advice = advice.replace(f"Use log.cvci.{name}().", say("sentences.done", method=name))
+    if verdict.winner is not None:
+        advice = advice.replace("log.cvci.winner().", "log.cvci.winner(), as the summary does.")
     if verdict.comparison is None:
         return advice
-    name = name_compared(verdict)
-    done = say("sentences.done", what="differences", method=name)
+    switch, key = verdict.switches.get("comparison"), "done_differences"
+    name = str(verdict.comparison.attrs.get("interval_method"))
+    if switch is not None:
+        name, key = switch.method, "done_some"
+    done = say(f"sentences.{key}", method=name)
     return advice.replace(f"Use log.cvci.compare(method={name!r}).", done)
-
-
-def name_compared(verdict: Verdict) -> str:
-    """Name the method of the differences, or the one that replaced it."""
-    switch = verdict.switches.get("comparison")
-    return switch.method if switch else str(verdict.comparison.attrs.get("interval_method"))
 
 
 def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
@@ -1122,21 +1122,29 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
         ("method", f"{facts['method']}{why}"),
         ("reason", facts["reason"]),
         ("target", describe_target(facts, verdict.scale)),
-        ("guarantee", facts["guarantee"]),
+        ("guarantee", name_sources(facts["guarantee"], facts)),
     ]
     if verdict.comparison is not None:
-        switch, words = verdict.switches.get("comparison"), name_compared(verdict)
-        compared = verdict.comparison.attrs if switch is None else switch.attrs
-        if switch is not None:
-            words += (
-                f", which replaces {switch.before.attrs['interval_method']} where its intervals "
-                f"are wider, {switch.caution.cause}"
-            )
-        rows.append(("method of differences", words))
-        rows.append(("guarantee of differences", compared["guarantee"]))
+        rows += describe_comparison(verdict)
     if facts.get("suggestion"):
         rows.append(("before the next experiment", facts["suggestion"]))
     return rows
+
+
+def describe_comparison(verdict: Verdict) -> list[tuple[str, str]]:
+    """Describe the method of the differences, and of those that a caution requires to be wider."""
+    attrs, switch = verdict.comparison.attrs, verdict.switches.get("comparison")
+    words = name = str(attrs.get("interval_method"))
+    guarantee = name_sources(attrs["guarantee"], attrs)
+    if switch is not None:
+        label, other = switch.caution.label, name_sources(switch.attrs["guarantee"], switch.attrs)
+        words = f"the wider of {name} and {switch.method}"
+        if result_frame(switch.before)["caution"].str.contains(label, regex=False).all():
+            words, guarantee = f"{words}, {switch.caution.cause}", other
+        else:
+            words = f"{name}; for differences with the caution {label!r}, {words}"
+            guarantee = f"{guarantee}; of {switch.method}: {other}"
+    return [("method of differences", words), ("guarantee of differences", guarantee)]
 
 
 def of_variance(report: Report, facts: LogFacts) -> Section:

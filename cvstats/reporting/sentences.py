@@ -78,13 +78,16 @@ def basis_of(verdict: Verdict) -> str:
 
 def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:
     """Describe the target of a result: by the name of a score, or for a loss without "risk"."""
-    target = str(attrs["target"])
-    if attrs.get("by") == "source":
-        target = re.sub("(?<!between )groups", "sources", target)  # a contrast is between groups
+    target = name_sources(str(attrs["target"]), attrs)
     if scale.orientation == "error":
-        return target.replace("risk", "error")
+        return target.replace("risk", "error").replace("mean loss", scale.name)
     words = next((words for words in LOSS_WORDS if words in target), None)
     return target if words is None else target.replace(words, scale.name)
+
+
+def name_sources(text: str, attrs: Mapping[Any, Any]) -> str:
+    """Call groups that are sources by that name; a contrast remains one between groups."""
+    return re.sub("(?<!between )groups", "sources", text) if attrs.get("by") == "source" else text
 
 
 def p_words(p: float, alpha: float) -> str:

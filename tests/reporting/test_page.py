@@ -744,7 +744,7 @@ def test_a_new_source_has_a_prediction_interval(texts):
 def test_a_table_of_sources_is_not_shown_twice(texts):
     """Intervals of the first table are explained where sources are; others get their own table."""
     assert "intervals for the mean over new sources" not in Page(texts["months"]).words("caption")
-    assert "which are the sampling unit of the intervals above" in texts["months"]
+    assert "the sampling unit of the intervals of the models" in texts["months"]
     log = logged("flights_by_month")  # with folds, an interval of points comes first
     mixed = log.set_index(pd.Index(np.arange(len(log)) % 5, name="fold"), append=True)
     assert "intervals with sources" not in cvstats.report(
@@ -755,13 +755,35 @@ def test_a_table_of_sources_is_not_shown_twice(texts):
 def test_guarantees_and_advice_are_those_of_the_methods_used(texts):
     """Random folds split the months, so the report uses clustered, also for differences."""
     page = " ".join(texts["flights"].split())
-    assert "clustered, which replaces wald where its intervals are wider" in page
-    row = "<dt>guarantee of differences</dt><dd>heuristic, because groups are in both"
+    assert "the wider of wald and clustered, because some sources are split" in page
+    row = "<dt>guarantee of differences</dt><dd>heuristic, because sources are in both"
     assert row in page
     assert "Use log.cvci.clustered()" not in page
-    assert "The intervals in this report are computed with clustered" in page
+    assert "The intervals of the models in this report are computed with clustered" in page
     page = " ".join(texts["diabetes"].split())
     assert "<dt>method of differences</dt><dd>refit_corrected</dd>" in page
+
+
+def test_the_method_of_some_differences_is_not_said_of_all():
+    """Of six differences one depends on the training points, and the others are by wald."""
+    rng = np.random.default_rng(0)
+    loss = rng.normal(size=200) ** 2
+    index = pd.MultiIndex.from_arrays([np.arange(200) % 10, range(200)], names=["fold", "point"])
+    losses = pd.DataFrame({"a": loss, "b": loss + 0.001 * rng.normal(size=200)}, index)
+    losses["c"] = loss + 0.5 * rng.normal(size=200) + 0.2
+    losses["d"] = loss + 0.7 * rng.normal(size=200) + 0.3
+    page = unescape(" ".join(cvstats.report(losses).split()))
+    assert "wald; for differences with the caution 'unstable difference', the wider of" in page
+    assert "asymptotically exact in the number of points, if" in page
+    assert "For such differences, this report uses refit_corrected where" in page
+
+
+def test_crossed_sources_are_not_called_the_only_sampling_unit():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(12), range(40)], names=["source", "point"])
+    page = cvstats.report(pd.DataFrame(rng.gamma(2, 1, (480, 2)), index, columns=["a", "b"]))
+    assert "with both sources and points as sampling units" in page
+    assert "the sampling unit of the intervals of the models" not in page
 
 
 def test_cells_without_a_loss_are_not_counted():
