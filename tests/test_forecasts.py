@@ -347,7 +347,9 @@ def test_refusals_of_vectors_and_dimensions():
         LogError, match="loss='crps' reads one. Lists are for points with several labels"
     ):
         cvstats.losses(frame(), ["u", "v"], MEMBERS, "crps")
-    with pytest.raises(LogError, match="'y' has no dimension 'member'. Expected one of its dim"):
+    with pytest.raises(
+        LogError, match="'y' has no dimension 'member'. Expected member= to be one of its dim"
+    ):
         cvstats.losses(dataset(), "u", "y", "crps", member="member")
     with pytest.raises(LogError, match="no column 'enss'"):
         cvstats.losses(dataset(), "y", "enss", "crps", member="member")
