@@ -129,8 +129,8 @@ def describe_log(losses: Losses) -> str:
         return str(error)
 
 
-def summarize_log(log: Log, masked: int = 0) -> str:
-    """Summarize a log in one line: points, resampling, models, and cells but the masked ones."""
+def summarize_log(log: Log, n_cells: int | None = None) -> str:
+    """Summarize a log in one line; ``n_cells`` is the number of cells with losses, if known."""
     design = log.design
     points = design.splits().points
     one = "score" if design.scores else "loss"
@@ -146,7 +146,8 @@ def summarize_log(log: Log, masked: int = 0) -> str:
     parts += [
         count(number, name) for name, number in counts.items() if number > 1 or name == "model"
     ]
-    if (cells := -(-(log.losses.width - masked) // len(log.labels.models))) > 1:
+    cells = log.losses.width // len(log.labels.models) if n_cells is None else n_cells
+    if cells > 1:
         parts.append(count(cells, "cell"))
     guesses = [
         f"; level {name!r} is not used; it may contain the {level}s: "

@@ -85,6 +85,12 @@ class LogFacts:
         return read_words(lambda: self.means)
 
     @cached_property
+    def n_cells(self) -> int:
+        """Number of carried cells in which a model has losses."""
+        seen = self.raw.losses.width - len(self.raw.masked())
+        return -(-seen // len(self.raw.labels.models))
+
+    @cached_property
     def n_missing(self) -> dict[str, int]:
         """The number of missing and infinite losses of each model that has some.
 

@@ -220,7 +220,7 @@ def refusals():
     yield "no level", "no level of a loss log", lambda: parted(whole[MODELS]).cvci.wald()
     yield "other names", r"Name the columns first: frame = cvstats.as_log\(frame, .*scan_dask", (
         lambda: cvstats.wald(parted(whole[MODELS].assign(cv_split=1))))  # fmt: skip
-    yield "no numbers", "numeric are: none", lambda: (
+    yield "no numbers", "these are numeric: none", lambda: (
         parted(whole.drop(columns=MODELS)).cvci.wald())  # fmt: skip
     yield "a level", "no column 'site'", lambda: frame.cvci.naive(by="site")
     yield "an option", "variance='all'", lambda: frame.cvci.wald(variance="all")

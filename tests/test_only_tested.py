@@ -131,6 +131,10 @@ def test_two_levels_and_one_test_set_do_not_mention_training_either():
     single.attrs = LOSSES.attrs
     crossed = LOSSES.cvci.clustered(by=("point", "repetition"))
     pairs = LOSSES.cvci.compare(method="clustered", options={"by": ("point", "repetition")})
+    times = pd.date_range("2026-01-01", periods=300, name="point")
+    days = pd.Series(LOSSES.iloc[:300, 0].to_numpy(float), times)
+    days.attrs = LOSSES.attrs
+    assert days.cvci.ordered().attrs["target"].startswith("long-run mean loss, if")
     for result in (single.cvci.holdout(), LOSSES.cvci.wild_cluster(rng=0), crossed, pairs):
         assert "train" not in f"{result.attrs['target']} {result.attrs['guarantee']}"
     assert "train" not in LOSSES.cvci.passes(k=2).cvci.interval().attrs["target"]

@@ -70,7 +70,7 @@ OF_FIXED_MODELS = {
     "target": "mean loss on new points from the same population",
     "guarantee": "asymptotically exact in the number of points, if they are independent",
 }
-"""The target and the guarantee if no model was trained on parts of the log."""
+"""The target and the guarantee for points if no model was trained on parts of the log."""
 
 P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
@@ -441,6 +441,8 @@ class IntervalMethod(LogMethod):
         The levels that identify the resampling design this method is made for.
     recognized_by : str
         How such a log is recognized, in words: the reason shown by `interval`.
+    of_fixed_models : mapping
+        The target and the guarantee if no model was trained on parts of the log.
     """
 
     for_differences: bool = True
@@ -448,13 +450,20 @@ class IntervalMethod(LogMethod):
     difference_guarantee: str = ""
     made_for: tuple[str, ...] = ()
     recognized_by: str = ""
+    of_fixed_models: Mapping[str, str] = field(default_factory=dict)
     is_interval = True
 
     def qualify(self, result: Result, log: Log) -> Result:
         """Add cautions about an interval.
 
-        Differences of models are checked for stability, and ignored sources are flagged.
+        Differences of models are checked for stability, and ignored sources are flagged. Facts that
+        the formula states itself, such as those of groups split between folds, are kept.
         """
+        if self.of_fixed_models and log.only_tested:
+            attrs = dict(result.attrs)
+            for name, words in self.of_fixed_models.items():
+                attrs[name] = words if attrs[name] == self.facts[name] else attrs[name]
+            result = replace(result, attrs=attrs)
         if log.of_contrasts:
             result = qualify_contrast(result, log)
         if self.difference_guarantee and log.of_differences and not log.only_tested:

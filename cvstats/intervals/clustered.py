@@ -101,6 +101,12 @@ def check_options(options: Mapping[str, Any]) -> None:
 NEW_GROUPS = "mean loss on groups from the same population that were not used for training"
 """The target of an interval whose sampling unit is the group."""
 
+GROUPS_OF_FIXED_MODELS = {
+    "target": "mean loss on new groups from the same population",
+    "guarantee": "asymptotically exact in the number of groups, if they are independent",
+}
+"""The target and the guarantee for groups if no model was trained on parts of the log."""
+
 
 INDEPENDENT = (
     "asymptotically exact in the number of groups, if they are independent and no group is in both "
@@ -173,6 +179,7 @@ def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArra
     target=NEW_GROUPS,
     guarantee=INDEPENDENT,
     difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
+    of_fixed_models=GROUPS_OF_FIXED_MODELS,
     fits="as the log has",
     reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
     "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
@@ -394,7 +401,7 @@ def clustered(
         caution |= flag(Caution.UNEQUAL_CLUSTERS, expected_cr1_ratio(v, cells) < TOO_NARROW)
     across = find_crossed(log.design, by)
     caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, across)
-    facts = OF_SPLIT_GROUPS if across.any() else OF_FIXED_MODELS if log.only_tested else {}
+    facts = OF_SPLIT_GROUPS if across.any() else {}
     return symmetric_interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
@@ -440,12 +447,6 @@ OF_SPLIT_GROUPS = {
     "guarantee": "heuristic, because groups are in both training and test folds",
 }
 """The target and the guarantee if groups occur in several folds."""
-
-OF_FIXED_MODELS = {
-    "target": "mean loss on new groups from the same population",
-    "guarantee": "asymptotically exact in the number of groups, if they are independent",
-}
-"""The target and the guarantee if no model was trained on parts of the log."""
 
 
 def flag_few_clusters(cells: Cells, df: FloatArray | IntArray, parts: FloatArray) -> IntArray:
@@ -550,7 +551,8 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     robust = of_sources and correction == "CR2"
     ways = TwoWays.of(log, find_ways(log.design) if robust else names)
     flags = np.zeros(len(ways.mean), dtype=np.int64)
-    target, guarantee, reference = TWO_WAYS_TARGET, TWO_WAYS_GUARANTEE, TWO_WAYS_REFERENCE
+    target, reference = TWO_WAYS_TARGET, TWO_WAYS_REFERENCE
+    guarantee = OF_FIXED_LABELS if log.only_tested else TWO_WAYS_GUARANTEE
     extra: dict[str, int] = {}
     calls: dict[Caution, str] = {}
     if robust:
@@ -558,7 +560,8 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
         variance, df = sum_ways(ways, of_dates)
         target = CROSSED_TARGET
         if of_dates is not None:
-            target, guarantee = DATES_TARGET, DATES_GUARANTEE
+            target = DATES_TARGET
+            guarantee = OF_FIXED_DATES if log.only_tested else DATES_GUARANTEE
             reference = f"{TWO_WAYS_REFERENCE}; {COSINES_REFERENCE}"
             flags |= of_dates.flags
             extra = {"n_cosines": of_dates.df}
@@ -588,9 +591,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
     counts = {"n_first": ways.i, "n_second": ways.j}
     if (points := log.design.splits().points) is not None:
         counts = {"n_points": points, **counts}
-    if log.only_tested:
-        guarantee = OF_FIXED_DATES if guarantee == DATES_GUARANTEE else OF_FIXED_LABELS
-    elif log.of_differences:
+    if log.of_differences and not log.only_tested:
         guarantee = f"{guarantee}, {OF_FOLDS}"
         reference = f"{reference}; {RELATIVE_STABILITY}"
     if split:

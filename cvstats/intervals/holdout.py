@@ -83,6 +83,7 @@ def check_bounds(options: Mapping[str, Any]) -> None:
     needs="one test set",
     target="risk of the trained model on new points from the same population as the test points",
     guarantee="asymptotically exact in the size of the test set, for independent test points",
+    of_fixed_models=OF_FIXED_MODELS,
     fits="1",
     reference=NADEAU,
     plan="holdout",
@@ -232,7 +233,7 @@ def holdout(
         "holdout", cell.mean, cell.m2 / ((n - 1) * n), origin=cell.origin, alpha=alpha, df=df,
         extra={**extra, "n_points": n, "n_repetitions": repetitions},
         caution=flag(Caution.FEW_POINTS, (n < 30) & (interval in ("wald", "hall"))),
-        attrs={"interval": interval, **(OF_FIXED_MODELS if log.only_tested else {})},
+        attrs={"interval": interval},
     )  # fmt: skip
     if interval == "hall":
         return hall_limits(

@@ -97,6 +97,7 @@ def points_in_time(design: Design) -> str | None:
     difference_guarantee="asymptotically exact in the number of times, for stationary losses "
     "whose autocovariances have a finite sum, and for models trained in folds "
     f"{RELATIVELY_STABLE}",
+    of_fixed_models={"target": "long-run mean loss, if the series continues in the same way"},
     fits="as the log has",
     reference="Lazarus, Lewis, Stock and Watson (2018), Journal of Business & Economic Statistics "
     "36(4), 541-559, doi:10.1080/07350015.2018.1506926; Diebold and Mariano (1995), "

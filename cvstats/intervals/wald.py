@@ -48,6 +48,7 @@ CLEAR = 4.0
     guarantee="asymptotically exact for stable learners; does not cover the risk of a model "
     "trained on all the data",
     difference_guarantee=f"asymptotically exact in the number of points, {RELATIVELY_STABLE}",
+    of_fixed_models=OF_FIXED_MODELS,
     fits="K for each repetition",
     reference=BAYLE,
     plan="k_fold",
@@ -199,11 +200,7 @@ def wald(
         alike &= (cells.origin + estimate) ** 2 <= CLEAR**2 * each
         once = (splits.n_cells == 1) & (n_folds > 1) & (n_points >= ENOUGH_TO_TELL)
         caution = caution | flag(Caution.UNSTABLE_DIFFERENCE, alike & once)
-    facts: dict[str, str] = {}
-    if log.only_tested:
-        facts = OF_FIXED_MODELS if "source" not in log.design.levels else OF_FIXED_MODELS | {
-            "target": "mean loss on new points from the same sources"
-        }  # fmt: skip
+    at_sources = log.only_tested and "source" in log.design.levels
     result = symmetric_interval(
         "wald", estimate, splits.average(variances), origin=cells.origin, alpha=alpha,
         alternative=alternative,
@@ -214,7 +211,7 @@ def wald(
         caution=caution,
         attrs={
             "interval": interval, "variance": variance, "fold_weights": fold_weights,
-            **facts,
+            **({"target": "mean loss on new points from the same sources"} if at_sources else {}),
         },
     )  # fmt: skip
     if interval == "hall":

@@ -16,9 +16,9 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import several_groups
 from cvstats.intervals.clustered import (
+    GROUPS_OF_FIXED_MODELS,
     INDEPENDENT,
     NEW_GROUPS,
-    OF_FIXED_MODELS,
     OF_FOLDS,
     OF_SPLIT_GROUPS,
     check_parts,
@@ -60,6 +60,7 @@ def check_draws(options: Mapping[str, Any]) -> None:
     target=NEW_GROUPS,
     guarantee=INDEPENDENT,
     difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
+    of_fixed_models=GROUPS_OF_FIXED_MODELS,
     fits="as the log has",
     reference="Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90(3), "
     "414-427, doi:10.1162/rest.90.3.414",
@@ -203,7 +204,7 @@ def wild_cluster(
     flags[empty] = np.int64(Caution.NO_LOSSES)
     attrs: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", "by": by}
     attrs |= {"n_draws": 1 << g} if seed is None else {"n_draws": n_draws, "seed": seed}
-    attrs |= OF_SPLIT_GROUPS if split else OF_FIXED_MODELS if log.only_tested else {}
+    attrs |= OF_SPLIT_GROUPS if split else {}
     return Result("wild_cluster", columns, flags, attrs)
 
 

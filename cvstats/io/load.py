@@ -221,9 +221,10 @@ def load_parquet_folder(folder: Path) -> Any:
         first = tables[0] if tables else table
         if type(table) is not type(first) or names_in(table) != names_in(first):
             raise LogError(
-                f"{file.path.name!r} has {listed(names_in(table))}; but {files[0].path.name!r} has "
-                f"{listed(names_in(first))}. Expected the same columns in each file of the folder: "
-                "the rows of one log. If each file contains one model, pass the files by name."
+                f"{file.path.name!r} has the columns {listed(names_in(table))}; "
+                f"{files[0].path.name!r} has {listed(names_in(first))}. Expected the same columns "
+                "in each file of the folder: the rows of one log. If each file contains one model, "
+                "pass the files by name."
             )
         tables.append(table)
     whole = pd.concat(tables, ignore_index=isinstance(tables[0].index, pd.RangeIndex))

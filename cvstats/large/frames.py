@@ -291,7 +291,7 @@ def delay_answer(
     if not found or (stacked and len(found) > 1):
         which = listed(map(repr, found)) or "none"
         raise LogError(
-            f"the frame has the columns {listed(map(repr, frame.columns))}; numeric are: {which}. "
+            f"of the columns {listed(map(repr, frame.columns))}, these are numeric: {which}. "
             + ("Next to 'model', expected one column of losses. " if stacked else "") + NUMBERS
         )  # fmt: skip
     kept = scan_dask(

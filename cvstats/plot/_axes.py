@@ -163,19 +163,21 @@ def letters_down(ax: Axes, taken: float) -> int:
 
 def label_step(ax: Axes, rows: float, lines: int = 1) -> int:
     """Choose a label step so that row labels do not overlap: 1 for all, 2 for every second, ..."""
-    return max(1, math.ceil(lines * LINE[font_size(ax)] / row_space(ax, rows)))
+    free = max(30.0, row_height(ax) - 75)  # without legend, numbers and axis label
+    return max(1, math.ceil(lines * LINE[font_size(ax)] * rows / free))
 
 
 def row_space(ax: Axes, rows: float) -> float:
-    """Height in points of a row, without the legend, the numbers and the label of the axis."""
-    return max(30.0, row_height(ax) - 75) / rows
+    """Height in points of one of so many rows."""
+    if ax.get_axes_locator() is None:
+        return max(30.0, row_height(ax) - 75) / rows
+    # a panel, which has no legend or labels of its own
+    return 72 / ax.figure.dpi * ax.get_window_extent().height / rows
 
 
 def mark_sizes(ax: Axes, rows: float, least: float = 1.2) -> tuple[float, float]:
     """Choose the size of markers and the width of lines so that rows do not overlap."""
     height = row_space(ax, rows)
-    if ax.get_axes_locator() is not None:  # a panel, which has no legend or labels of its own
-        height = 72 / ax.figure.dpi * ax.get_window_extent().height / rows
     return float(np.clip(0.8 * height, least, 5.5)), float(np.clip(0.6 * height, 0.3, 1.6))
 
 

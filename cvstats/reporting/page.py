@@ -72,7 +72,7 @@ from cvstats.reporting.sentences import (
     join_words,
     name_sources,
 )
-from cvstats.reporting.verdict import Cell, Verdict, name_difference, read_scale
+from cvstats.reporting.verdict import Cell, Verdict, has_caution, name_difference, read_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -239,7 +239,7 @@ def render_page(facts: LogFacts, report: Report, title: str | None, call: str) -
         templates.joinpath("report.html.j2").read_text(encoding="utf-8")
     ).render(
         title=title or str(facts.losses.attrs.get("title", report.title)),
-        line=summarize_log(facts.raw, len(facts.raw.masked())),
+        line=summarize_log(facts.raw, facts.n_cells),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
         script=templates.joinpath("report.js").read_text(encoding="utf-8"),
         first=write_first_section(facts),
@@ -318,9 +318,8 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         )
     if design.has("count"):
         rows.append(("count", "number of times the point was in the training sample"))
-    cells = -(-(log.losses.width - len(log.masked())) // max(1, len(names)))
-    if cells > 1:
-        rows.append(("cells of each model", f"{cells:,}"))
+    if facts.n_cells > 1:
+        rows.append(("cells of each model", f"{facts.n_cells:,}"))
     rows.append(("missing losses", f"{sum(facts.n_missing.values()):,}"))
     rows.append(("container", f"{type(losses).__module__.split('.')[0]} {type(losses).__name__}"))
     return rows
@@ -349,7 +348,7 @@ def fragment(losses: Losses) -> str:
 
 def write_first_section(facts: LogFacts) -> str:
     """Write the facts of a log as a table with a caption, every name escaped."""
-    line = summarize_log(facts.raw, len(facts.raw.masked()))
+    line = summarize_log(facts.raw, facts.n_cells)
     body = "\n".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(printable(value))}</td></tr>'
         for name, value in list_facts(facts)
@@ -555,14 +554,6 @@ def is_gridded(verdict: Verdict) -> bool:
     return len(verdict.cells) > 1 and len(verdict.frame) > TOP
 
 
-def shown(verdict: Verdict, result: Any) -> Any:
-    """Convert a result to the score from which the losses were made."""
-    scale = verdict.scale
-    if not scale.larger or "metric" in verdict.dims:
-        return result
-    return turned(result, scale.name, scale.orientation, result.attrs)
-
-
 def tabulate(
     verdict: Verdict, result: Any, caption: str, columns: Sequence[str] = NUMBERS,
     most: int = MOST_ROWS,
@@ -572,11 +563,17 @@ def tabulate(
 
 
 def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
-    """Convert a result to rows, the best first, unless there is a target."""
-    frame = result_frame(shown(verdict, result))
+    """Convert a result to rows, as scores if the losses were made from a score, the best first.
+
+    Rows of a metric that has a target keep their order.
+    """
+    scale = verdict.scale
+    if scale.larger and "metric" not in verdict.dims:
+        result = turned(result, scale.name, scale.orientation, result.attrs)
+    frame = result_frame(result)
     if verdict.has_target:
         return frame
-    return frame.sort_values(by, kind="stable", ascending=not verdict.scale.larger)
+    return frame.sort_values(by, kind="stable", ascending=not scale.larger)
 
 
 def grid(frame: pd.DataFrame, caption: str, columns: Sequence[str], most: int = MOST_ROWS) -> Grid:
@@ -1020,7 +1017,7 @@ def of_scatter(report: Report, verdict: Verdict) -> Section:
 
 
 def of_diagnosis(facts: LogFacts, verdict: Verdict | None = None) -> Section:
-    """List the findings of `diagnose`, and what to do about each that the report does not do."""
+    """List the findings of `diagnose`, and what to do about each or what the report does."""
     section = Section("diagnostics", say("sections.diagnostics"))
     if not facts.error and facts.sample is None:
         section.say("only_moments")
@@ -1054,7 +1051,7 @@ def say_done(advice: str, verdict: Verdict | None) -> str:
     if verdict.comparison is None:
         return advice
     switch, key = verdict.switches.get("comparison"), "done_differences"
-    name = str(verdict.comparison.attrs.get("interval_method"))
+    name = str(verdict.comparison.attrs["interval_method"])
     if switch is not None:
         name, key = switch.method, "done_some"
     done = say(f"sentences.{key}", method=name)
@@ -1134,15 +1131,15 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
 def describe_comparison(verdict: Verdict) -> list[tuple[str, str]]:
     """Describe the method of the differences, and of those that a caution requires to be wider."""
     attrs, switch = verdict.comparison.attrs, verdict.switches.get("comparison")
-    words = name = str(attrs.get("interval_method"))
+    words = name = str(attrs["interval_method"])
     guarantee = name_sources(attrs["guarantee"], attrs)
     if switch is not None:
-        label, other = switch.caution.label, name_sources(switch.attrs["guarantee"], switch.attrs)
+        other = name_sources(switch.attrs["guarantee"], switch.attrs)
         words = f"the wider of {name} and {switch.method}"
-        if result_frame(switch.before)["caution"].str.contains(label, regex=False).all():
+        if has_caution(switch.before, switch.caution).all():
             words, guarantee = f"{words}, {switch.caution.cause}", other
         else:
-            words = f"{name}; for differences with the caution {label!r}, {words}"
+            words = f"{name}; for differences with the caution {switch.caution.label!r}, {words}"
             guarantee = f"{guarantee}; of {switch.method}: {other}"
     return [("method of differences", words), ("guarantee of differences", guarantee)]
 

@@ -745,11 +745,9 @@ def test_a_table_of_sources_is_not_shown_twice(texts):
     """Intervals of the first table are explained where sources are; others get their own table."""
     assert "intervals for the mean over new sources" not in Page(texts["months"]).words("caption")
     assert "the sampling unit of the intervals of the models" in texts["months"]
-    log = logged("flights_by_month")  # with folds, an interval of points comes first
-    mixed = log.set_index(pd.Index(np.arange(len(log)) % 5, name="fold"), append=True)
-    assert "intervals with sources" not in cvstats.report(
-        mixed
-    )  # clustered, since months are split
+    log = logged("flights_by_month")  # with random folds, which split the months
+    split = log.set_index(pd.Index(np.arange(len(log)) % 5, name="fold"), append=True)
+    assert "intervals with sources" not in cvstats.report(split)
 
 
 def test_guarantees_and_advice_are_those_of_the_methods_used(texts):
