@@ -164,9 +164,10 @@ def interval(
 
     ``estimate`` and ``variance`` have one row per group of ``by=``, which are concatenated in the
     result; without groups they may be one-dimensional. ``estimate`` is relative to ``origin``, the
-    result is not. A negative ``variance`` gives NaN for the standard error and the limits; a zero
-    one gives an interval of width zero (methods that have a floor apply it before). A standard
-    error below the rounding error of the estimate is zero.
+    result is not. ``df``, the degrees of freedom of Student's t, becomes a column, from which
+    comparisons take their own limits and p-values. A negative ``variance`` gives NaN for the
+    standard error and the limits; a zero one gives an interval of width zero (methods that have a
+    floor apply it before). A standard error below the rounding error of the estimate is zero.
     """
     missing, rounding = np.isnan(estimate), DIGITS * np.abs(origin + estimate)
     variance = np.where(np.sqrt(np.abs(variance)) <= rounding, 0.0, variance)
@@ -182,6 +183,7 @@ def interval(
         "lower": np.where(missing | negative, np.nan, lower),
         "upper": np.where(missing | negative, np.nan, upper),
         "se": se,
+        **({} if df is None else {"df": df}),
         **(extra or {}),
     }
     flags = np.broadcast_to(np.asarray(caution, dtype=np.int64), estimate.shape).copy()

@@ -405,7 +405,7 @@ def clustered(
     return symmetric_interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
-            "df": df, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
+            "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
             **size_range(points, cells),
         },
         caution=caution, attrs={"by": by, "correction": correction, **facts},
@@ -429,7 +429,7 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
         "clustered", estimate, squares / (g - 1) * (1 + 1 / g), origin=cells.origin, alpha=alpha,
         df=g - 1,
         extra={
-            "df": g - 1, "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
+            "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
             **size_range(points, cells),
         },
         caution=flag_few_clusters(cells, g - 1, cells.mean - cells.repeat(estimate)),
@@ -598,7 +598,7 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
         guarantee = OF_SPLIT_GROUPS["guarantee"]
     result = symmetric_interval(
         "clustered", ways.mean, variance, origin=ways.first.origin, alpha=alpha, df=df,
-        extra={"df": df, **counts, "crossed": int(ways.crossed), **extra}, caution=flags,
+        extra={**counts, "crossed": int(ways.crossed), **extra}, caution=flags,
         attrs={
             "by": ", ".join(names), "correction": correction, "target": target,
             "guarantee": guarantee, "reference": reference,

@@ -170,7 +170,7 @@ def corrected_t(
         "corrected_t", estimate, (1 / j + cells.average(tested / trained)) * squares / (j - 1),
         origin=cells.origin, alpha=alpha, df=j - 1,
         extra={
-            "df": j - 1, "n_splits": j, "n_train": cells.average(trained),
+            "n_splits": j, "n_train": cells.average(trained),
             "n_test": cells.average(tested), **count_points(log),
         },
         caution=caution,

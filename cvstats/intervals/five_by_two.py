@@ -168,7 +168,7 @@ def five_by_two(
     if test == "t":  # Dietterich (1998)
         return interval(
             "five_by_two", means[:, 0, 0], noise / 5, origin=cells.origin, alpha=alpha, df=5,
-            extra={"df": 5, **counts}, attrs=attrs,
+            extra=counts, attrs=attrs,
         )  # fmt: skip
     return invert_f(cells, noise, alpha=alpha, counts=counts, attrs=attrs)
 

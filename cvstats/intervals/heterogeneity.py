@@ -184,7 +184,7 @@ def heterogeneity(
         for level in (special.chdtri(df, alpha / 2), df, special.chdtri(df, 1 - alpha / 2))
     )
     columns: dict[str, NDArray[Any]] = {
-        "statistic": f, "df": np.full(width, df), "df_within": df_within,
+        "statistic": f, "df_within": df_within,
         "p_value": special.fdtrc(df, df_within, f),
         "q": q, "i2": 1 - df / np.maximum(q, df), "tau": tau,
     }  # fmt: skip

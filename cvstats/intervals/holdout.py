@@ -227,11 +227,10 @@ def holdout(
     n = cell.count[:, None].astype(np.int64)
     if n.min() < 2:
         raise LogError(f"holdout needs at least two points, but this log has {n.min()}.")
-    df = n - 1 if interval == "t" else None
-    extra = {} if df is None else {"df": df.astype(np.float64)}
+    df = (n - 1).astype(np.float64) if interval == "t" else None
     result = symmetric_interval(
         "holdout", cell.mean, cell.m2 / ((n - 1) * n), origin=cell.origin, alpha=alpha, df=df,
-        extra={**extra, "n_points": n, "n_repetitions": repetitions},
+        extra={"n_points": n, "n_repetitions": repetitions},
         caution=flag(Caution.FEW_POINTS, (n < 30) & (interval in ("wald", "hall"))),
         attrs={"interval": interval},
     )  # fmt: skip

@@ -195,7 +195,7 @@ def cv_t(
     return interval(
         "cv_t", estimate, squares / (k - 1) / k, origin=cells.origin, alpha=alpha, df=k - 1,
         extra={
-            "df": k - 1, "n_points": n_points, "n_folds": k // repetitions,
+            "n_points": n_points, "n_folds": k // repetitions,
             "n_repetitions": repetitions,
         },
         caution=Caution.DEPENDENCE_IGNORED,

@@ -274,8 +274,7 @@ def ordered(
     flags |= np.int64(Caution(0) if times.regular else Caution.GAPS_IN_TIME)
     if n < FEW and weights.df is None:
         flags |= np.int64(Caution.FEW_POINTS)
-    extra: dict[str, float] = {} if weights.df is None else {"df": weights.df}
-    extra |= {"n_times": n, "n_points": log.design.splits().points or n}
+    extra: dict[str, float] = {"n_times": n, "n_points": log.design.splits().points or n}
     extra |= {"n_cosines": weights.cosines} if weights.cosines else {"n_lags": most}
     attrs = {"estimator": weights.name} | ({} if horizon is None else {"horizon": horizon})
     result = interval(

@@ -262,10 +262,9 @@ def out_of_source(
         else:
             caution = caution | np.int64(Caution.SOURCES_AS_FOLDS)
             attrs |= {"bias": BIASES[variance]}
-    extra = {} if df is None else {"df": df}
     result = symmetric_interval(
         "out_of_source", estimate, squared, origin=cells.origin, alpha=alpha, df=df,
-        extra=extra | {"n_points": n, "n_sources": k, **size_range(points, part)},
+        extra={"n_points": n, "n_sources": k, **size_range(points, part)},
         caution=caution, attrs=attrs,
     )  # fmt: skip
     return cut_limits(result, log) if interval == "prediction" else result

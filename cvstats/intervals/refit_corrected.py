@@ -227,7 +227,7 @@ def refit_corrected(
     if cut.source is not None:
         base = clustered.record.formula(log, alpha=alpha)
         by_source, df, caution = base.columns["se"] ** 2, base.columns["df"], base.caution
-        counts |= {"df": df, "n_clusters": cut.n_units}
+        counts |= {"n_clusters": cut.n_units}
     mean, variance, origin = np.full((3, width), np.nan)
     if of_pairs:
         folds = log.moments(fold_levels(design))
