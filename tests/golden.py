@@ -35,6 +35,8 @@ from lazily import guard
 from strategies import as_dataset, dense, label_arrays, stacked
 
 import cvstats
+from cvstats.intervals import list_methods
+from cvstats.intervals._method import LogMethod
 
 PATH = Path(__file__).parent / "reference" / "answers.json.gz"
 FAR = 1e9
@@ -197,12 +199,13 @@ PAIRED = {"compare", "difference", "equivalence", "rope", "mcnemar", "power"}
 """These take two logs, or one log of several models."""
 
 GROUPED = {
-    "holdout", "wald", "naive", "cv_t", "quadratic", "decompose", "corrected_t", "conservative_z",
-    "five_by_two", "nested_cv", "replace_one", "bootstrap_oob", "out_of_source", "ordered",
-    "answers", "refit_corrected",
-}  # fmt: skip
-CLUSTERED = {"clustered", "wild_cluster"}
-"""Both answer for each label of a level: these with ``per=``, the others with ``by=``."""
+    method.name: method.group_option
+    for method in list_methods()
+    if isinstance(method, LogMethod)
+    and method.group_option in method.options
+    and method.group_option != method.level_option
+}
+"""The methods that answer for each label of a level, and the option that names it."""
 
 COMPARED = (
     ("holdout", "one set", {}), ("wald", "k-fold", {"variance": "within-fold"}),
@@ -524,7 +527,7 @@ def of_dask_frame(case, level):
 
 def of_groups(case, level):
     """One answer for each of two logs."""
-    per = "per" if case.function in CLUSTERED else "by"
+    per = GROUPED.get(case.function, "by")
     logs = built(two_logs, case.log, level)
     return call(case, logs, options={**case.options, per: "study"})
 
@@ -573,7 +576,7 @@ AT_FAR_LEVEL = ("series", "frame", "dask by point", "scan_dask", "moments")
 def applies(case, container):
     """Whether there is such a call, to be answered or refused."""
     if container == "groups":
-        return case.function in GROUPED | CLUSTERED
+        return case.function in GROUPED
     if container in ("two arrays", "two dask arrays"):
         return case.function in PAIRED and "reference" not in case.options
     if case.function == "methods":

@@ -94,6 +94,18 @@ def test_there_is_a_recipe_of_each_kind():
     assert [len(entry) for entry in lines] == [1, 1, 1, 1]  # a line each, and nothing else
 
 
+def test_files_and_names_of_the_recipes_exist():
+    root = Path(__file__).parents[1]
+    for name in re.findall(r"`((?:cvstats|tests|docs|tools|evidence)/[^`\s]*)`", RECIPES):
+        if not re.search("NAME|TASK", name) and name not in FILES:
+            assert list(root.glob(name)), name
+    named = re.findall(r"`([A-Z_]{4,})` (?:in|of) `([^`]+)`", RECIPES)
+    assert len(named) >= 8
+    for constant, name in named:
+        text = (root / name).read_text("utf-8")
+        assert re.search(rf"^{constant}\b.* = ", text, re.MULTILINE), (constant, name)
+
+
 def test_what_follows_the_recipes_works(tmp_path):
     found = follow(tmp_path, broken=False)
     assert found["wald"] == ["ridge", "random_forest"]

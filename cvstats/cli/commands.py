@@ -47,7 +47,7 @@ from cvstats.io.save import save_log
 from cvstats.io.scan import BATCH, open_file, scan_csv, scan_moments, scan_tables
 from cvstats.io.table import LOSS, METRIC, MODEL, TRUTH
 from cvstats.io.text import MARK, TextOptions, csv_options
-from cvstats.io.tools import recognize
+from cvstats.io.tools import FORMATS, recognize
 from cvstats.io.tools.columns import FACTS as FACT_COLUMNS
 from cvstats.io.tools.columns import USUAL
 from cvstats.large.moments import Moments, SharedAttrs
@@ -93,10 +93,13 @@ else:  # choices for the parser, for completion and for the help
 
 # --- options --------------------------------------------------------------------------------------
 
+TOOLS = ", ".join(sorted(name for name, form in FORMATS.items() if form.of_table))
+"""The formats of a file; the others are of objects in memory."""
+
 READING: dict[str, tuple[Any, str]] = {
     "read_as": (str,
-        "Which tool wrote the file (caret, inspect, lm-eval, mlr3, nixtla, openml, tidymodels, "
-        "…), or its type (csv, parquet, …); usually detected automatically."),
+        f"Which tool wrote the file ({TOOLS}), or its type (csv, parquet, …); usually detected "
+        "automatically."),
     "loss": (str, "For a file of predictions: squared_error, absolute_error, zero_one, log_loss, "
              "brier, …"),
     "truth": (str, "The column with the true values."),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,9 @@ import xarray as xr
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.io.tools import FORMATS
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "reading.md"
 
 
 @pytest.fixture
@@ -357,3 +363,10 @@ def test_evaluations_that_a_model_lacks_are_no_different_splits():
     epochs = pd.DataFrame({"repetition": [1, 1, 2, 2], "point": [1, 2, 1, 2], "loss": 0.5})
     log = cvstats.read_log({"a": epochs.iloc[1:], "b": epochs.iloc[:-1]})
     assert log.isna().sum().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_documented(name):
+    assert f"``{name}``" in cvstats.read_log.__doc__
+    page = GUIDE.read_text("utf-8").lower().replace("-", "")
+    assert re.search(rf"\b{name.replace('-', '')}", page)
