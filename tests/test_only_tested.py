@@ -135,6 +135,8 @@ def test_two_levels_and_one_test_set_do_not_mention_training_either():
     days = pd.Series(LOSSES.iloc[:300, 0].to_numpy(float), times)
     days.attrs = LOSSES.attrs
     assert days.cvci.ordered().attrs["target"].startswith("long-run mean loss, if")
-    for result in (single.cvci.holdout(), LOSSES.cvci.wild_cluster(rng=0), crossed, pairs):
+    once = single.xs(single.index[0][0], level="repetition").astype(float)
+    tests = once.iloc[:, :2].cvci.mcnemar(), once.cvci.cochran_q()
+    for result in (single.cvci.holdout(), LOSSES.cvci.wild_cluster(rng=0), crossed, pairs, *tests):
         assert "train" not in f"{result.attrs['target']} {result.attrs['guarantee']}"
     assert "train" not in LOSSES.cvci.passes(k=2).cvci.interval().attrs["target"]

@@ -292,7 +292,7 @@ def find_other_loss(log: Log) -> str | None:
 @Comparison(
     requires=one_test_per_point,
     needs="0/1 losses, with each point evaluated once",
-    target="difference of the error rates of the models that were trained",
+    target="difference of the error rates of the two models in this log, on new points",
     guarantee="given the models, exact for the binomial test; asymptotically exact in the "
     "number of discordant points for chi-squared and over several folds",
     fits="1 for a test set, K for folds",
@@ -314,9 +314,9 @@ def mcnemar(
 ) -> Any:
     r"""Test whether two models have the same error rate, by McNemar's test.
 
-    The target is the difference between the error rates of the models that were trained. The test
-    uses the discordant points, on which only one of the two models errs. If the error rates are
-    equal, each of the two models is equally likely to be the one that errs.
+    The target is the difference between the error rates of these two models on new points. The
+    test uses the discordant points, on which only one of them errs. If the error rates are equal,
+    each of the two models is equally likely to be the one that errs.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ def check_binary(log: Log, method: Method) -> None:
 @Comparison(
     requires=one_test_per_point,
     needs="0/1 losses, with each point evaluated once",
-    target="differences of the error rates of the models that were trained",
+    target="differences of the error rates of the models in this log, on new points",
     guarantee="asymptotically exact in the number of points on which models disagree",
     fits="1 for a test set, K for folds",
     reference="Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256",
@@ -469,7 +469,7 @@ def check_binary(log: Log, method: Method) -> None:
 def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     r"""Test whether several models have the same error rate, by Cochran's Q test.
 
-    The targets are the error rates of the models that were trained. A point is discordant for two
+    The targets are the error rates of these models on new points. A point is discordant for two
     models if only one of them errs. Q measures, over all pairs of models, how unequally the
     discordant points are divided between the two models. It is compared with the chi-squared
     distribution with M - 1 degrees of freedom for M models. For two models, Q is McNemar's
