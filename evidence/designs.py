@@ -57,6 +57,9 @@ PROPORTIONS = (
     ask("holdout", "trained", interval="clopper-pearson"),
 )
 
+UNMEASURED = {"refit_corrected": "for differences of models, measured on docs/theory/refits.md"}
+"""The intervals that no design asks, and why."""
+
 DESIGNS: dict[str, Design] = {
     "holdout": Design(lambda seed: plans.holdout(0.8, rng=seed), TEST_SET),
     "10-fold": Design(lambda seed: plans.k_fold(10, rng=seed), PARTITION),

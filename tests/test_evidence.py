@@ -9,6 +9,7 @@ import xarray as xr
 
 import cvstats
 from cvstats.recommend import read_figures
+from evidence.designs import UNMEASURED
 
 FIGURES = read_figures()
 KIND = {row["name"]: row["kind"] for row in FIGURES["populations"]}
@@ -104,10 +105,6 @@ def test_a_metric_is_measured_on_metrics():
     ).set_index(["fold", "point"])  # fmt: skip
     log = cvstats.losses(predictions, truth="y", prediction="p", loss="auc")
     assert "in a simulated population (n = " in log.cvci.interval().attrs["reason"]
-
-
-UNMEASURED = {"refit_corrected": "for differences of models, measured on docs/theory/refits.md"}
-"""The intervals that the study does not ask, and why."""
 
 
 @pytest.mark.parametrize("part", ["intervals", "comparisons"])

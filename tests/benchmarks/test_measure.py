@@ -12,6 +12,7 @@ import pytest
 from benchmarks import contract, growth, logs, measure, methods, peers
 from benchmarks.measure import Pairs, Row
 from cvstats.intervals import interval_names
+from evidence.designs import UNMEASURED
 
 TINY = logs.SCALES["tiny"]
 
@@ -91,7 +92,11 @@ def test_an_unseen_log_is_the_same_log_with_an_index_of_its_own():
         assert not np.shares_memory(mine, yours)
 
 
-@pytest.mark.parametrize("name", interval_names())
+def test_every_interval_is_compared_with_its_plain_formula():
+    assert set(methods.METHODS) | set(UNMEASURED) == set(interval_names())
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
 def test_the_plain_formula_of_each_interval_agrees(name):
     size = methods.SIZES["tiny"]
     make, formula = methods.METHODS[name]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from golden import COMPARED, log_named
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES, models
@@ -112,6 +114,7 @@ LOGS = {
     "ordered": lambda: from_plan(plans.holdout(rng=0), 100),
     "refit_corrected": lambda: from_plan(plans.repeated_k_fold(5, 2, rng=0)),
 }
+LOGS = {name: partial(log_named, log) for name, log, _ in COMPARED} | LOGS
 
 
 WITHOUT_ERRORS = {"wild_cluster"}

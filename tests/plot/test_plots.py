@@ -36,6 +36,7 @@ from plotted import (
 from cvstats import plot
 from cvstats.errors import LogError
 from cvstats.plot._axes import COLOURS, keep_inside
+from cvstats.registry import PLOTS
 
 DIABETES = logged("diabetes")
 FLIGHTS = logged("flights")
@@ -103,10 +104,7 @@ def test_the_log_stays_as_it_was():
 
 def test_methods_of_the_accessor_are_the_functions():
     plots = DIABETES.cvci.plot
-    assert repr(plots) == (
-        "<cvci.plot: best_set, comparison, decomposition, folds, forest, map, reliability, "
-        "sources, stability>"
-    )
+    assert repr(plots) == f"<cvci.plot: {', '.join(sorted(PLOTS))}>"
     for name in ("forest", "folds", "stability", "decomposition", "comparison"):
         ax = getattr(plots, name)(ax=Figure().subplots())
         other = getattr(plot, name)(DIABETES, ax=Figure().subplots())

@@ -285,8 +285,8 @@ def test_an_option_that_would_change_nothing_is_refused(table):
 
 
 def test_an_unknown_format_is_refused(table):
-    with pytest.raises(LogError, match="Invalid format='weka'"):
-        cvstats.read_log(caret(table), format="weka")
+    with pytest.raises(LogError, match="Invalid format='lotus'"):
+        cvstats.read_log(caret(table), format="lotus")
 
 
 def test_learning_curves_and_several_tasks_are_refused(table):
