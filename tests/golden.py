@@ -1,10 +1,13 @@
 """Golden answers: every method on every container, as they are stored and as they are computed.
 
 `tests/reference/answers.json.gz` holds the answers of all `CASES` in their `CONTAINERS`, and the
-public signatures. `tests/test_golden.py` computes them again and compares. To store them anew,
-after a change of numbers or signatures that is meant and is in the changelog::
+public signatures. `tests/test_golden.py` computes them again and compares. To store the answers of
+new cases, and all signatures::
 
     python tests/golden.py
+
+With ``--all`` it stores every answer anew, after a change of numbers that is meant and is in the
+changelog.
 
 Answers are stored without their shape: for each row (a model, a pair, a cell) its numbers by name,
 wherever the result has them, as columns, variables or attributes of the whole.
@@ -18,6 +21,7 @@ import inspect
 import json
 import math
 import numbers
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -822,10 +826,12 @@ def far_calls():
     ]
 
 
-def write():
-    answers = {name: {} for name in CASES}
+def write(*, anew):
+    """Store the answers that are new, or all; the others stay as they were stored."""
+    stored, answers = read(), {name: {} for name in CASES}
     for name, container in calls():
-        answers[name][container] = answer(CASES[name], container)
+        known = {} if anew else stored["answers"].get(name, {})
+        answers[name][container] = known.get(container) or answer(CASES[name], container)
     stored = {
         "logs": {name: digest(log_named(name)) for name in LOGS},
         "signatures": signatures(),
@@ -840,4 +846,4 @@ def read():
 
 
 if __name__ == "__main__":
-    write()
+    write(anew="--all" in sys.argv)
