@@ -294,7 +294,9 @@ def quadratic(
         df = part.folds - 1
     if used == "theta_1" or (bias is not None and abs(sum(bias) + 1) > 1e-12):
         caution |= Caution.MEAN_DOMINATED
-    extra = {"variance_raw": raw, "n_points": part.points, "n_folds": part.folds}
+    extra: dict[str, FloatArray | IntArray] = {
+        "variance_raw": raw, "n_points": part.points, "n_folds": part.folds,
+    }  # fmt: skip
     attrs: dict[str, str | float | int] = {"fold_weights": fold_weights, "estimator": used}
     attrs["bias"] = BIASES[estimator] if bias is None else format_bias(bias)
     return interval(
