@@ -10,10 +10,11 @@ Everything happens in a copy of the tree. First the tests run once with coverage
 lines that each of them runs. ``--record`` keeps the record in a folder: a later run on other code
 finds its lines again, and records only the tests that are new. The examples of docstrings and pages
 are tests too. Then, for each change in a line that some test runs, these tests run until one fails,
-first those that run few lines: they are about this one. A change that no test notices within
-``--patience`` seconds counts as survived; one that makes them hang counts as killed. Times are
-processor times, so that a record made on a busy machine chooses the same tests. The last line says
-how many of the changes were killed, with an interval for the share.
+first those that run few lines: they are about this one. The lines of a compiled function are run by
+the tests that run its calls. A change that no test notices within ``--patience`` seconds is tried
+again at the end, with ten times as many tests and seconds; one that makes them hang counts as
+killed. Times are processor times, so that a record made on a busy machine chooses the same tests.
+The last line says how many of the changes were killed, with an interval for the share.
 
 What cannot change an answer is left alone: annotations, docstrings, names of types, imports, blocks
 for type checkers, and ``strict=`` of ``zip``, which only checks that lengths are equal.
@@ -250,6 +251,32 @@ class Times:
                 file.write(f"{seconds:.3f} {report.nodeid}\n")
 
 
+def find_compiled(tree: Path) -> dict[tuple[str, int], list[tuple[str, int]]]:
+    """Map each line of a compiled function to the lines that call it, which coverage sees."""
+    bodies: dict[str, list[tuple[str, int]]] = {}
+    calls: dict[str, list[tuple[str, int]]] = {}
+    for file in files_of(tree):
+        for node in ast.walk(ast.parse((tree / file).read_bytes())):
+            if isinstance(node, ast.FunctionDef) and "compiled" in map(
+                name_of, node.decorator_list
+            ):
+                lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                bodies.setdefault(node.name, []).extend((file, line) for line in lines)
+            elif isinstance(node, ast.Call) and (name := name_of(node.func)):
+                calls.setdefault(name, []).append((file, node.lineno))
+    found = {line: calls.get(name, []) for name, lines in bodies.items() for line in lines}
+    for _ in range(3):  # compiled functions call each other
+        for line, places in found.items():
+            found[line] = sorted({other for place in places for other in found.get(place, [place])})
+    return found
+
+
+def name_of(node: ast.expr) -> str:
+    """Name a function that is called or decorates, without what comes before the last dot."""
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
 class Record:
     """Which tests run which lines, and how long each takes."""
 
@@ -257,6 +284,7 @@ class Record:
         self.tests: dict[tuple[str, int], set[str]] = {}
         self.lines: dict[str, int] = {}
         self.times: dict[str, float] = {}
+        self.compiled = find_compiled(tree)
         for path in sorted(folder.glob("*.data")):
             self.times |= Times(path.with_suffix(".times")).read()
             self.read(path, tree)
@@ -287,7 +315,10 @@ class Record:
 
     def tests_of(self, mutant: Mutant, most: int, patience: float) -> list[str]:
         """Tests of its line, of few lines first: one of each file, then one more, and so on."""
-        found = sorted(self.tests.get((mutant.file, mutant.line), ()), key=self.lines.__getitem__)
+        line = mutant.file, mutant.line
+        places = [line, *self.compiled.get(line, ())]
+        every = set().union(*(self.tests.get(place, ()) for place in places))
+        found = sorted(every, key=self.lines.__getitem__)
         by_file: dict[str, list[str]] = {}
         for test in found:
             if self.time_of(test) != FAILS:
@@ -470,21 +501,30 @@ def main() -> None:
         report(sample, tree, record, chosen)
 
 
+LONGER = 10
+"""How much longer what survived is tried again."""
+
+
 def report(sample: list[Mutant], tree: Path, record: Record, chosen: argparse.Namespace) -> None:
     """Try each change, and print those that survived."""
     from scipy.stats import binomtest
 
     end = time.monotonic() + 60 * chosen.minutes
-    tried, killed = 0, 0
+    tries: list[Mutant] = []
+    alive: list[Mutant] = []
     sound: set[str] = set()
     for mutant in sample:
         if time.monotonic() > end:
             break
-        survived = survives(mutant, tree, record, sound, chosen)
-        tried += 1
-        killed += not survived
-        if survived:
-            print(f"survived: {mutant}", flush=True)
+        tries.append(mutant)
+        if survives(mutant, tree, record, sound, chosen):
+            print(f"survived so far: {mutant}", flush=True)
+            alive.append(mutant)
+    chosen.patience, chosen.most = LONGER * chosen.patience, LONGER * chosen.most
+    alive = [mutant for mutant in alive if survives(mutant, tree, record, sound, chosen)]
+    for mutant in alive:
+        print(f"survived: {mutant}")
+    tried, killed = len(tries), len(tries) - len(alive)
     low, high = binomtest(killed, tried).proportion_ci(method="wilson") if tried else (0, 1)
     print(f"killed {killed} of {tried} ({killed / max(tried, 1):.1%}, 95% {low:.1%} to {high:.1%})")
 
