@@ -226,6 +226,12 @@ def test_no_method_is_advised_that_the_log_does_not_allow():
     assert differing().cvci.diagnose()["advice"].str.contains("refit_corrected").all()
 
 
+def test_limits_of_proportions_are_advised_for_losses_of_0_and_1_only():
+    for log, advised in ((zero_one(60, 0), True), (zero_one(60, 0) + 0.5, False)):
+        text = log.cvci.wald().attrs["cautions"]["zero variance"]
+        assert ("Use log.cvci.wald(interval='wilson')" in text) == advised
+
+
 def test_every_caution_that_names_a_call_has_a_log():
     seen = {label for name in LOGS for _, label, _ in cautions_of(name)}
     needed = {c.label for c in Caution if c.instead or "log.cvci" in c.advice}

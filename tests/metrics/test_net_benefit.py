@@ -17,6 +17,7 @@ def test_values_are_those_of_dcurves(cut):
     stored = CASES[f"net_benefit_{cut}"]["outputs"]
     log = cvstats.losses(binary_frame(), threshold=cut, baselines=True, **ASK)
     assert log.attrs["loss"] == "-net_benefit"
+    assert log.attrs["range"] == (-np.inf, 1.0)
     found = cvstats.as_scores(cvstats.holdout(log))["estimate"]
     assert found["p"] == pytest.approx(stored["p"], rel=1e-9)
     assert found["q"] == pytest.approx(stored["q"], rel=1e-9)
