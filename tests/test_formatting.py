@@ -97,6 +97,18 @@ def test_sentences_of_tables_are_wrapped_and_complete():
     assert repr(nothing) == f"no problems found\n\n{shape}"
 
 
+def test_a_row_is_shown_as_it_is_in_its_table():
+    """The name of a model may have two letters, as a pair has two names."""
+    losses = cvstats.losses(
+        cvstats.datasets.load("diabetes"), prediction=["ridge", "random_forest"]
+    )
+    table = losses.set_axis(["ab", "random_forest"], axis=1).cvci.wald()
+    lines = cvstats.to_markdown(table).splitlines()
+    assert [line.split() for line in cvstats.to_markdown(table.loc["ab"]).splitlines()[2:]] == [
+        lines[2].split()
+    ]
+
+
 def test_a_row_of_pairs_has_the_sentence_of_its_table():
     log = cvstats.datasets.load("diabetes")
     pairs = cvstats.losses(log, prediction=log.attrs["models"]).cvci.compare(reference="ridge")

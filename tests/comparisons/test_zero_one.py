@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES, wrong_answers
+from rows import only_row
 from scipy import optimize, stats
 
 import cvstats
@@ -284,3 +285,13 @@ def test_planning_of_groups_that_agree():
     row = cvstats.power(frame, effect=0.05, method="clustered").iloc[0]
     assert np.isnan(row[["power", "smallest_effect", "points_needed", "groups_needed"]]
                     .to_numpy(dtype=float)).all()  # fmt: skip
+
+
+def test_models_that_disagree_on_every_point_have_the_end_of_the_scale_as_a_limit():
+    index = pd.MultiIndex.from_arrays([np.arange(20) % 5, range(20)], names=["fold", "point"])
+    right = pd.DataFrame({"a": np.zeros(20), "b": np.ones(20)}, index)
+    row = only_row(right.cvci.compare(method="tango"))
+    assert row["lower"] == row["difference"] == -1
+    other = only_row(right[["b", "a"]].cvci.compare(method="tango"))
+    assert other["upper"] == other["difference"] == 1
+    assert other["lower"] == -row["upper"]

@@ -97,8 +97,20 @@ def test_a_folder_of_saved_logs(tmp_path, table):
     pd.testing.assert_frame_equal(cvstats.read_log(tmp_path), log)
     cvstats.save_log(log["ridge"], tmp_path / "c.parquet")
     words = refused(tmp_path)
+    assert words.startswith("'c.parquet' has the columns ")
+    assert "; 'a.parquet' has " in words
     assert "Expected the same columns in each file of the folder: the rows of one log" in words
     assert "pass the files by name" in words
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(1)])
+def test_a_folder_of_one_file_and_a_list_of_records(tmp_path, table, rows):
+    pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    table = table.iloc[rows]
+    table.to_parquet(tmp_path / "a.parquet")
+    read = cvstats.read_log(tmp_path)
+    pd.testing.assert_frame_equal(read, cvstats.read_log(table))
+    pd.testing.assert_frame_equal(cvstats.read_log(table.to_dict("records")), read)
 
 
 def test_a_folder_of_anything_is_not_searched_to_the_bottom(tmp_path):
