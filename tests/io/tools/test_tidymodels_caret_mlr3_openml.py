@@ -54,7 +54,9 @@ def test_numbers_give_the_interval_of_the_direct_computation(table, tool, suffix
     assert log.shape == (2 * N, 2)
     first = "mtry=2" if tool == "caret" else "pre0_mod1_post0" if tool == "tidymodels" else "ridge"
     log = log[[first, *(m for m in log if m != first)]]
-    same_interval(log, direct(table, (table["y"] - table["guess"]) ** 2))
+    expected = direct(table, (table["y"] - table["guess"]) ** 2)
+    same_interval(log, expected)
+    assert log.sort_index().index.equals(expected.index)  # numbered as the tool does
 
 
 @pytest.mark.parametrize("loss", ["brier", "log_loss", "zero_one"])
