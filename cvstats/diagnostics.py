@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from cvstats.core.cautions import Caution, read_texts
+from cvstats.core.cautions import ENOUGH_POINTS, Caution, read_texts
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     covers_all_points,
@@ -336,7 +336,7 @@ def skewed(facts: LogFacts) -> Iterator[Finding]:
 def few_points(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of points. Limit: below 30."""
     points = facts.design.splits().points
-    if points is not None and points < 30:
+    if points is not None and points < ENOUGH_POINTS:
         yield Finding(points)
 
 

@@ -37,7 +37,7 @@ from cvstats.comparisons._pairs import (
     refuse_targets,
     weights_of,
 )
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.reduce import cross_products
@@ -363,7 +363,7 @@ def over_points(log: Log, center: str) -> Leads:
     if n < 2:
         raise LogError("best_set needs at least two points, but this log has 1.")
     cautions = Caution.SOURCES_IGNORED if log.design.has("source") else Caution(0)
-    if n < 30:
+    if n < ENOUGH_POINTS:
         cautions |= Caution.FEW_POINTS
     if center == "fold" and folds > 1 and n < SMALL_FOLD * folds:
         cautions |= Caution.SMALL_FOLDS

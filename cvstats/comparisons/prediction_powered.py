@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.comparisons._pairs import read_pairs
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.results import interval
 from cvstats.core.types import FloatArray
@@ -23,8 +23,6 @@ REFERENCE = (
     "doi:10.1126/science.adi6000; Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453"
 )
 
-FEW = 30
-"""Number of human labels below which the normal approximation is rough."""
 
 FEW_APART = 10
 """Number of disagreements between people and judge below which it is too rough for 0/1 losses."""
@@ -147,7 +145,7 @@ def prediction_powered(
     caution[known & (error.squares[0] < FEW_APART - 0.5)] |= np.int64(Caution.FEW_DISAGREEMENTS)
     if both.design.has("source"):
         caution |= np.int64(Caution.SOURCES_IGNORED)
-    if n < FEW:
+    if n < ENOUGH_POINTS:
         caution |= np.int64(Caution.FEW_POINTS)
     attrs: dict[str, Any] = {
         "target": "mean of the losses that people would give, over points from the same population",

@@ -19,6 +19,9 @@ import numpy as np
 
 from cvstats.core.types import IntArray
 
+ENOUGH_POINTS = 30
+"""Number of points, or of other units, below which the normal approximation is rough."""
+
 
 class Caution(IntFlag):
     """Limitations of a result, as bits that can be combined.

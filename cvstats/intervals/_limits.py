@@ -616,7 +616,7 @@ def take_own_limits(result: Result, log: Log) -> Result:
     at = find_proportions(log, estimate)
     if log.design.metric:
         result = take_limits_of_metric(result, log)
-    result = leave_open(result, ~at & (result.columns["se"] == 0))
+    result = leave_open(result, ~at)
     if not (at.any() or log.some_cells):
         return result
     if result.method == "holdout" and log.design.number("repetition") > 1:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import repetition_level
@@ -27,9 +27,6 @@ from cvstats.intervals.clustered import count_points
 from cvstats.log.checks import skewness_within
 from cvstats.log.log import Log
 from cvstats.options import Missing
-
-FEWEST = 30
-"""Points per group (or in all, with a pooled variance) below which they are few."""
 
 SHIFT = 0.5
 """Largest shift of Q by skewness, in its standard deviations, that is not flagged."""
@@ -192,7 +189,7 @@ def heterogeneity(
     empty = np.isnan(y).any(axis=0)
     for name in ("i2", "tau", "tau_lower", "tau_upper"):
         columns[name] = np.where(empty, np.nan, columns[name])
-    few = n.min() < FEWEST if variance == "own" else n.sum() < FEWEST
+    few = n.min() < ENOUGH_POINTS if variance == "own" else n.sum() < ENOUGH_POINTS
     caution = flag(Caution.CLAMPED, q < df) | (int(Caution.FEW_POINTS) if few else 0)
     if variance == "own":
         shift = 2 * skewness_within(log, by) * (1 / n).sum() / np.sqrt(2 * df)

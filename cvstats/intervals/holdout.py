@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import repetition_level, tally
@@ -231,7 +231,7 @@ def holdout(
     result = symmetric_interval(
         "holdout", cell.mean, cell.m2 / ((n - 1) * n), origin=cell.origin, alpha=alpha, df=df,
         extra={"n_points": n, "n_repetitions": repetitions},
-        caution=flag(Caution.FEW_POINTS, (n < 30) & (interval in ("wald", "hall"))),
+        caution=flag(Caution.FEW_POINTS, (n < ENOUGH_POINTS) & (interval in ("wald", "hall"))),
         attrs={"interval": interval},
     )  # fmt: skip
     if interval == "hall":

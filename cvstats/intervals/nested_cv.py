@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import count_cells, covers_all_points, repetition_level, tally
 from cvstats.core.results import Result, flag, interval
@@ -21,8 +21,6 @@ from cvstats.options import Missing
 
 ENOUGH = 25
 """Minimum number of repetitions for a reliable mean squared error."""
-
-FEW_POINTS = 30
 
 
 def nested_folds(design: Design) -> str | None:
@@ -199,7 +197,7 @@ def nested_cv(
     bias = factor * (ncv.mean - cv.mean)  # (15)
     caution = flag(Caution.BOUNDED, variance != wanted)
     caution = caution | flag(Caution.FEW_REPETITIONS, n_repetitions < ENOUGH)
-    caution = caution | flag(Caution.FEW_POINTS, n_points < FEW_POINTS)
+    caution = caution | flag(Caution.FEW_POINTS, n_points < ENOUGH_POINTS)
     extra = {
         "err_ncv": ncv.location, "err_cv": cv.location, "bias": bias, "mse_raw": mse,
         "n_points": n_points, "n_folds": n_folds, "n_repetitions": n_repetitions,

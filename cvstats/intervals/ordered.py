@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import fft
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import mean_and_squares
 from cvstats.core.design import Design
 from cvstats.core.results import Result, interval
@@ -26,8 +26,6 @@ from cvstats.options import Missing, whole_number
 FEWEST = 4
 """Minimum number of times for one cosine."""
 
-FEW = 30
-"""With fewer times, normal quantiles are rough."""
 
 TILE = 1 << 20
 """Losses (times by columns) processed by one task."""
@@ -272,7 +270,7 @@ def ordered(
     lasts = alike | comes_back(gamma, far, seasons, n, resolution)
     flags[lasts] |= np.int64(Caution.STRONG_DEPENDENCE)
     flags |= np.int64(Caution(0) if times.regular else Caution.GAPS_IN_TIME)
-    if n < FEW and weights.df is None:
+    if n < ENOUGH_POINTS and weights.df is None:
         flags |= np.int64(Caution.FEW_POINTS)
     extra: dict[str, float] = {"n_times": n, "n_points": log.design.splits().points or n}
     extra |= {"n_cosines": weights.cosines} if weights.cosines else {"n_lags": most}

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, flag
@@ -62,7 +62,6 @@ BIASES = {
 """Bias of each estimator of (7)."""
 
 FEW_SOURCES = 30
-FEW_POINTS = 30
 
 
 def weigh_groups(count: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -255,7 +254,7 @@ def out_of_source(
         squared = part.sum(squared_errors_of_sources(cells)) / k**2  # (11)
         variance = variance or ("theta_a" if fixed else "theta_b")
         squared = squared if variance == "theta_a" else 2 * squared  # (12)
-        caution = flag(Caution.FEW_POINTS, n < FEW_POINTS)
+        caution = flag(Caution.FEW_POINTS, n < ENOUGH_POINTS)
         attrs |= {"variance": variance}
         if fixed:
             attrs |= {"target": FIXED_TARGET, "guarantee": FIXED_GUARANTEE}

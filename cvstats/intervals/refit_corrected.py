@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_level, fold_levels
 from cvstats.core.results import Result, interval
@@ -221,7 +221,7 @@ def refit_corrected(
     counts: dict[str, Any] = {
         "n_points": cut.n_points, "n_folds": count_folds(design), "n_repetitions": repetitions,
     }  # fmt: skip
-    caution: IntArray | int = int(Caution.FEW_POINTS) if cut.n_points < 30 else 0
+    caution: IntArray | int = int(Caution.FEW_POINTS) if cut.n_points < ENOUGH_POINTS else 0
     df: FloatArray | None = None
     by_source: FloatArray | None = None  # the variance with sources as the sampling units
     if cut.source is not None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, fewest_folds
 from cvstats.core.results import Result, interval
@@ -160,5 +160,5 @@ def replace_one(
             "n_points": n_points, "n_folds": fewest_folds(log.design),
             "n_repetitions": n_repetitions,
         },
-        attrs=attrs, caution=Caution.FEW_POINTS if n_points < 30 else 0,
+        attrs=attrs, caution=Caution.FEW_POINTS if n_points < ENOUGH_POINTS else 0,
     )  # fmt: skip

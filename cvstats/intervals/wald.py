@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cvstats.core.cautions import Caution
+from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.folds import (
     count_folds_by_group,
@@ -182,7 +182,8 @@ def wald(
     n_points, n_folds = splits.first(splits.count), count_folds_by_group(log.design)
     if n_points.min() < 2:
         raise LogError("wald needs at least two points, but this log has 1.")
-    caution = flag(Caution.FEW_POINTS, n_points < 30) | flag(Caution.ONE_FOLD, n_folds == 1)
+    caution = flag(Caution.FEW_POINTS, n_points < ENOUGH_POINTS)
+    caution = caution | flag(Caution.ONE_FOLD, n_folds == 1)
     if "fold" not in log.design.levels:
         caution = caution | flag(Caution.SOURCES_AS_FOLDS, n_folds > 1)
     if scale != "identity":

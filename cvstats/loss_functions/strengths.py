@@ -12,6 +12,7 @@ from scipy import special
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from cvstats.core.cautions import ENOUGH_POINTS
 from cvstats.core.orientation import facts_of_score
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_flag, listed, nearest, spelled
@@ -26,9 +27,6 @@ STEPS = 100
 
 CLOSE = 1e-13
 """Step size at which the iteration stops."""
-
-FEW = 30
-"""Number of prompts below which the interval may be too narrow."""
 
 
 def strengths(
@@ -147,7 +145,8 @@ def strengths(
     name = "Elo" if elo else "strength"
     log.attrs = {
         **facts_of_score(name, "-score"), "pseudo": True, "folds": "pool", "cells": [],
-        "quantiles": "t", "few_points": number < FEW, MADE_OF: json.dumps({"points": {"": size}}),
+        "quantiles": "t", "few_points": number < ENOUGH_POINTS,
+        MADE_OF: json.dumps({"points": {"": size}}),
     }  # fmt: skip
     return log
 
