@@ -295,6 +295,17 @@ def judged(log, method):
     return [t, -t]
 
 
+def test_an_array_whose_first_cell_is_empty():
+    index = pd.MultiIndex.from_arrays([np.arange(60) % 5, range(60)], names=["fold", "point"])
+    log = pd.DataFrame(np.random.default_rng(0).gamma(2, size=(60, 3)), index, list("abc"))
+    array = log.to_xarray().to_dataarray("model").isel(fold=[4, 0, 1, 2, 3])
+    assert np.isnan(array[:, 0, 0]).all()
+    found = array.cvci.best_set(rng=0, n_draws=99).to_dataframe()
+    expected = log.cvci.best_set(rng=0, n_draws=99)
+    np.testing.assert_allclose(found["p_value"], expected["p_value"], atol=0.1)
+    np.testing.assert_allclose(found["statistic"], expected["statistic"], rtol=1e-12)
+
+
 def test_leads_are_standardized_as_by_compare():
     """Refits of repeated folds, models nearly alike, metrics near their end, roots of means."""
     rng = np.random.default_rng(4)

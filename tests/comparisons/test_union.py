@@ -68,6 +68,14 @@ def test_the_p_value_by_hand():
     assert row["p_value"] == pytest.approx(min(1, 4 * stats.norm.sf(abs(statistic))), rel=1e-12)
 
 
+def test_limits_of_proportions_have_no_p_value():
+    wrong = (PLAIN > PLAIN.mean()).astype(float)[["a", "b"]]
+    for interval, known in (("wald", True), ("wilson", False)):
+        found = wrong.cvci.compare(method="union", options={"method": "wald", "interval": interval})
+        assert found["p_value"].notna().all() == known
+        assert found["lower"].notna().all()
+
+
 def test_the_interval_of_each_is_the_default_of_differences_unless_another_is_named():
     plain = PLAIN.cvci.compare(method="union")
     named = PLAIN.cvci.compare(method="union", options={"method": "wald"})
