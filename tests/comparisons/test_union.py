@@ -69,7 +69,7 @@ def test_the_p_value_by_hand():
 
 
 def test_limits_of_proportions_have_no_p_value():
-    wrong = (PLAIN > PLAIN.mean()).astype(float)[["a", "b"]]
+    wrong = PLAIN.gt(PLAIN.mean()).astype(float)[["a", "b"]]
     for interval, known in (("wald", True), ("wilson", False)):
         found = wrong.cvci.compare(method="union", options={"method": "wald", "interval": interval})
         assert found["p_value"].notna().all() == known
