@@ -47,7 +47,12 @@ from cvstats.comparisons._pairs import (
     read_options,
     reads_lazy_losses,
 )
-from cvstats.comparisons.relative import check_relative, compute_geometric_mean, compute_relative
+from cvstats.comparisons.relative import (
+    check_relative,
+    compute_geometric_mean,
+    compute_relative,
+    reads_lazy_losses_of_ratio,
+)
 from cvstats.comparisons.zero_one import FEW, SOME_EXACT, apply_tests, find_discordance
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
@@ -342,7 +347,9 @@ def compare(
         losses, other, reference, missing, run, by=by, all_pairs=adjust == "max-t",
         levels=levels, example=example,
         finish=partial(adjust_tests, adjust=adjust) if across else None,
-        reads_losses=partial(reads_lazy_losses, method, given),
+        reads_losses=partial(
+            reads_lazy_losses_of_ratio if relative else reads_lazy_losses, method, given
+        ),
         prepare=None if points is None else partial(take_points, points=points),
     )  # fmt: skip
     if adjust == "max-t" and "p_adjusted" not in table:

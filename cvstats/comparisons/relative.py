@@ -18,6 +18,7 @@ from cvstats.comparisons._pairs import (
     default_difference,
     degrees_of_each,
     p_values,
+    reads_lazy_losses,
     require_standard_errors,
 )
 from cvstats.comparisons.zero_one import SOME_EXACT
@@ -113,12 +114,18 @@ def refuse_negative(log: Log, means: FloatArray) -> None:
             f"{np.nanmin(smallest):.4g}. Expected nonnegative losses. Use relative=False."
         )
     reference = means[log.sides[1]]
-    if (reference[~np.isnan(reference)] == 0).all():
+    if (reference == 0).any() and not (reference > 0).any():
         name = log.name(int(log.sides[1][0]))
         raise LogError(
             f"all losses of {name} are 0, so the relative difference is undefined. Expected a "
             "reference with a positive mean loss. Use relative=False, or another reference=."
         )
+
+
+def reads_lazy_losses_of_ratio(method: str | None, options: Mapping[str, Any], log: Log) -> bool:
+    """Whether the ratio needs all lazy losses of a carried cell at once."""
+    chosen = default_difference(log) if method is None else method
+    return chosen not in QUADRATIC or reads_lazy_losses(method, options, log)
 
 
 def compute_relative(

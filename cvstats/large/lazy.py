@@ -838,7 +838,7 @@ def map_carried(
 
 def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> Result:
     """Run a method on cells without losses."""
-    half = np.floor(known.cells.count / 2) / known.cells.count  # 0/1 losses suit all methods
+    half = np.ceil(known.cells.count / 2) / known.cells.count  # 0/1 losses suit all methods
     squares = known.cells.count * half * (1 - half)
 
     number = len(method.pairs[0])

@@ -141,7 +141,7 @@ class Verdict:
             except LogError:  # no standard errors, or not available at all
                 pass
             else:
-                if Caution.DISCORDANT_FEW.label not in table.attrs.get("cautions", {}):
+                if Caution.DISCORDANT_FEW.label not in sentences_in(table):
                     if self.method is not None or not narrow_cautions(table):
                         return table
                     self.joint = table

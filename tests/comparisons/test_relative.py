@@ -121,6 +121,25 @@ def test_every_container_gives_the_same_limits():
     np.testing.assert_allclose(found["lower"].isel(cell=1), frame["lower"], rtol=1e-9)
 
 
+@pytest.mark.parametrize(("repetitions", "folds"), [(3, 5), (1, 5), (1, 60)])
+@pytest.mark.parametrize("method", [None, "wald", "corrected_t"])
+def test_a_lazy_array_gives_the_limits_of_the_frame(repetitions, folds, method):
+    """With repetitions, or a fold for each point, the error was that all losses are 0."""
+    rng, point = np.random.default_rng(0), np.tile(np.arange(60), repetitions)
+    fold = np.concatenate([rng.permutation(60) % folds for _ in range(repetitions)])
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(range(repetitions), 60), fold, point], names=["repetition", "fold", "point"]
+    )
+    log = pd.DataFrame(rng.random((len(index), 2)) + [0, 1], index, ["a", "b"])
+    coords = {name: ("row", index.get_level_values(name)) for name in index.names}
+    lazy = xr.DataArray(log.to_numpy(), {**coords, "model": list(log)}, ("row", "model"))
+    asked = {"reference": "b", "relative": True, "method": method}
+    found = cvstats.compare(lazy.chunk(row=37), **asked).compute()
+    row = cvstats.compare(log, **asked).iloc[0]
+    for name in ("difference", "lower", "upper", "se", "p_value"):
+        assert found[name].item() == pytest.approx(row[name], rel=1e-10)
+
+
 def test_labels_max_t_and_one_side():
     index = FOLDED.index.to_frame()
     half = pd.Index(np.where(index["point"] % 2, "odd", "even"), name="half")
