@@ -226,6 +226,26 @@ def test_no_method_is_advised_that_the_log_does_not_allow():
     assert differing().cvci.diagnose()["advice"].str.contains("refit_corrected").all()
 
 
+@pytest.mark.parametrize("first", ["absolute_error", "rmse"])
+def test_advice_does_not_depend_on_what_was_asked_before(first):
+    """Logs of one experiment share their index, and what is known of it."""
+    rng, n = np.random.default_rng(0), 150
+    x = rng.normal(size=n)
+    index = pd.MultiIndex.from_arrays(
+        [np.repeat(range(3), n), np.concatenate([rng.permutation(n) % 5 for _ in range(3)]),
+         np.tile(range(n), 3)], names=["repetition", "fold", "point"],
+    )  # fmt: skip
+    table = pd.DataFrame({"y": np.tile(x + rng.normal(size=n), 3)}, index)
+    table["m"] = np.tile(x, 3) + 1.5 * rng.normal(size=3 * n)
+    asked = {"absolute_error": {}, "rmse": {"folds": "pool"}}
+    said = {}
+    for loss in (first, *(asked.keys() - {first})):
+        log = cvstats.losses(table, truth="y", prediction=["m"], loss=loss, **asked[loss])
+        said[loss] = log.cvci.interval().attrs["cautions"]["unstable"]
+    assert "Use log.cvci.corrected_t()" in said["absolute_error"]
+    assert "corrected_t" not in said["rmse"]
+
+
 def test_limits_of_proportions_are_advised_for_losses_of_0_and_1_only():
     for log, advised in ((zero_one(60, 0), True), (zero_one(60, 0) + 0.5, False)):
         text = log.cvci.wald().attrs["cautions"]["zero variance"]

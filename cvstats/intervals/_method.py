@@ -501,7 +501,8 @@ class IntervalMethod(LogMethod):
 def find_call(caution: Caution, log: Log, used: str) -> str:
     """Find a method to call on this log instead of the one used; empty if there is none.
 
-    Whether a method applies is cached with the design of the log.
+    Whether a method applies is cached with the design of the log, which logs of different losses
+    share.
     """
     of_pairs, known, by = log.pairs is not None, log.design.facts, log.design.by
     for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
@@ -515,12 +516,13 @@ def find_call(caution: Caution, log: Log, used: str) -> str:
             if name == used and not (of_pairs or other):
                 return f"log.cvci.{name}({', '.join([options[:-1], *groups])})"
             continue
-        key = ("allows", name, of_pairs)
+        sized = name != "corrected_t" or "n_train" in log.metadata
+        key = ("allows", name, of_pairs, log.design.metric, sized)
         if name != used and key not in known:
             method = find_method(name)
             of_losses = None if of_pairs else method.of_losses
             words = None if of_losses is None else of_losses(log)
-            kinds, sized = list_kinds(log), name != "corrected_t" or "n_train" in log.metadata
+            kinds = list_kinds(log)
             sized = sized or all(kind.has("fold") and covers_all_points(kind) for kind in kinds)
             words = words or next(filter(None, map(method.problem, kinds)), None)
             known[key] = words is None and sized and (method.for_differences or not of_pairs)
