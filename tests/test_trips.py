@@ -19,7 +19,7 @@ BOUNDS = {
     "dask wald": (639, 197, 21),
     "dask compare": (834, 248, 26),
     "summary": (689, 310, 37),
-    "report": (6_790, 735, 64),  # each plot is a module of its own; works are looked up for links
+    "report": (7_000, 745, 66),  # each plot is a module; it asks every method, also new ones
 }
 """Calls, functions and modules; to be lowered whenever they fall."""
 
