@@ -72,6 +72,8 @@ def test_sections(name):
     found = {section for section in SECTIONS if f"\n{section}\n{'-' * len(section)}\n" in text}
     assert {s for s in SECTIONS if name not in WITHOUT[s]} <= found, name
     assert ">>>" in text
+    first = text.split()[0]
+    assert not first.endswith("s") or first.endswith("ss"), first  # a verb, for numpydoc
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in BARE])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import cvstats
 from cvstats import LogError
 from cvstats.loss_functions.losses import find_loss
+from cvstats.loss_functions.pointwise import LOSSES, read_names
+from cvstats.metrics import METRICS
 
 N = 90
 RNG = np.random.default_rng(3)
@@ -165,3 +169,12 @@ def test_adjustments_by_other_names():
         pd.testing.assert_frame_equal(LOG.cvci.compare(adjust=name), LOG.cvci.compare(adjust="bh"))
     with pytest.raises(LogError, match="Invalid adjust='tukey'. Expected one of 'holm', 'bon"):
         LOG.cvci.compare(adjust="tukey")
+
+
+def test_what_is_available_is_documented_and_not_called_missing():
+    """A new loss or metric is named in the docstring of `losses`, and no longer as missing."""
+    known = {*LOSSES, *METRICS}
+    assert {
+        name for name in known if not re.search(rf"\b{name}\b", cvstats.losses.__doc__)
+    } == set()
+    assert {name.replace("-", "_") for name in read_names("near")} & known == set()
