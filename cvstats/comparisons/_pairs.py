@@ -312,10 +312,14 @@ def levels_of_options(method: str | None, options: Mapping[str, Any]) -> tuple[s
 
 def reads_lazy_losses(method: str | None, options: Mapping[str, Any], log: Log) -> bool:
     """Whether the method of comparison needs all lazy losses of a carried cell at once."""
+    default = default_difference
+    if method == UNION:
+        default, options = default_method, dict(options)
+        method = options.pop("method")
     if method is None:
         options = recommend_options(log)
         later = log.lazy is not None and log.lazy.nan_tells  # two ways and refits need losses
-        method = "clustered" if later and not repeats_refits(log) else default_difference(log)
+        method = "clustered" if later and not repeats_refits(log) else default(log)
     return method in interval_names() and find_method(method).reads_lazy_losses(options, log)
 
 
@@ -525,8 +529,8 @@ UNION = "union"
 def compute_union(log: Log, *, method: str, alpha: float, **options: Any) -> Result:
     """Subtract the limits of two intervals: ``[L1 - U2, U1 - L2]``.
 
-    If both intervals are symmetric, the interval excludes 0 if and only if ``p < alpha``, with ``p
-    = 4 F(-|d| / (se1 + se2))``. Otherwise, as for limits of proportions, the p-value is NaN.
+    If both intervals are symmetric, the interval excludes 0 if and only if ``p < alpha``: see
+    `p_values_of_union`. Otherwise, as for limits of proportions, the p-value is NaN.
     """
     record = find_method(method)
     each = record.run(log.without_pairs(), alpha=alpha / 2, **options)
@@ -541,9 +545,9 @@ def compute_union(log: Log, *, method: str, alpha: float, **options: Any) -> Res
         "se": np.full_like(gap, np.nan),
         "statistic": statistic,
         "p_value": np.where(
-            np.isnan(statistic) | (each.attrs.get("interval") in PROPORTIONS),
+            np.isnan(statistic) | (each.attrs.get("interval") in (*PROPORTIONS, *BOUNDED)),
             np.nan,
-            np.minimum(4 * distribution(-np.abs(statistic), one.get("df")), 1.0),
+            p_values_of_union(statistic, one, two),
         ),
         **{name: values for name, values in one.items() if name.startswith("n_")},
     }
@@ -557,6 +561,41 @@ def compute_union(log: Log, *, method: str, alpha: float, **options: Any) -> Res
         "interval_of_each": method,
     }
     return Result(UNION, columns, caution, attrs)
+
+
+HALVINGS = 60
+"""Number of bisections, after which a share of a difference has all its digits."""
+
+
+def p_values_of_union(
+    statistic: FloatArray, one: Mapping[str, Any], two: Mapping[str, Any]
+) -> FloatArray:
+    """Compute the alpha at which the limits of both models meet, ``|d| = t1 se1 + t2 se2``.
+
+    The quantiles leave ``alpha / 4`` in each tail. With equal distributions, ``alpha`` is ``4
+    F(-|d| / (se1 + se2))``. Otherwise the share of the difference that is ``t1 se1`` is bisected.
+    """
+    p = 4 * distribution(-np.abs(statistic), one.get("df"))
+    if "df" not in one:
+        return np.minimum(p, 1.0)
+    at = np.isfinite(statistic) & (statistic != 0) & (one["df"] != two["df"])
+    if at.any():
+        gap = np.abs(statistic[at]) * (one["se"] + two["se"])[at]
+        share = np.full(len(gap), 0.5)
+        for step in 0.5 ** np.arange(2, HALVINGS):
+            tails = [
+                tail_at(part * gap, model, at) for part, model in ((share, one), (1 - share, two))
+            ]
+            share += np.where(tails[0] > tails[1], step, -step)
+        p[at] = 4 * np.where(share > 0.5, *tails)  # the larger share has more digits
+    return np.minimum(p, 1.0)
+
+
+def tail_at(distance: FloatArray, model: Mapping[str, Any], at: MaskArray) -> FloatArray:
+    """Probability beyond a distance on one side of some estimates; 0 with zero variance."""
+    se, df = model["se"][at], model["df"][at]
+    statistic = np.divide(-distance, se, out=np.full_like(se, -np.inf), where=se > 0)
+    return np.where(se > 0, distribution(statistic, df), 0.0)
 
 
 # --- groups ---------------------------------------------------------------------------------------
