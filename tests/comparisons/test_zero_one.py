@@ -91,6 +91,8 @@ def test_where_normal_tests_stay_they_are_labelled():
         assert table["caution"].item() == "few discordant points"
         assert table["p_value"].item() < 0.05
         assert "test" not in table.attrs
+        words = table.attrs["cautions"]["few discordant points"]
+        assert words.endswith("compare and mcnemar compute exact p-values by default.")
     assert cvstats.compare(pair(4, 0, 40, folds=5), method="naive")["caution"].item() != (
         "few discordant points"
     )
