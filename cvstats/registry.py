@@ -151,7 +151,8 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
             raise unnamed_option(function.__name__, args[most], rest)
         for option in options:
             if closed and option not in signature.parameters:
-                raise unknown_option(function.__name__, option, [known.name for known in rest])
+                names, log = [known.name for known in rest], "log.cvci" if attribute else "moments"
+                raise unknown_option(function.__name__, option, names, options[option], log)
         return function(getattr(self, attribute) if attribute else self, *args, **options)
 
     itself = first.replace(name="self", annotation=inspect.Parameter.empty)
@@ -170,11 +171,13 @@ def unnamed_option(name: str, value: object, known: Sequence[inspect.Parameter])
     return TypeError(f"{name}() got {value!r} without a name.{way}{several}")
 
 
-def unknown_option(name: str, option: str, known: list[str]) -> TypeError:
+def unknown_option(
+    name: str, option: str, known: list[str], value: object = None, log: str = "log.cvci"
+) -> TypeError:
     """List the options of a method, and explain how to compare models by label."""
     way = nearest(option, known)
-    if option == "by" and "reference" in known:
-        way = " Differences form a separate log: log.cvci.difference().cvci.wald(by='source')."
+    if option == "by" and "reference" in known and isinstance(value, str):
+        way = f" For the difference at each label, use {log}.compare(by={value!r})."
     return TypeError(
         f"{name}() got an unexpected option {option!r}. Valid options: {', '.join(known)}.{way}"
     )

@@ -208,17 +208,33 @@ def test_what_comparisons_for_each_label_refuse():
     words = r"2 of the 3 groups.*would use wald here but holdout for the first.*one method for all"
     with pytest.raises(LogError, match=words):
         mixed.cvci.compare(by="site")
-    words = (
-        r"equivalence\(\) got an unexpected option 'by'. .* "
-        r"log.cvci.difference\(\).cvci.wald\(by='source'\)"
-    )
-    with pytest.raises(TypeError, match=words):
-        log.cvci.equivalence(by="site", margin=0.1)
     with pytest.raises(TypeError, match="wald.. got an unexpected option 'alhpa'.* mean 'alpha'"):
         log.cvci.wald(alhpa=0.1)
     table = log.cvci.difference(reference="a").cvci.wald(by="site")
     ours = log.cvci.compare(by="site", reference="a", method="wald")
     np.testing.assert_allclose(table["se"], ours["se"])
+
+
+def test_comparisons_without_labels_name_the_call_for_each_label_and_it_runs():
+    log = sites()
+    moments = cvstats.Moments.of_log(log, by=["fold", "site"], pairs=True)
+    answers = []
+    for owner, way in (
+        (log.cvci, "log.cvci"),
+        (site_grid(False).cvci, "log.cvci"),
+        (site_grid(False).chunk(lat=1).cvci, "log.cvci"),
+        (moments, "moments"),
+    ):
+        for name, options in (("equivalence", {"margin": 0.1}), ("power", {"effect": 0.1})):
+            with pytest.raises(TypeError) as error:
+                getattr(owner, name)(by="site", **options)
+            assert str(error.value).startswith(f"{name}() got an unexpected option 'by'. ")
+            advice = f" For the difference at each label, use {way}.compare(by='site')."
+            assert str(error.value).endswith(advice)
+        answers.append(owner.compare(by="site"))
+    pd.testing.assert_frame_equal(answers[-1], answers[0], check_exact=False)
+    with pytest.raises(TypeError, match="Valid options: [a-z_, ]*[.]$"):
+        log.cvci.equivalence(by=("site", "fold"), margin=0.1)
 
 
 def test_differences_that_are_rounding_in_some_group():
