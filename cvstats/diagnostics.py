@@ -24,6 +24,7 @@ from cvstats.core.folds import (
     fewest_folds,
     fold_levels,
     has_one_loss_per_split,
+    lacks_few_points,
     repetition_level,
 )
 from cvstats.core.types import FloatArray, MaskArray
@@ -429,8 +430,9 @@ def few_splits(facts: LogFacts) -> Iterator[Finding]:
     number = design.number("repetition")
     if facts.resampled or not design.has("repetition") or number >= FEW_SPLITS:
         return
-    if fewest_folds(design) < 2 and not covers_all_points(design):
-        yield Finding(number)
+    if fewest_folds(design) > 1 or covers_all_points(design) or lacks_few_points(design):
+        return
+    yield Finding(number)
 
 
 @check("CVS017")

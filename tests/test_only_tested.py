@@ -116,6 +116,53 @@ def test_repetitions_that_lack_questions_are_no_random_splits():
         assert averaged.cvci.interval().attrs["method"] == method
 
 
+def answers(share=1.0, repetitions=3):
+    """Losses of 60 questions, of which each repetition has a random share; no attrs."""
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product(
+        [range(repetitions), range(60)], names=["repetition", "point"]
+    )
+    log = pd.DataFrame((rng.random((60 * repetitions, 2)) < 0.4) * 1.0, index, columns=["a", "b"])
+    order = [rng.permutation(60) for _ in range(repetitions)]
+    return log[np.concatenate(order) < share * 60]
+
+
+ROADS = {
+    "frame": lambda log: log,
+    "array": as_array,
+    "lazy array": lambda log: as_array(log, row=50),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("ask", ["interval", "compare", "corrected_t", "summary"])
+def test_a_missing_answer_makes_no_random_splits(road, ask):
+    """The error was about training sets, although nothing was trained."""
+    log = ROADS[road](answers().drop((1, 10)))
+    with pytest.raises(cvstats.LogError) as caught:
+        getattr(log.cvci, ask)()
+    words = str(caught.value)
+    assert words.startswith("some repetitions evaluate only 59 of the 60 points")
+    assert "Average the repetitions of each point first: log.groupby(['point']).mean()" in words
+    assert words.endswith("on: corrected_t(losses, train_size=90).")
+    if ask in ("interval", "corrected_t"):
+        averaged = (log.compute() if "lazy" in road else log).groupby(["point"]).mean()
+        assert averaged.cvci.interval().attrs["method"] == "holdout"
+        assert log.cvci.corrected_t(train_size=90) is not None
+
+
+def test_a_missing_answer_is_no_reason_for_more_splits():
+    assert "CVS016" not in set(answers().drop((1, 10)).cvci.diagnose()["code"])
+    assert "CVS016" in set(answers(share=0.5).cvci.diagnose()["code"])
+
+
+@pytest.mark.parametrize("repetitions", [2, 3, 9])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_random_splits_of_up_to_half_of_the_points_are_no_missing_answers(share, repetitions):
+    with pytest.raises(cvstats.LogError, match="corrected_t needs the number of points each"):
+        answers(share, repetitions).cvci.interval()
+
+
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("method", ["clustered", "wald"])
 def test_no_target_or_guarantee_mentions_training(method, container):

@@ -108,6 +108,19 @@ def covers_all_points(design: Design) -> bool:
     return int(splits.rows.min()) == (splits.points or int(splits.rows.max()))
 
 
+NEARLY_ALL = 3 / 4
+"""Share of the points that a repetition tests on average, from which on few are missing: random
+splits that test up to half of the points are below it."""
+
+
+def lacks_few_points(design: Design) -> bool:
+    """Whether repetitions test nearly all points, but not all, as if evaluations were missing."""
+    splits = design.splits()
+    if splits.apart or splits.points is None or covers_all_points(design):
+        return False
+    return bool(splits.rows.mean() >= NEARLY_ALL * splits.points)
+
+
 def is_partition(design: Design) -> bool:
     """Whether the log is (repeated) K-fold cross-validation.
 

@@ -438,14 +438,20 @@ def recommend_for_test_sets(design: Design, *, trained: bool) -> tuple[str, str]
             return "clustered", f"{what} from {design.number('source'):,} sources{again}"
         return "holdout", f"{what}{again}"
     if not trained:
-        kept = [name for name in ("source", "point") if name in design.levels]
-        raise LogError(
-            f"some repetitions evaluate only {int(splits.rows.min()):,} of the {splits.points:,} "
-            f"points, so points would have unequal weights. Average the repetitions of each point "
-            f"first: log.groupby({kept!r}).mean(); or add the missing evaluations."
-        )
+        raise LogError(f"{describe_missing_points(design)}.")
     return "corrected_t", (
         f"random splits: {len(splits.rows):,} repetitions that each test some of the points"
+    )
+
+
+def describe_missing_points(design: Design) -> str:
+    """Describe repetitions that lack some points, and what to do if all were to be tested."""
+    splits = design.splits()
+    kept = [name for name in ("source", "point") if name in design.levels]
+    return (
+        f"some repetitions evaluate only {int(splits.rows.min()):,} of the {splits.points:,} "
+        "points, so points would have unequal weights. Average the repetitions of each point "
+        f"first: log.groupby({kept!r}).mean(); or add the missing evaluations"
     )
 
 

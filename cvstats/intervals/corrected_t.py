@@ -12,12 +12,12 @@ import numpy as np
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, sort_labels
 from cvstats.core.design import LEVELS, CellIndex, Design
-from cvstats.core.folds import fold_levels, is_partition, split_levels, tally
+from cvstats.core.folds import fold_levels, is_partition, lacks_few_points, split_levels, tally
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import BOUCKAERT, NADEAU, IntervalMethod
-from cvstats.intervals._requirements import several_splits
+from cvstats.intervals._requirements import describe_missing_points, several_splits
 from cvstats.log.checks import count_kept_points
 from cvstats.log.groups import ask_groups
 from cvstats.log.log import Log
@@ -215,6 +215,8 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
     if train_size is None:
         train_size = log.metadata.get(NOTED)  # as recorded by evaluate
         if train_size is None or (np.ndim(train_size) == 1 and (number != len(train_size)).any()):
+            if log.design.by is None and not planned.design.has("fold"):
+                refuse_missing_points(planned.design)
             raise LogError(
                 "corrected_t needs the number of points each model was trained on. A log of "
                 "random splits, or of folds with missing points, does not contain this number. "
@@ -227,6 +229,15 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
     if has_labels(train_size):
         return check_sizes(sizes_by_label(found, dict(train_size.items())))
     return check_sizes(sizes_in_order(found, train_size))
+
+
+def refuse_missing_points(design: Design) -> None:
+    """Refuse repetitions of nearly all points: more likely, some evaluations are missing."""
+    if lacks_few_points(design):
+        raise LogError(
+            f"{describe_missing_points(design)}. If these are random splits, pass the number of "
+            "points each model was trained on: corrected_t(losses, train_size=90)."
+        )
 
 
 def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
