@@ -36,7 +36,7 @@ from cvstats.large.frames import delay_answer
 from cvstats.log.checks import find_dates, find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import Groups
-from cvstats.log.log import Log, Losses, Table, of_its_kind
+from cvstats.log.log import WITHOUT_PAIRS, Log, Losses, Table, of_its_kind
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name
 from cvstats.registry import unknown_option
@@ -185,10 +185,8 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
             f"it is not computed lazily. Aggregate first: "
             f"cvstats.Moments.of_log(losses).{method.name}()."
         )
-    cells = log.cells
-    shared = cells is None or cells.gaps is not None or len(log.labels.models) < 2
-    if method.models > 1 and method.needs_pairs and not shared:
-        return "these moments have no cross-moments of models. Compute them with pairs=True."
+    if method.models > 1 and method.needs_pairs and log.lacks_pairs:
+        return f"{WITHOUT_PAIRS}."
     return None
 
 

@@ -43,7 +43,7 @@ from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.reduce import cross_products
 from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError, NeedsLosses, is_number
+from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
 from cvstats.intervals._requirements import partition, recommend_options
@@ -236,10 +236,7 @@ def choose_models(
     if len(log.labels.models) < 2:
         raise one_model()
     if not log.in_memory:
-        raise NeedsLosses(
-            "best_set needs individual losses, but this log is lazy or contains only moments. "
-            "Load the losses into memory: log.compute()."
-        )
+        raise log.lacks_losses("best_set")
     chosen = default_method(log) if method is None else method
     find_method(chosen).require(log.design)
     by_groups = find_method(chosen).of_groups

@@ -38,7 +38,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.errors import LogError, NeedsLosses, NotGiven
+from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._limits import clopper_pearson
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._stability import RELATIVELY_STABLE
@@ -591,10 +591,7 @@ def variance_parts(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
     if repetitions == 1:
         return split_variance(once, once, 1)
     if not log.in_memory:
-        raise NeedsLosses(
-            "power splits the variance of each point's difference over repetitions, which needs "
-            "individual losses. Load them into memory: log.compute(); or pass one repetition."
-        )
+        raise log.lacks_losses("power of several repetitions")
     averaged = average_repetitions(log).moments(()).m2[0] / (n - 1)
     return split_variance(once, averaged, repetitions)
 

@@ -176,7 +176,7 @@ def compute_relative(
         if root or not log.in_memory:
             raise NeedsLosses(
                 f"relative=True with {method} needs individual losses in memory. Use another "
-                f"method, one of {', '.join(QUADRATIC)}; or log.compute()."
+                f"method, one of {', '.join(QUADRATIC)}."
             )
 
         def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:

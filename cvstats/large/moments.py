@@ -41,6 +41,7 @@ from cvstats.large.batches import (
 from cvstats.large.lazy import compute_cells
 from cvstats.log.align import align_logs, check_same_grid
 from cvstats.log.log import (
+    ONLY_MOMENTS,
     CellSource,
     Labels,
     Log,
@@ -66,10 +67,7 @@ else:
 MOST_GAPS = 1 << 26
 """Maximum number of differences of all pairs."""
 
-WORDS = (
-    "This method needs individual losses, but moments contain only counts, means and squared "
-    "deviations of cells. Expected the log itself."
-)
+WORDS = f"This method needs individual losses, but {ONLY_MOMENTS}"
 
 WITHIN = "within each of {} batches"
 ACROSS = f"{WITHIN} and across them: no evaluation appears twice"

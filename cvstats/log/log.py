@@ -147,6 +147,17 @@ CountPoints = Callable[[str], "tuple[IntArray, str | None]"]
 """Counts the distinct points under each label of a level, like `Design.count_points`."""
 
 
+ONLY_MOMENTS = (
+    "moments contain only counts, means and squared deviations of cells. Call it on the losses, "
+    "as from cvstats.read_log(path)."
+)
+
+WITHOUT_PAIRS = (
+    "these moments were made without pairs=True, which comparisons need. Pass pairs=True to "
+    "Moments.of_log, scan_parquet or scan_dask"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class CellSource:
     """The moments of the cells of a log, instead of its losses.
@@ -185,10 +196,7 @@ class CellSource:
         if losses is None:
             return self.found.over(by)
         if self.gaps is None:
-            raise LogError(
-                "these moments have no cross-moments of models. Expected moments with "
-                "pairs=True: cvstats.Moments.of_log(losses, pairs=True)."
-            )
+            raise LogError(f"{WITHOUT_PAIRS}.")
         at, signs = find_pairs(self.models, losses.left, losses.right, self.pairs)
         return self.gaps.take_columns(at).turn_signs(signs).over(by)
 
@@ -633,6 +641,17 @@ class Log:
     def in_memory(self) -> bool:
         """Whether the losses can be read one by one."""
         return self.cells is None and self.lazy is None
+
+    def lacks_losses(self, request: str) -> NeedsLosses:
+        """Make the error for a request that needs losses in memory."""
+        lazy = "this array is lazy (dask). Load it into memory: log.compute()."
+        have = ONLY_MOMENTS if self.lazy is None else lazy
+        return NeedsLosses(f"{request} needs individual losses, but {have}")
+
+    @property
+    def lacks_pairs(self) -> bool:
+        """Whether these are moments of several models without those of their differences."""
+        return self.cells is not None and self.cells.gaps is None and len(self.labels.models) > 1
 
     @cached_property
     def of_differences(self) -> bool:

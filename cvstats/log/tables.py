@@ -84,8 +84,9 @@ def find_columns(
         if column not in known:
             rest = [name for name in known if name not in {*levels.values(), model}]
             advice = nearest(column, known)
-            if column in values and rest and not advice:
-                advice = f" Name the columns of losses: loss={rest[:2]!r}."
+            if column in values and rest and (column == "loss" or not advice):  # by default
+                advice += f" {'If not, name' if advice else 'Name'} all columns of losses: "
+                advice += f"loss={rest!r}."
             raise LogError(
                 f"no column {column!r}. Expected one of the table's columns: "
                 f"{listed(map(repr, known))}.{advice}"

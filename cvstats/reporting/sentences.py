@@ -25,7 +25,7 @@ from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import delay_answer
 from cvstats.log.display import count_decimals, display_width
 from cvstats.log.groups import Groups
-from cvstats.log.log import Losses
+from cvstats.log.log import WITHOUT_PAIRS, Losses
 from cvstats.log.metadata import UNDESCRIBED
 from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.log.tables import as_container
@@ -633,10 +633,8 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
     most, more = ("highest", "higher") if scale.larger else ("lowest", "lower")
     pairs = verdict.pairs
     if pairs is None:
-        return (
-            f"{name} has the {most} {scale.name} of {models:,} models, but no test of the "
-            f"{'difference' if models == 2 else 'differences'} is available."
-        )
+        rest = describe_no_test(verdict)
+        return f"{name} has the {most} {scale.name} of {models:,} models, but {rest}"
     order = np.argsort(verdict.estimate[cell], kind="stable")
     others = [int(j) for j in order if j != best and not np.isnan(verdict.estimate[cell, j])]
     tied = [j for j in others if verdict.tied[cell, j]]
@@ -703,6 +701,13 @@ def describe_draw(
     return f"{who} share the {most} {scale.name} of {models:,} models{rest}. {sure}"
 
 
+def describe_no_test(verdict: Verdict) -> str:
+    """Say that the models were not compared, and what to do if moments lack the pairs."""
+    few = len(verdict.models) == 2 and len(verdict.cells) == 1
+    words = f"no test of the {'difference' if few else 'differences'} is available"
+    return f"{words}: {WITHOUT_PAIRS}." if verdict.facts.log.lacks_pairs else f"{words}."
+
+
 def name_worse(names: Sequence[str], sure: str = "") -> str:
     """Name models that are significantly worse, or, with ``"not "``, are not."""
     verb = "is" if len(names) == 1 else "are"
@@ -731,8 +736,8 @@ def describe_winners(verdict: Verdict) -> list[str]:
         order = np.argsort(-wins, kind="stable")
         words = [f"{names[j]} in {wins[j]:,}" for j in order if wins[j]]
         return [
-            f"Among {where}, the {most} {name} is that of {list_names(words)}; no test of the "
-            f"differences is available."
+            f"Among {where}, the {most} {name} is that of {list_names(words)}; "
+            f"{describe_no_test(verdict)}"
         ]
     alone = verdict.tied.sum(axis=1) == 1
     clear = np.bincount(verdict.best[alone], minlength=len(names))

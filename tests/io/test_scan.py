@@ -306,7 +306,7 @@ def test_batches_of_no_size(tmp_path, batch_size):
 def refusals():
     yield (
         "a column",
-        r"no column 'loss'.* Name the columns of losses: loss=\['ridge'",
+        r"no column 'loss'.* Name all columns of losses: loss=\['ridge', 'forest'\]",
         {},
         lambda t: t,
     )
@@ -349,6 +349,68 @@ def test_refused_in_words(tmp_path, name):
     change(table()).to_parquet(tmp_path / "log", index=False)
     with pytest.raises(LogError, match=words):
         cvstats.scan_parquet(tmp_path / "log", **options)
+
+
+def test_all_models_are_named_if_no_column_is_called_loss(tmp_path):
+    whole = table().assign(lasso=1.0)
+    cvstats.save_log(cvstats.as_log(whole, loss=[*MODELS, "lasso"]), tmp_path / "log.parquet")
+    with pytest.raises(LogError) as caught:
+        cvstats.scan_parquet(tmp_path / "log.parquet")
+    assert str(caught.value).endswith("loss=['ridge', 'forest', 'lasso'].")
+
+
+def roads():
+    """The same losses as moments, and the losses that the advice is to load."""
+    whole = table()
+    log = cvstats.as_log(whole, loss=MODELS)
+    path = lambda folder: folder / "log.parquet"  # noqa: E731
+
+    def scan(folder, **options):
+        whole.to_parquet(path(folder), index=False)
+        return cvstats.scan_parquet(path(folder), loss=MODELS, **options)
+
+    def scan_dask(folder, **options):
+        frames = pytest.importorskip("dask.dataframe")
+        return cvstats.scan_dask(frames.from_pandas(whole, 2), loss=MODELS, **options).compute()
+
+    def of_log(folder, **options):
+        return cvstats.Moments.of_log(log, **options)
+
+    def of_array(folder, **options):
+        losses = log.to_xarray().to_dataarray("model").stack(at=log.index.names).dropna("at")
+        return cvstats.Moments.of_log(losses, **options)
+
+    return {"scan_parquet": scan, "scan_dask": scan_dask, "of_log": of_log, "of_array": of_array}
+
+
+@pytest.mark.parametrize("road", roads())
+def test_moments_without_pairs_are_made_with_them_as_advised(tmp_path, road):
+    make = roads()[road]
+    moments, advised = make(tmp_path), make(tmp_path, pairs=True)
+    advice = "Pass pairs=True to Moments.of_log, scan_parquet or scan_dask"
+    calls = {"compare": {}, "equivalence": {"margin": 0.2}, "winner": {"rng": 0}}
+    for name, options in calls.items():
+        with pytest.raises(LogError, match=f"made without pairs=True.* {advice}"):
+            getattr(moments, name)(**options)
+        assert getattr(advised, name)(**options) is not None
+    assert (
+        f"no test of the difference is available: these moments were made without pairs=True, \
+which comparisons need. {advice}."
+        in moments.summary().sentences[0]
+    )
+    assert "pairs=True" not in str(advised.summary())
+
+
+@pytest.mark.parametrize("road", roads())
+def test_moments_are_not_told_to_be_loaded(tmp_path, road):
+    """They have no method compute."""
+    moments = roads()[road](tmp_path, pairs=True)
+    calls = {"best_set": {"rng": 0}, "power": {"effect": 0.2}}
+    for name, options in calls.items():
+        with pytest.raises(cvstats.errors.NeedsLosses) as caught:
+            getattr(moments, name)(**options)
+        assert str(caught.value).endswith("Call it on the losses, as from cvstats.read_log(path).")
+        assert "log.compute()" not in str(caught.value)
 
 
 def test_missing_losses_may_be_dropped(tmp_path):
