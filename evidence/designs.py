@@ -57,8 +57,10 @@ PROPORTIONS = (
     ask("holdout", "trained", interval="clopper-pearson"),
 )
 
-UNMEASURED = {"refit_corrected": "for differences of models, measured on docs/theory/refits.md"}
-"""The intervals that no design asks, and why."""
+ELSEWHERE = {"refit_corrected": "for differences of models: docs/theory/refits.md"}
+"""The intervals that are measured in another study, and where."""
+UNMEASURED: dict[str, str] = {}
+"""New intervals that neither the study nor the benchmarks measure yet, and why."""
 
 DESIGNS: dict[str, Design] = {
     "holdout": Design(lambda seed: plans.holdout(0.8, rng=seed), TEST_SET),

@@ -15,6 +15,7 @@ from rows import only_row
 import cvstats
 from cvstats import LogError, options, plans
 from cvstats.errors import nearest
+from cvstats.intervals import interval_names
 
 FUNCTIONS = {
     name: getattr(cvstats, name)
@@ -115,6 +116,7 @@ def test_an_alpha_of_single_precision_loses_no_digits():
         )
 
 
+FIRST = ", ".join(map(repr, interval_names(for_differences=True)[:2]))
 WRONG = [
     *[(name, {"rng": wrong}, f"rng={wrong!r} is not a seed. Expected a whole number from 0, or a")
       for name in ("compare", "best_set") for wrong in ("x", -1, 1.5, True, [1])],
@@ -131,7 +133,7 @@ WRONG = [
       for name in ("corrected_t", "rope") for wrong in (0, -3, 0.9)],
     *[(name, {"method": "wald", "options": wrong}, f"options={wrong!r} is not a mapping")
       for name in ("compare", "equivalence") for wrong in ("variance", 3, ["variance"])],
-    *[(name, {"method": wrong}, f"Invalid method={wrong!r}. Expected one of '")
+    *[(name, {"method": wrong}, f"Invalid method={wrong!r}. Expected one of {FIRST}")
       for name in ("compare", "equivalence") for wrong in ("nothing like it", 42, ["wald"], {})],
     ("compare", {"method": "Wald "}, "Did you mean 'wald'?"),
     ("compare", {"method": "wald", "options": {"varianc": 1}}, "Did you mean 'variance'?"),

@@ -109,8 +109,10 @@ def covers_all_points(design: Design) -> bool:
 
 
 NEARLY_ALL = 3 / 4
-"""Share of the points that a repetition tests on average, from which on few are missing: random
-splits that test up to half of the points are below it."""
+"""Average share of the points in a repetition from which the other points count as missing.
+
+Random splits usually test at most half of the points.
+"""
 
 
 def lacks_few_points(design: Design) -> bool:

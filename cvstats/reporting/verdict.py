@@ -141,8 +141,9 @@ class Verdict:
             except LogError:  # no standard errors, or not available at all
                 pass
             else:
-                if Caution.DISCORDANT_FEW.label not in sentences_in(table):
-                    if self.method is not None or not narrow_cautions(table):
+                found = sentences_in(table).keys()
+                if Caution.DISCORDANT_FEW.label not in found:
+                    if self.method is not None or found.isdisjoint(narrow_labels()):
                         return table
                     self.joint = table
         table = self.settle("comparison", self.compare_by_sidak)

@@ -159,9 +159,8 @@ def crossed(order="ab", gap=2.2, seed=6):
     """Losses in six sources and 60 points: one model varies between sources, one between points."""
     rng = np.random.default_rng(seed)
     index = pd.MultiIndex.from_product([range(6), range(60)], names=["source", "point"])
-    noise = lambda: 0.3 * rng.normal(size=360)  # noqa: E731
-    a = 5 + np.repeat(0.8 * rng.normal(size=6), 60) + noise()
-    b = 5 + gap + np.tile(0.8 * rng.normal(size=60), 6) + noise()
+    a = 5 + np.repeat(0.8 * rng.normal(size=6), 60) + 0.3 * rng.normal(size=360)
+    b = 5 + gap + np.tile(0.8 * rng.normal(size=60), 6) + 0.3 * rng.normal(size=360)
     return pd.DataFrame({"a": a, "b": b}, index)[list(order)]
 
 
