@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons._adjust import adjust_tests
-from cvstats.comparisons._pairs import one_model, read_pairs
+from cvstats.comparisons._pairs import HALVINGS, one_model, read_pairs
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import binary_columns
@@ -573,10 +573,6 @@ def compute_q(cell: Cells, models: int) -> tuple[FloatArray, FloatArray]:
 
 
 # --- Tango's score and the binomial test ----------------------------------------------------------
-
-
-HALVINGS = 60
-"""Bisection steps for a limit, after which an interval of [-1, 1] is narrower than 2^-59."""
 
 
 def score_statistic(
