@@ -620,6 +620,8 @@ def draw_svg(
     is under the pointer.
     """
     from matplotlib import rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
 
     settings: dict[Any, Any] = {
@@ -633,9 +635,14 @@ def draw_svg(
         draw(ax)
         rasterize_many(canvas)
         file = StringIO()
-        canvas.savefig(file, format="svg", dpi=200, transparent=True, metadata=dict.fromkeys(
-            ("Date", "Creator", "Format", "Type")
-        ))  # fmt: skip
+        canvas.patch.set(facecolor="none")
+        for each in canvas.findobj(Axes):
+            each.patch.set(facecolor="none", edgecolor="none")
+        dpi, canvas.dpi = canvas.dpi, 200  # of what is rasterized
+        FigureCanvasSVG(canvas).print_svg(  # savefig draws twice if there is a layout
+            file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        )
+        canvas.dpi = dpi
         box = canvas.get_tightbbox() if crop else None
     svg = file.getvalue()
     svg = svg[svg.index("<svg") : svg.rindex("</svg>")].replace("\n", " ")
