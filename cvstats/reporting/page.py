@@ -639,9 +639,8 @@ def draw_svg(
         for each in canvas.findobj(Axes):
             each.patch.set(facecolor="none", edgecolor="none")
         dpi, canvas.dpi = canvas.dpi, 200  # of what is rasterized
-        FigureCanvasSVG(canvas).print_svg(  # savefig draws twice if there is a layout
-            file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        )
+        printer: Any = FigureCanvasSVG(canvas)  # savefig draws twice if there is a layout
+        printer.print_svg(file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
         canvas.dpi = dpi
         box = canvas.get_tightbbox() if crop else None
     svg = file.getvalue()
