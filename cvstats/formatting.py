@@ -13,6 +13,7 @@ from importlib.resources import files
 from string import ascii_lowercase
 from textwrap import fill
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -776,7 +777,7 @@ def score_words(metric: str) -> str:
 
 
 DOI = re.compile(r"^10\.\d+/")
-ARXIV = re.compile(r"^\d{4}\.\d{5}$")
+ARXIV = re.compile(r"^\d{4}\.\d{4,5}$")
 WIDTH = 13
 """Width to which field names are padded."""
 
@@ -846,7 +847,7 @@ def locate_work(facts: Mapping[str, Any]) -> str:
     """Return the address of a work; empty if neither its DOI nor its arXiv number is known."""
     found_by = str(facts.get("doi", facts.get("find", "")))
     if DOI.match(found_by):
-        return f"https://doi.org/{found_by}"
+        return f"https://doi.org/{quote(found_by, safe='/():;')}"
     return f"https://arxiv.org/abs/{found_by}" if ARXIV.match(found_by) else ""
 
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 
+import golden
 import pandas as pd
 import pytest
 
 import cvstats
+from cvstats.comparisons.prediction_powered import REFERENCE
+from cvstats.comparisons.relative import FIELLER, FLEMING
 from cvstats.formatting import read_works
 from cvstats.registry import FUNCTIONS, find_function
 
 RECORDS = [getattr(find_function(name), "record", None) for name in FUNCTIONS]
-REFERENCES = sorted({record.reference for record in RECORDS if record and record.reference})
+STORED = [kind.get("attrs") or {} for kinds in golden.read()["answers"].values()
+          for kind in kinds.values() if isinstance(kind, dict)]  # fmt: skip
+OTHERS = (REFERENCE, FIELLER, FLEMING)  # of functions without stored answers
+REFERENCES = sorted({
+    *(record.reference for record in RECORDS if record and record.reference),
+    *(attrs["reference"] for attrs in STORED if attrs.get("reference")),
+    *OTHERS,
+})  # fmt: skip
 YEAR = re.compile(r"\((\d{4})\)")
 
 

@@ -35,6 +35,9 @@ from cvstats.log.log import Log
 from cvstats.log.metadata import STRENGTHS, is_root
 
 FIELLER = "Fieller (1954), JRSS B 16(2), 175-185, doi:10.1111/j.2517-6161.1954.tb00159.x"
+FLEMING = (
+    "Fleming and Wallace (1986), Communications of the ACM 29(3), 218-221, doi:10.1145/5666.5673"
+)
 
 QUADRATIC = ("clustered", "corrected_t", "cv_t", "holdout", "naive", "out_of_source", "wald")
 """Methods whose variance of ``a - r b`` follows from those of a, b and a - b for every r."""
@@ -333,7 +336,6 @@ def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: floa
         "relative": f"percent: geometric mean over {over} of the ratio of mean losses",
         "target": "geometric mean of the ratio of mean losses over data sets of one population",
         "guarantee": "exact for independent data sets whose log ratios are normally distributed",
-        "reference": "Fleming and Wallace (1986), Communications of the ACM 29(3), 218-221, "
-        "doi:10.1145/5666.5673",
+        "reference": FLEMING,
     }  # fmt: skip
     return Result("compare", columns, caution, attrs)
