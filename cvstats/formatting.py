@@ -339,7 +339,7 @@ def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     if {"lower_rank", "upper_rank"} <= set(shown):
         shown["lower_rank"] += " to " + shown.pop("upper_rank")
         shown = shown.drop(columns="statistic", errors="ignore")
-    shown = shown.rename(columns=WORDS)
+    shown = shown.rename(columns=lambda name: WORDS.get(name, name.replace("_", " ")))
     first = next((name for name in ("difference", "estimate") if name in shown), None)
     if first is None or not {"lower", "upper"} <= set(shown):
         return shown
@@ -361,7 +361,7 @@ WORDS = {
     "in_set": "possibly best",
     "lower_rank": "rank",
 }
-"""Headers of columns."""
+"""Headers of columns that differ from their names."""
 LEFT_OUT = ("lower", "upper", "se", "statistic", "df")
 """Columns that are omitted next to an interval and a p-value."""
 

@@ -234,15 +234,15 @@ class Method:
                 "the log was made from a metric and has no losses of individual points. Use wald, "
                 "clustered or compare, or a loss of individual points."
             )
-        if design.metric == "pool" and self.takes_metrics == "averaged":
-            return (
-                f"the metric of this log was pooled over folds, but {self.name} needs its value "
-                "in each fold. Create the log with cvstats.losses(…, folds='average')."
-            )
         if self.level_option is None:
             words = self.requires(design)
         else:
             words = self.requires(design, {**self.defaults, **(options or {})}[self.level_option])
+        if words is None and design.metric == "pool" and self.takes_metrics == "averaged":
+            return (
+                f"the metric of this log was pooled over folds, but {self.name} needs its value "
+                "in each fold. Create the log with cvstats.losses(…, folds='average')."
+            )
         if words is None or not self.plan or "cvstats.plans" in words:
             return words
         return f"{words} To run an experiment for {self.name}, use cvstats.plans.{self.plan}."

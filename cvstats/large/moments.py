@@ -612,8 +612,8 @@ def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
     models, carried = model_columns(log.labels).shape
     if models < 2:
         raise LogError(
-            "pairs=True needs several models, but the log has only one. Expected at least two: "
-            "a frame with a column for each model."
+            "paired differences need several models, but the log has only one. Expected at least "
+            "two: a frame with a column for each model."
         )
     number = len(log.design.cell_table(levels).used) * carried * models * (models - 1) // 2
     if number > MOST_GAPS:

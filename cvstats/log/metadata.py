@@ -140,15 +140,27 @@ def cuts_cells(metadata: Mapping[Any, Any], by: object) -> bool:
 def refuse_parts_of_cells(metadata: Mapping[Any, Any], by: object) -> None:
     """Refuse to average the pseudo-losses of a part of a cell: that is not the part's metric."""
     for part in each_metric(metadata):
-        cells = list(part.get("cells", ()))
+        cells, name = list(part.get("cells", ())), part.get("metric")
         if by not in (*cells, "metric"):
             way = "folds='average'" if by == "fold" else f"by={by!r}"
+            advice = f"Create the log with cvstats.losses(…, loss={name!r}, {way})."
+            if name in STRENGTHS or part.get("kind") == "contrasts":
+                advice = f"Create a log of each group: cvstats.{call_of_part(part)}."
             raise LogError(
                 f"the groups by {by!r} split the cells ({listed(cells) or 'the whole log'}) on "
-                f"which {part.get('metric')} was computed, and the mean over a part of a cell is "
-                "not the metric of that part. Expected cells within the groups. Create the log "
-                f"with cvstats.losses(…, loss={part.get('metric')!r}, {way})."
+                f"which {name} was computed, and the mean over a part of a cell is not the metric "
+                f"of that part. Expected cells within the groups. {advice}"
             )
+
+
+def call_of_part(part: Mapping[Any, Any]) -> str:
+    """Write the call that creates a log of a metric from a part of the rows."""
+    name = part.get("metric")
+    if name in STRENGTHS:
+        return f"strengths(battles_of_the_part, …{STRENGTHS[str(name)]})"
+    if part.get("kind") == "contrasts":
+        return "contrast(losses_of_the_part, …)"
+    return f"losses(part, …, loss={name!r})"
 
 
 STRENGTHS = {"strength": "", "Elo": ", elo=True"}
@@ -245,13 +257,10 @@ def refuse_part(
         )
     how_many = f" ({found:,} of {known:,} points{where})" if known > found else ""
     name = part.get("metric")
-    call = f"losses(part, …, loss={name!r})"
-    if name in STRENGTHS:
-        call = f"strengths(battles_of_the_part, …{STRENGTHS[str(name)]})"
     raise LogError(
         f"this is a part of a log of {name}{how_many}, and the mean over a part of the points is "
         f"not the {name} of that part. Expected all points on which {name} was computed, without "
-        f"missing='drop'. Create a log of the part: cvstats.{call}."
+        f"missing='drop'. Create a log of the part: cvstats.{call_of_part(part)}."
     )
 
 

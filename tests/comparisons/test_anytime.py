@@ -209,3 +209,8 @@ def test_skewness_asks_for_more_points_at_every_look():
     watch = cvstats.monitor(lognormal)
     assert only_row(watch.interval())["p_value"] < 0.05
     assert not watch.stop  # a decision is never taken back
+
+
+def test_a_monitor_of_one_model_says_what_it_compares():
+    with pytest.raises(cvstats.LogError, match="^paired differences need several models"):
+        cvstats.monitor(pd.DataFrame({"a": np.arange(40.0)}, pd.RangeIndex(40, name="point")))

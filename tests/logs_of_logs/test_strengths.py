@@ -179,6 +179,15 @@ def test_a_part_of_the_log_is_made_of_a_part_of_the_battles(elo, call):
     with pytest.raises(cvstats.LogError) as caught:
         fit(elo=elo).iloc[5:].cvci.interval()
     assert f"cvstats.strengths(battles_of_the_{call}" in str(caught.value)
+    with pytest.raises(cvstats.LogError, match="of each group: cvstats.strengths") as caught:
+        fit(elo=elo).cvci.interval(by="point")
+    assert f"cvstats.strengths(battles_of_the_{call}" in str(caught.value)
+
+
+def test_methods_of_folds_are_not_told_to_average_them():
+    why = fit().cvci.methods()["why_not"]
+    assert "the log has one test set" in why["corrected_t"]
+    assert not why.str.contains("pooled over folds").any()
 
 
 def test_strengths_have_no_ratio():
