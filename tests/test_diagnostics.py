@@ -462,7 +462,7 @@ def test_hits_are_told_by_all_models_and_scores_by_their_names():
     index = k_fold(200).index
     hits = pd.DataFrame({"good": draw.random(200) < 0.9, "bad": draw.random(200) < 0.7}, index)
     assert found(hits * 1.0).loc["CVS022", "model"].tolist() == ["good", "bad"]
-    errors = pd.DataFrame({"good": 1.0 - hits["good"], "chance": 1.0 * hits["bad"]})
+    errors = pd.DataFrame({"good": 1.0 - hits["good"], "chance": np.arange(200) % 2.0})
     assert "CVS022" not in found(errors).index
     for name in ("accuracy", "Test_AUC", "R2", "roc auc", "hits"):
         assert found(k_fold().rename(name)).loc["CVS022", "finding"][:15] == "losses named li"
@@ -487,6 +487,20 @@ def test_a_sample_of_evaluations_has_the_size_asked_for_and_is_evenly_spread():
     assert rows[-1] >= 1997
     assert set(np.diff(rows)) == {1, 2}
     np.testing.assert_array_equal(sample_rows(design, rows, 2000, dated=False), rows)
+    fewer = sample_rows(design, range(1999), 400, dated=False)
+    assert (len(fewer), set(np.diff(fewer))) == (400, {4, 5})
+
+
+def test_a_sample_of_dates_is_all_of_the_first_ones():
+    """Correlations are those of neighbors in time, which rows far apart do not show."""
+    days = np.random.default_rng(0).permutation(1999)
+    dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "D")
+    design = read(pd.Series(0.0, pd.Index(dates, name="point"), name="model")).design
+    rows = sample_rows(design, range(1999), 1000, dated=True)
+    np.testing.assert_array_equal(rows, range(1999))
+    rows = sample_rows(design, range(1999), 400, dated=True)
+    assert sorted(days[rows]) == list(range(len(rows)))
+    assert 400 <= len(rows) < 1000
 
 
 def test_unequal_folds_train_on_unequal_shares():

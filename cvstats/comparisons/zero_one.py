@@ -274,10 +274,9 @@ def flag_few(result: Result, found: Discordance) -> Result:
 
 def find_other_loss(log: Log) -> str | None:
     """Find a loss other than 0 and 1; carried cells may be masked."""
-    masked = log.masked()
-    if len(masked) == 0 and binary_columns(log.design, log.losses).all():
+    if binary_columns(log.design, log.losses).all():
         return None
-    for j in np.setdiff1d(np.arange(log.losses.width), masked).tolist():
+    for j in range(log.losses.width):
         values = log.losses.column(j, 0, log.design.size)
         here = values if log.design.valid is None else values[log.design.valid]
         odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is reported later

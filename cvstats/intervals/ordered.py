@@ -377,7 +377,7 @@ def comes_back(
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation, neighbors = far / gamma[0], np.maximum(gamma[1] / gamma[0], 0)
     least, errors = ALIKE
-    spread = np.sqrt((1 + neighbors**2) / (1 - neighbors**2 + 1e-9) / n)
+    spread = np.sqrt((1 + neighbors**2) / (1 - neighbors**2) / n)
     beyond = correlation - neighbors**lags
     real = (beyond > least) & (beyond > errors * spread)
     beyond_reach = n * (1 - correlation) < lags * resolution * (1 + correlation)

@@ -169,11 +169,12 @@ def sum_chunk(
     chunk = Design({"cell": Level(range(size), number)}, len(number))
     table = np.asarray(table, order="C" if width >= SIDE_BY_SIDE else "F")
     cells, columns = sum_cells(chunk, table), None
-    if pairs[0] or examined.step > 1:
+    left, right = pairs
+    if left or examined.step > 1:
         columns = model_columns(carried, axis)
-    if pairs[0] and columns is not None:
-        left, right = (columns[list(side)].reshape(-1) for side in pairs)
-        cells = join_columns(cells, sum_cells(chunk, table, (left, right)))
+    if left and columns is not None:
+        sides = columns[list(left)].reshape(-1), columns[list(right)].reshape(-1)
+        cells = join_columns(cells, sum_cells(chunk, table, sides))
     faults, begin = np.full(width, NO_FAULT), [*map(getitem, starts, block_id)]
     taken, inside = examined.find(begin, tested, shape)
     if not np.isfinite(cells.m2).all():  # not finite if a loss is not

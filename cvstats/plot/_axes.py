@@ -217,7 +217,6 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     table = result_frame(show_direction(result, facts))
     index = table.index
     table = table.reset_index(drop=True)
-    nameless = isinstance(index, pd.RangeIndex) and index.name is None
     arrays = isinstance(facts.losses, (xr.DataArray, xr.Dataset))
     single = None if "other" in index.names else name_single(facts.losses)
     parts: list[list[str]] = [[single or ""] for _ in table.index]
@@ -225,7 +224,7 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     for at, name in enumerate(index.names):
         if name in LEVELS:
             table[str(name)] = written[at] if name == "other" else index.get_level_values(at)
-        elif not (name == "model" and single is not None) and not nameless:
+        elif not (name == "model" and single is not None):
             prefix = f"{name}=" if arrays and name != "model" else ""
             for words, label in zip(parts, written[at], strict=True):
                 words.append(prefix + label)

@@ -409,8 +409,7 @@ class Grid:
     @property
     def wide(self) -> bool:
         """Whether the table spans the width of the page."""
-        longest = [max(map(len, cells), default=0) for _, cells in self.rows]
-        return len(self.heads) > 5 or max(longest, default=0) > 24
+        return len(self.heads) > 5 or any(len(cell) > 24 for _, row in self.rows for cell in row)
 
 
 @dataclass(frozen=True)

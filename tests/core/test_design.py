@@ -79,8 +79,7 @@ def check_plan(design, codes, by):
         for number, key in names.items():
             at = [i - block.start for i in block if keys[i] == key]
             assert plan.blocks[0][b, number] == len(at)
-            if at:
-                assert plan.blocks[1][b, number] == at[0]
+            assert plan.blocks[1][b, number] == (at[0] if at else 0)
     return plan
 
 

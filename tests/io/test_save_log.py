@@ -91,6 +91,16 @@ def test_models_types_and_attrs(tmp_path, suffix):
     pd.testing.assert_frame_equal(log, before)  # and nothing was done to the log
 
 
+def test_other_programs_find_short_texts_and_numbers_of_64_bits_in_attrs(tmp_path):
+    """The other attributes are only in our header."""
+    readable = {"units": "kg", "scale": 0.5, "seed": 2**63 - 1, "note": "x" * 9999}
+    hidden = {"big": 2**63, "long": "x" * 10_000, "flag": True, "dtype": "int8", "pair": [1, 2]}
+    log = xr.DataArray([1.0, 2.0], dims="point", attrs=readable | hidden)
+    assert round_trip(log, tmp_path / "log.nc").attrs == readable | hidden
+    with xr.open_dataset(tmp_path / "log.nc", engine="h5netcdf") as dataset:
+        assert dataset.attrs == readable
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("name", ["diabetes", "flights_by_month"])
 def test_shipped_logs_give_the_same_interval_to_the_last_bit(tmp_path, suffix, name):

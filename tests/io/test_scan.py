@@ -330,6 +330,10 @@ def refusals():
     yield "other points", "'a' and 'b' have different points at repetition=0", {"loss": "ridge"}, (
         lambda t: stacked(t).assign(point=lambda s: np.where(
             (s["model"] == "b") & (s["point"] == 3), 10**6, s["point"])))  # fmt: skip
+    for lost, words in (("a", "0 and 1 points"), ("b", "1 and 0 points")):
+        yield f"a cell that {lost} lacks", words, {"loss": "ridge"}, (
+            lambda t, lost=lost: stacked(t.assign(source=t["source"].where(t["point"] != 3, "own")))
+            .query(f"model != {lost!r} or source != 'own'"))  # fmt: skip
     yield "empty", "log is empty", {"loss": "ridge"}, lambda t: t.iloc[:0]
     yield "text", "not numbers", {"loss": "source"}, lambda t: t
     yield "a batch", "the same evaluation appears twice", {"loss": "ridge"}, lambda t: (

@@ -969,3 +969,10 @@ def test_many_are_more_than_the_limit(what, n, monkeypatch):
     for name, value in {constant: LIMIT, **(others[0] if others else {})}.items():
         monkeypatch.setattr(sections, name, value)
     assert is_many(n) == (n > LIMIT)
+
+
+def test_tables_with_many_columns_or_long_words_span_the_page():
+    for columns, letters, wide in [(5, 24, False), (6, 1, True), (1, 25, True), (5, 0, False)]:
+        rows = [("a", [""] * columns), ("b", [*[""] * (columns - 1), "x" * letters])]
+        table = sections.Grid("caption", ["head"] * columns, rows, [True] * columns)
+        assert table.wide is wide
