@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from rows import only_row
 from scipy import optimize, stats
 
@@ -98,17 +97,6 @@ def test_without_skewness_limits_are_those_of_wald():
     for s in (1e-12, 1e-6, 3.0):  # small skewness costs no digits
         t = invert_hall(1.96, np.array([s]), np.array([100]))[0]
         assert transformed(t, s, 100) == pytest.approx(1.96, rel=1e-14)
-
-
-def test_single_losses_are_needed():
-    array = xr.DataArray(
-        RNG.lognormal(size=40), dims="point", coords={"fold": ("point", np.arange(40) % 4)}
-    )
-    with pytest.raises(LogError, match="needs individual losses"):
-        array.chunk(point=10).cvci.wald(interval="hall")
-    streamed = cvstats.Moments.of_log(log_of(array.values, fold=np.arange(40) % 4))
-    with pytest.raises(LogError, match="needs individual losses"):
-        streamed.wald(interval="hall")
 
 
 def test_differences():
