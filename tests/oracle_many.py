@@ -12,13 +12,13 @@ lists, one number a point; folds are a list of labels of the same length.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from statistics import NormalDist
 from typing import NamedTuple
 
+import numpy as np
 from scipy import stats
 
 Losses = Sequence[Sequence[float]]
@@ -69,15 +69,9 @@ def best(losses: Losses, m: int, folds: Sequence[Hashable], *, draws: int, seed:
     others = [lead(losses[m], losses[j], folds) for j in range(len(losses)) if j != m]
     statistic = max(math.sqrt(n) * other.gap / other.sigma for other in others)
     reached = normal_of_t(statistic, n) * math.sqrt((n - 1) / n)
-    rng = random.Random(seed)
-    beyond = 0
-    for _ in range(draws):
-        zeta = [rng.gauss(0, 1) for _ in range(n)]
-        drawn = max(
-            math.fsum(z * c for z, c in zip(zeta, other.centred, strict=True)) / other.sigma
-            for other in others
-        ) / math.sqrt(n)
-        beyond += drawn >= reached
+    zeta = np.random.default_rng(seed).standard_normal((draws, n))
+    drawn = np.max([zeta @ np.array(other.centred) / other.sigma for other in others], axis=0)
+    beyond = int((drawn / math.sqrt(n) >= reached).sum())
     return Best(statistic, (1 + beyond) / (draws + 1))
 
 

@@ -120,7 +120,7 @@ def test_models_without_an_error_and_twins():
 
 def test_losses_of_0_and_1_have_limits_of_a_proportion():
     """Twenty equal models, errors of 5% on 60 points: normal limits cover in half of the runs."""
-    losses = np.random.default_rng(4).random((20, 60, 300)) < 0.05
+    losses = np.random.default_rng(4).random((20, 60, 100)) < 0.05
     array = xr.DataArray(losses.astype(float), dims=("model", "point", "run"))
     found = array.cvci.winner(n_draws=500)
     lower, upper = found["lower"].values, found["upper"].values

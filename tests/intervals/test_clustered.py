@@ -9,6 +9,7 @@ import oracle
 import oracle_sources as exactly
 import pandas as pd
 import pytest
+import xarray as xr
 from grouped_logs import LIMITS, LOGS, log_of, random_rows, series_of, stored_case
 from rows import only_row
 from scipy import stats
@@ -113,16 +114,16 @@ def test_sizes_that_go_with_the_error_are_labelled():
 
 def test_skewed_groups_are_labelled_and_equal_normal_ones_are_not():
     rng = np.random.default_rng(4)
+    source = np.repeat(np.arange(40), 20)
+    coords = {"point": range(800), "source": ("point", source)}
     for make, expected in ((rng.lognormal, "skewed"), (rng.normal, "")):
-        seen = {"clustered": 0, "out_of_source": 0, "wild_cluster": 0}
-        for _ in range(20):
-            losses, row = labels_of_clusters(np.full(40, 20), make(size=40), rng)
-            seen["clustered"] += row["caution"] == expected
-            for method in ("out_of_source", "wild_cluster"):
-                options = {"n_draws": 99, "rng": 0} if method == "wild_cluster" else {}
-                table = only_row(getattr(losses.cvci, method)(**options))
-                seen[method] += table["caution"] == expected
-        assert min(seen.values()) >= 15, (expected, seen)
+        losses = make(size=(40, 20))[source] + rng.normal(size=(800, 20))
+        log = xr.DataArray(losses, coords, ("point", "run"))
+        for found in (
+            log.cvci.clustered(), log.cvci.out_of_source(),
+            log.cvci.wild_cluster(n_draws=99, rng=0),
+        ):  # fmt: skip
+            assert (cvstats.cautions(found) == expected).sum() >= 15, (expected, found.attrs)
 
 
 def test_expected_cr1_ratio_by_exact_arithmetic():

@@ -61,39 +61,45 @@ def test_refusals():
         log.iloc[5:].cvci.compare(method="refit_corrected")
 
 
-def grouped_log(rng, repetitions=3, n_sources=40, k=5):
+def grouped_array(rng, repetitions=3, n_sources=40, k=5, runs=1):
     """Zero and the training mean of noise in folds of whole sources, and the true difference."""
     source = np.repeat(np.arange(n_sources), rng.integers(2, 16, n_sources))
     n = len(source)
-    y = rng.standard_normal(n_sources)[source] + rng.standard_normal(n)
-    parts, risks = [], []
-    for repetition in range(repetitions):
-        fold = (rng.permutation(n_sources) % k)[source]
-        mean = np.array([y[fold != each].mean() for each in range(k)])
-        levels = {"repetition": np.full(n, repetition), "fold": fold, "source": source,
-                  "point": np.arange(n)}  # fmt: skip
-        index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
-        parts.append(pd.DataFrame({"zero": y**2, "mean": (y - mean[fold]) ** 2}, index))
-        risks.append(-(mean[fold] ** 2).mean())
-    return pd.concat(parts), np.mean(risks)
+    y = rng.standard_normal((n_sources, runs))[source] + rng.standard_normal((n, runs))
+    folds = np.array([(rng.permutation(n_sources) % k)[source] for _ in range(repetitions)])
+    means = [np.array([y[fold != each].mean(axis=0) for each in range(k)])[fold] for fold in folds]
+    log = xr.DataArray(
+        [[y**2] * repetitions, [(y - mean) ** 2 for mean in means]],
+        {"model": ["zero", "mean"], "repetition": range(repetitions), "point": range(n),
+         "fold": (("repetition", "point"), folds), "source": ("point", source)},
+        ("model", "repetition", "point", "run"),
+    )  # fmt: skip
+    return log, -np.mean(np.square(means), axis=(0, 1))
+
+
+def grouped_log(rng, repetitions=3, **options):
+    """A single run, as a frame."""
+    array, _ = grouped_array(rng, repetitions, **options)
+    frame = array.isel(run=0).to_dataset("model").to_dataframe().reset_index()
+    return frame.set_index(["repetition", "fold", "source", "point"])
 
 
 def test_sources_are_the_sampling_units_of_folds_that_keep_them_whole():
     """clustered covers .70 to .84 of differences of nearly equal models, this .97 or more."""
-    rng = np.random.default_rng(12)
-    covered, runs = {"clustered": 0, None: 0}, 100
-    for _ in range(runs):
-        log, target = grouped_log(rng)
-        for method in covered:
-            row = log.cvci.compare(method=method).iloc[0]
-            covered[method] += row["lower"] <= target <= row["upper"]
-    assert covered["clustered"] < 88
-    assert covered[None] >= 94
+    log, target = grouped_array(np.random.default_rng(12), runs=200)
+    assert covered(log.cvci.compare(method="clustered"), target) < 0.88
+    assert covered(log.cvci.compare(), target) >= 0.94
+
+
+def covered(table, target):
+    """The share of runs whose interval contains the target."""
+    lower, upper = (table[side].isel(pair=0).to_numpy() for side in ("lower", "upper"))
+    return ((lower <= target) & (target <= upper)).mean()
 
 
 @pytest.mark.parametrize("repetitions", [1, 3])
 def test_what_refits_add_to_the_variance_over_sources(repetitions):
-    log, _ = grouped_log(np.random.default_rng(13), repetitions)
+    log = grouped_log(np.random.default_rng(13), repetitions)
     base = log.cvci.compare(method="clustered").iloc[0]
     found = log.cvci.compare(method="refit_corrected")
     row, d = found.iloc[0], log["zero"] - log["mean"]
@@ -123,17 +129,8 @@ def test_what_refits_add_to_the_variance_over_sources(repetitions):
 
 
 def test_every_comparison_of_repeated_folds_of_sources_uses_it():
-    log, _ = grouped_log(np.random.default_rng(15), n_sources=20)
-    n = len(log) // 3
-    levels = {name: log.index.get_level_values(name).to_numpy().reshape(3, n)
-              for name in ("fold", "source", "point")}  # fmt: skip
-    array = xr.DataArray(
-        np.stack([log[name].to_numpy().reshape(3, n) for name in log]),
-        dims=("model", "repetition", "point"),
-        coords={"model": list(log), "repetition": range(3), "point": levels["point"][0],
-                "fold": (("repetition", "point"), levels["fold"]),
-                "source": ("point", levels["source"][0])},
-    )  # fmt: skip
+    log = grouped_log(np.random.default_rng(15), n_sources=20)
+    array = grouped_array(np.random.default_rng(15), n_sources=20)[0].isel(run=0)
     found = log.cvci.compare()
     for other in (array.cvci.compare(), array.chunk(point=50).cvci.compare()):
         assert other.attrs["interval_method"] == "refit_corrected"
@@ -149,7 +146,7 @@ def test_every_comparison_of_repeated_folds_of_sources_uses_it():
 
 def test_the_summary_does_not_advise_what_it_replaced():
     """With sources as units, no caution sends the reader back to clustered."""
-    log, _ = grouped_log(np.random.default_rng(14))
+    log = grouped_log(np.random.default_rng(14))
     assert log.cvci.compare().attrs["interval_method"] == "refit_corrected"
     text = str(log.cvci.summary())
     assert "sources ignored" not in text
@@ -159,33 +156,28 @@ def test_the_summary_does_not_advise_what_it_replaced():
 def test_coverage_of_one_partition_by_default():
     """Zero against the mean of noise, and two useful features; wald covers .72 of the first."""
     rng = np.random.default_rng(8)
-    n, k, runs = 100, 10, 120
-    covered = {"alike": np.zeros(2), "apart": np.zeros(2)}
-    width = {"alike": 0.0, "apart": 0.0}
+    n, k, runs = 100, 10, 200
     fold = np.arange(n) % k
-    index = pd.MultiIndex.from_arrays([fold, np.arange(n)], names=["fold", "point"])
-    for kind in covered:
-        for _ in range(runs):
-            x = rng.standard_normal((2, n))
-            y = rng.standard_normal(n) + (x.sum(axis=0) if kind == "apart" else 0)
-            out = [fold != each for each in range(k)]
-            if kind == "alike":
-                mean = np.array([y[here].mean() for here in out])
-                a, b, risk = y**2, (y - mean[fold]) ** 2, -(mean**2).mean()
-            else:
-                slope = np.array([[xs[here] @ y[here] / (xs[here] @ xs[here]) for here in out]
-                                  for xs in x])  # fmt: skip
-                a, b = ((y - s[fold] * xs) ** 2 for s, xs in zip(slope, x, strict=True))
-                risk = (((1 - slope) ** 2)[0] - ((1 - slope) ** 2)[1]).mean()
-            log = pd.DataFrame({"a": a, "b": b}, index)
-            tables = [log.cvci.compare(method=method).iloc[0] for method in ("wald", None)]
-            for at, row in enumerate(tables):
-                covered[kind][at] += row["lower"] <= risk <= row["upper"]
-            width[kind] += tables[1]["se"] / tables[0]["se"] / runs
-    assert covered["alike"][0] / runs < 0.85
-    assert covered["alike"][1] / runs > 0.9
-    assert covered["apart"][1] / runs > 0.9
-    assert width["apart"] < 1.1
+    out = [fold != each for each in range(k)]
+
+    def compared(a, b):
+        coords = {"model": ["a", "b"], "point": range(n), "fold": ("point", fold)}
+        log = xr.DataArray([a, b], coords, ("model", "point", "run"))
+        return log.cvci.compare(method="wald"), log.cvci.compare()
+
+    y = rng.standard_normal((n, runs))
+    mean = np.array([y[here].mean(axis=0) for here in out])
+    wald, default = compared(y**2, (y - mean[fold]) ** 2)
+    assert covered(wald, -(mean**2).mean(axis=0)) < 0.85
+    assert covered(default, -(mean**2).mean(axis=0)) > 0.9
+    x = rng.standard_normal((2, n, runs))
+    y = rng.standard_normal((n, runs)) + x.sum(axis=0)
+    slopes = np.array([[(xs * y)[here].sum(axis=0) / (xs**2)[here].sum(axis=0) for here in out]
+                       for xs in x])  # fmt: skip
+    wald, default = compared(*((y - s[fold] * xs) ** 2 for s, xs in zip(slopes, x, strict=True)))
+    risks = ((1 - slopes) ** 2).mean(axis=1)
+    assert covered(default, risks[0] - risks[1]) > 0.9
+    assert float((default["se"] / wald["se"]).mean()) < 1.1
 
 
 def test_small_groups_of_repeated_folds_are_compared_by_one_method():

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 import cvstats
 from cvstats import LogError
@@ -144,23 +144,22 @@ def test_several_metrics_are_levels_of_one_log() -> None:
 
 def test_a_function_with_weights_is_differentiated() -> None:
     def f1(truth: Any, prediction: Any, weight: Any) -> float:
-        return f1_score(truth, prediction, sample_weight=weight)
+        return 2 * (weight * truth) @ prediction / (weight @ truth + weight @ prediction)
 
     own = cvstats.losses(frame(), "y", ["label"], metric=f1, weight="w")
     named = cvstats.losses(frame(), "y", ["label"], "f1", folds="average", weight="w")
     assert own.attrs["loss"] == "-f1"
     np.testing.assert_allclose(1 + own, named, atol=1e-6)
-    error = cvstats.losses(frame(), "y", ["label"], metric=f1, higher_is_better=False)
+    error = cvstats.losses(frame(n=30), "y", ["label"], metric=f1, higher_is_better=False)
     assert error.attrs["orientation"] == "error"
 
 
 def test_a_function_without_weights_leaves_points_out() -> None:
-    own = cvstats.losses(frame(), "y", ["a"], metric=roc_auc_score)
-    named = cvstats.losses(frame(), "y", ["a"], "auc")
-    means = own.groupby(level=["repetition", "fold"]).mean() + 1
-    np.testing.assert_allclose(
-        means, named.groupby(level=["repetition", "fold"]).mean(), atol=1e-12
-    )
+    one = frame().query("repetition == 0")
+    own = cvstats.losses(one, "y", ["a"], metric=roc_auc_score)
+    named = cvstats.losses(one, "y", ["a"], "auc")
+    means = own.groupby(level="fold").mean() + 1
+    np.testing.assert_allclose(means, named.groupby(level="fold").mean(), atol=1e-12)
     ratio = own.cvci.wald()["se"].item() / named.cvci.wald()["se"].item()
     assert 0.97 < ratio < 1.08
 
