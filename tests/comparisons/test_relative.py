@@ -229,29 +229,6 @@ def test_rmse_is_the_root_of_the_ratio_of_squares():
         assert 1 + found[side] / 100 == pytest.approx(np.sqrt(1 + expected[side] / 100), rel=1e-6)
 
 
-def simulate(n: int, runs: int, seed: int) -> float:
-    """Share of logs whose interval contains the true ratio of two dependent gamma losses."""
-    random = np.random.default_rng(seed)
-    common = random.gamma(0.5, 1, (n, runs))
-    a, b = (common + random.gamma(0.5, 1, (n, runs)) for _ in range(2))
-    a = a * 0.9
-    index = pd.RangeIndex(n, name="point")
-    coords = {"model": ["a", "b"], "point": index}
-    array = xr.DataArray(np.stack([a, b]), dims=("model", "point", "run"), coords=coords)
-    found = array.cvci.compare(
-        reference="b", relative=True, method="holdout", options={"interval": "t"}
-    )
-    lower, upper = found["lower"].squeeze(), found["upper"].squeeze()
-    inside = (lower <= -10) & (upper >= -10)
-    return float(inside.where(lower.notnull()).mean())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 50, 200])
-def test_coverage(n):
-    assert 0.93 <= simulate(n, 1000, seed=6) <= 0.98
-
-
 @pytest.mark.parametrize(("only_a", "only_b"), [(7, 1), (8, 1), (0, 0), (0, 6), (6, 0)])
 @pytest.mark.parametrize("folds", [1, 5])
 def test_limits_of_few_discordant_points_agree_with_the_exact_test(only_a, only_b, folds):

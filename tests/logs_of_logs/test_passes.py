@@ -223,39 +223,3 @@ def in_folds(log: pd.DataFrame) -> pd.DataFrame:
 def test_refusals(change, options, words):
     with pytest.raises(cvstats.LogError, match=words.replace("(", r"\(").replace(".", r"\.")):
         change(LOG).cvci.passes(**options)
-
-
-def simulate_coverage(
-    problems: int, k: int, attempts: int, *, every: bool, runs: int, seed: int
-) -> float:
-    """Share of logs whose interval contains the true value; hard problems of a code benchmark."""
-    random = np.random.default_rng(seed)
-    ability = random.beta(0.3, 2.4, size=(runs, problems))
-    right = random.binomial(attempts, ability)
-    wrong = np.arange(attempts)[:, None, None] >= right
-    index = pd.MultiIndex.from_product(
-        [range(attempts), range(problems)], names=["repetition", "point"]
-    )
-    log = pd.DataFrame(
-        wrong.transpose(0, 2, 1).reshape(-1, runs).astype(float), index, columns=range(runs)
-    )
-    found = log.cvci.passes(k=k, all=every).cvci.interval()
-    a, b = 0.3, 2.4
-    moment = special.beta(a + (k if every else 0), b + (0 if every else k)) / special.beta(a, b)
-    truth = 1 - moment if every else moment
-    return float(((found["lower"] <= truth) & (truth <= found["upper"])).mean())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("problems", "k", "attempts", "every", "least", "most"),
-    [
-        (30, 5, 5, False, 0.93, 0.98),
-        (164, 5, 10, False, 0.94, 0.98),
-        (30, 3, 5, True, 0.95, 1.0),
-        (164, 3, 10, True, 0.95, 1.0),
-    ],
-)
-def test_coverage(problems, k, attempts, every, least, most):
-    found = simulate_coverage(problems, k, attempts, every=every, runs=1000, seed=11)
-    assert least <= found <= most

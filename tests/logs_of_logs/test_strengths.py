@@ -144,36 +144,6 @@ def test_refusals(make, options, words):
         fit(make(), **options)
 
 
-def simulate(runs: int, prompts: int, favour: float, seed: int) -> tuple[float, float]:
-    """Share of intervals that contain the strength that fits best: by results, and by prompts.
-
-    Five models of all strengths 0 meet in all pairs on each prompt, which favours some.
-    """
-    random = np.random.default_rng(seed)
-    pairs = np.array([(a, b) for a in range(5) for b in range(a)])
-    first, second = (np.tile(pairs[:, side], prompts) for side in (0, 1))
-    prompt = np.repeat(np.arange(prompts), len(pairs))
-    by_results, by_prompts = [], []
-    for _ in range(runs):
-        taste = random.normal(0, favour, (prompts, 5))
-        p = special.expit(taste[prompt, first] - taste[prompt, second])
-        frame = pd.DataFrame({
-            "prompt": prompt, "first": first, "second": second,
-            "score": (random.random(len(p)) < p).astype(float),
-        })  # fmt: skip
-        for name, hits in ((np.arange(len(frame)), by_results), (prompt, by_prompts)):
-            found = fit(frame.assign(prompt=name)).cvci.holdout(interval="t")
-            hits.append(((found["lower"] <= 0) & (found["upper"] >= 0)).mean())
-    return float(np.mean(by_results)), float(np.mean(by_prompts))
-
-
-@pytest.mark.slow
-def test_coverage_where_prompts_favour_models():
-    by_results, by_prompts = simulate(1000, 50, 1.0, seed=3)
-    assert by_results < 0.93
-    assert 0.935 <= by_prompts <= 0.965
-
-
 @pytest.mark.parametrize(("elo", "call"), [(False, "part, …)"), (True, "part, …, elo=True)")])
 def test_a_part_of_the_log_is_made_of_a_part_of_the_battles(elo, call):
     with pytest.raises(cvstats.LogError) as caught:

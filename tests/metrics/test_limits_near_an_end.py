@@ -92,20 +92,6 @@ def test_a_part_of_the_folds_and_wald_by_name_keep_their_limits():
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("positives", [12, 25, 50])
-def test_coverage_of_an_auc_near_one(positives):
-    rng, covered, n = np.random.default_rng(positives), 0, 20 * positives
-    truth = (np.arange(n) < positives).astype(int)
-    shift = 2.9  # of the normal scores of the positives: AUC = Phi(2.9 / sqrt(2)) = .9799
-    for _ in range(1000):
-        frame = pd.DataFrame({"point": np.arange(n), "y_true": truth})
-        frame["m"] = rng.normal(size=n) + shift * truth
-        row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc")).iloc[0]
-        covered += row["lower"] <= 1 - 0.97985 <= row["upper"]
-    assert covered / 1000 >= 0.93
-
-
 def draw_rare(loss, positives, rng):
     """Draw a test set with 5% positives: a good score, or labels of a good classifier."""
     n = 20 * positives
@@ -118,7 +104,7 @@ def draw_rare(loss, positives, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["average_precision", "f1", "balanced_accuracy"])
+@pytest.mark.parametrize("loss", ["average_precision", "balanced_accuracy"])
 @pytest.mark.parametrize("positives", [12, 25, 50])
 def test_coverage_of_other_metrics_with_few_positives(loss, positives):
     rng, covered = np.random.default_rng(positives), 0
