@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
-from sklearn import metrics
+from metric_peers import PEERS, UNWEIGHTED
 from sklearn.metrics import f1_score
 
 import cvstats
@@ -143,103 +141,37 @@ def derivative(name: str, y: Any, p: Any, w: Any, options: dict[str, Any], step:
     return np.array(found)
 
 
-def share_of_pairs(y: Any, p: Any, w: Any) -> tuple[float, float]:
-    """Concordant less discordant pairs, as a share of all pairs and of those that y orders."""
-    signs = np.sign(np.subtract.outer(y, y) * np.subtract.outer(p, p))
-    both = np.outer(w, w) * ~np.eye(len(y), dtype=bool)
-    difference = (both * signs).sum()
-    return difference / both.sum(), difference / both[np.not_equal.outer(y, y)].sum()
-
-
-def covariance_with_ranks(y: Any, key: Any, w: Any) -> float:
-    ranks = (w * (np.sign(np.subtract.outer(key, key)) + 1) / 2).sum(axis=1) / w.sum()
-    return float(np.cov(y, ranks, aweights=w)[0, 1])
-
-
-def logistic(y: Any, p: Any, w: Any, *, slope: bool) -> Any:
-    x = np.log(p / (1 - p))
-    ones = np.ones(len(x))
-    columns, offset = (np.column_stack([x, ones]), 0 * x) if slope else (ones[:, None], x)
-    model = sm.GLM(y, columns, sm.families.Binomial(), offset=offset, freq_weights=w)
-    return model.fit(tol=1e-13).params[0]
-
-
-def table_of_shares(y: Any, p: Any, w: Any) -> Any:
-    return metrics.confusion_matrix(y, p, sample_weight=w / w.sum())
-
-
-def rate(of: Any) -> Any:
-    """Map the true and false positives and negatives of each class to a mean of the classes."""
-
-    def value(y: Any, p: Any, w: Any) -> float:
-        table = table_of_shares(y, p, w)
-        tp, truth, guess = np.diag(table), table.sum(axis=1), table.sum(axis=0)
-        return float(of(tp, guess - tp, truth - tp, 1 - truth - guess + tp))
-
-    return value
-
-
-def auc_of_pairs(y: Any, p: Any, w: Any) -> float:
-    areas, shares = [], []
-    for one, other in ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)):
-        here = (y == one) | (y == other)
-        areas.append(metrics.roc_auc_score(y[here] == one, p[here, one], sample_weight=w[here]))
-        shares.append(w[here].sum())
-    return float(np.average(areas, weights=shares))
-
-
-OTHERS: dict[str, tuple[str, str, dict[str, Any], Any]] = {
-    "gini": ("truth_binary", "score", {},
-             lambda y, p, w: 2 * metrics.roc_auc_score(y, p, sample_weight=w) - 1),
-    "calibration_slope": ("truth_binary", "chance", {}, partial(logistic, slope=True)),
-    "calibration_intercept": ("truth_binary", "chance", {}, partial(logistic, slope=False)),
-    "observed_expected": ("truth_binary", "chance", {}, lambda y, p, w: (w @ y) / (w @ p)),
-    "somers_d": ("truth_number", "prediction_number", {},
-                 lambda y, p, w: share_of_pairs(y, p, w)[1]),
-    "wmape": ("truth_number", "prediction_number", {},
-              lambda y, p, w: (w @ abs(y - p)) / (w @ abs(y))),
-    "skill": ("truth_number", "prediction_number", {}, lambda y, p, w: 1 - (w @ y) / (w @ p)),
-    "kendall_a": ("truth_number", "prediction_number", {},
-                  lambda y, p, w: share_of_pairs(y, p, w)[0]),
-    "ordered_gini": ("truth_number", "prediction_number", {}, lambda y, p, w:
-                     covariance_with_ranks(y, p, w) / covariance_with_ranks(y, y, w)),
-    "relative_error": ("truth_number", "prediction_number", {}, lambda y, p, w: (w @ y) / (w @ p)),
-    "accuracy": ("truth_class", "label_class", CLASSES,
-                 lambda y, p, w: metrics.accuracy_score(y, p, sample_weight=w)),
-    "g_mean": ("truth_class", "label_class", CLASSES,
-               rate(lambda tp, fp, fn, tn: np.prod(tp / (tp + fn)) ** (1 / 3))),
-    "precision": ("truth_class", "label_class", {**CLASSES, "average": "macro"}, lambda y, p, w:
-                  metrics.precision_score(y, p, average="macro", sample_weight=w)),
-    "recall": ("truth_class", "label_class", {**CLASSES, "average": "weighted"}, lambda y, p, w:
-               metrics.recall_score(y, p, average="weighted", sample_weight=w)),
-    "specificity": ("truth_class", "label_class", {**CLASSES, "average": "micro"},
-                    rate(lambda tp, fp, fn, tn: tn.sum() / (tn + fp).sum())),
-    "jaccard": ("truth_class", "label_class", {**CLASSES, "average": "weighted"}, lambda y, p, w:
-                metrics.jaccard_score(y, p, average="weighted", sample_weight=w)),
-    "npv": ("truth_class", "label_class", {**CLASSES, "average": "macro"},
-            rate(lambda tp, fp, fn, tn: np.mean(tn / (tn + fn)))),
-    "kappa": ("truth_class", "label_class", {**CLASSES, "weights": "linear"}, lambda y, p, w:
-              metrics.cohen_kappa_score(y, p, weights="linear", sample_weight=w)),
-    "auc": ("truth_class", "probability_class",
-            {**CLASSES, "average": "weighted", "multi_class": "ovo"}, auc_of_pairs),
+COLUMNS = {
+    "labels": ("truth_binary", "label_binary"), "three labels": ("truth_class", "label_class"),
+    "scores": ("truth_binary", "score"), "chances": ("truth_binary", "chance"),
+    "chances of three": ("truth_class", "probability_class"),
+    "numbers": ("truth_number", "prediction_number"),
 }  # fmt: skip
-"""Other metrics: their truth, prediction and options, and a plain formula of their value."""
+"""Truth and prediction of each kind of metric."""
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_values_are_those_of_plain_formulas_and_other_programs(name: str) -> None:
-    truth, prediction, options, formula = OTHERS[name]
-    y, p = DATA[truth], DATA[prediction]
-    for w in (np.ones(len(y)), DATA["weight"]):
-        value, _ = pseudo_values(name, y, p, w, options)
-        assert value == pytest.approx(formula(y, p, w), abs=1e-10)
+def ratio(y: Any, p: Any, sample_weight: Any) -> float:
+    return (sample_weight @ y) / (sample_weight @ p)
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_influence_is_the_derivative_in_the_weights(name: str) -> None:
-    truth, prediction, options, _ = OTHERS[name]
+OTHERS = {
+    case: (name, *COLUMNS[kind], CLASSES | options if "three" in kind else options, peer)
+    for case, (name, options, kind, peer) in PEERS.items() if case not in UNWEIGHTED
+}  # fmt: skip
+OTHERS |= {  # losses of two models are read as truth and prediction
+    "skill": ("skill", *COLUMNS["numbers"], {}, lambda y, p, **w: 1 - ratio(y, p, **w)),
+    "relative_error": ("relative_error", *COLUMNS["numbers"], {}, ratio),
+}
+"""Metrics with their truth, prediction and options, and the same by another program."""
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_influence_is_the_derivative_in_the_weights(case: str) -> None:
+    name, truth, prediction, options, formula = OTHERS[case]
+    options = {key: option for key, option in options.items() if key != "classes"}
     y, p, w = DATA[truth], DATA[prediction], DATA["weight"]
     value, psi = pseudo_values(name, y, p, w, options)
+    assert value == pytest.approx(formula(y, p, sample_weight=w), abs=1e-10)
     expected = value + w / w.mean() * derivative(name, y, p, w, options, 1e-5)
     np.testing.assert_allclose(psi, expected, rtol=0, atol=2e-7)
 
@@ -268,7 +200,7 @@ ELSEWHERE = CENSORED | {"partial_auc"}
 
 
 def test_every_metric_is_held_against_something() -> None:
-    asked = {name for name, *_ in ASKED.values()} | set(OTHERS)
+    asked = {name for name, *_ in (*ASKED.values(), *OTHERS.values())}
     assert asked | ELSEWHERE == set(METRICS)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from metric_peers import CLASSES, PEERS, UNWEIGHTED
 from sklearn import metrics as sk
 
 import cvstats
@@ -21,8 +21,6 @@ DATA = pd.DataFrame(
     {k: v for k, v in CASES["metrics_data"]["inputs"].items() if k != "probability_class"}
 ).rename_axis("point")
 DATA[["p0", "p1", "p2"]] = CASES["metrics_data"]["inputs"]["probability_class"]
-LABELS = [0, 1, 2]
-CLASSES = {"classes": LABELS}
 
 
 @cache
@@ -47,44 +45,12 @@ def predictions(seed: int, ties: bool) -> pd.DataFrame:
                     "repetition": repetition, "fold": fold, "point": np.arange(n), "y": truth,
                     "score": score, "label": (score > 0.5).astype(int), "t": times.round(1),
                     "number": number, "c": classes, "p0": p[:, 0], "p1": p[:, 1], "p2": p[:, 2],
-                    "l": p.argmax(axis=1), "w": rng.gamma(2.0, size=n),
-                    "mean": times.mean() + rng.normal(size=n),
+                    "chance": 1 / (1 + np.exp(-score)), "l": p.argmax(axis=1),
+                    "w": rng.gamma(2.0, size=n), "mean": times.mean() + rng.normal(size=n),
                 }
             )
         )  # fmt: skip
     return pd.concat(parts, ignore_index=True).sample(frac=1, random_state=seed)
-
-
-def weighted_pearson(y: Any, p: Any, sample_weight: Any) -> float:
-    """Correlation from numpy's weighted covariance."""
-    c = np.cov(y, p, aweights=sample_weight)
-    return float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1]))
-
-
-def pairs(y: Any, p: Any, sample_weight: Any) -> float:
-    """C index by a table of all pairs."""
-    weight = np.outer(sample_weight, sample_weight) * np.less.outer(y, y)
-    right = np.less.outer(p, p) + 0.5 * np.equal.outer(p, p)
-    return (weight * right).sum() / weight.sum()
-
-
-def tau_a(y: Any, p: Any, sample_weight: Any) -> float:
-    """Kendall's tau-a by a table of all pairs."""
-    weight = np.outer(sample_weight, sample_weight) * ~np.eye(len(y), dtype=bool)
-    signs = np.sign(np.subtract.outer(y, y)) * np.sign(np.subtract.outer(p, p))
-    return (weight * signs).sum() / weight.sum()
-
-
-def ordered_gini(y: Any, p: Any, sample_weight: Any) -> float:
-    """Covariance with the middle ranks, relative to that of the best order."""
-
-    def covariance(key: Any) -> float:
-        rank = [
-            sample_weight @ (key < own) + sample_weight @ (key == own) / 2 for own in key
-        ]  # fmt: skip
-        return float(np.cov(y, rank, aweights=sample_weight)[0, 1])
-
-    return covariance(p) / covariance(y)
 
 
 def skill(y: Any, p: Any, sample_weight: Any, reference: Any) -> float:
@@ -93,73 +59,18 @@ def skill(y: Any, p: Any, sample_weight: Any, reference: Any) -> float:
     return 1 - own / sk.mean_squared_error(y, reference, sample_weight=sample_weight)
 
 
-def flipped(function: Any) -> Any:
-    """The same metric of the other class."""
-    return lambda y, p, **k: function(1 - y, 1 - p, **k)
-
-
-def unweighted(function: Any) -> Any:
-    """A metric that knows no weights."""
-    return lambda y, p, sample_weight: function(y, p)
-
-
-BINARY, NUMBERS, THREE, CHANCES = ("y", "label"), ("t", "number"), ("c", "l"), ("c", "p")
-PEERS: dict[str, tuple[str, dict[str, Any], tuple[str, str], Any]] = {
-    "accuracy": ("accuracy", {}, BINARY, sk.accuracy_score),
-    "precision": ("precision", {}, BINARY, sk.precision_score),
-    "recall": ("recall", {}, BINARY, sk.recall_score),
-    "specificity": ("specificity", {}, BINARY, flipped(sk.recall_score)),
-    "npv": ("npv", {}, BINARY, flipped(sk.precision_score)),
-    "f1": ("f1", {}, BINARY, sk.f1_score),
-    "fbeta": ("fbeta", {"beta": 0.5}, BINARY, partial(sk.fbeta_score, beta=0.5)),
-    "jaccard": ("jaccard", {}, BINARY, sk.jaccard_score),
-    "balanced_accuracy": ("balanced_accuracy", {}, THREE, sk.balanced_accuracy_score),
-    "matthews": ("matthews", {}, THREE, sk.matthews_corrcoef),
-    "kappa": ("kappa", {"weights": "linear"}, THREE,
-              lambda y, p, **k: sk.cohen_kappa_score(y, p, weights="linear", **k)),
-    **{
-        f"{name} {average}": (name, {"average": average}, THREE,
-                              lambda y, p, a=average, f=function, **k: f(y, p, average=a, **k))
-        for name, function in (
-            ("f1", sk.f1_score), ("precision", sk.precision_score), ("recall", sk.recall_score),
-            ("jaccard", sk.jaccard_score),
-        )
-        for average in ("macro", "weighted", "micro")
-    },
-    "auc": ("auc", {}, ("y", "score"), sk.roc_auc_score),
-    "gini": ("gini", {}, ("y", "score"), lambda y, p, **k: 2 * sk.roc_auc_score(y, p, **k) - 1),
-    "average_precision": ("average_precision", {}, ("y", "score"), sk.average_precision_score),
-    **{
-        f"auc ovr {average}": ("auc", {"average": average, **CLASSES}, CHANCES,
-                               lambda y, p, a=average, **k: sk.roc_auc_score(
-                                   y, p, average=a, multi_class="ovr", **k))
-        for average in ("macro", "weighted")
-    },
-    "auc ovo": ("auc", {"multi_class": "ovo", **CLASSES}, CHANCES,
-                unweighted(lambda y, p: sk.roc_auc_score(y, p, multi_class="ovo"))),
-    "auc ovo weighted": (
-        "auc", {"multi_class": "ovo", "average": "weighted", **CLASSES}, CHANCES,
-        unweighted(lambda y, p: sk.roc_auc_score(y, p, multi_class="ovo", average="weighted"))),
-    "rmse": ("rmse", {}, NUMBERS, sk.root_mean_squared_error),
-    "r2": ("r2", {}, NUMBERS, sk.r2_score),
-    "pearson": ("pearson", {}, NUMBERS, weighted_pearson),
-    "spearman": ("spearman", {}, NUMBERS, unweighted(lambda y, p: stats.spearmanr(y, p)[0])),
-    "kendall": ("kendall", {}, NUMBERS, unweighted(lambda y, p: stats.kendalltau(y, p)[0])),
-    "kendall_a": ("kendall_a", {}, NUMBERS, tau_a),
-    "ordered_gini": ("ordered_gini", {}, NUMBERS, ordered_gini),
-    "concordance": ("concordance", {}, NUMBERS, pairs),
-    "somers_d": ("somers_d", {}, NUMBERS, lambda y, p, **k: 2 * pairs(y, p, **k) - 1),
-    "wmape": ("wmape", {}, NUMBERS, lambda y, p, sample_weight: (
-        (sample_weight * abs(y - p)).sum() / (sample_weight * abs(y)).sum())),
+COLUMNS: dict[str, tuple[str, Any]] = {
+    "labels": ("y", "label"), "three labels": ("c", "l"), "scores": ("y", "score"),
+    "chances": ("y", "chance"), "chances of three": ("c", ["p0", "p1", "p2"]),
+    "numbers": ("t", "number"),
 }  # fmt: skip
-"""A metric with its options, its columns, and the same by another program."""
-
-UNWEIGHTED = ("auc ovo", "auc ovo weighted", "spearman", "kendall")
+"""Truth and prediction of each kind of metric."""
 
 
-def as_score(loss: float, attrs: Any) -> float:
-    """The metric behind the mean of its losses."""
-    return {"1 - score": 1 - loss, "-score": -loss, "error": loss}[attrs["orientation"]]
+def turned(number: float, attrs: Any) -> float:
+    """The metric behind the mean of its losses, or the loss that a value of the metric becomes."""
+    ways = {"1 - score": 1 - number, "-score": -number, "error": number, "value": number}
+    return ways[attrs["orientation"]]
 
 
 @pytest.mark.parametrize(
@@ -167,21 +78,21 @@ def as_score(loss: float, attrs: Any) -> float:
 )
 @pytest.mark.parametrize("case", PEERS)
 def test_mean_of_each_cell_is_the_metric(case: str, ties: bool, weight: Any, folds: str) -> None:
-    name, options, (truth, prediction), peer = PEERS[case]
+    name, options, kind, peer = PEERS[case]
+    truth, prediction = COLUMNS[kind]
     if weight is not None and case in UNWEIGHTED:
         options = {**options, "weight": "ones"}
         weight = "ones"
     elif weight is not None:
         options = {**options, "weight": weight}
     frame = predictions(3, ties).assign(ones=2.5)
-    columns = ["p0", "p1", "p2"] if prediction == "p" else prediction
-    log = cvstats.losses(frame, truth, columns, loss=name, folds=folds, **options)
+    log = cvstats.losses(frame, truth, prediction, loss=name, folds=folds, **options)
     levels = ["repetition"] + ["fold"] * (folds == "average")
     means = log.groupby(level=levels).mean()
     for key, here in frame.groupby(levels):
         w = np.ones(len(here)) if weight is None else here[weight].to_numpy()
-        expected = peer(here[truth].to_numpy(), here[columns].to_numpy(), sample_weight=w)
-        assert as_score(means.loc[key].item(), log.attrs) == pytest.approx(expected, abs=1e-12)
+        expected = peer(here[truth].to_numpy(), here[prediction].to_numpy(), sample_weight=w)
+        assert turned(means.loc[key].item(), log.attrs) == pytest.approx(expected, abs=1e-12)
 
 
 SETS = ["red", "green", "blue"]
@@ -277,11 +188,6 @@ ASKED: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def signed(metric: float, attrs: Any) -> float:
-    """The loss that a value of the metric becomes."""
-    return {"1 - score": 1 - metric, "-score": -metric, "error": metric}[attrs["orientation"]]
-
-
 @pytest.mark.parametrize("case", ASKED)
 def test_wald_of_a_metric_is_the_stored_interval(case: str) -> None:
     name, truth, prediction, options = ASKED[case]
@@ -295,7 +201,7 @@ def test_wald_of_a_metric_is_the_stored_interval(case: str) -> None:
         expected = stored["fold_averaged"][f"{weights}_weights"]
         for variance in ("all-pairs", "within-fold"):
             found = log.cvci.wald(variance=variance, fold_weights=weights)
-            value = signed(expected["estimate"], log.attrs)
+            value = turned(expected["estimate"], log.attrs)
             assert found["estimate"].item() == pytest.approx(value, abs=1e-12)
             se = expected[f"se_{variance.replace('-', '_')}"]
             assert found["se"].item() == pytest.approx(se, abs=1e-12)
@@ -303,7 +209,7 @@ def test_wald_of_a_metric_is_the_stored_interval(case: str) -> None:
         DATA.set_index("fold", append=True), truth, prediction, loss=name, folds="pool", **options
     ).cvci.wald()
     assert pooled["estimate"].item() == pytest.approx(
-        signed(stored["pooled"]["estimate"], log.attrs), abs=1e-12
+        turned(stored["pooled"]["estimate"], log.attrs), abs=1e-12
     )
     assert pooled["se"].item() == pytest.approx(stored["pooled"]["se"], abs=1e-12)
 
