@@ -48,8 +48,12 @@ def single_dataset(design: Design) -> str | None:
     """Require a log of one data set, without resampled copies or inner folds."""
     if design.levels.keys().isdisjoint(RESAMPLED):
         return None
+    if design.has("count"):
+        return (
+            "this is a bootstrap log (level 'count'). Use interval(losses) or compare(losses), "
+            "which choose a method made for it."
+        )
     for level, what in {
-        "count": "a bootstrap log",
         "outer": "a nested cross-validation log",
         "sample": "a log of several resampled data sets",
     }.items():

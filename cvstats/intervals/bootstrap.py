@@ -122,7 +122,8 @@ def bootstrap_samples(design: Design) -> str | None:
     if not found[groups[:, 1] != apparent_fit(design), 0].any():
         return (
             "the log has no out-of-bag evaluation (count 0). For case cross-validation use "
-            f"case_bootstrap; {MADE}"
+            "case_bootstrap, and cvstats.difference(losses).cvci.case_bootstrap() to compare "
+            f"models; {MADE}"
         )
     return None
 

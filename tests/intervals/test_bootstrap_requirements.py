@@ -57,6 +57,8 @@ def test_case_losses_that_are_missing_are_doubted():
 def test_logs_of_another_bootstrap_are_told_apart():
     with pytest.raises(cvstats.LogError, match="For case cross-validation use case_bootstrap"):
         cvstats.bootstrap_oob(case())
+    with pytest.raises(cvstats.LogError, match="Use interval\\(losses\\) or compare"):
+        cvstats.wald(bootstrap())
     with pytest.raises(cvstats.LogError, match="For out-of-bag losses use bootstrap_oob"):
         cvstats.case_bootstrap(bootstrap())
     with pytest.raises(cvstats.LogError, match="use interval\\(losses\\), which uses all of them"):
