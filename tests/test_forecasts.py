@@ -13,7 +13,6 @@ import xarray as xr
 from scipy.special import ndtr
 
 import cvstats
-from cvstats import cli
 from cvstats.errors import LogError
 
 CASES = {
@@ -213,8 +212,6 @@ def test_every_question_is_answered(tmp_path):
     assert cvstats.best_set(log).loc["ens", "in_set"]
     assert cvstats.equivalence(log, margin=5)["equivalent"].all()
     assert "mean CRPS" in str(log.cvci.summary())
-    log.cvci.report(tmp_path / "report.html")
-    assert "CRPS" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert len(cvstats.wald(log, by="source")) == 20
     cvstats.save_log(log, tmp_path / "log.parquet")
     pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "log.parquet"), log)
@@ -231,7 +228,7 @@ def test_a_frame_of_dask_stays_lazy():
     np.testing.assert_allclose(log.compute()["a"], expected, rtol=1e-9)
 
 
-def test_coverage_is_compared_with_its_level(tmp_path):
+def test_coverage_is_compared_with_its_level():
     table = frame()
     table["low"], table["high"] = table["mu"] - 0.1, table["mu"] + 0.1
     model = {"wide": ["lo90", "hi90"], "narrow": ["low", "high"]}
@@ -248,17 +245,9 @@ def test_coverage_is_compared_with_its_level(tmp_path):
     assert (cvstats.compare(log)["p_value"] < 0.05).all()
     with pytest.raises(LogError, match=r"coverage has the target value 0.9"):
         cvstats.best_set(log)
-    log.cvci.report(tmp_path / "report.html")
     weighted = cvstats.losses(table.assign(w=1.0), "y", model, "coverage", level=0.9, weight="w")
     assert weighted.attrs["target_value"] == 0.9
     np.testing.assert_allclose(weighted["wide"].mean(), inside.mean())
-
-
-def test_the_command_reads_saved_logs(tmp_path, capsys):
-    cvstats.save_log(two_models(), tmp_path / "crps.parquet")
-    for command, word in (("interval", "short"), ("compare", "difference"), ("summary", "CRPS")):
-        assert cli.main([command, str(tmp_path / "crps.parquet")]) == 0
-        assert word in capsys.readouterr().out
 
 
 @pytest.mark.slow

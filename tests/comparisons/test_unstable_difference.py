@@ -86,7 +86,7 @@ def test_the_label_is_that_of_the_refits_and_of_long_moments_that_of_the_ratio(p
     if path == "moments of a long log":
         monkeypatch.setattr("cvstats.large.batches.LIMIT", 100)
     seen = set()
-    for seed in range(12):
+    for seed in range(8):
         log = predict_mean(0.15 if seed % 2 else 0.5, seed=seed)[PAIR]
         fold = log.index.get_level_values("repetition") * 10 + log.index.get_level_values("fold")
         rows = (log.index.get_level_values(name) for name in ("repetition", "point"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,18 +34,24 @@ CASES = {
 }
 
 
+@cache
+def lost(kind, loss):
+    """The log of one metric, or of all."""
+    frame, metrics = CASES[kind]
+    return cvstats.losses(frame, "y", ["m1", "m2"], loss or metrics)
+
+
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("name", ["interval", "compare"])
 @pytest.mark.parametrize("road", ["memory", "moments"])
 def test_alone_and_in_a_list(kind, name, road):
-    frame, metrics = CASES[kind]
-    log = cvstats.losses(frame, "y", ["m1", "m2"], metrics)
+    log = lost(kind, None)
     if road == "moments":
         log = cvstats.Moments.of_log(log, by=["metric", "fold"], pairs=True)
     options = {"adjust": None} if name == "compare" else {}
     table = getattr(cvstats, name)(log, by="metric", **options)
-    for metric in metrics:
-        alone = cvstats.losses(frame, "y", ["m1", "m2"], metric)
+    for metric in CASES[kind][1]:
+        alone = lost(kind, metric)
         if road == "moments":
             alone = cvstats.Moments.of_log(alone, pairs=True)
         wanted = getattr(cvstats, name)(alone, **options)

@@ -13,7 +13,6 @@ import xarray as xr
 from scipy import stats
 
 import cvstats
-from cvstats import cli
 from cvstats.errors import LogError
 from cvstats.metrics import METRICS
 from cvstats.metrics.metric import MetricOptions, Points
@@ -284,8 +283,6 @@ def test_every_question_is_answered(loss, tmp_path):
     words = METRICS[loss].words_at(3.0)
     assert words.endswith(" at 3")
     assert words in " ".join(str(log.cvci.summary()).split())
-    log.cvci.report(tmp_path / "report.html")
-    assert words in (tmp_path / "report.html").read_text(encoding="utf-8")
     cvstats.save_log(log, tmp_path / "log.parquet")
     back = cvstats.read_log(tmp_path / "log.parquet")
     assert cvstats.interval(back).attrs["guarantee"] == interval.attrs["guarantee"]
@@ -293,7 +290,7 @@ def test_every_question_is_answered(loss, tmp_path):
         cvstats.interval(log.iloc[:50])
 
 
-def test_files_and_the_command(tmp_path, capsys):
+def test_files(tmp_path):
     table = study().reset_index()[["point", "fold", "time", "event", "a"]]
     table.to_csv(tmp_path / "table.csv", index=False)
     found = cvstats.read_log(
@@ -302,11 +299,6 @@ def test_files_and_the_command(tmp_path, capsys):
     frame = table.set_index(["fold", "point"])
     made = cvstats.losses(frame, "time", "a", "brier_at", event="event", at=3.0)
     np.testing.assert_allclose(found.sort_index(), made.sort_index(), rtol=1e-12)
-    log = cvstats.losses(study(), "time", ["a", "b"], "brier_at", event="event", at=3.0)
-    cvstats.save_log(log, tmp_path / "log.parquet")
-    for command, word in (("interval", "0.220"), ("summary", "Brier score at 3")):
-        assert cli.main([command, str(tmp_path / "log.parquet")]) == 0
-        assert word in " ".join(capsys.readouterr().out.split())
 
 
 def test_each_group_has_a_censoring_of_its_own():
