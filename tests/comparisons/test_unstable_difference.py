@@ -281,9 +281,8 @@ def replace_points(effect, seed, repetitions=1, n=60):
         for test in fit.evaluations:
             at = test.points
             losses = {"mean": y[fit.train].mean() - y[at], "line": np.polyval(line, x[at]) - y[at]}
-            frame = pd.DataFrame(losses).assign(**test.levels, point=at)
-            parts.append(frame.set_index([*test.levels, "point"]) ** 2)
-    return pd.concat(parts)
+            parts.append(pd.DataFrame({**test.levels, "point": at, **losses}))
+    return pd.concat(parts).set_index([*test.levels, "point"]) ** 2
 
 
 def exchange_ratio_by_hand(d):
