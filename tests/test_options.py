@@ -243,3 +243,71 @@ def test_choices_are_read_off_the_annotations():
         options.check_choices({"a": "z"}, choices)
     with pytest.raises(LogError, match="Invalid b='x'. Expected one of 'z', None."):
         options.check_choices({"b": "x"}, choices)
+
+
+DEFAULTS = {
+    "adjust": {"holm": "compare largest_differences mcnemar monitor"},
+    "alternative": {"two-sided": "compare power wald"},
+    "batch_size": {2**20: "scan_parquet scan_predictions"},
+    "bias_correction": {"paper": "nested_cv"},
+    "by": {"point": "largest_differences", ("repetition", "fold"): "moments",
+           "source": "clustered friedman heterogeneity nemenyi wild_cluster"},
+    "center": {"fold": "best_set"},
+    "constant": {"efron-stein": "replace_one"},
+    "correction": {"CR2": "clustered", "632+": "location_shifted two_stage"},
+    "digits": {"auto": "to_latex to_markdown"},
+    "estimator": {"theta_5": "quadratic"},
+    "fold_weights": {"size": "decompose quadratic wald"},
+    "higher_is_better": {True: "losses"},
+    "independent": {"dataset": "source_components"},
+    "interval": {"mean": "clustered out_of_source", "wald": "holdout wald"},
+    "labels": {(0, 1): "scan_predictions LabelCounts.of_predictions"},
+    "loss": {"squared_error": "losses", "loss": "as_log scan_dask scan_parquet"},
+    "monte_carlo": {"kept": "bootstrap_632 bootstrap_oob"},
+    "n": {10: "largest_differences"},
+    "n_divisions": {25: "plans.paired_subsampling"},
+    "n_draws": {10_000: "best_set compare winner", 9999: "wild_cluster"},
+    "n_folds": {5: "plans.nested_cv plans.replace_one",
+                10: "plans.k_fold plans.repeated_k_fold"},
+    "n_jobs": {1: "evaluate"},
+    "n_repetitions": {
+        1: "plans.replace_one", 10: "plans.paired_subsampling plans.repeated_k_fold",
+        25: "plans.nested_cv plans.subsampling", 100: "plans.two_stage",
+        200: "plans.case_bootstrap", 1000: "plans.bootstrap",
+    },
+    "n_samples": {200: "plans.two_stage"},
+    "plus": {True: "bootstrap_632"},
+    "prediction": {"y_pred": "losses scan_predictions LabelCounts.of_predictions"},
+    "progress": {True: "evaluate"},
+    "ratio": {0.8: "plans.holdout", 0.9: "plans.paired_subsampling plans.subsampling"},
+    "repetitions": {(1, 4, 16): "answers"},
+    "rng": {0: "wild_cluster"},
+    "scale": {"identity": "wald"},
+    "seed": {0: "report summary"},
+    "target_power": {0.8: "power"},
+    "test": {"t": "five_by_two", "chi2": "friedman"},
+    "truth": {"y_true": "losses scan_predictions LabelCounts.of_predictions"},
+    "variance": {"own": "heterogeneity", "all-pairs": "wald"},
+}  # fmt: skip
+"""What a call without the option computes, if it is neither None nor False."""
+
+
+def test_results_do_not_change_because_a_default_does():
+    """Another default gives other numbers to whoever relied on it: the changelog says so."""
+    calls = FUNCTIONS | {f"plans.{name}": getattr(plans, name) for name in plans.__all__}
+    calls = {name: call for name, call in calls.items() if not inspect.isclass(call)}
+    calls["LabelCounts.of_predictions"] = cvstats.LabelCounts.of_predictions
+    found = {}
+    for name, call in calls.items():
+        for option, parameter in inspect.signature(call).parameters.items():
+            default = parameter.default
+            if option in ("alpha", "missing"):
+                assert default == {"alpha": 0.05, "missing": "raise"}[option]
+            elif not any(default is plain for plain in (inspect.Parameter.empty, None, False)):
+                found[name, option] = default
+    assert found == {
+        (name, option): default
+        for option, defaults in DEFAULTS.items()
+        for default, names in defaults.items()
+        for name in names.split()
+    }

@@ -265,7 +265,7 @@ def inverse_deviations(
 ) -> FloatArray:
     """Invert the standard deviations of drawn differences; 0 if two models are identical."""
     variance = squared[left, right].copy()
-    close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max(initial=0.0)))
+    close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max()))
     if len(close):  # rounding in L may exceed these: each must stay standard normal
         variance[close] = ((root[left[close]] - root[right[close]]) ** 2).sum(axis=1)
     with np.errstate(divide="ignore"):

@@ -272,7 +272,7 @@ class CountedColumns:
     truth: Hashable
     models: Mapping[Hashable, Hashable]
     single: bool
-    labels: tuple[Hashable, ...] = (0, 1)
+    labels: tuple[Hashable, ...]
     threshold: float | None = None
     positive: int = 1
     weight: Hashable = None

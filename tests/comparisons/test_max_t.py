@@ -324,6 +324,17 @@ def test_widened_differences_are_adjusted_by_sidak():
     )
 
 
+def test_units_do_not_matter_to_models_that_are_nearly_identical():
+    losses = np.random.default_rng(0).normal(size=(100, 5)) * [5, 4, 1, 1, 1]
+    log = pd.DataFrame(losses, pd.RangeIndex(100, name="point"), list("abcde"))
+    log["b"] = log["a"] + 1e-7 * log["c"]
+    large, small = (
+        (log * unit).cvci.compare(adjust="max-t", rng=1) for unit in (2.0**40, 2.0**-40)
+    )
+    assert (large["p_adjusted"] == small["p_adjusted"]).all()
+    assert (large["upper"] / 2**80 == small["upper"]).all()
+
+
 def test_clamped_variances_do_not_narrow_limits():
     log = models(names="abc").droplevel("repetition")
     each = log.cvci.compare(adjust=None, method="quadratic")

@@ -14,6 +14,7 @@ from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.io.paths import refuse_bomb
 
 HUGE = 300_000_000
 """So many losses take 2.4 GB."""
@@ -155,6 +156,14 @@ def test_groups_within_groups_take_no_time(folder):
             group = group.create_group("group")
         group["root"] = h5py.SoftLink("/")
     assert cvstats.read_log("log.nc").shape == (4,)
+
+
+def test_a_bomb_takes_over_a_gigabyte_and_a_thousandfold():
+    refuse_bomb("log", 1, 2**30)
+    refuse_bomb("log", 2_000_000, 2_000_000_000)
+    for stored, unpacked in ((1, 2**30 + 1), (2_000_000, 2_000_000_001)):
+        with pytest.raises(LogError, match=f"log has {stored:,} bytes and would take 1.[09] GB"):
+            refuse_bomb("log", stored, unpacked)
 
 
 def test_a_parquet_file_of_one_value(folder, monkeypatch):

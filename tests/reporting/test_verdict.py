@@ -14,7 +14,7 @@ import cvstats
 from cvstats.facts import LogFacts
 from cvstats.formatting import result_frame
 from cvstats.reporting.page import Grid, make_report
-from cvstats.reporting.verdict import Verdict
+from cvstats.reporting.verdict import Verdict, split_alpha
 
 DESIGNS = ("test set", "folds", "repeated", "seeds", "sources", "whole sources", "splits", "scores",
            "cells")  # fmt: skip
@@ -323,3 +323,9 @@ def test_the_verdict_on_few_discordant_points_is_that_of_every_container(contain
             "dask": array.chunk(point=20)}[container]  # fmt: skip
     text = " ".join(str(cvstats.summary(made)).split())
     assert "not statistically significant (95% interval 0.000 to 0.230, p = 0.091, Šidák" in text
+
+
+def test_levels_of_several_intervals_are_those_of_sidak():
+    assert split_alpha(0.05, 0) == split_alpha(0.05, 1) == 0.05
+    for number in (2, 3, 10**6):
+        assert (1 - split_alpha(0.05, number)) ** number == pytest.approx(0.95, rel=1e-9)
