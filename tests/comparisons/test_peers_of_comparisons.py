@@ -13,7 +13,7 @@ from rows import only_row
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
-from statsmodels.stats import contingency_tables, multitest
+from statsmodels.stats import contingency_tables
 
 import cvstats
 
@@ -155,10 +155,3 @@ def test_rope_of_baycomp(told):
                 shares = ours[["p_worse", "p_equivalent", "p_better"]]
                 pairs += list(zip(shares, theirs, strict=True))
     told("rope, baycomp", pairs)
-
-
-@pytest.mark.parametrize(("adjust", "theirs"), [("holm", "holm"), ("bh", "fdr_bh")])
-def test_adjustments_of_statsmodels(told, adjust, theirs):
-    table = repeated().cvci.compare(adjust=adjust)
-    wanted = multitest.multipletests(table["p_value"], method=theirs)[1]
-    told(f"{adjust}, statsmodels", list(zip(table["p_adjusted"], wanted, strict=True)), 1e-13)

@@ -102,13 +102,6 @@ def test_fresh_randomness_adds_little():
     assert flagged < 30
 
 
-def test_equal_partitions_are_found():
-    cut, folds = partitions(np.random.default_rng(3), 12, 3, 2)
-    again = np.concatenate([folds[0], (folds[0] + 1) % 3 + 3])
-    assert not cut.are_equal()
-    assert Partitions(cut.repetition, again, cut.point).are_equal()
-
-
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_one_partition_takes_the_wider_interval(shift):
     rng = np.random.default_rng(6)
