@@ -14,7 +14,7 @@ from rows import only_row
 
 import cvstats
 from cvstats import LogError, options, plans
-from cvstats.errors import nearest
+from cvstats.errors import is_number, nearest
 from cvstats.intervals import interval_names
 
 FUNCTIONS = {
@@ -311,3 +311,8 @@ def test_results_do_not_change_because_a_default_does():
         for default, names in defaults.items()
         for name in names.split()
     }
+
+
+def test_numbers_are_those_that_a_float_can_hold():
+    assert all(map(is_number, (1, -(2**1023) + 1, 0.5, np.float32(0.5), np.nan)))
+    assert not any(map(is_number, (2**1024 - 1, -(10**400), True, 1j, "1", None)))

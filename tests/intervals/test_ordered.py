@@ -267,6 +267,17 @@ def test_dependence_that_is_too_strong():
     assert only_row(sums.cvci.ordered(horizon=1))["caution"] == "strong dependence"
 
 
+def test_weak_correlation_beyond_the_horizon_is_not_strong_dependence():
+    """One of 8%, which hardly widens the limits, or one that errors of its estimate explain."""
+    for n, weight, caution in (
+        (4000, 0.16, ""), (4000, 0.4, "strong dependence"),
+        (200, 0.25, ""), (200, 0.3, "strong dependence"),
+    ):  # fmt: skip
+        new = series(n, 0)
+        losses = (new + new.shift(1) + weight * new.shift(2)).dropna()
+        assert only_row(losses.cvci.ordered(horizon=2))["caution"] == caution
+
+
 def test_false_alarms_are_rare():
     noise = series(200, 0, models=200)
     for options in ORDERED:

@@ -958,6 +958,8 @@ AS_MANY = {
     "dots in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.scatter(at, at))),
     "bars in pixels": ("MANY", partial(in_pixels, lambda ax, at: ax.hlines(at, 0, 1))),
     "some lines left out": ("MOST_LINES", lines_of),
+    "names left out": ("MOST_NAMES", lambda n: ", and 1 more" in str(
+        sections.list_facts(LogFacts(many(n))))),
     "rows cut off": ("MOST_ROWS", lambda n: "the first " in report(many(n)).partition("</tab")[0]),
 }  # fmt: skip
 
