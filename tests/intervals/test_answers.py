@@ -111,9 +111,17 @@ def test_sources_that_are_ignored():
         cvstats.answers(sourced.droplevel("fold"))
 
 
-def test_a_task_with_one_answer_is_named():
+def test_each_label_of_by_has_the_answer_of_its_part():
     parts = {task: log_of(random_table(task, (2, 3, 4, 2))) for task in (3, 4, 5)}
+    parts[4] *= 0  # a task without variance
     log = pd.concat(parts, names=["task"])
+    table = cvstats.answers(log, by="task", repetitions=(1, 16))
+    for task, part in parts.items():
+        alone = cvstats.answers(part, repetitions=(1, 16))
+        numbers = table.loc[task].drop("caution").astype(float).to_numpy()
+        expected = alone.iloc[0].drop("caution").astype(float).to_numpy()
+        assert numbers == pytest.approx(expected, rel=1e-12)
+        assert table.loc[task, "caution"] == alone["caution"].item()
     with pytest.raises(LogError, match=r"1 of the 3 groups by 'task' .* one answer: point=2\."):
         cvstats.answers(log.drop([(5, 2, 0), (5, 2, 1), (5, 2, 2)]), by="task")
 
