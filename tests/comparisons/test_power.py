@@ -302,3 +302,10 @@ def test_repetitions_that_cannot_be_planned(folds, runs, options, words):
     frame = (models(k=folds, repetitions=runs) > 0).astype(float)
     with pytest.raises(LogError, match=words):
         frame.cvci.power(effect=0.1, **options)
+
+
+def test_points_need_no_names():
+    index = pd.MultiIndex.from_arrays([np.arange(60) % 3, range(60)], names=["fold", "point"])
+    log = pd.DataFrame(np.random.default_rng(0).exponential(size=(60, 2)), index, ["a", "b"])
+    named, nameless = (cvstats.power(one, effect=0.2) for one in (log, log.droplevel("point")))
+    pd.testing.assert_frame_equal(nameless, named, rtol=1e-12)

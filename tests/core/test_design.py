@@ -121,6 +121,16 @@ def test_a_coarser_plan_is_read_off_a_finer_one(log, block):
             np.testing.assert_array_equal(ours.total, fresh.cell_table(by).total)
 
 
+def test_a_coarser_plan_reads_no_codes(monkeypatch):
+    """Those of a log on disk are read once."""
+    codes = {"repetition": np.arange(12) % 2, "fold": np.arange(12) % 3}
+    design = Design({name: Level(range(3), code) for name, code in codes.items()}, 12)
+    design.cell_table(("repetition", "fold"))
+    monkeypatch.setattr(Design, "cells", None)
+    assert design.cell_table(("fold",)).total.tolist() == [4, 4, 4]
+    assert design.cell_table(("repetition",)).total.tolist() == [6, 6, 0]
+
+
 @some
 @given(drawn(), BLOCKS)
 def test_a_sparse_plan(log, block):
