@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 
 import numpy as np
 import pandas as pd
@@ -212,3 +213,15 @@ def test_the_columns_of_a_csv_file_are_the_levels_and_the_losses(tmp_path):
     rows = pd.read_csv(tmp_path / "log.csv", comment="#")
     assert list(rows.columns) == ["point", "loss"]
     assert rows["loss"].tolist() == [1.0, 2.0]
+
+
+def test_only_compressed_indexes_of_other_programs_need_cf_xarray(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cf_xarray", None)
+    losses = xr.DataArray([1.0, 2.0], {"point": [0, 1]}, name="loss")
+    losses.to_netcdf(tmp_path / "plain.nc", engine="h5netcdf")
+    assert cvstats.read_log(tmp_path / "plain.nc").shape == (2,)
+    losses.assign_coords(at=("point", [0, 1], {"compress": "fold point"})).to_netcdf(
+        tmp_path / "compressed.nc", engine="h5netcdf"
+    )
+    with pytest.raises(ImportError, match="a compressed MultiIndex needs cf_xarray"):
+        cvstats.read_log(tmp_path / "compressed.nc")
