@@ -120,7 +120,8 @@ def test_losses_of_predictions(prediction):
         cvstats.losses(parted(whole), prediction="svm")
 
 
-def test_findings_and_report_of_a_frame(tmp_path):
+def test_findings_and_report_of_a_frame(tmp_path, monkeypatch):
+    monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
     whole = table()
     log = cvstats.as_log(whole.drop(columns="month"), loss=MODELS)
     frame = parted(whole.drop(columns="month"))
@@ -276,15 +277,17 @@ ASKED = {
     "moments": cvstats.moments,
     "by source": partial(cvstats.naive, by="source"),
 }
-GAPS = {name: partial(ASKED[name], missing="drop") for name in ("wald", "moments", "clustered")}
+BASIC = ("wald", "moments", "clustered")
+CALLS = {(log, name): ASKED[name] for log in LOGS for name in BASIC}
+CALLS |= {("itself", name): ask for name, ask in ASKED.items()}
 
 
 def several(frame):
     """Ask several logs of one frame several questions."""
     logs = {name: cvstats.as_log(frame, **NAMED | named) for name, named in LOGS.items()}
-    lazy = {(name, call): ask(log) for name, log in logs.items() for call, ask in ASKED.items()}
     gaps = cvstats.as_log(frame, **NAMED | {"loss": ["ridge", "gap"]})
-    return lazy | {("gap", call): ask(gaps) for call, ask in GAPS.items()}
+    answers = {(log, name): ask(logs[log]) for (log, name), ask in CALLS.items()}
+    return answers | {("gap", name): ASKED[name](gaps, missing="drop") for name in BASIC}
 
 
 same = partial(pd.testing.assert_frame_equal, check_like=True)

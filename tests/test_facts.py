@@ -42,7 +42,7 @@ CONTAINERS = {
     "frame": lambda log: log,
     "array": as_array,
     "dataset": lambda log: as_array(log).to_dataset("model").assign_attrs(log.attrs),
-    "lazy": lambda log: as_array(log).chunk({"e": 5}),
+    "lazy": lambda log: as_array(log).chunk({"e": 1 + len(log) // 2}),
 }
 
 

@@ -100,24 +100,26 @@ METHODS = {
 }
 FOLDED = [name for name in METHODS if name != "one model"]
 DROPPED = [name for name in METHODS if "drop" in name]
-USUAL = ["wald", "clustered", "by month", "moments by source"]
+ONE_OF_EACH = ["clustered", "moments by source"]
 
 LAYOUTS = {
-    "rows": (rows, LOSSES, (60, 2), [
-        ({}, FOLDED), ({"fold": 10}, USUAL), ({"source": 7}, USUAL), ({"points": "q"}, USUAL),
-        ({"repetitions": 2}, USUAL), ({"months": 5}, USUAL), ({"models": "ac"}, USUAL),
-        ({"height": [1.0, 2.0]}, USUAL), ({"units": "m"}, USUAL), ({"name": "loss"}, USUAL),
+    "rows": (rows, LOSSES, (120, 2), [
+        ({}, FOLDED), ({"fold": 10}, ["wald", "moments"]), ({"months": 5}, ["by month"]),
+        *[(change, ONE_OF_EACH) for change in (
+            {"source": 7}, {"points": "q"}, {"repetitions": 2}, {"models": "ac"},
+            {"height": [1.0, 2.0]}, {"units": "m"}, {"name": "loss"},
+        )],
     ]),
-    "splits": (rows, LOSSES, (60, 2), [
+    "splits": (rows, LOSSES, (120, 2), [
         (SPLITS | change, ["corrected_t", "size"])
         for change in ({}, {"n_train": 5000}, {"repetitions": 2}, {"points": "q"})
     ]),
-    "dense": (dense, DENSE, (1, 4, 10, 2), [
-        (change, [*DROPPED, "one model"])
-        for change in ({}, {"source": 7}, {"source": 2}, {"points": "q"}, {"models": "ac"},
-                       {"n_train": 5000})
+    "dense": (dense, DENSE, (2, 4, 12, 2), [
+        ({}, [*DROPPED, "one model"]), ({"n_train": 5000}, ["corrected_t, drop"]),
+        *[(change, ["clustered, drop", "moments, drop", "one model"])
+          for change in ({"source": 7}, {"source": 2}, {"points": "q"}, {"models": "ac"})],
     ]),
-    "square": (square, SQUARE, (7, 7), [
+    "square": (square, SQUARE, (20, 12), [
         (change, ["corrected_t", "moments"] if "dims" not in change else ["cv_t", "moments"])
         for change in ({}, {"fold": TURNED.T}, {"dims": ("point", "lat")},
                        {"dims": ("point", "lat"), "lat": 3})

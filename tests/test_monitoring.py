@@ -116,13 +116,13 @@ def test_answers_to_one_question_are_averaged():
 def test_sources_are_counted_where_there_are_any():
     parts = [
         pd.concat({f"s{k}": part, f"t{k}": part.add(0.5)}, names=["source"])
-        for k, part in enumerate(batches(600, 10, shift=0.2))
+        for k, part in enumerate(batches(300, 10, shift=0.2))
     ]
     found = watched(parts)
     table = found.interval()
     whole = pd.concat(parts).cvci.compare(anytime=True, method="clustered")
     np.testing.assert_allclose(table[NUMBERS], whole[NUMBERS], rtol=1e-9, atol=1e-13)
-    assert table.attrs["n_clusters"] == 120
+    assert table.attrs["n_clusters"] == 60
     streamed = monitor(sum(Moments.of_log(part, pairs=True) for part in parts))
     np.testing.assert_allclose(streamed.interval()["upper"], table["upper"], rtol=1e-12)
 

@@ -89,7 +89,7 @@ def test_nist_in_folds(name):
 # --- far from zero --------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(20)
-NOISE = RNG.normal(size=3_000)
+NOISE = RNG.normal(size=1_000)
 
 
 def width(table):

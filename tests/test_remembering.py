@@ -25,7 +25,9 @@ def log():
 
 def again(index):
     """The same labels in an index built anew."""
-    return pd.MultiIndex.from_tuples(list(index), names=index.names)
+    return pd.MultiIndex.from_arrays(
+        [index.get_level_values(name) for name in index.names], names=index.names
+    )
 
 
 def results(log):

@@ -88,7 +88,7 @@ def test_batches_that_bring_new_folds_are_added_in_linear_time(monkeypatch, miss
         return add(one, two)
 
     monkeypatch.setattr(Cells, "__add__", count)
-    for number in (32, 256):
+    for number in (16, 128):
         values = np.random.default_rng(1).standard_normal((20 * number, 2))
         names = np.arange(20 * number)
         index = pd.MultiIndex.from_arrays([names, names], names=["fold", "point"])
@@ -100,7 +100,7 @@ def test_batches_that_bring_new_folds_are_added_in_linear_time(monkeypatch, miss
         moved.append(0)
         whole = sum(parts)
         alike(whole.wald(), cvstats.wald(frame, missing=missing), 4, 4)
-    assert moved[1] < 2 * (256 / 32) * moved[0]
+    assert moved[1] < 2 * (128 / 16) * moved[0]
 
 
 # --- save and load ------------------------------------------------------------------------------
