@@ -574,8 +574,7 @@ class Design:
             for _ in ordered_map(work, len(blocks)):
                 pass
             found += int(np.count_nonzero(seen))
-            for line in seen.reshape(-1, width):
-                np.maximum(used, line, out=used)
+            np.maximum(used, seen.reshape(-1, width).max(axis=0), out=used)
         return found, int(np.count_nonzero(used))
 
     def _point_offsets(self, scoped: bool) -> tuple[NDArray[np.int64] | None, int]:
