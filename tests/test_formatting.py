@@ -32,7 +32,8 @@ def test_tables_for_papers(digits):
     assert lines[2].split(" | ")[1].startswith(f"{expected} (")
     latex = cvstats.to_latex(table, columns=["estimate"], digits=digits, caption="C", label="t:x")
     assert rf"r|\_\&\%\textless{{}}b\textgreater{{}} & {expected} \\" in latex
-    assert latex.startswith("\\begin{table}\n\\centering\n\\caption{C}\n\\label{t:x}")
+    assert latex.startswith("\\begin{table}\n\\centering\n\\caption{C}\n\\label{t:x}\n")
+    assert latex.endswith("\n\\end{table}")
     assert latex.count(r"\\") == 4
 
 
