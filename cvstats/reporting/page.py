@@ -409,7 +409,7 @@ class Grid:
     @property
     def wide(self) -> bool:
         """Whether the table spans the width of the page."""
-        return len(self.heads) > 5 or any(len(cell) > 24 for _, row in self.rows for cell in row)
+        return len(self.heads) > 5 or any([len(cell) > 24 for _, row in self.rows for cell in row])
 
 
 @dataclass(frozen=True)
