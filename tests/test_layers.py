@@ -11,6 +11,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -60,11 +61,22 @@ def imports(node: ast.AST, package: list[str], at_load: bool = True) -> Iterator
             base = package[: len(package) + 1 - child.level] if child.level else []
             module = [child.module] if child.module else []
             yield from ((".".join(base + module + [a.name]), at_load) for a in child.names)
-        else:
+        elif not isinstance(child, ast.expr):  # no expression contains an import
             later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or (
                 isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
             )
             yield from imports(child, package, at_load and not later)
+
+
+@cache
+def imports_of(source: str, package: str) -> list[tuple[str, bool]]:
+    """List the imports of a module of a package; each module is read once for all rules."""
+    return [*imports(ast.parse(source), package.split("."))]
+
+
+def imports_in(path: Path, root: Path) -> list[tuple[str, bool]]:
+    package = ".".join(path.relative_to(root.parent).parts[:-1])
+    return imports_of(path.read_text(encoding="utf-8"), package)
 
 
 def violations(root: Path) -> list[str]:
@@ -77,8 +89,7 @@ def violations(root: Path) -> list[str]:
         if part not in LAYERS:
             found.append(f"{file}: {part} has no layer, give it one in {PAGE.name}")
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for name, at_load in imports(tree, [root.name, *parts[:-1]]):
+        for name, at_load in imports_in(path, root):
             top, *inner = name.split(".")
             if top == root.name:
                 # What is not a module of the package is a name out of its __init__.
@@ -102,10 +113,9 @@ def circles(root: Path) -> list[list[str]]:
     }
     targets: dict[str, list[str]] = {}
     for module, path in files.items():
-        names = imports(ast.parse(path.read_text(encoding="utf-8")), module.split(".")[:-1])
         # An import names a module, or a thing out of one.
         found = (next((x for x in (name, name.rpartition(".")[0]) if x in files), None)
-                 for name, _ in names)  # fmt: skip
+                 for name, _ in imports_in(path, root))  # fmt: skip
         targets[module] = [name for name in dict.fromkeys(found) if name]
 
     def reached(module: str) -> set[str]:
