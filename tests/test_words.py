@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,20 @@ RULED_OUT = {
 }
 
 
+@cache
+def read(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""  # it may be tested without a checkout
+
+
 def lines_with(word: str, paths: Iterable[Path], flags: int = 0) -> str:
     """List the lines of files that match a pattern."""
+    pattern = re.compile(word, flags | re.MULTILINE)
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in paths
-        if path.exists()  # the package may be installed and tested without its checkout
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
-        if re.search(word, line, flags)
+        if pattern.search(read(path))  # most files need not be split into lines
+        for number, line in enumerate(read(path).splitlines(), 1)
+        if pattern.search(line)
     ]
     return "\n".join(found)
 
