@@ -175,7 +175,7 @@ def test_a_legend_of_long_names_stays_within_the_figure(name, width, layout):
 def test_names_in_a_legend_are_no_shorter_than_needed():
     """The wider the figure, the longer the names, in steps."""
     lengths = []
-    for width in np.arange(1.2, 7, 0.1):
+    for width in np.arange(1.2, 7, 0.2):
         ax = Figure(figsize=(width, 4.0), dpi=72).subplots()
         for k in range(2):
             ax.plot([0, 1], label=f"{k}" + "n" * 69)
@@ -188,8 +188,14 @@ def test_names_in_a_legend_are_no_shorter_than_needed():
 # --- numbers ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", DRAWN)
-@pytest.mark.parametrize(("scale", "power"), [(1e12, "10¹²"), (-1e12, "10¹²"), (1e-6, "10⁻⁶")])
+@pytest.mark.parametrize(
+    ("name", "scale", "power"),
+    [
+        *((name, 1e12, "10¹²") for name in DRAWN),
+        *((name, -1e12, "10¹²") for name in ("forest", "decomposition", "matrix")),
+        *((name, 1e-6, "10⁻⁶") for name in ("folds", "comparison", "decomposition")),
+    ],
+)
 def test_powers_of_ten_stand_in_the_label(name, scale, power):
     ax = laid_out(DRAWN[name](["a", "b", "c"], narrow(), scale=scale))
     legible(ax)
@@ -269,8 +275,9 @@ def test_a_matrix_of_sixty_models_is_square_and_names_each():
         assert name == best_first[int(place)]
 
 
-@pytest.mark.parametrize("height", [2.2, 3.0, 4.0])
-@pytest.mark.parametrize("number", [12, 30, 60])
+@pytest.mark.parametrize(
+    ("number", "height"), [(12, 2.2), (12, 3.0), (12, 4.0), (30, 3.0), (60, 2.2), (60, 4.0)]
+)
 def test_a_low_matrix_names_as_many_rows_as_fit(number, height):
     figure = Figure(figsize=(7, height), dpi=72, layout="constrained")
     ax = laid_out(plot.comparison(many(number), ax=figure.subplots()))
