@@ -567,19 +567,20 @@ def refuse_loss(held: str, options: ReadOptions) -> None:
 
 def stored_losses(parts: AlignedPredictions, called: str | None) -> pd.Series | pd.DataFrame:
     """Return losses as they are, as numbers."""
+    index = parts.frame.index
+    frame = parts.frame.reset_index(drop=True)  # with it, each column would copy the index
     with raise_as_log_error("the column of losses"):
         columns = {}
         for model, name in parts.responses.items():
-            refuse_not_numbers(parts.frame[name], called or name)
-            values = pd.to_numeric(parts.frame[name]).astype(np.float64).copy()
-            if np.isinf(values.to_numpy()).any():
+            refuse_not_numbers(frame[name], called or name)
+            values = pd.to_numeric(frame[name]).astype(np.float64).to_numpy(copy=True)
+            if np.isinf(values).any():
                 raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
             columns[(called or LOSS) if model is None else model] = values
         if len(columns) == 1:
             ((model, only),) = columns.items()
-            only.name = model
-            return only
-        return pd.DataFrame(columns).rename_axis(columns="model")
+            return pd.Series(only, index, name=model)
+        return pd.DataFrame(columns, index).rename_axis(columns="model")
 
 
 def losses_of(

@@ -165,12 +165,16 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
             f"the rows of {path.name} have more fields than its header. Expected equal lengths."
         )
     table.columns = table.columns.str.strip()
-    kinds = "iuf" if thousands or has_padded_numbers(path) else "f"
-    whole = [at for at in range(table.shape[1]) if is_whole(table.iloc[:, at], kinds)]
+    marked = bool(thousands) or has_padded_numbers(path)
+    kinds = "iuf" if marked else "f"
+    whole = [at for at, (_, column) in enumerate(table.items()) if is_whole(column, kinds)]
     if whole:
         written = pd.read_csv(path, usecols=whole, dtype=str, **options)
         written.columns = table.columns[whole]
-        found = {name: find_spellings(written[name], decimal, thousands) for name in written}
+        found = {
+            name: find_spellings(written[name], decimal, thousands) for name in written
+            if marked or written[name].nunique() > table[name].nunique()
+        }  # fmt: skip
         spellings = {name: labels for name, labels in found.items() if labels is not None}
         if spellings:
             table.attrs[SPELLINGS] = spellings
@@ -209,7 +213,11 @@ def has_padded_numbers(path: Path) -> bool:
 def is_whole(column: pd.Series, kinds: str) -> bool:
     """Whether a numeric column has only whole numbers, which may be labels."""
     kind = getattr(column.dtype, "kind", "O")
-    return kind in kinds and (kind != "f" or bool((column.dropna() % 1 == 0).all()))
+    if kind != "f":
+        return kind in kinds
+    values = column.to_numpy()
+    known = values[~np.isnan(values)]
+    return bool((np.isfinite(known) & (known == np.trunc(known))).all())
 
 
 def convert_text(table: pd.DataFrame, text: TextOptions) -> None:
@@ -221,8 +229,7 @@ def convert_text(table: pd.DataFrame, text: TextOptions) -> None:
             f"decimal= or thousands= names the column {unknown[0]!r}, which the file does not "
             f"have. Available columns: {listed(map(repr, table.columns))}."
         )
-    for at, name in enumerate(table.columns):
-        column = table.iloc[:, at]
+    for name, column in list(table.items()):
         if pd.api.types.infer_dtype(column, skipna=True) != "string":
             continue
         own = any(name in each for each in given) or column.dropna().str.endswith("%").all()
