@@ -107,23 +107,31 @@ def test_a_mistyped_file(capsys, folder):
 # --- notes beside the result ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", ["table", "csv", "json", "markdown"])
-@pytest.mark.parametrize("command", ["interval", "compare"])
-def test_evaluations_left_out_are_counted(capsys, folder, command, format):
+@pytest.mark.parametrize(
+    ("command", "file", "format", "number"),
+    [
+        *(("compare", "gap.csv", format, 1) for format in ("csv", "json", "markdown", "table")),
+        ("compare", "gaps.csv", "table", 2),
+        ("compare", "preds.csv", "table", 0),
+        ("interval", "gap.csv", "table", 1),
+        ("interval", "gaps.csv", "csv", 2),
+        ("interval", "preds.csv", "json", 0),
+    ],
+)
+def test_evaluations_left_out_are_counted(capsys, folder, command, file, format, number):
     words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop", "--format", format]
-    _, out, err = run(capsys, command, "gap.csv", *words)
-    assert err == "cvstats: note: 1 evaluation dropped: the loss of some model is missing\n"
-    assert "left out" not in out
-    _, _, err = run(capsys, command, "gaps.csv", *words)
-    assert err == "cvstats: note: 2 evaluations dropped: the loss of some model is missing\n"
-    _, _, err = run(capsys, command, "preds.csv", *words)
-    assert err == ""
+    _, out, err = run(capsys, command, file, *words)
+    counted = f"{number} evaluation{'s' * (number > 1)} dropped"
+    note = f"cvstats: note: {counted}: the loss of some model is missing\n"
+    assert err == note * (number > 0)
+    assert counted not in out
 
 
 def test_a_report_counts_them_too(capsys, folder):
-    words = [*BOTH, *POINT, *FOLD, *SOURCE, "--missing", "drop"]
-    _, _, err = run(capsys, "report", "gaps.csv", *words)
-    assert "2 evaluations dropped: the loss of some model is missing" in err
+    _, _, err = run(capsys, "report", "gaps.csv", *BOTH, *POINT, "--missing", "drop")
+    *unused, lost = err.splitlines()
+    assert lost == "cvstats: note: 2 evaluations dropped: the loss of some model is missing"
+    assert [line.split("'")[1] for line in unused] == ["CV Split", "Hospital"]
 
 
 def test_columns_that_look_like_levels(capsys, folder):
@@ -132,7 +140,7 @@ def test_columns_that_look_like_levels(capsys, folder):
         "pass it as --fold, --source or --repetition.\n"
     )
     fold, group = note.format("CV Split"), note.format("Hospital")
-    for command in ("interval", "compare", "methods", "diagnose", "report"):
+    for command in ("interval", "compare", "methods", "diagnose"):
         assert run(capsys, command, "preds.csv", *BOTH, *POINT)[2] == fold + group
     assert run(capsys, "interval", "preds.csv", *BOTH, *POINT, *FOLD)[2] == group
     assert run(capsys, "interval", "preds.csv", *BOTH, *POINT, *FOLD, *SOURCE)[2] == ""

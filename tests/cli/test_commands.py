@@ -101,14 +101,6 @@ def test_options_of_compare(capsys, files):
     assert "ridge - random_forest" in out
 
 
-@pytest.mark.parametrize("flag", ["-o", "--output"])
-def test_report_writes_the_page(capsys, files, tmp_path, flag):
-    page = tmp_path / "page.html"
-    status, out, err = run(capsys, "report", files / "flights.csv", flag, page)
-    assert (status, out, err) == (0, f"wrote {page}\n", "")
-    assert "Report on flights.csv" in page.read_text(encoding="utf-8")
-
-
 def test_methods_tell_why_not(capsys, files):
     _, out, _ = run(capsys, "methods", files / "log.csv")
     table = cvstats.methods(logged("diabetes"))
