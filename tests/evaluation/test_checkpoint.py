@@ -133,11 +133,14 @@ def test_two_processes_keep_what_one_uses(tmp_path, uninterrupted):
     assert kept(tmp_path) == before
 
 
-def test_a_damaged_result_is_computed_again(tmp_path, uninterrupted):
-    run(checkpoint=tmp_path)
+def test_a_damaged_result_is_computed_again(tmp_path):
+    estimators = {"ridge": Ridge(0.1), "forest": RandomForestRegressor(2, random_state=0)}
+    options = {"estimators": estimators, "plan": plans.bootstrap(4, rng=1)}
+    log = run(**options, checkpoint=tmp_path)
     damaged = sorted(kept(tmp_path))[5]
     damaged.write_bytes(damaged.read_bytes()[:70])
-    same(run(checkpoint=tmp_path), uninterrupted)
+    same(run(**options, checkpoint=tmp_path), log)
+    same(run(**options), log)
 
 
 def test_every_flipped_bit_is_noticed(tmp_path):
