@@ -121,7 +121,8 @@ def caret(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         for name in table.columns
         if text and name not in OF_CARET and (str(name) in labels or str(name) in predicted)
     }
-    if chances and not labels <= set(chances):
+    classes = list(chances)
+    if not labels <= set(classes):
         chances = {}
     out = pd.DataFrame(
         {"point": table["rowIndex"], "y_true": table["obs"], "y_pred": table["pred"]}
@@ -131,7 +132,7 @@ def caret(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     tuned = [
         str(name)
         for name in table.columns
-        if name not in (*OF_CARET, *chances, *named) and table[name].nunique() > 1
+        if name not in (*OF_CARET, *classes, *named) and table[name].nunique() > 1
     ]
     if tuned:
         out["model"] = [

@@ -11,6 +11,7 @@ from tool_logs import caret, experiment, mlr3, tidymodels
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.io.paths import one_line
 
 
 @pytest.fixture
@@ -78,6 +79,100 @@ def test_a_column_that_the_format_has(table, make, gone, options):
     laid = make(table).drop(columns=gone)
     words = refused(laid, loss="squared_error", **options)
     assert gone in words or "row" in words
+
+
+def nixtla(series=("a",), days=("2024-02-28", "2024-02-29")):
+    """Forecasts of one day from the day before, for each series."""
+    rows = [
+        {"unique_id": name, "ds": day, "cutoff": f"2024-02-{27 + at}", "y": at, "naive": 2.0 * at}
+        for name in series
+        for at, day in enumerate(days)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_single_series_is_not_a_source():
+    one = cvstats.read_log(nixtla(), loss="squared_error")
+    assert one.index.names == ["fold", "point"]
+    two = cvstats.read_log(nixtla(("a", "b")), loss="squared_error")
+    assert two.index.names == ["fold", "source", "point"]
+
+
+def test_columns_of_some_classes_are_neither_probabilities_nor_models(table):
+    laid = caret(table, classes=True).drop(columns="high")
+    options = {"format": "caret", "loss": "zero_one"}
+    without = cvstats.read_log(laid.drop(columns=["low", "mid"]), **options)
+    pd.testing.assert_frame_equal(cvstats.read_log(laid, **options), without)
+    assert without.shape[1] == 2
+
+
+REFUSED = {
+    "a label without its probability": (
+        lambda t: tidymodels(t, classes=True).replace({"grade": {"low": "odd"}}),
+        {"format": "tidymodels", "loss": "brier"},
+        "the truth contains 'odd', but there is no such column of probabilities. Expected one of "
+        "'high'",
+    ),
+    "a row without a split": (
+        lambda t: caret(t).assign(Resample=lambda laid: laid["Resample"].mask(laid.index == 3)),
+        {"format": "caret", "loss": "squared_error"},
+        "row 3 names no split. Expected the name of a split in every row",
+    ),
+    "half an iteration": (
+        lambda t: mlr3(t).assign(iteration=lambda laid: laid["iteration"] + 0.5),
+        {"format": "mlr3", "loss": "squared_error"},
+        "an iteration is not a whole number. Expected 1, 2, 3, …",
+    ),
+    "a day that does not exist": (
+        lambda _: nixtla(days=("2024-02-28", "2024-02-30")),
+        {"format": "nixtla", "loss": "squared_error"},
+        "'ds' contains values that are not time stamps. Expected dates such as 2024-01-31",
+    ),
+    "columns of other classes": (
+        lambda _: pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, 0.5]}),
+        {"format": "autogluon", "loss": "brier", "y": pd.Series(["a", "c"])},
+        "the predictions have the columns 'a', 'b'. Expected one, or one for each class of y",
+    ),
+    "a name of two hundred letters": (
+        lambda _: pd.DataFrame({"A" * 200: [1.0], "fold": [0]}),
+        {"metric": "B" * 200},
+        f"'{'B' * 39}…",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_tables_that_a_reader_refuses(table, name):
+    make, options, words = REFUSED[name]
+    assert words in refused(make(table), **options)
+
+
+SAMPLE = {"doc_id": 0, "doc_hash": "a", "filter": "none", "metrics": ["acc"], "acc": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("gone", "words"),
+    [
+        ("doc_id", "row 1 has no doc_id, or it has neither doc_hash nor filter. Expected samples "
+         "of lm-evaluation-harness. Found 'doc_hash', 'filter', 'metrics', and 1 more"),
+        ("filter", "a sample has no filter, but others do. Expected one in each row"),
+    ],
+)  # fmt: skip
+def test_samples_that_lack_what_others_have(tmp_path, gone, words):
+    other = {name: value for name, value in SAMPLE.items() if name != gone}
+    path = tmp_path / "samples_x_2026-01-01T00-00-00.jsonl"
+    path.write_text("\n".join(map(json.dumps, [SAMPLE, other])), "utf-8")
+    assert words in refused(path)
+
+
+def test_a_store_that_is_a_file(tmp_path):
+    path = tmp_path / "log.zarr"
+    path.write_bytes(b"words")
+    assert "log.zarr is not a directory. Expected a Zarr store" in refused(path)
+
+
+def test_an_error_without_words_is_named():
+    assert one_line(MemoryError()) == "MemoryError"
 
 
 # --- inspect --------------------------------------------------------------------------------
