@@ -105,6 +105,7 @@ def test_other_programs_find_short_texts_and_numbers_of_64_bits_in_attrs(tmp_pat
 @pytest.mark.parametrize("name", ["diabetes", "flights_by_month"])
 def test_shipped_logs_give_the_same_interval_to_the_last_bit(tmp_path, suffix, name):
     log = cvstats.datasets.load(name)
+    log = log if name == "diabetes" else log.iloc[::10]
     path = tmp_path / f"log.{suffix}"
     back = round_trip(log, path)
     pd.testing.assert_frame_equal(back, log, check_exact=True)

@@ -37,7 +37,7 @@ MODELS = ["ridge", "forest"]
 @pytest.mark.parametrize("batch_size", [1, 100, 10**6])
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_file_or_a_folder(tmp_path, batch_size, folder):
-    whole = table(n=900 if batch_size > 1 else 30)
+    whole = table(n=300 if batch_size > 1 else 20)
     log = cvstats.as_log(whole, loss=MODELS)
     if folder:
         for i, rows in enumerate(np.array_split(np.arange(len(whole)), 3)):
@@ -60,7 +60,7 @@ def test_a_file_or_a_folder(tmp_path, batch_size, folder):
 @pytest.mark.parametrize("loss", ["absolute_error", lambda _truth, prediction: prediction])
 @pytest.mark.parametrize("batch_size", [100, 10**6])
 def test_predictions_are_read_as_by_read_log(tmp_path, loss, batch_size):
-    whole = table().assign(y=lambda one: one["point"] / 100)
+    whole = table(n=300).assign(y=lambda one: one["point"] / 100)
     whole.to_parquet(path := tmp_path / "predictions.parquet", index=False)
     options = {"truth": "y", "loss": loss}
     log = cvstats.read_log(path, prediction=MODELS, **options)
