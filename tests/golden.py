@@ -183,7 +183,8 @@ class Case:
     cells: tuple[str, ...] | None = None  # what Moments are taken by
     far: bool = True  # whether the numbers do not change, or by FAR, when FAR is added to losses
     containers: tuple[str, ...] | None = None  # the only ones, if not those of `calls`
-    everywhere: bool = False  # in all containers, although not the first of its function and log
+    everywhere: bool = False  # in all containers, although not the first of its function or log
+    apart: bool = False  # computed in another way: with all properties of `test_answers`
 
     @property
     def name(self):
@@ -227,10 +228,13 @@ COMPARED = (
 )  # fmt: skip
 """The intervals that `compare` takes of differences: method, log, options."""
 
-LAZY = ("frame", "dask by point", "dask by model", "two dask arrays", "dask grid")
+OF_PAIRS = (
+    "frame", "two arrays", "dask by point", "dask by model", "two dask arrays", "dask grid",
+    "moments", "groups",
+)  # fmt: skip
 OF_LABELS = (
-    "frame", "array by point", "dense array", "grid", "grid with gaps", "dask by point",
-    "dask by model", "dask grid", "scan_dask", "dask frame", "moments",
+    "frame", "array by point", "dense array", "grid with gaps", "dask by point", "dask grid",
+    "scan_dask", "moments",
 )  # fmt: skip
 
 
@@ -278,8 +282,9 @@ def cases():
     for log in ("whole sources", "spread sources", "repeated sources"):
         yield from each("clustered", [log], {"correction": "CR1"}, {"correction": "CR3"})
     yield from each("clustered", ["repeated sources"], {"by": ("source", "repetition")},
-                    {"by": ("repetition", "source"), "correction": "CR1"},
                     everywhere=True)  # fmt: skip
+    yield from each("clustered", ["repeated sources"],
+                    {"by": ("repetition", "source"), "correction": "CR1"}, apart=True)  # fmt: skip
     yield from each("clustered", ["seeds"], {"by": ("point", "repetition")})
     yield from each("clustered", ["crossed"], {"by": ("source", "point")})
     yield from each("heterogeneity", ["whole sources", "by source"], {}, {"variance": "pooled"})
@@ -298,17 +303,19 @@ def cases():
         yield Case("interval", log, {}, cells, far=log not in near)
         yield Case("methods", log, {}, cells, far=False)
 
-    yield from each("compare", partitions, {}, {"adjust": "bh"}, {"adjust": None},
-                    {"adjust": "max-t", "rng": 1, "n_draws": 2000}, {"reference": "b"})  # fmt: skip
+    yield from each("compare", partitions, {})
+    yield from each("compare", partitions, {"adjust": "bh"}, {"adjust": None},
+                    {"adjust": "max-t", "rng": 1, "n_draws": 2000},
+                    containers=OF_PAIRS)  # fmt: skip
+    yield from each("compare", partitions, {"reference": "b"})
     yield from each("compare", ["k-fold"], *levels)
     for method, log, options in COMPARED:
         chosen = {"options": options} if options else {}
         dropped = {"missing": "drop"} if log == "splits" else {}
-        yield Case("compare", log, {"method": method, **chosen, **dropped})
-        for adjust in ({"adjust": "holm"}, {"adjust": "bh"}, {"adjust": None},
-                       {"adjust": "max-t", "rng": 2, "n_draws": 500}):  # fmt: skip
-            more = {**chosen, **dropped, **adjust}
-            yield Case("compare", log, {"method": method, **more}, None, False, LAZY)
+        given = {"method": method, **chosen, **dropped}
+        yield Case("compare", log, given, containers=OF_PAIRS)
+        drawn = {**given, "adjust": "max-t", "rng": 2, "n_draws": 500}
+        yield Case("compare", log, drawn, far=False, containers=("frame", "dask by point"))
     yield from each("compare", ["by source", "whole sources", "seeds", "crossed"])
     for log in ("binary", "binary set"):
         yield from each("compare", [log], {}, {"alternative": "less"}, {"method": "tango"},
@@ -333,7 +340,7 @@ def cases():
                     {"effect": 0.1, "alternative": "less", "target_power": 0.9})  # fmt: skip
 
     yield from each("ordered", ["one set", "crossed"], {}, {"horizon": 2},
-                    {"estimator": "newey-west", "lags": 3}, everywhere=True)  # fmt: skip
+                    {"estimator": "newey-west", "lags": 3}, apart=True)  # fmt: skip
     yield from each("wild_cluster", ["whole sources"], {"rng": 1, "n_draws": 199},
                     far=False)  # fmt: skip
     yield from each("winner", ["k-fold"], {"rng": 1, "n_draws": 199}, far=False)
@@ -341,14 +348,15 @@ def cases():
     yield from each("compare", ["one set"], {"anytime": True}, far=False, everywhere=True)
     yield from each("compare", ["one set", "binary set"],
                     {"anytime": True, "adjust": None, "tightest_at": 20}, far=False)  # fmt: skip
-    yield from each("compare", ["repeated", "by source"], {"method": "union"}, far=False,
-                    everywhere=True)  # fmt: skip
-    yield from each("wald", ["k-fold"], {"interval": "hall"}, {"scale": "log"}, far=False,
-                    everywhere=True)  # fmt: skip
+    yield from each("compare", ["repeated"], {"method": "union"}, far=False, everywhere=True)
+    yield from each("compare", ["by source"], {"method": "union"}, far=False, apart=True)
+    yield from each("wald", ["k-fold"], {"interval": "hall"}, far=False, everywhere=True)
+    yield from each("wald", ["k-fold"], {"scale": "log"}, far=False, apart=True)
+    yield from each("holdout", ["one set"], {"interval": "betting", "bounds": (-4.0, 6.0)},
+                    far=False, everywhere=True)  # fmt: skip
     yield from each("holdout", ["one set"], {"interval": "hall"},
-                    {"interval": "betting", "bounds": (-4.0, 6.0)},
                     {"interval": "bernstein", "bounds": (-4.0, 6.0)}, far=False,
-                    everywhere=True)  # fmt: skip
+                    apart=True)  # fmt: skip
     yield from each("out_of_source", ["by source"], {"interval": "prediction"})
 
     # Sources that lie in some folds only, in others from one repetition to the next: there the
@@ -375,6 +383,19 @@ def cases():
 CASES = {case.name: case for case in cases()}
 
 # --- containers -----------------------------------------------------------------------------------
+
+
+def shuffled(log, seed=5):
+    return log.sample(frac=1.0, random_state=seed)
+
+
+def mixed(array):
+    """The array with its dimensions, and the labels of the levels, in another order."""
+    draw = np.random.default_rng(6)
+    sizes = {dim: size for dim, size in array.sizes.items() if dim != "model"}
+    array = array.isel({dim: draw.permutation(size) for dim, size in sizes.items()})
+    return array.transpose(*reversed(array.dims))
+
 
 ALONG = ("fold", "source", "count")
 """The levels that are coordinates along the others in arrays by point."""
@@ -442,9 +463,9 @@ def chunks_of_models(log):
 
 
 def chunks_of_folds(log):
-    """A table with gaps where nothing was evaluated, cut along every dimension."""
-    array = dense(log)
-    return array.chunk({dim: -(-size // 2) for dim, size in array.sizes.items()})
+    """A table with gaps where nothing was evaluated, cut unevenly along every dimension."""
+    array = mixed(dense(log))
+    return array.chunk({dim: -(-2 * size // 3) for dim, size in array.sizes.items()})
 
 
 def dataset_by_point(log):
@@ -571,9 +592,9 @@ IN_MEMORY = {"dask grid": "grid", "dask grid with gaps": "grid with gaps"}
 WITH_GAPS = ("gaps", "grid with gaps", "dask grid with gaps")
 
 FOR_VARIANTS = ("frame", "dask by point", "moments", "groups")
-"""The containers of all cases but the first of each function and log; `interval` has these too."""
+"""The containers of all cases but the first of each function and of each log."""
 
-AT_FAR_LEVEL = ("series", "frame", "dask by point", "scan_dask", "moments")
+AT_FAR_LEVEL = ("frame", "dense dask array", "moments")
 """The containers of the cases whose losses lie far from zero."""
 
 
@@ -600,12 +621,19 @@ def answer(case, container, level=0.0):
     try:
         with guard():
             later = CONTAINERS[container](case, level)
-        with dask.config.set(scheduler="synchronous"):
-            (result,) = dask.compute(later)
+        result = computed(later)
     except Exception as error:  # refusals are part of the answers
         kind = cvstats.LogError if isinstance(error, cvstats.LogError) else type(error)
         return {"refused": kind.__name__}
     return normalized(result)
+
+
+def computed(later):
+    """The result, without threads; tables of pandas are never lazy."""
+    if isinstance(later, (pd.Series, pd.DataFrame)):
+        return later
+    with dask.config.set(scheduler="synchronous"):
+        return dask.compute(later)[0]
 
 
 # --- the form that is stored ----------------------------------------------------------------------
@@ -650,12 +678,11 @@ def rows_of_result(result):
             yield label_of(names, labels), {name: values[at] for name, values in columns.items()}
     else:
         sizes = dict(result.sizes)
-        full = {name: result[name].variable.set_dims(sizes).values for name in result}
+        full = {name: result.variables[name].set_dims(sizes).values for name in result}
+        known = {dim: result[dim].values if dim in result.coords else range(sizes[dim])
+                 for dim in sizes}  # fmt: skip
         for at in np.ndindex(*sizes.values()):
-            labels = [
-                result[dim].values[i] if dim in result.coords else i
-                for dim, i in zip(sizes, at, strict=True)
-            ]
+            labels = [known[dim][i] for dim, i in zip(sizes, at, strict=True)]
             yield label_of(sizes, labels), {name: full[name][at] for name in full}
 
 
@@ -802,18 +829,18 @@ def signatures():
 
 
 def calls():
-    """All pairs of a case and a container."""
-    first, found = set(), []
+    """All pairs of a case and a container.
+
+    Every function, and every log, is in all containers at least once.
+    """
+    known, found = set(), []
     for name, case in CASES.items():
-        variant = not case.everywhere and (
-            (case.function, case.log) in first or case.function in ("interval", "methods")
-        )
-        first.add((case.function, case.log))
-        found += [
-            (name, container)
-            for container in case.containers or (FOR_VARIANTS if variant else CONTAINERS)
-            if applies(case, container)
-        ]
+        boxes, own = case.containers or FOR_VARIANTS, {case.function, f"of {case.log}"}
+        other = case.containers or case.function in ("interval", "methods")
+        if case.everywhere or (own - known and not other):
+            boxes = CONTAINERS
+            known |= own
+        found += [(name, container) for container in boxes if applies(case, container)]
     return found
 
 
