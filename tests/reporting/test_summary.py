@@ -537,9 +537,10 @@ def test_a_method_by_name_gives_both_the_intervals_and_the_comparison(method):
 def test_each_label_of_a_level_has_a_summary():
     losses = pairs(levels=("source", "fold", "point"), n=400)
     losses = losses.rename_axis(["hospital", "fold", "point"])
+    losses = losses[losses.index.get_level_values("hospital") < 5]
     found = losses.cvci.summary(by="hospital")
-    assert list(found) == list(range(20))
-    assert len(found) == 20
+    assert list(found) == list(range(5))
+    assert len(found) == 5
     alone = losses.xs(3, level="hospital", drop_level=False)
     assert str(found[3]) == str(alone.cvci.summary())
     assert f"hospital=3\n{found[3]}\n\nhospital=4\n" in str(found)
