@@ -439,7 +439,8 @@ def by_source(found: Cells) -> BySource:
     shape = (r, k, found.mean.shape[1])
     mean, m2 = found.mean.reshape(shape), found.m2.reshape(shape)
     count = found.count.reshape(r, k)
-    deviations = mean - mean.mean(axis=0)
+    deviations = mean - mean[0]  # exactly 0 if the logs are equal
+    deviations -= deviations.mean(axis=0)
     covariance = np.einsum("rkw,rlw->klw", deviations, deviations) / (r - 1)
     within = (m2 / (count - 1)[:, :, None]).mean(axis=0)
     inverse = (1 / count).mean(axis=0)
