@@ -71,8 +71,7 @@ def test_a_log_in_columns_is_one_in_an_index(name):
         same(answer(lambda frame=FRAMES[library]: function(frame, **options)), expected)
 
 
-def test_the_report_of_a_polars_frame(tmp_path, monkeypatch):
-    monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
+def test_the_report_of_a_polars_frame(tmp_path):
     page = cvstats.report(POLARS)
     assert "ridge" in page
     cvstats.save_log(POLARS, tmp_path / "log.parquet")

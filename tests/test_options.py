@@ -293,7 +293,7 @@ DEFAULTS = {
 
 
 def test_results_do_not_change_because_a_default_does():
-    """Another default gives other numbers to whoever relied on it: the changelog says so."""
+    """A changed default changes results without an error, so the changelog must name it."""
     calls = FUNCTIONS | {f"plans.{name}": getattr(plans, name) for name in plans.__all__}
     calls = {name: call for name, call in calls.items() if not inspect.isclass(call)}
     calls["LabelCounts.of_predictions"] = cvstats.LabelCounts.of_predictions

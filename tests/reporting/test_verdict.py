@@ -296,15 +296,15 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch
 
 def test_few_points_are_judged_by_students_t():
     """With normal quantiles the better of two equal models was named in 19% of logs of 3 points."""
-    rng, found = np.random.default_rng(0), set()
-    for _ in range(30):
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(200):
         log = pd.DataFrame({"a": 5 + rng.random(3)}, pd.RangeIndex(3, name="point"))
         log["b"] = log["a"] + rng.normal(size=3)
         pairs = Verdict(LogFacts(log), 0.05, 0).pairs
         assert pairs.p[0, 0, 1] == pytest.approx(stats.ttest_rel(log["a"], log["b"]).pvalue)
         assert pairs.clear.any() == (pairs.p[0, 0, 1] < 0.05)
-        found.add(bool(pairs.clear.any()))
-    assert found == {True, False}
+        wrong += pairs.clear.any()
+    assert 0 < wrong <= 18
     assert ", by Student's t" in " ".join(str(log.cvci.summary()).split())
     zero_one = pd.DataFrame(
         {"a": [0.0, 1, 1, 0], "b": [1.0, 0, 0, 0]}, pd.RangeIndex(4, name="point")
