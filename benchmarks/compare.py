@@ -29,11 +29,17 @@ LEAST = 0.03
 SAMPLE, MOST = 0.02, 101
 """Minimum seconds and maximum number of calls of a sample: short calls are repeated."""
 SIZES = {
-    "full": (10**7, (10**5, 100), (10**5, 200), (1_000, 10**5), (10**7, 5_000)),
-    "quick": (10**6, (10**4, 100), (10**4, 100), (1_000, 10**4), (10**6, 1_000)),
-    "tiny": (1_000, (100, 5), (100, 5), (20, 30), (1_000, 5)),
+    "full": (10**7, (10**5, 100), (10**5, 200), (1_000, 10**5), (10**7, 5_000), (10**6, 10**5)),
+    "quick": (10**6, (10**4, 100), (10**4, 100), (1_000, 10**4), (10**6, 1_000), (10**5, 10**4)),
+    "tiny": (1_000, (100, 5), (100, 5), (20, 30), (1_000, 5), (1_000, 50)),
 }
-"""Rows of a Series; points and models of a frame, and for all pairs; points and cells; sources."""
+"""Rows of a Series; points and models of a frame, and for all pairs; points and cells; sources;
+points and sources of a lazy array."""
+
+LAZY: dict[str, Callable[[Any], Any]] = {
+    name: lambda losses, name=name: getattr(losses.cvci, name)().compute()
+    for name in ("wald", "compare", "clustered")
+}
 
 Workload = tuple[Callable[[], Any], Callable[[Any], Any], bool]
 """A function that makes a log, the call, and whether each call gets a new index."""
@@ -44,7 +50,7 @@ def workloads(scale: str) -> dict[str, Workload | str]:
     import cvstats
     from benchmarks import contract, logs, methods
 
-    rows, frame, pairs, grid, sources = SIZES[scale]
+    rows, frame, pairs, grid, sources, (points, clusters) = SIZES[scale]
     found: dict[str, Workload | str] = {
         "import cvstats": contract.IMPORT.format("cvstats"),
         "first interval in a process": contract.FIRST.format(10_000, "within-fold"),
@@ -67,10 +73,13 @@ def workloads(scale: str) -> dict[str, Workload | str]:
         found[name] = partial(logs.frame, *pairs, order="C"), call, False
     for name, call in contract.OF_GROUPS.items():
         found[f"{name}, {sources[1]:,} sources"] = partial(logs.grouped, *sources), call, False
+    for name, call in LAZY.items():
+        lazy = partial(logs.lazy, points, clusters if name == "clustered" else 0)
+        found[f"lazy {name}, {points:,} points"] = lazy, call, False
     size = methods.SIZES["tiny" if scale == "tiny" else "full"]
     for name, (make, _) in methods.METHODS.items():
         found[f"method {name}, first call"] = (
-            partial(make, size), methods.method_of(name, size), True,
+            partial(make, size), partial(methods.apply_method, name=name, size=size), True,
         )  # fmt: skip
     return found
 

@@ -108,6 +108,18 @@ def grid(points: int, cells: int, *, dtype: str) -> xr.DataArray:
     return xr.DataArray(values, dims=("point", "cell"), coords=coords, name="loss")
 
 
+def lazy(points: int, sources: int = 0) -> xr.DataArray:
+    """Losses of three models in eight chunks, with a fold or a source for each point."""
+    rng = np.random.default_rng(7)
+    level, labels = ("source", sources) if sources else ("fold", FOLDS)
+    coords = {
+        "point": np.arange(points), "model": list("abc"),
+        level: ("point", rng.permutation(np.arange(points) % labels)),
+    }  # fmt: skip
+    log = xr.DataArray(rng.standard_normal((points, 3)), coords, ("point", "model"), name="loss")
+    return log.chunk(point=-(-points // 8))
+
+
 def folds(log: pd.Series | pd.DataFrame | xr.DataArray) -> np.ndarray:
     """Return the fold of each evaluation, as integers from 0."""
     if isinstance(log, xr.DataArray):

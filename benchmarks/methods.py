@@ -401,13 +401,12 @@ METHODS: dict[str, tuple[Callable[[Size], pd.Series], Callable[[pd.Series], Limi
 """The log and the plain formula of each method."""
 
 
-def method_of(name: str, size: Size) -> Callable[[pd.Series], Any]:
-    """Return a method with the options of its plain formula."""
-    if name == "corrected_t":
-        return partial(cvstats.corrected_t, train_size=size.n - size.n // 10)
-    if name == "clustered":
-        return partial(cvstats.clustered, correction="CR1")
-    return getattr(cvstats, name)
+def apply_method(losses: pd.Series, name: str, size: Size) -> Any:
+    """Call a method with the options of its plain formula."""
+    options: dict[str, Any] = {
+        "corrected_t": {"train_size": size.n - size.n // 10}, "clustered": {"correction": "CR1"},
+    }.get(name, {})  # fmt: skip
+    return getattr(cvstats, name)(losses, **options)
 
 
 def is_same(ours: Any, theirs: Limits) -> bool:
@@ -419,7 +418,7 @@ def is_same(ours: Any, theirs: Limits) -> bool:
 def methods(size: Size, budget: float) -> Iterator[Row]:
     """Yield two rows for each method: with a new index, and with a checked one."""
     for name, (make, formula) in METHODS.items():
-        losses, ours = make(size), method_of(name, size)
+        losses, ours = make(size), partial(apply_method, name=name, size=size)
         theirs = partial(formula, losses)
         if not is_same(ours(losses), theirs()):
             raise SystemExit(f"{name}: cvstats and the plain formula differ")

@@ -76,7 +76,7 @@ def call_of_method(name: str, n: int) -> Call:
     """A method on its log of n points (replace_one: points that are replaced)."""
     size = replace(FULL, n=n, replaced=n, samples=200, outer=(20, 10), nested=(5, 5))
     log = methods.METHODS[name][0](size)
-    return lambda: methods.method_of(name, size)(logs.unseen(log))
+    return lambda: methods.apply_method(logs.unseen(log), name, size)
 
 
 def models(n: int) -> pd.DataFrame:

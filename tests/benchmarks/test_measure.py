@@ -101,7 +101,7 @@ def test_the_plain_formula_of_each_interval_agrees(name):
     size = methods.SIZES["tiny"]
     make, formula = methods.METHODS[name]
     losses = make(size)
-    assert methods.is_same(methods.method_of(name, size)(losses), formula(losses))
+    assert methods.is_same(methods.apply_method(losses, name, size), formula(losses))
 
 
 @pytest.mark.parametrize(
