@@ -18,7 +18,7 @@ import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS, trend_p_value
 from cvstats.errors import LogError
-from cvstats.log.checks import measure_shapes, sample_rows
+from cvstats.log.checks import mark_shapes, measure_shapes, sample_rows
 from cvstats.log.read import read
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -365,6 +365,21 @@ def test_shapes_of_many_columns_are_those_of_each():
     together = np.array(measure_shapes(columns))
     for j, column in enumerate(columns.T):
         np.testing.assert_allclose(together[:, j], measure_shapes(column), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [60, 100, 300, 999, 1200])
+def test_marks_of_long_logs_are_those_of_the_shapes(size):
+    usual = rng.normal(size=(size, 40))
+    usual[0] = np.geomspace(5, 2 * size, 40)  # from no outlier to one that is nearly everything
+    values = np.column_stack([usual, np.ones(size), rng.integers(2, size=size), usual[:, 0] * 0])
+    shapes = measure_shapes(values)
+    for n in (size, 25 * size - 1, 25 * size, 25 * size + 1, 10**9):
+        tails = np.where(shapes.n_for_tails > n, Caution.HEAVY_TAILS, 0)
+        skewed = np.where(shapes.n_for_skewness > n, Caution.SKEWED, 0)
+        groups = np.stack([values, values[::-1]])
+        np.testing.assert_array_equal(mark_shapes(groups, [n, n]), [tails | skewed] * 2)
+    assert (shapes.n_for_skewness[:40] < 25 * size).all()
+    assert np.any(shapes.n_for_tails[:40] > 25 * size) == (size >= 100)
 
 
 @pytest.mark.parametrize("values", [[0, 1, 0], [1, 0, -1, 0], [-1, 0, 0], [2, 2]])

@@ -8,7 +8,7 @@ one pass. Duplicates are searched for in whole logs only.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -121,14 +121,12 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     for batch in batches.values():
         numbers, sizes, taken = zip(*batch, strict=True)
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
-        marks: IntArray | None = None  # scores of splits do not show the distribution
-        if not design.scores and table is not None:
-            marks = mark_shapes(table[every].reshape(shape), sizes)
-        elif not design.scores and losses is not None:
-            marks = mark_pairs(seen, losses, every, shape, sizes)
-        elif not design.scores:
-            marks = mark_shapes(tabulate(seen, losses, every, columns).reshape(shape), sizes)
-        if marks is not None:
+        if not design.scores:  # those of splits do not show the distribution
+            if table is not None:
+                marks = mark_shapes(table[every].reshape(shape), sizes)
+            else:
+                read, most_columns = read_columns(seen, losses, every, columns)
+                marks = mark_columns(read, most_columns, shape, sizes)
             by_group[np.array(numbers)] |= marks[:, spread]
         if design.metric and losses is not None:
             for side in (losses.left, losses.right):
@@ -307,31 +305,59 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
     the marks are a row for each.
     """
     number, size, width = values.shape
-    shapes = measure_shapes(values.transpose(1, 0, 2).reshape(size, number * width), SHARE)
+    lines = values.transpose(1, 0, 2).reshape(size, number * width)
     flags, points = np.zeros(number * width, dtype=np.int64), np.repeat(n_points, width)
-    flags[shapes.n_for_tails > points] = Caution.HEAVY_TAILS
-    flags[shapes.n_for_skewness > points] |= Caution.SKEWED
+    some = np.arange(len(flags))
+    if size < ENOUGH_FOR_TAIL and points.min() >= COCHRAN * size:
+        # The squared skewness of a sample is below its size: only outliers are left to find.
+        squares = np.square(lines - lines.mean(axis=0))
+        some = np.flatnonzero(
+            -(-size // TOP_SHARE) * squares.max(axis=0) > SHARE * squares.sum(axis=0)
+        )
+        lines = lines[:, some]
+    if len(some):
+        shapes = measure_shapes(lines, SHARE)
+        flags[some[shapes.n_for_tails > points[some]]] = Caution.HEAVY_TAILS
+        flags[some[shapes.n_for_skewness > points[some]]] |= Caution.SKEWED
     return flags.reshape(number, width)
 
 
-def mark_pairs(
-    log: Log, losses: Differences, rows: IntArray, shape: tuple[int, ...], n_points: Sequence[int]
-) -> IntArray:
-    """Mark differences as `mark_shapes`, so many pairs at once as stay in the cache."""
-    models, at = np.unique([losses.left, losses.right], return_inverse=True)
-    left, right = at.reshape(2, -1)
-    lines = np.ascontiguousarray(tabulate(log, None, rows, models).T)
-    bounds, scratch = block_bounds(len(left), max(1, TILE // len(rows))), Scratch()
+def mark_columns(
+    read: Callable[[slice], FloatArray], width: int, shape: tuple[int, int, int],
+    n_points: Sequence[int],
+) -> IntArray:  # fmt: skip
+    """Mark columns as `mark_shapes`, so many at once as stay in the cache.
+
+    ``read`` reads some of them, a line for each evaluation of each group.
+    """
+    bounds = block_bounds(width, max(1, TILE // (shape[0] * shape[1])))
 
     def mark(tile: int) -> IntArray:
-        pairs = slice(*bounds[tile])
-        size = len(left[pairs]) * len(rows)
-        one, two = (scratch.array(name, size, np.float64).reshape(-1, len(rows)) for name in "lr")
-        lines.take(left[pairs], axis=0, out=one, mode="clip")  # without the copies of "raise"
-        lines.take(right[pairs], axis=0, out=two, mode="clip")
-        return mark_shapes(np.subtract(one, two, out=one).T.reshape(shape), n_points)
+        return mark_shapes(read(slice(*bounds[tile])).reshape(shape), n_points)
 
     return np.concatenate(list(ordered_map(mark, len(bounds))), axis=1)
+
+
+def read_columns(
+    log: Log, losses: Differences | None, rows: IntArray, columns: IntArray | None
+) -> tuple[Callable[[slice], FloatArray], int]:
+    """Return a function that reads some columns (or differences), and the number of all."""
+    if losses is None:
+        every = np.arange(log.losses.width) if columns is None else columns
+        return lambda some: tabulate(log, None, rows, every[some]), len(every)
+    models, at = np.unique([losses.left, losses.right], return_inverse=True)
+    left, right = at.reshape(2, -1)
+    lines, scratch = np.ascontiguousarray(tabulate(log, None, rows, models).T), Scratch()
+
+    def subtract(some: slice) -> FloatArray:
+        size = len(left[some]) * len(rows)
+        one, two = (scratch.array(name, size, np.float64).reshape(-1, len(rows)) for name in "lr")
+        lines.take(left[some], axis=0, out=one, mode="clip")  # without the copies of "raise"
+        lines.take(right[some], axis=0, out=two, mode="clip")
+        found: FloatArray = np.subtract(one, two, out=one)
+        return found.T
+
+    return subtract, len(left)
 
 
 def skewness_within(log: Log, by: str) -> FloatArray:
@@ -347,10 +373,11 @@ def skewness_within(log: Log, by: str) -> FloatArray:
     rows = sample_rows(seen.design, range(number), LIMIT // width, dated=False)
     columns, _, spread = pick_columns(log, sample, None, step)
     values = tabulate(seen, None, rows, columns)
-    at = cell_numbers(seen.design, (by,))[rows]
+    at = cell_numbers(seen.design, (by,), rows)
     _, at, count = np.unique(at, return_inverse=True, return_counts=True)
     deviations = values - group_means(values, at.reshape(-1), count)[at.reshape(-1)]
-    found: FloatArray = points_for_skewness(deviations, deviations * deviations)[spread] / 25
+    points = points_for_skewness(deviations, deviations * deviations)
+    found: FloatArray = points[spread] / COCHRAN
     return found
 
 
@@ -462,7 +489,7 @@ def find_duplicates(
     if not values.size:
         return None
     if values.shape[1] < 2:
-        repetition = cell_numbers(design, repetition_level(design))[rows]
+        repetition = cell_numbers(design, repetition_level(design), rows)
         if (repetition == repetition[0]).all():
             return None
     telling = ~((values == 0) | (values == 1)).all(axis=1)
@@ -472,8 +499,8 @@ def find_duplicates(
     total = int(np.count_nonzero(telling))
     if len(tied) < LEAST:
         return None
-    repetition = cell_numbers(design, repetition_level(design))[rows][tied]
-    cell, values = cell_numbers(design, fold_levels(design))[rows][tied], values[tied]
+    repetition = cell_numbers(design, repetition_level(design), rows)[tied]
+    cell, values = cell_numbers(design, fold_levels(design), rows)[tied], values[tied]
     keys = np.column_stack([repetition, values + 0.0])
     order = np.lexsort(keys.T[::-1])
     new = np.concatenate([[True], (np.diff(keys[order], axis=0) != 0).any(axis=1)])
@@ -488,11 +515,15 @@ def find_duplicates(
     return found if found.share >= 0.05 and elsewhere <= paired / 10 and paired >= LEAST else None
 
 
-def cell_numbers(design: Design, by: tuple[str, ...]) -> IntArray:
-    """Find the cell of each evaluation, by some levels."""
-    design.cell_table(by)
-    found = design.cells(by, 0, design.size).astype(np.int64)
-    return found if design.valid is None else found[design.valid]
+def cell_numbers(design: Design, by: tuple[str, ...], rows: Any) -> IntArray:
+    """Find the cells of some evaluations, by some levels: equal numbers, equal cells."""
+    at = rows if design.valid is None else np.flatnonzero(design.valid)[rows]
+    at = np.arange(design.size)[at] if isinstance(at, slice) else at
+    numbers = np.zeros(len(at), dtype=np.int64)
+    for name in by:
+        level = design.levels[name]
+        numbers = numbers * len(level.labels) + level.codes.take(at)
+    return numbers
 
 
 # --- the best of many -----------------------------------------------------------------------------
@@ -702,6 +733,9 @@ def has_one_step(values: Any) -> bool:
     return bool(steps[0] > 0 and np.ptp(steps) <= EVEN * steps[0])
 
 
+TOP_SHARE = 100
+"""Outliers are looked for among one of so many losses, the largest: the top 1%."""
+
 FEW = 100
 """Minimum number of losses for a top 1%."""
 
@@ -711,6 +745,9 @@ ENOUGH_FOR_TAIL = 1000
 TOP = 50
 """A tail is the top 2% of the losses, but at least this many."""
 
+
+COCHRAN = 25
+"""Points for each unit of squared skewness."""
 
 HEAD = 16
 """First losses of a column, which usually show whether there are others than 0, 1 and -1."""
@@ -787,7 +824,7 @@ def measure_tails(squares: FloatArray, least: float) -> tuple[FloatArray, FloatA
     share, index = np.zeros_like(total), np.full_like(total, np.inf)
     if size < FEW:
         return share, index
-    top = -(-size // 100)
+    top = -(-size // TOP_SHARE)
     large = np.flatnonzero(top * squares.max(axis=0) >= least * total)
     keep = top
     if size >= ENOUGH_FOR_TAIL:
@@ -812,5 +849,5 @@ def points_for_skewness(deviations: FloatArray, squares: FloatArray) -> FloatArr
     varies = np.where(variance > 0, variance, np.inf)
     # in units of the standard deviation, as cubes may overflow; a power of 3 is ten times slower
     third = np.einsum("ij,ij->j", squares, deviations / np.sqrt(varies)) / len(squares)
-    points: FloatArray = 25 * np.square(third / varies)
+    points: FloatArray = COCHRAN * np.square(third / varies)
     return points
