@@ -10,14 +10,15 @@ import pytest
 
 import cvstats
 from cvstats.comparisons.prediction_powered import REFERENCE
-from cvstats.comparisons.relative import FIELLER, FLEMING
+from cvstats.comparisons.relative import FLEMING
+from cvstats.core.results import WORKS
 from cvstats.formatting import read_works
 from cvstats.registry import FUNCTIONS, find_function
 
 RECORDS = [getattr(find_function(name), "record", None) for name in FUNCTIONS]
 STORED = [kind.get("attrs") or {} for kinds in golden.read()["answers"].values()
           for kind in kinds.values() if isinstance(kind, dict)]  # fmt: skip
-OTHERS = (REFERENCE, FIELLER, FLEMING)  # of functions without stored answers
+OTHERS = (REFERENCE, FLEMING, *(work for works in WORKS.values() for work in works.values()))
 REFERENCES = sorted({
     *(record.reference for record in RECORDS if record and record.reference),
     *(attrs["reference"] for attrs in STORED if attrs.get("reference")),
@@ -61,6 +62,32 @@ def test_a_result_and_the_package_are_cited():
     )
     assert cvstats.cite(losses.cvci.best_set()).count("@") == 3
     assert told == cvstats.cite(losses.to_xarray().cvci.wald())
+
+
+ADDED = {
+    "wilson": ("interval", {}, "interval"),
+    "clopper-pearson": ("wald", {"interval": "clopper-pearson"}, "interval"),
+    "holm": ("compare", {}, "adjust"),
+    "bh": ("compare", {"adjust": "bh"}, "adjust"),
+    "max-t": ("compare", {"adjust": "max-t", "rng": 0}, "adjust"),
+}
+
+
+@pytest.mark.parametrize(
+    "box", ["frame", "dense array", "dask by point", "moments", "groups", "dask grid with gaps"]
+)
+@pytest.mark.parametrize("name", ADDED)
+def test_works_of_limits_and_adjustments_are_named_once(name, box):
+    function, options, attr = ADDED[name]
+    case = golden.Case(function, "binary", options)
+    found = golden.CONTAINERS[box](case, 0.0).attrs["reference"].split("; ")
+    assert found.count(WORKS[attr][name]) == 1
+    assert len(set(found)) == len(found)
+
+
+def test_one_comparison_is_not_adjusted():
+    pair = golden.log_named("binary").iloc[:, :2]
+    assert WORKS["adjust"]["holm"] not in pair.cvci.compare().attrs["reference"]
 
 
 def test_what_is_no_result():

@@ -24,7 +24,7 @@ from cvstats.comparisons._pairs import (
 from cvstats.comparisons.zero_one import SOME_EXACT
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
-from cvstats.core.results import Result, half_widths
+from cvstats.core.results import FIELLER, Result, half_widths
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
@@ -34,7 +34,6 @@ from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 from cvstats.log.metadata import STRENGTHS, is_root
 
-FIELLER = "Fieller (1954), JRSS B 16(2), 175-185, doi:10.1111/j.2517-6161.1954.tb00159.x"
 FLEMING = (
     "Fleming and Wallace (1986), Communications of the ACM 29(3), 218-221, doi:10.1145/5666.5673"
 )

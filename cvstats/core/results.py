@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +17,24 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 
 ALTERNATIVES = ("two-sided", "less", "greater")
+
+FIELLER = "Fieller (1954), JRSS B 16(2), 175-185, doi:10.1111/j.2517-6161.1954.tb00159.x"
+
+WORKS = {
+    "interval": {
+        "wilson": "Wilson (1927), doi:10.1080/01621459.1927.10502953",
+        "clopper-pearson": "Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404",
+        "korn-graubard": "Korn and Graubard (1998), Survey Methodology 24(2), 193-201",
+        "hall": "Hall (1992), doi:10.1111/j.2517-6161.1992.tb01444.x",
+        "fieller": FIELLER,
+    },
+    "adjust": {
+        "holm": "Holm (1979), Scandinavian Journal of Statistics 6(2), 65-70",
+        "bh": "Benjamini and Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x",
+        "max-t": "Hothorn, Bretz and Westfall (2008), doi:10.1002/bimj.200810425",
+    },
+}
+"""The works that a result uses besides those of its method, by attr and a part of its value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +69,16 @@ class Result:
 
 
 def shared_attrs(results: Sequence[Result]) -> dict[str, str | float | int]:
-    """Return the facts that are the same in all results."""
-    return {
+    """Return the facts that are the same in all results, and all works that they name."""
+    shared = {
         name: fact
         for name, fact in results[0].attrs.items()
         if all(other.attrs.get(name) == fact for other in results[1:])
     }
+    if "reference" in results[0].attrs and "reference" not in shared:
+        named = [str(result.attrs.get("reference", "")).split("; ") for result in results]
+        shared["reference"] = "; ".join(dict.fromkeys(filter(None, chain.from_iterable(named))))
+    return shared
 
 
 CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")

@@ -29,7 +29,7 @@ from cvstats.core.design import Codes, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources, is_resampled, tally
 from cvstats.core.kernels import FEW
 from cvstats.core.reduce import compute_moments, reduce_lines
-from cvstats.core.results import Result, separate_counts
+from cvstats.core.results import WORKS, Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.large.batches import cell_levels, design_of_cells, join_columns
@@ -933,7 +933,10 @@ def adjust_lazily(
         columns[name] = variable
         if name == "p_value":
             columns["p_adjusted"] = p.copy(data=together.rechunk(p.chunks))
-    return xr.Dataset(columns, table.coords, {**table.attrs, "adjust": adjust})
+    attrs = {**table.attrs, "adjust": adjust}
+    if adjust in WORKS["adjust"]:
+        attrs["reference"] += f"; {WORKS['adjust'][adjust]}"
+    return xr.Dataset(columns, table.coords, attrs)
 
 
 def concat_logs(one: Any, two: Any, models: Sequence[str]) -> xr.DataArray:

@@ -23,7 +23,7 @@ from cvstats.core.folds import (
     tally,
 )
 from cvstats.core.reduce import compute_moments
-from cvstats.core.results import Result, separate_counts
+from cvstats.core.results import WORKS, Result, separate_counts
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, NeedsLosses, listed, spelled, unpaired
@@ -316,12 +316,16 @@ def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]
     ``metadata`` are the attrs of the log, which may name its loss; otherwise it is "loss".
     """
     loss = metadata.get("loss")
-    facts = {"method": result.method, **result.attrs}
+    facts: dict[str, Any] = {"method": result.method, **result.attrs}
     facts["loss"] = loss if isinstance(loss, str) else "loss"
     if "metric" in metadata:
         facts |= facts_of_metric(metadata)
         if assumptions := assumptions_of(metadata):
             facts["guarantee"] = f"{facts['guarantee']}; and {assumptions}"
+    for attr, works in WORKS.items():
+        for part, work in works.items():
+            if part in str(facts.get(attr)) and work not in facts["reference"]:
+                facts["reference"] += f"; {work}"
     return facts | {"cvstats_version": own_version()}
 
 
