@@ -389,6 +389,15 @@ def test_losses_of_few_values_have_no_shape(values):
     assert np.isfinite(shapes.rate) == (values == [0, 1, 0])
 
 
+@pytest.mark.parametrize(("ratio", "reported"), [(4.9, False), (5.1, True)])
+def test_variances_of_folds_may_differ_five_times(ratio, reported):
+    even = np.tile([-1.0, 1.0], 10)
+    losses = np.concatenate([even, even, np.sqrt(ratio) * even, even])
+    index = pd.MultiIndex.from_arrays([np.repeat(range(4), 20), range(80)], names=["fold", "point"])
+    table = found(pd.Series(losses + 3, index))
+    assert ("CVS013" in table.index) == reported
+
+
 def test_drift_is_the_test_of_a_slope():
     from scipy import stats
 

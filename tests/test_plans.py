@@ -117,7 +117,7 @@ SEEDED = {
     "replace_one": lambda rng: plans.replace_one(3, rng=rng),
     "bootstrap": lambda rng: plans.bootstrap(3, rng=rng),
     "case_bootstrap": lambda rng: plans.case_bootstrap(2, rng=rng),
-    "two_stage": lambda rng: plans.two_stage(2, 2, rng=rng),
+    "two_stage": lambda rng: plans.two_stage(1, 1, rng=rng),
 }
 
 

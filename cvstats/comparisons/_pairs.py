@@ -595,7 +595,7 @@ def tail_at(distance: FloatArray, model: Mapping[str, Any], at: MaskArray) -> Fl
     """Probability beyond a distance on one side of some estimates; 0 with zero variance."""
     se, df = model["se"][at], model["df"][at]
     statistic = np.divide(-distance, se, out=np.full_like(se, -np.inf), where=se > 0)
-    return np.where(se > 0, distribution(statistic, df), 0.0)
+    return distribution(statistic, df)
 
 
 # --- groups ---------------------------------------------------------------------------------------

@@ -522,8 +522,8 @@ class Design:
             codes = level.block(0, self.size)
             used, few = np.unique(codes, return_inverse=True)
             gone = int(np.searchsorted(used, 0))
-            few = few.reshape(-1).astype(np.int32) - np.int32(gone)
-            self.facts["pointed"] = Level(range(len(used) - gone), np.maximum(few, -1))
+            few = few.reshape(-1).astype(np.int32) - np.int32(gone)  # -1 remains -1
+            self.facts["pointed"] = Level(range(len(used) - gone), few)
         found: Level = self.facts["pointed"]
         return found
 

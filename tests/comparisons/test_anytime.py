@@ -95,6 +95,7 @@ def test_result_and_words():
     found = pair_of(RNG.normal(size=120)).cvci.compare(anytime=True, tightest_at=300)
     assert list(found) == ["difference", "lower", "upper", "se", "statistic", "p_value", "caution"]
     assert found.attrs["anytime"] is True
+    assert "number of points at the first look grows" in found.attrs["guarantee"]
     assert found.attrs["tightest_at"] == 300
     assert found.attrs["interval_method"] == "holdout"
     assert "2103.06476" in found.attrs["reference"]
@@ -136,12 +137,14 @@ def test_groups_are_what_is_counted():
         [[0], range(groups), range(size)], names=["fold", "source", "point"]
     )
     frame = pd.DataFrame({"a": d.reshape(-1), "b": 0.0}, index=index)
-    found = only_row(frame.cvci.compare(anytime=True, points="nested"))
+    found_table = frame.cvci.compare(anytime=True, points="nested")
+    found = only_row(found_table)
     lower, upper = closed_form(d.mean(axis=1).tolist(), 0.05, 500)
     assert found["lower"] == pytest.approx(lower, rel=1e-10)
     assert found["upper"] == pytest.approx(upper, rel=1e-10)
     assert "early look" in found["caution"]
     assert "df" not in found
+    assert "number of groups at the first look grows" in found_table.attrs["guarantee"]
     by_name = frame.droplevel("fold")
     pd.testing.assert_frame_equal(
         by_name.cvci.compare(anytime=True, method="clustered"),

@@ -197,7 +197,7 @@ def test_losses_of_regressors_are_those_of_scikit_learn():
     assert np.isclose(log.mean(), mean_pinball_loss(y, guess, alpha=0.9), rtol=1e-12)
 
 
-@pytest.mark.parametrize("labels", [(0, 1), ("benign", "malignant"), (False, True), (1, 2)])
+@pytest.mark.parametrize("labels", [(0, 1), ("benign", "malignant"), (False, True), (1.0, 2.0)])
 def test_losses_of_classifiers_are_those_of_scikit_learn(labels):
     X, y = (part.iloc[::4] for part in CANCER)
     y = y.map(dict(enumerate(labels)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import xarray as xr
 from plotted import many, marks, named, reach
 
 import cvstats
@@ -19,3 +21,11 @@ def test_ranks(ax):
     np.testing.assert_array_equal(upper, table.loc[inside, "upper_rank"])
     np.testing.assert_array_equal(heights, np.flatnonzero(inside))
     np.testing.assert_array_equal(marks(ax)["possibly best"].get_xdata(), heights + 1)
+
+
+def test_ranks_of_a_grid_are_drawn_for_one_cell(ax):
+    each = many().to_xarray()
+    grid = xr.concat([each, 2 * each], xr.DataArray([1, 2], dims="lead"))
+    with pytest.raises(cvstats.LogError, match="one cell at a time. Select one, as in log.sel"):
+        plot.best_set(grid, rng=0, ax=ax)
+    plot.best_set(grid.sel(lead=2), rng=0, ax=ax)
