@@ -185,7 +185,9 @@ def _llm() -> pd.DataFrame:
     stored = _read("llm.npz")
     scores = stored["score"].astype(np.int64)
     repetition, point = np.indices(scores.shape[:2])
-    passages: builtins.list[Hashable] = [f"p{passage:02d}" for passage in range(point.max() // 5 + 1)]
+    passages: builtins.list[Hashable] = [
+        f"p{passage:02d}" for passage in range(point.max() // 5 + 1)
+    ]
     levels: dict[str, _Level] = {
         "repetition": ([*range(1, 1 + len(scores))], repetition.ravel()),
         "source": (passages, point.ravel() // 5),
