@@ -398,6 +398,11 @@ def test_variances_of_folds_may_differ_five_times(ratio, reported):
     assert ("CVS013" in table.index) == reported
 
 
+@pytest.mark.parametrize(("k", "reported"), [(2, True), (4, True), (5, False)])
+def test_fewer_than_five_folds_are_few(k, reported):
+    assert ("CVS014" in found(k_fold(k=k)).index) == reported
+
+
 def test_drift_is_the_test_of_a_slope():
     from scipy import stats
 

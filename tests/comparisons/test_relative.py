@@ -183,7 +183,8 @@ def five_by_two() -> pd.DataFrame:
     [
         (lambda: LOG - 10, {}, "Expected nonnegative losses"),
         (lambda: LOG.assign(b=0.0), {}, "all losses of 'b' are 0"),
-        (lambda: LOG, {"method": "union"}, "relative=True needs standard errors"),
+        (lambda: LOG, {"method": "union"}, "standard errors, but method='union' has none"),
+        (lambda: LOG, {"anytime": True}, "standard errors, but anytime=True has none"),
         (lambda: five_by_two(), F_TEST, "relative=True needs standard errors"),
         (lambda: LOG, {"over": "source", "relative": False}, "requires relative=True"),
         (
