@@ -303,6 +303,8 @@ def compute(
         se = np.sqrt((np.maximum(stays, 0) + np.maximum(goes, 0) / repetitions) / n)
         pilot["planned_se"] = se
     low, high = (np.where(se == 0, 0.0, se * np.sqrt(factor)) for factor in factors)
+    if not test.detects(effect):  # noise helps to find what is not there
+        low, high = high, low
 
     def units(error: FloatArray) -> FloatArray:
         needed = test.find_size(np.abs(effect) / error, target, away, n)
@@ -400,6 +402,8 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
 
     power, needed = plan(share)
     (most, fewest), (least, largest) = plan(low), plan(high)
+    if not helps:
+        least, most = most, least
     numbers = {
         "power": power,
         "power_lower": least,

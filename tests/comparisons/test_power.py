@@ -56,6 +56,15 @@ def test_the_smallest_effect_has_the_target_power(alternative, target):
     assert np.sign(row["smallest_effect"]) == SIGNS[alternative]
 
 
+@pytest.mark.parametrize("effect", [-0.2, 0.2])
+@pytest.mark.parametrize("alternative", SIGNS)
+def test_the_power_is_in_its_range(alternative, effect):
+    for frame in (FRAME, FRAME > 1):
+        rows = frame.astype(float).cvci.power(effect=effect, alternative=alternative)
+        assert (rows["power_lower"] < rows["power"]).all()
+        assert (rows["power"] < rows["power_upper"]).all()
+
+
 @pytest.mark.parametrize("alternative", SIGNS)
 def test_the_points_needed_have_the_target_power(alternative):
     effect = 0.07 * SIGNS[alternative]
