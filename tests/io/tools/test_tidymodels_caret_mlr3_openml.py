@@ -242,6 +242,7 @@ def test_the_truth_of_tidymodels_is_asked_for_where_it_could_be_several(table):
         (["1", "2"], None),
         (["Fold1", "Resample2"], None),
         (["Fold1.Rep1.Rep2.x", "Fold2"], None),
+        (["Resample1.Rep1", "Resample2.Rep1"], None),
     ],
 )
 def test_names_of_splits(names, levels):
