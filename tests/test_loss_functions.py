@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.loss_functions.pointwise import LOSSES
+from cvstats.loss_functions.pointwise import LOSSES, known
 
 metrics = pytest.importorskip("sklearn.metrics")
 
@@ -471,3 +471,16 @@ def test_predictions_that_note_their_models_need_no_mapping():
     del several.attrs["models"], several.attrs["probabilities"]
     with pytest.raises(LogError, match="no column 'y_pred'"):
         cvstats.losses(several, loss="zero_one")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1.0, np.nan, 0.0]),
+        np.array(["a", None, "b"], dtype=object),
+        np.array([1, np.nan, None], dtype=object)[[0, 2, 0]],
+        np.array(["2024-01-01", "NaT", "2024-01-02"], dtype="datetime64[D]"),
+    ],
+)
+def test_what_is_missing(values):
+    np.testing.assert_array_equal(known(values), [1, np.nan, 1])
