@@ -69,6 +69,45 @@ def test_points_of_different_sources_may_share_names():
     pd.testing.assert_frame_equal(numbers(table), numbers(rest), rtol=1e-12)
 
 
+NESTED = xr.DataArray(
+    np.random.default_rng(5).gamma(2, 1, (2, 2, 4, P)), dims=("model", "repetition", "outer", "point"),
+    coords={
+        "model": ["a", "b"], "repetition": [0, 1], "outer": range(4), "point": POINTS,
+        "fold": (("repetition", "point"), SHUFFLED[: 2 * P].reshape(2, P)),
+    },
+)  # fmt: skip
+"""Nested cross-validation: each repetition tests all points with each fold held out."""
+
+
+@pytest.mark.parametrize("repetitions", [[0, 1], [0]])
+def test_a_point_that_one_outer_fold_lacks_is_dropped_from_nested_cross_validation(repetitions):
+    log = NESTED.sel(repetition=repetitions)
+    if len(repetitions) == 1:
+        log = log.squeeze("repetition", drop=True)
+    gap = log.copy()
+    gap.loc[{"model": "a", "outer": 2, "point": 7, "repetition": 0} if "repetition" in log.dims
+            else {"model": "a", "outer": 2, "point": 7}] = np.nan  # fmt: skip
+    levels = [name for name in ("repetition", "outer", "fold", "point") if name in gap.coords]
+    table = gap.to_dataframe("loss").reset_index()
+    rows = table.pivot(index=levels, columns="model", values="loss")
+    rest = log.drop_sel(point=7)
+    for ask in (cvstats.interval, cvstats.compare):
+        wanted = ask(rest)
+        for one in (gap, gap.chunk(outer=1, point=5), rows.sample(frac=1, random_state=0)):
+            found = ask(one, missing="drop")
+            dropped = found.attrs["n_dropped"] if "n_dropped" in found.attrs else found["n_dropped"]
+            assert np.all(np.asarray(dropped) == 4 * len(repetitions))
+            for name in ("lower", "upper", "difference" if "difference" in wanted else "estimate"):
+                np.testing.assert_allclose(np.asarray(found[name]), wanted[name], rtol=1e-10)
+    both = xr.concat([gap, 2 * log], dim="lat")
+    for each in (both, both.chunk(lat=1)):
+        found = cvstats.interval(each, missing="drop")["upper"]
+        for lat, wanted in enumerate((cvstats.interval(rest), cvstats.interval(2 * log))):
+            np.testing.assert_allclose(found.sel(lat=lat), wanted["upper"], rtol=1e-10)
+    with pytest.raises(LogError, match="evaluations are missing: each of 4 outer folds"):
+        cvstats.interval(gap.where((gap.outer != 1) | (gap.fold != 2)), missing="drop")
+
+
 def test_two_folds_of_which_one_is_lost_are_not_one_test_set():
     log = frame(fold=POINTS % 2, point=POINTS)
     log.loc[0] = np.nan

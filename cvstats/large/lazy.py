@@ -514,7 +514,7 @@ def find_losses(
     kept = (there if masked is None else there | masked).all(axis=carried)
     if not lazy.nan_tells:
         every = da.ones_like(kept)
-    if {"repetition", "point"} <= set(design.levels):
+    if "point" in design.levels and ("repetition" in design.levels or "outer" in design.levels):
         keep = partial(keep_points, design=design)
         kept = da.map_blocks(keep, kept.rechunk(-1), every.rechunk(-1), dtype=bool,
                              name=unique_name("kept")).rechunk(kept.chunks)  # fmt: skip

@@ -1,7 +1,7 @@
 """``missing="drop"``: evaluations that any model lacks are dropped, in each carried cell.
 
-The design is preserved: if all repetitions test the same points, a point that is missing in one of
-them is dropped from all. Carried cells are grouped by the evaluations that they lack (patterns of
+The design is preserved: if all repetitions (and the outer folds of nested cross-validation) test the
+same points, a point that is missing in one of them is dropped from all. Carried cells are grouped by the evaluations that they lack (patterns of
 gaps), and a method runs once for each pattern.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design
-from cvstats.core.folds import covers_all_points, is_resampled
+from cvstats.core.folds import covers_all_points
 from cvstats.core.results import Result, shared_attrs
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
@@ -132,24 +132,27 @@ def take_columns(losses: LossColumns, columns: IntArray) -> list[NDArray[Any]]:
 def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     """Drop a point from all repetitions if one of them lacks it, so that all test the same points.
 
-    Repetitions with nothing left are ignored. Nothing is dropped if repetitions test different
-    points anyway.
+    In nested cross-validation, each outer fold of a repetition tests all points. Splits with nothing
+    left are ignored. Nothing is dropped if they test different points anyway.
     """
     keep = keep if design.valid is None else keep & design.valid
-    has_both = "point" in design.levels and design.has("repetition")
-    if is_resampled(design) or not has_both:
+    by = [name for name in ("repetition", "outer") if design.has(name)]
+    if "point" not in design.levels or not by or design.has("sample") or design.has("count"):
         return keep
     try:
         if not covers_all_points(design):
             return keep
     except LogError:  # only what is left is a log
         return keep
-    repetition = design.levels["repetition"].block(0, design.size)
-    alive = np.zeros(len(design.levels["repetition"].labels), dtype=bool)
-    alive[repetition[keep]] = True
+    split = np.zeros(design.size, dtype=np.int64)
+    for name in by:
+        split = split * len(design.levels[name].labels) + design.levels[name].block(0, design.size)
+    split = np.maximum(split, 0)  # without a label where nothing was evaluated
+    alive = np.zeros(int(split.max(initial=-1)) + 1, dtype=bool)
+    alive[split[keep]] = True
     point = design.point_numbers()
     gone = np.zeros(int(point.max(initial=-1)) + 1, dtype=bool)
-    lost = ~keep & alive[repetition]
+    lost = ~keep & alive[split]
     gone[point[lost if design.valid is None else lost & design.valid]] = True
     return keep & ~gone[point]
 
