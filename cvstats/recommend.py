@@ -133,8 +133,10 @@ class MethodTable(SentenceTable):
 
 
 def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
-    """Quote simulation results for similar logs; benchmarks and crossed logs were not studied."""
-    made = "quantiles" in log.metadata  # a log derived from another, which was not studied
+    """Quote simulation results for similar logs; of metrics, only the AUC was studied here."""
+    facts = log.metadata
+    made = "quantiles" in facts  # a log derived from another, which was not studied
+    made |= bool(log.design.metric) and (facts.get("metric") != "auc" or "contrast" in facts)
     if log.fixed_sources or made or (name == "clustered" and log.crossed):
         return ""
     return describe_measured(name, log.design, binary=binary, wilson=wilson)

@@ -97,14 +97,28 @@ def test_the_table_of_methods():
     assert "autocorrelation" in table.loc["ordered", "measured"]
 
 
-def test_a_metric_is_measured_on_metrics():
+@pytest.mark.parametrize("loss", ["auc", "rmse", "r2", "f1", "contrast"])
+def test_only_a_log_of_auc_is_measured_on_auc(loss):
     rng = np.random.default_rng(1)
     predictions = pd.DataFrame(
         {"y": rng.integers(2, size=200), "p": rng.random(200), "fold": np.arange(200) % 5,
-         "point": range(200)}
-    ).set_index(["fold", "point"])  # fmt: skip
-    log = cvstats.losses(predictions, truth="y", prediction="p", loss="auc")
-    assert "in a simulated population (n = " in log.cvci.interval().attrs["reason"]
+         "point": range(200), "sex": rng.choice(list("fm"), 200)}
+    ).set_index(["fold", "point", "sex"])  # fmt: skip
+    if loss == "f1":
+        predictions = predictions.round()
+    kind = "brier" if loss == "contrast" else loss
+    log = cvstats.losses(predictions, truth="y", prediction="p", loss=kind)
+    if loss == "contrast":
+        log = log.cvci.contrast(by="sex")
+    array = xr.DataArray(log.to_numpy(), dims="point", attrs=log.attrs).assign_coords(
+        {name: ("point", log.index.get_level_values(name)) for name in ("fold", "point")}
+    )
+    words = "in a simulated population (n = "
+    for one in (log, array, array.chunk(point=50), cvstats.Moments.of_log(log)):
+        table = cvstats.interval(one)
+        assert (words in table.attrs["reason"]) == (loss == "auc")
+        assert ("simulated" in table.attrs["reason"]) == (loss == "auc")
+    assert log.cvci.methods()["measured"].str.contains("simulated").any() == (loss == "auc")
 
 
 @pytest.mark.parametrize("part", ["intervals", "comparisons"])

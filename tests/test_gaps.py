@@ -70,7 +70,8 @@ def test_points_of_different_sources_may_share_names():
 
 
 NESTED = xr.DataArray(
-    np.random.default_rng(5).gamma(2, 1, (2, 2, 4, P)), dims=("model", "repetition", "outer", "point"),
+    np.random.default_rng(5).gamma(2, 1, (2, 2, 4, P)),
+    dims=("model", "repetition", "outer", "point"),
     coords={
         "model": ["a", "b"], "repetition": [0, 1], "outer": range(4), "point": POINTS,
         "fold": (("repetition", "point"), SHUFFLED[: 2 * P].reshape(2, P)),
@@ -95,7 +96,7 @@ def test_a_point_that_one_outer_fold_lacks_is_dropped_from_nested_cross_validati
         wanted = ask(rest)
         for one in (gap, gap.chunk(outer=1, point=5), rows.sample(frac=1, random_state=0)):
             found = ask(one, missing="drop")
-            dropped = found.attrs["n_dropped"] if "n_dropped" in found.attrs else found["n_dropped"]
+            dropped = found["n_dropped"] if "n_dropped" in found else found.attrs["n_dropped"]
             assert np.all(np.asarray(dropped) == 4 * len(repetitions))
             for name in ("lower", "upper", "difference" if "difference" in wanted else "estimate"):
                 np.testing.assert_allclose(np.asarray(found[name]), wanted[name], rtol=1e-10)

@@ -1,8 +1,9 @@
 """``missing="drop"``: evaluations that any model lacks are dropped, in each carried cell.
 
-The design is preserved: if all repetitions (and the outer folds of nested cross-validation) test the
-same points, a point that is missing in one of them is dropped from all. Carried cells are grouped by the evaluations that they lack (patterns of
-gaps), and a method runs once for each pattern.
+The design is preserved: if all repetitions test the same points, a point that is missing in one of
+them is dropped from all; in nested cross-validation, from all outer folds, too. Carried cells are
+grouped by the evaluations that they lack (patterns of gaps), and a method runs once for each
+pattern.
 """
 
 from __future__ import annotations
@@ -132,8 +133,8 @@ def take_columns(losses: LossColumns, columns: IntArray) -> list[NDArray[Any]]:
 def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     """Drop a point from all repetitions if one of them lacks it, so that all test the same points.
 
-    In nested cross-validation, each outer fold of a repetition tests all points. Splits with nothing
-    left are ignored. Nothing is dropped if they test different points anyway.
+    In nested cross-validation, each outer fold of a repetition tests all points. Splits with
+    nothing left are ignored. Nothing is dropped if splits test different points anyway.
     """
     keep = keep if design.valid is None else keep & design.valid
     by = [name for name in ("repetition", "outer") if design.has(name)]
