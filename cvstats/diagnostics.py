@@ -358,7 +358,7 @@ def constant_losses(facts: LogFacts) -> Iterator[Finding]:
 @check("CVS011")
 def negative_losses(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of negative losses. Limit: all losses zero or below."""
-    if "metric" in facts.log.metadata:  # the log records the score from which they were made
+    if "metric" in facts.log.metadata or facts.log.of_differences:  # with a score named in attrs
         return iter(())
     share = facts.shapes.negative
     return report_worst(facts, share, (facts.shapes.highest <= 0) & ~np.isnan(share))
@@ -682,6 +682,8 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
     """
     log = facts.log
     if facts.resampled or facts.table is None or len(log.labels.models) < NEAR:
+        return
+    if log.of_differences:
         return
     n = log.design.splits().points or log.design.size
     near, best = count_near_best(log, facts.means, facts.table, n)

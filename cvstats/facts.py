@@ -122,7 +122,12 @@ class LogFacts:
     def name_model(self, model: int) -> str:
         """Return the name of a model; empty for a single model without a name."""
         name = self.raw.labels.models[model]
-        return "" if name is None else str(name)
+        return "" if name is None else self.write_model(name)
+
+    def write_model(self, label: Hashable) -> str:
+        """Write the label of a model; a tuple is that of a difference or of several levels."""
+        between = " − " if self.raw.of_differences else " · "
+        return between.join(map(str, label)) if isinstance(label, tuple) else str(label)
 
     # --- the design -------------------------------------------------------------------------------
 

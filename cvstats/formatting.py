@@ -290,19 +290,28 @@ def to_apa(result: Any) -> str:
     facts, cells = table.attrs, print_cells(table)
     loss = str(facts.get("score") or facts.get("loss", "loss")).replace("_", " ")
     mean = "" if "score" in facts or loss.startswith("1 - ") else "mean "
-    what = f"difference in {loss}" if first == "difference" else mean + loss
+    what = loss if first == "difference" else mean + loss
+    target = str(facts.get("target", ""))
+    if "difference between groups" in target:
+        what = f"difference between groups in {what}"
+    if first == "difference" or target.startswith("difference of two models"):
+        what = f"difference in {what}"
     level = f"{100 * (1 - facts['alpha']):.6g}% CI" if "alpha" in facts else "interval"
     names = {"p_value": "p", "p_adjusted": "adjusted p"}
     if has_simultaneous_limits(table):
         del names["p_value"]
-    count = facts.get("n_points")
+    count, groups = facts.get("n_points"), facts.get("n_sources", facts.get("n_clusters"))
+    size = f"n = {count:,.0f}" if isinstance(count, (int, float)) else ""
+    if size and isinstance(groups, (int, float)):
+        unit = "sources" if facts.get("by", "source") == "source" else "groups"
+        size = f"{size} points in {groups:,.0f} {unit}"
     lines: list[str] = []
     for row, (_, cell) in zip(name_rows(table), cells.iterrows(), strict=True):
         parts = [f"{what} = {cell[first]}", f"{level} [{cell['lower']}, {cell['upper']}]"]
         for name in filter(table.columns.__contains__, names):
             p = write_p(table[name].iloc[len(lines)]).replace("0.", ".")
             parts.append(f"{names[name]} {p if '<' in p else f'= {p}'}")
-        parts += [f"n = {count:,.0f}"] if isinstance(count, (int, float)) and len(parts) < 3 else []
+        parts += [size] if size and len(parts) < 3 else []
         caution = f" (Caution: {cell['caution']}.)" if cell.get("caution") else ""
         lines.append(
             f"{row.replace(' − ', ' minus ')}: {', '.join(parts)}.{caution}".replace("<.", "< .")
@@ -314,7 +323,8 @@ def text_table(
     result: Any, columns: Sequence[str] | None, digits: Digits
 ) -> tuple[list[list[str]], str]:
     """Format a result as text: a header, the rows, and the alignment of each column."""
-    if not (digits is None or digits == "auto" or (isinstance(digits, int) and digits >= 0)):
+    number = isinstance(digits, int) and not isinstance(digits, bool) and digits >= 0
+    if not (number or digits is None or digits == "auto"):
         raise LogError(f"digits={digits!r} is out of range. Expected 0, 1, 2, …, 'auto' or None.")
     table = result_frame(result)
     words = [name for name in table.columns if table[name].dtype.kind not in "fiu"]

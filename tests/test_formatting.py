@@ -54,8 +54,9 @@ def test_tables_refuse_what_they_cannot_show():
     table = cvstats.wald(logged("diabetes"))
     with pytest.raises(LogError, match="no column 'error'"):
         cvstats.to_markdown(table, columns=["error"])
-    with pytest.raises(LogError, match="digits=-1 is out of range"):
-        cvstats.to_latex(table, digits=-1)
+    for wrong in (-1, True):
+        with pytest.raises(LogError, match=f"digits={wrong} is out of range"):
+            cvstats.to_latex(table, digits=wrong)
     with pytest.raises(LogError, match="a list is not a result"):
         cvstats.to_markdown([1, 2])
     losses = logged("diabetes")
@@ -200,6 +201,30 @@ def test_sentences_in_the_style_of_the_apa():
     assert cvstats.to_markdown(together).startswith("| model | other | difference (95% CI) | adj")
     with pytest.raises(LogError, match="the result has no limits, which a sentence needs"):
         cvstats.to_apa(tables["best_set"])
+
+
+def test_sentences_name_differences_and_the_number_of_sources():
+    points = pd.RangeIndex(160, name="point")
+    log = pd.DataFrame(np.random.default_rng(0).gamma(2, 1, (160, 2)), points, ["a", "b"])
+    log.attrs["loss"] = "absolute_error"
+    whole = log.set_index(pd.Index(points // 8, name="source"), append=True)
+    points = log.set_index(pd.Index(np.where(points % 2, "f", "m"), name="sex"), append=True)
+    groups = points.cvci.contrast(by="sex")
+    beginnings = {
+        "a: mean absolute error = ": points.cvci.interval(),
+        "a minus b: difference in absolute error = ": points.cvci.compare(),
+        "a minus b: difference in mean absolute error = ": points.cvci.difference().cvci.interval(),
+        "a: difference between groups in mean absolute error = ": groups.cvci.interval(),
+        "a minus b: difference in difference between groups in absolute error = ": (
+            groups.cvci.compare()
+        ),
+    }
+    for words, result in beginnings.items():
+        assert cvstats.to_apa(result).startswith(words)
+    for method in ("out_of_source", "clustered"):
+        text = cvstats.to_apa(cvstats.interval(whole, method=method))
+        assert ", n = 160 points in 20 sources." in text
+    assert ", n = 160." in cvstats.to_apa(points.cvci.interval())
 
 
 def measure_rows(latex):

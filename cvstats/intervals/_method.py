@@ -466,6 +466,9 @@ class IntervalMethod(LogMethod):
             result = replace(result, attrs=attrs)
         if log.of_contrasts:
             result = qualify_contrast(result, log)
+        if log.of_differences and log.pairs is None:
+            target = f"difference of two models in the {result.attrs['target']}"
+            result = replace(result, attrs={**result.attrs, "target": target})
         if self.difference_guarantee and log.of_differences and not log.only_tested:
             result = self.qualify_difference(result, find_unstable(log))
         cautions = find_cautions(log, result.columns["estimate"], of_groups=self.of_groups)

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -212,7 +213,8 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     """Convert a result to rows with their labels as columns, scores in their own direction.
 
     Column ``model`` names the model, regardless of the column names of the log, and the cell of
-    further dimensions. Different models have different names.
+    further dimensions. Different models have different names; those of a log of differences name
+    both models.
     """
     table = result_frame(show_direction(result, facts))
     index = table.index
@@ -220,9 +222,13 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     arrays = isinstance(facts.losses, (xr.DataArray, xr.Dataset))
     single = None if "other" in index.names else name_single(facts.losses)
     parts: list[list[str]] = [[single or ""] for _ in table.index]
-    written = write_labels(index, join_label)
+    differences = facts.log.of_differences and "difference" not in table
+    written = write_labels(index, partial(join_label, facts))
     for at, name in enumerate(index.names):
-        if name in LEVELS:
+        if name == "other" and differences:
+            for words, label in zip(parts, written[at], strict=True):
+                words[-1] += f" − {label}"
+        elif name in LEVELS:
             table[str(name)] = written[at] if name == "other" else index.get_level_values(at)
         elif not (name == "model" and single is not None):
             prefix = f"{name}=" if arrays and name != "model" else ""
@@ -231,11 +237,9 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
 
 
-def join_label(label: Any) -> str:
-    """Write the label of a model; columns of several levels have a tuple, and no label is NaN."""
-    if isinstance(label, tuple):
-        return " · ".join(map(str, label))
-    return str(None) if label is None or label != label else str(label)
+def join_label(facts: LogFacts, label: Any) -> str:
+    """Write the label of a model, or that of another level; no label is NaN."""
+    return str(None) if label is None or label != label else facts.write_model(label)
 
 
 def name_single(losses: Losses) -> str | None:
@@ -417,7 +421,9 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
     """Describe the loss, or its score, for an axis: the name in words, and units in brackets."""
     name = describe_name(facts)
     before = "" if before == MEAN and name in OF_CELLS else before
-    before = "difference in " if facts.log.of_contrasts and not before else before
+    log = facts.log
+    if before in ("", MEAN) and (log.of_contrasts or log.of_differences):
+        before = f"difference in {before}"
     units = escape_math(printable(str(facts.attrs.get("units", ""))))
     if units in ("", "1", "None"):
         return f"{before}{name}"
@@ -425,9 +431,11 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
 
 
 def describe_direction(facts: LogFacts) -> list[str]:
-    """Describe which values are better; empty for metrics with a target."""
+    """Describe which values are better, or of which model; empty for metrics with a target."""
     if targets_of(facts.attrs):
         return []
+    if facts.log.of_differences:
+        return ["first is better →" if facts.is_score else "← first is better"]
     return ["higher is better →" if facts.is_score else "← lower is better"]
 
 

@@ -138,12 +138,14 @@ def forest(
 
 
 def draw_reference(ax: Axes, table: pd.DataFrame, facts: LogFacts) -> None:
-    """Draw a line at the target of the metric, or at the best estimate of several models."""
+    """Draw a line at the target of the metric, at 0 for differences, or at the best estimate."""
     targets = set(targets_of(facts.attrs).values())
     labels = facts.log.labels
     several = len(table) > 1 and len(labels.models) == facts.log.losses.width
     if len(targets) == 1:
         at, words = targets.pop(), "target"
+    elif facts.log.of_differences:
+        at, words = 0.0, "no difference"
     elif several and not targets:
         estimates = table["estimate"]
         at, words = estimates.max() if facts.is_score else estimates.min(), "best estimate"

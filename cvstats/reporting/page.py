@@ -25,6 +25,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats import plot
+from cvstats.core.design import SPLIT
 from cvstats.core.folds import count_folds, fold_level
 from cvstats.core.orientation import targets_of, turn
 from cvstats.core.types import FloatArray, MaskArray
@@ -50,6 +51,7 @@ from cvstats.log.display import count_decimals, print_cells
 from cvstats.log.log import Log, Losses
 from cvstats.log.plain import replacing
 from cvstats.log.read import MISSING, is_dask_frame
+from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, whole_number
 from cvstats.plot._axes import (
     COLOURS,
@@ -72,7 +74,13 @@ from cvstats.reporting.sentences import (
     join_words,
     name_sources,
 )
-from cvstats.reporting.verdict import Cell, Verdict, has_caution, name_difference, read_scale
+from cvstats.reporting.verdict import (
+    Cell,
+    Verdict,
+    has_caution,
+    name_difference,
+    read_scale,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -291,14 +299,18 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         better = f"closer to {listed(f'{t:g}' for t in targets)}"
     else:
         loss, better = (scale.name, "higher") if facts.is_score else (loss, "lower")
+        loss = scale.name if loss in METRICS else loss
     if loss or units:
         rows.append(
             ("score" if facts.is_score else "loss", f"{loss or 'loss'}{units}, {better} is better")
         )
     models = pd.Index(list(log.labels.models), dtype=object, tupleize_cols=False)
-    (names,) = write_labels(models, lambda name: "(no name)" if name is None else str(name))
+    (names,) = write_labels(
+        models, lambda name: "(no name)" if name is None else facts.write_model(name)
+    )
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    rows.append((f"models ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
+    what = "differences" if log.of_differences else "models"
+    rows.append((f"{what} ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
     points = design.splits().points
     rows.append(("points", f"{points:,}" if points is not None else "not labeled in the log"))
     sizes = design.splits().rows
@@ -327,7 +339,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
 
 def of_points(log: Log) -> str:
     """Describe the sizes of the folds."""
-    by = [name for name in ("repetition", fold_level(log.design)) if name is not None]
+    by = [name for name in (*SPLIT, fold_level(log.design)) if name is not None]
     plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
     sizes = plan.total[plan.used]
     least, most = int(sizes.min()), int(sizes.max())
@@ -475,7 +487,8 @@ class Report:
             return "Loss log"
         names = self.verdict.names
         what = "Metrics" if "metric" in self.verdict.dims else capital(self.verdict.scale.name)
-        return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} models'}"
+        several = "pairs of models" if self.verdict.facts.log.of_differences else "models"
+        return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} {several}'}"
 
     def note(self, attrs: dict[Any, Any]) -> None:
         """Note the reference of the method of a result."""
@@ -570,7 +583,7 @@ def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
     if scale.larger and "metric" not in verdict.dims:
         result = turned(result, scale.name, scale.orientation, result.attrs)
     frame = result_frame(result)
-    if verdict.has_target:
+    if verdict.unranked:
         return frame
     return frame.sort_values(by, kind="stable", ascending=not scale.larger)
 
@@ -754,7 +767,7 @@ def find_edges(labels: list[Any]) -> dict[Any, tuple[float, float]]:
 def of_intervals(report: Report, verdict: Verdict) -> Section:
     """Show the error of each model with its interval."""
     attrs = verdict.attrs
-    size = "high" if verdict.scale.larger and not verdict.has_target else "large"
+    size = "high" if verdict.scale.larger and not verdict.unranked else "large"
     section = Section("intervals", say("sections.intervals", verdict, size=size))
     report.note(attrs)
     if left_out := attrs.get("n_dropped"):
@@ -765,9 +778,9 @@ def of_intervals(report: Report, verdict: Verdict) -> Section:
             section.parts.append(tabulate(verdict, verdict.whole.intervals, caption))
         section.parts.append(quantiles(verdict))
         return section
-    caption = say("tables.intervals", verdict, order="" if verdict.has_target else ", best first")
+    caption = say("tables.intervals", verdict, order="" if verdict.unranked else ", best first")
     rows = len(verdict.frame)
-    many = rows > TOP and len(verdict.cells) == 1
+    many = rows > TOP and len(verdict.cells) == 1 and not verdict.unranked
     most = TOP if many else MOST_ROWS
     section.parts.append(tabulate(verdict, verdict.intervals, caption, most=most))
     ranked = rank_rows(verdict, verdict.intervals, "estimate")
@@ -811,7 +824,7 @@ def quantiles(verdict: Verdict) -> Grid:
         )
         for j, name in enumerate(verdict.names)
     ]  # fmt: skip
-    first, last = ("lowest", "highest") if verdict.has_target else ("best", "worst")
+    first, last = ("lowest", "highest") if verdict.unranked else ("best", "worst")
     heads = [first, "25%", "median", "75%", last, "±"]
     caption = say(
         "tables.quantiles", verdict, number=len(verdict.cells), dims=", ".join(verdict.dims),
@@ -893,7 +906,7 @@ def count_best(verdict: Verdict) -> str:
 
 def of_pairs(report: Report, verdict: Verdict) -> Section:
     """Describe the paired differences between models."""
-    title = "sections.differences" if verdict.has_target else "sections.pairs"
+    title = "sections.differences" if verdict.unranked else "sections.pairs"
     section = Section("comparisons", say(title))
     if verdict.comparison is None:
         return section
@@ -911,7 +924,7 @@ def of_pairs(report: Report, verdict: Verdict) -> Section:
         significant=count_significant(clear, pairs, verdict.alpha),
         adjusted=say(f"sentences.{by}", verdict) if adjusted else "",
     )
-    if len(verdict.cells) == 1 and len(verdict.models) > 2 and not verdict.has_target:
+    if len(verdict.cells) == 1 and len(verdict.models) > 2 and not verdict.unranked:
         section.paragraphs.append(count_best(verdict))
     numbers = ["difference", "lower", "upper", "p_adjusted" if adjusted else "p_value"]
     section.parts.append(grid(table, say("tables.pairs", verdict), numbers))

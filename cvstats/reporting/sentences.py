@@ -33,7 +33,7 @@ from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.reporting.verdict import Scale, Verdict, area_weights, narrow_cautions, sentences_in
 
-LOSS_WORDS = ("mean loss", "expected loss", "expected risk", "test error", "risk", "loss")
+LOSS_WORDS = re.compile("mean loss|expected loss|test error|risk|loss")
 """Terms for the estimated quantity in targets, the longest first."""
 
 NAMED = 4
@@ -81,8 +81,7 @@ def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:
     target = name_sources(str(attrs["target"]), attrs)
     if scale.orientation == "error":
         return target.replace("risk", "error").replace("mean loss", scale.name)
-    words = next((words for words in LOSS_WORDS if words in target), None)
-    return target if words is None else target.replace(words, scale.name)
+    return LOSS_WORDS.sub(scale.name, target)
 
 
 def name_sources(text: str, attrs: Mapping[Any, Any]) -> str:
@@ -355,7 +354,7 @@ def describe_verdict(verdict: Verdict) -> Summary:
         )
     if not cells:
         sentences = ["No cell of this log has any losses."]
-    elif verdict.has_target and not verdict.facts.log.of_contrasts:
+    elif verdict.unranked and "kind" not in verdict.facts.attrs:
         sentences = describe_targets(verdict)
     elif cells == 1:
         sentences = describe_cell(verdict, 0, "")
@@ -481,7 +480,7 @@ def describe_cell(verdict: Verdict, cell: int, before: str) -> list[str]:
     if len(verdict.models) == 1 and "kind" in verdict.facts.attrs and limits:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
-    if "contrast" in verdict.facts.attrs and len(verdict.models) > 1:
+    if "kind" in verdict.facts.attrs and len(verdict.models) > 1:
         return [capitalize(before + describe_contrasts(verdict, cell, scale))]
     if len(verdict.models) == 1:
         return [capitalize(before + error)]
@@ -600,7 +599,7 @@ FEW_VERDICTS = 4
 
 
 def describe_contrasts(verdict: Verdict, cell: int, scale: Scale) -> str:
-    """Describe the difference between groups for each model, without ranking models."""
+    """Describe the difference between groups, or of two models, without ranking differences."""
     each = {name: verdict.spread(name)[cell] for name in ("lower", "upper", "se")}
     estimate = verdict.estimate[cell]
     decimals = count_decimals(pd.DataFrame({"estimate": estimate, **each}))
@@ -610,7 +609,7 @@ def describe_contrasts(verdict: Verdict, cell: int, scale: Scale) -> str:
         value = scale.value(estimate[at], decimals) + scale.unit_words
         words.append(f"{value} for {name} ({verdict.level} interval {ends})")
     rest = len(verdict.names) - NAMED
-    more = f"; {rest:,} more models are in the table of interval()" if rest > 0 else ""
+    more = f"; {rest:,} more are in the table of interval()" if rest > 0 else ""
     text = f"the {scale.name} is {join_words(words)}{more}."
     pairs = verdict.pairs
     if pairs is None or len(verdict.names) != 2:
@@ -823,7 +822,7 @@ def describe_scope(verdict: Verdict) -> list[str]:
     tied = several and bool((verdict.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied and len(verdict.models) > 1 else ""
     scale = verdict.scale
-    if "kind" in verdict.facts.attrs:  # the target states that it is a difference
+    if "kind" in verdict.facts.attrs:  # the target names the difference
         scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
     target = describe_target(verdict.attrs, scale)
     return [f"{what} for the {target}{more}."]

@@ -19,6 +19,22 @@ DIABETES = logged("diabetes")
 FLIGHTS = logged("flights")
 
 
+def test_each_difference_of_a_log_of_differences_has_a_row(ax):
+    short = DIABETES.rename(columns={"random_forest": "forest", "gradient_boosting": "boosting"})
+    log = short.cvci.difference()
+    wanted = cvstats.interval(log).sort_values("estimate")
+    array = xr.DataArray(short, dims=("evaluation", "model")).unstack("evaluation")
+    for differences in (log, array.cvci.difference()):
+        ax = plot.forest(differences, ax=Figure().subplots())
+        assert named(ax.yaxis) == [f"{one} − {two}" for one, two in wanted.index]
+        left, right, row = reach(ax.collections[0])
+        np.testing.assert_allclose(np.array([left, right]).T, wanted[["lower", "upper"]])
+        assert row.tolist() == [0, 1, 2]
+        assert marks(ax)["no difference"].get_xdata()[0] == 0
+        assert ax.get_xlabel().startswith("difference in ")
+        assert ax.get_xlabel().endswith("← first is better")
+
+
 def test_names_that_read_alike_have_rows_of_their_own(ax):
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])

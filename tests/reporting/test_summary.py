@@ -627,3 +627,76 @@ def test_no_capital_in_the_middle_of_a_sentence():
     )
     text = " ".join(str(grid.cvci.summary()).split())
     assert text.startswith("Averaged over 4 cells (cell), none of the 3 models")
+
+
+def other_containers(log):
+    """The same differences as an array, in chunks, and as moments."""
+    whole = log.cvci.difference().dropna()
+    levels = {name: ("point", log.index.get_level_values(name)) for name in log.index.names}
+    array = xr.DataArray(log.to_numpy(), {"model": list(log), **levels}, dims=("point", "model"))
+    yield whole
+    for one in (array, array.chunk(point=50)):
+        yield one.assign_attrs(log.attrs).cvci.difference()
+    yield cvstats.Moments.of_log(whole)
+
+
+@pytest.mark.parametrize("models", [2, 3])
+def test_differences_are_described_and_not_ranked(models):
+    pytest.importorskip("dask", reason="the extra dask is not installed")
+    log = pairs(shift=-0.3, models=models)
+    for differences in other_containers(log):
+        found = cvstats.summary(differences)
+        table = cvstats.interval(differences)
+        target = "difference of two models in the average test error of the models trained in this"
+        assert table.attrs["target"].startswith(target)
+        assert f"for the {target} cross-validation" in found.sentences[-1]
+        for word in ("advantage", "lowest", "better", "worse", "·", "('"):
+            assert word not in found.text
+        if models == 2:
+            assert found.text.startswith("The difference in mean loss of m0 − m1 is 0.2")
+            assert "it is statistically significant" in " ".join(found.text.split())
+        else:
+            assert re.match(
+                r"The difference in mean loss is 0.\d+ for m0 − m1 \(95% interval .*\), "
+                r"0.\d+ for m0 − m2 \(95% interval .*\) and 0.\d+ for m1 − m2 \(95% interval ",
+                found.sentences[0],
+            )
+    differences = log.cvci.difference()
+    rows = dict(list_facts(LogFacts(differences)))
+    assert rows[f"differences ({differences.shape[1]})"].startswith("m0 − m1")
+    page = cvstats.report(differences)
+    assert "Which model is better?" not in page
+    assert "best first" not in page
+    assert cvstats.diagnose(pairs(models=7).cvci.difference()).empty
+
+
+@pytest.mark.parametrize(
+    ("method", "levels", "words"),
+    [
+        ("nested_cv", ["repetition", "outer"],
+         "the AUC of the model fitted to all the data (the same interval is used for the expected "
+         "AUC)"),
+        ("corrected_t", ["repetition"],
+         "the expected AUC of models trained on sets of this size"),
+    ],
+)  # fmt: skip
+def test_the_target_of_a_score_names_the_score(method, levels, words):
+    rng = np.random.default_rng(0)
+    names = [*levels, "point"]
+    index = pd.MultiIndex.from_product([range(4)] * len(levels) + [range(60)], names=names)
+    point = index.get_level_values("point")
+    log = pd.DataFrame({"y": point % 2, "a": rng.random(len(index)), "fold": point // 15}, index)
+    log = cvstats.losses(log.set_index("fold", append=True), truth="y", prediction="a", loss="auc")
+    assert dict(list_facts(LogFacts(log)))["folds"] == "4, with 15 points each"
+    assert log.cvci.summary(method=method).sentences[-1] == f"The interval is for {words}."
+
+
+def test_the_loss_of_a_log_has_the_name_of_its_metric():
+    log = pd.DataFrame(
+        {"y": np.arange(40.0), "a": np.arange(40.0) ** 1.1, "fold": np.arange(40) % 4}
+    )
+    log = log.rename_axis("point").set_index("fold", append=True)
+    for loss, words in {"rmse": "RMSE", "squared_error": "squared error", "r2": "R2"}.items():
+        rows = dict(list_facts(LogFacts(cvstats.losses(log, truth="y", prediction="a", loss=loss))))
+        kind = "score" if loss == "r2" else "loss"
+        assert rows[kind] == f"{words}, {'higher' if loss == 'r2' else 'lower'} is better"
