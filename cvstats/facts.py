@@ -126,8 +126,9 @@ class LogFacts:
 
     def write_model(self, label: Hashable) -> str:
         """Write the label of a model; a tuple is that of a difference or of several levels."""
-        between = " − " if self.raw.of_differences else " · "
-        return between.join(map(str, label)) if isinstance(label, tuple) else str(label)
+        if isinstance(label, tuple):
+            return (" − " if self.raw.of_differences else " · ").join(map(str, label))
+        return str(None) if label is None or label != label else str(label)
 
     # --- the design -------------------------------------------------------------------------------
 

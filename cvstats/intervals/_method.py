@@ -466,13 +466,14 @@ class IntervalMethod(LogMethod):
             result = replace(result, attrs=attrs)
         if log.of_contrasts:
             result = qualify_contrast(result, log)
-        if log.of_differences and log.pairs is None:
+        differences = log.of_differences
+        if differences and log.pairs is None:
             target = f"difference of two models in the {result.attrs['target']}"
             result = replace(result, attrs={**result.attrs, "target": target})
-        if self.difference_guarantee and log.of_differences and not log.only_tested:
+        if self.difference_guarantee and differences and not log.only_tested:
             result = self.qualify_difference(result, find_unstable(log))
         cautions = find_cautions(log, result.columns["estimate"], of_groups=self.of_groups)
-        if log.design.metric and not log.of_differences:
+        if log.design.metric and not differences:
             below = is_below_chance(log.metadata, result.columns["estimate"])
             cautions[below] |= np.int64(Caution.BELOW_CHANCE)
         if self.takes_means:

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -223,7 +222,7 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     single = None if "other" in index.names else name_single(facts.losses)
     parts: list[list[str]] = [[single or ""] for _ in table.index]
     differences = facts.log.of_differences and "difference" not in table
-    written = write_labels(index, partial(join_label, facts))
+    written = write_labels(index, facts.write_model)
     for at, name in enumerate(index.names):
         if name == "other" and differences:
             for words, label in zip(parts, written[at], strict=True):
@@ -235,11 +234,6 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
             for words, label in zip(parts, written[at], strict=True):
                 words.append(prefix + label)
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
-
-
-def join_label(facts: LogFacts, label: Any) -> str:
-    """Write the label of a model, or that of another level; no label is NaN."""
-    return str(None) if label is None or label != label else facts.write_model(label)
 
 
 def name_single(losses: Losses) -> str | None:
@@ -421,8 +415,7 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
     """Describe the loss, or its score, for an axis: the name in words, and units in brackets."""
     name = describe_name(facts)
     before = "" if before == MEAN and name in OF_CELLS else before
-    log = facts.log
-    if before in ("", MEAN) and (log.of_contrasts or log.of_differences):
+    if before in ("", MEAN) and (facts.log.of_differences or facts.log.of_contrasts):
         before = f"difference in {before}"
     units = escape_math(printable(str(facts.attrs.get("units", ""))))
     if units in ("", "1", "None"):

@@ -309,7 +309,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         models, lambda name: "(no name)" if name is None else facts.write_model(name)
     )
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    what = "differences" if log.of_differences else "models"
+    what = "differences" if facts.log.of_differences else "models"
     rows.append((f"{what} ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
     points = design.splits().points
     rows.append(("points", f"{points:,}" if points is not None else "not labeled in the log"))

@@ -354,7 +354,7 @@ def describe_verdict(verdict: Verdict) -> Summary:
         )
     if not cells:
         sentences = ["No cell of this log has any losses."]
-    elif verdict.unranked and "kind" not in verdict.facts.attrs:
+    elif verdict.has_target and "kind" not in verdict.facts.attrs:
         sentences = describe_targets(verdict)
     elif cells == 1:
         sentences = describe_cell(verdict, 0, "")

@@ -126,7 +126,7 @@ class Verdict:
         By max-t, or by Šidák's method for several cells, very many models, methods without
         standard errors, and few discordant points. None if not available.
         """
-        if len(self.models) < 2 or self.facts.log.of_differences:
+        if len(self.models) < 2 or self.facts.attrs.get("kind") == "differences":
             return None
         return self.attempt("Comparison of the models", self.compare_all)
 
@@ -233,9 +233,14 @@ class Verdict:
         return len(self.models) * (len(self.models) - 1) // 2 * len(self.cells)
 
     @property
+    def has_target(self) -> bool:
+        """Whether the values have a target, such as coverages and contrasts."""
+        return bool(targets_of(self.facts.attrs))
+
+    @property
     def unranked(self) -> bool:
         """Whether no model is best: values with a target, or differences of models."""
-        return bool(targets_of(self.facts.attrs)) or self.facts.log.of_differences
+        return self.has_target or self.facts.log.of_differences
 
     @cached_property
     def simultaneous(self) -> Any:
@@ -322,8 +327,10 @@ class Verdict:
     @cached_property
     def names(self) -> list[str]:
         """The models in words."""
+        if self.models[0] in (None, "") and len(self.models) == 1:
+            return ["the model"]
         index = pd.Index(self.models, dtype=object, tupleize_cols=False)
-        return write_labels(index, partial(name_model, self.facts))[0]
+        return write_labels(index, self.facts.write_model)[0]
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -451,7 +458,7 @@ class Verdict:
     def tied(self) -> MaskArray:
         """Which models of each cell are not significantly worse than another model."""
         known = ~np.isnan(self.estimate)
-        if self.pairs is None or self.unranked:
+        if self.pairs is None or self.has_target:
             return known
         tied: MaskArray = known & ~self.pairs.clear.any(axis=1)  # not where NaN
         tied[np.arange(len(self.cells)), self.best] = True
@@ -635,8 +642,3 @@ def area_weights(losses: Any, dims: list[str]) -> xr.DataArray | None:
 
 LATITUDES = ("lat", "latitude")
 """Names of coordinates that contain latitudes."""
-
-
-def name_model(facts: LogFacts, label: Hashable) -> str:
-    """Write the label of a model, which may have none."""
-    return "the model" if label is None or label == "" else facts.write_model(label)
