@@ -111,6 +111,15 @@ def test_a_variable_gives_a_data_array(dataset):
     assert own.attrs == {"long_name": "loss"}
 
 
+def test_variables_know_which_definition_was_used(dataset):
+    chances = dataset.assign(y_true=dataset["y_true"] > 0)
+    for name in ("y_pred", "other"):
+        chances[name] = dataset["y_pred"] * 0 + 0.5
+    got = cvstats.losses(chances, prediction=["y_pred", "other"], loss="brier")
+    for name in ("y_pred", "other"):
+        assert got[name].attrs == {"brier": "binary", "long_name": "brier"}
+
+
 def test_several_variables_give_a_dataset(dataset):
     got = cvstats.losses(dataset, prediction=MODELS)
     assert list(got) == MODELS

@@ -14,12 +14,25 @@ from plotted import in_view, legible, logged, many
 from cvstats import plot
 from cvstats.errors import LogError
 from cvstats.formatting import printable
-from cvstats.plot._axes import escape_math, legend_above, scale_numbers, shorten_names
+from cvstats.plot._axes import (
+    escape_math,
+    keep_differing_words,
+    legend_above,
+    scale_numbers,
+    shorten_names,
+)
 from cvstats.plot.best_set import choose_ticks
 
 NAMED = "resnet50-imagenet-pretrained-lr0.{:03d}-wd0.0001-seed1-ema"
 TWO = [NAMED.format(1), NAMED.format(10)]
 LONG = [NAMED.format(k) + "-long" * 4 for k in range(5)]
+
+
+def test_the_first_word_is_kept_where_there_is_room():
+    names = [f"gpt one two three four five six seven {end}" for end in "ab"]
+    assert keep_differing_words(names, 24) == ["gpt…six seven a", "gpt…six seven b"]
+    assert keep_differing_words(names, 8) == ["gpt…a", "gpt…b"]
+    assert keep_differing_words(names, 4) == ["…a", "…b"]
 
 
 def log(names, scale=1.0, shift=0.0, repetitions=2):
