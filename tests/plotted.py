@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from functools import cache
+from html import escape
 from itertools import combinations
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from matplotlib.text import Text
 
 import cvstats
 from cvstats import plot
+from cvstats.reporting.page import WIDTH, draw_svg
 
 IMAGES = Path(__file__).parent / "images"
 LABELS = {
@@ -231,6 +233,19 @@ MORE = {
 }  # fmt: skip
 """Also described, without a picture."""
 WIDTHS = (3.4, 7, None)
+
+
+def draw_without_marks(draw, height, tips=(), key="", crop=False):
+    """Draw a plot of a report and write its size and tips, which takes a third of the time.
+
+    A plot is cropped to its marks, so that one is written in full.
+    """
+    if crop:
+        return draw_svg(draw, height, tips, key, crop)
+    draw(Figure().subplots())
+    names = [f'<rect class="tip"><title>{escape(words)}</title></rect>' for *_, words in tips]
+    size = f'viewBox="0 0 {72 * WIDTH:.1f} {72 * height:.1f}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(names)}</svg>'
 
 
 def describe(ax):
