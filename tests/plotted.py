@@ -236,13 +236,18 @@ WIDTHS = (3.4, 7, None)
 
 
 def draw_without_marks(draw, height, tips=(), key="", crop=False):
-    """Draw a plot of a report and write its size and tips, which takes a third of the time.
+    """Draw a plot of a report and write its size and tips alone, unless it is cropped to its marks.
 
-    A plot is cropped to its marks, so that one is written in full.
+    Its figure has the size of the report's, since some plots do not fit into a small one.
     """
     if crop:
         return draw_svg(draw, height, tips, key, crop)
-    draw(Figure().subplots())
+    draw(Figure(figsize=(WIDTH, height), layout="constrained").subplots())
+    return write_without_marks(draw, height, tips)
+
+
+def write_without_marks(draw, height, tips=(), *_):
+    """Write the size and the tips of a plot of a report, which is not drawn."""
     names = [f'<rect class="tip"><title>{escape(words)}</title></rect>' for *_, words in tips]
     size = f'viewBox="0 0 {72 * WIDTH:.1f} {72 * height:.1f}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(names)}</svg>'

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
-from plotted import draw_without_marks, logged, many, schools
+from plotted import draw_without_marks, logged, many, schools, write_without_marks
 
 import cvstats
 from cvstats import cli, report
@@ -79,8 +79,14 @@ def texts():
 
 @pytest.fixture
 def unmarked(monkeypatch):
-    """Plots of reports have their tips alone, for tests that read the words of a page."""
+    """Plots of reports are drawn and not written, for tests of what draws them."""
     monkeypatch.setattr(sections, "draw_svg", draw_without_marks)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Plots of reports have their tips alone, for tests that read the words of a page."""
+    monkeypatch.setattr(sections, "draw_svg", write_without_marks)
 
 
 def evil():
@@ -326,7 +332,7 @@ def score_log():
     return cvstats.losses(right.astype(int), truth="y", prediction=["a", "b"], loss="accuracy")
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_scores_are_shown_in_their_own_direction():
     losses = score_log()
     text = cvstats.report(losses)
@@ -368,7 +374,7 @@ def test_a_grid_is_a_map(models):
             assert href.startswith("data:image/png;base64,")
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_a_grid_has_no_tables_and_plots_of_single_cells():
     rng = np.random.default_rng(2)
     log = xr.DataArray(
@@ -383,7 +389,7 @@ def test_a_grid_has_no_tables_and_plots_of_single_cells():
     assert "sources differ" in cvstats.report(log.isel(lat=0, lon=slice(2)))
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("loss", "shares", "ends"),
     [
@@ -411,7 +417,7 @@ def test_quantiles_of_a_grid_are_those_of_the_cells(loss, shares, ends):
     assert all(f">{end}</th>" in text for end in ends)
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_tasks_are_described_as_tasks():
     n = 120
     index = pd.MultiIndex.from_arrays(
@@ -434,7 +440,7 @@ def test_tasks_are_described_as_tasks():
     assert '<th scope="row">model_<wbr>a</th>' in text
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_the_title_names_the_models_and_the_loss(texts):
     assert "<h1>Mean squared error of 3 models</h1>" in texts["diabetes"]
     titled = logged("diabetes")["ridge"].iloc[:100]
@@ -452,7 +458,7 @@ def test_the_title_names_the_models_and_the_loss(texts):
     assert "<h1>Loss log</h1>" in cvstats.report(several.isel(point=[0]))
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_slices_of_a_grid_and_a_grid_of_one_dimension():
     rng = np.random.default_rng(2)
     log = xr.DataArray(
@@ -545,7 +551,7 @@ def test_missing_losses():
     assert "missing=&#39;drop&#39;" in text
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_it_is_written_where_it_should_be(tmp_path):
     path = tmp_path / "a page.html"
     losses = logged("flights")[["naive_bayes"]].iloc[:200]
@@ -554,7 +560,7 @@ def test_it_is_written_where_it_should_be(tmp_path):
     assert "seed=3" in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_the_call_is_that_of_the_page(tmp_path):
     for options, written in (
         ({}, ""),
@@ -602,7 +608,7 @@ def test_places_where_no_page_can_be_written(tmp_path, monkeypatch):
         cvstats.report(losses, tmp_path / "page.html")
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_an_old_page_stays_when_a_new_one_cannot_be_written(tmp_path, monkeypatch):
     def write_half(self, text, encoding):
         with open(self, "w", encoding=encoding) as file:
@@ -620,7 +626,7 @@ def test_an_old_page_stays_when_a_new_one_cannot_be_written(tmp_path, monkeypatc
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_hundreds_of_models_are_compared_with_the_best_alone(monkeypatch):
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_arrays([np.arange(40) % 4, np.arange(40)], names=["fold", "point"])
@@ -680,7 +686,7 @@ def test_plots_are_images_of_text():
     assert sections.draw_svg(draw, 2) == source
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_says_what_it_is_about(tmp_path, capsys):
     table = pd.DataFrame({"fold": np.arange(60) % 5, "id": range(60), "y": np.arange(60.0)})
     table = table.assign(tree=table["y"] * 1.1, net=table["y"] ** 1.01)
@@ -724,6 +730,7 @@ def test_each_plot_is_drawn_once(monkeypatch):
     assert len(drawn) == len(pictures(page)) > 3
 
 
+@pytest.mark.usefixtures("unmarked")
 @pytest.mark.parametrize("name", [float("nan"), None])
 def test_a_model_without_a_name_has_a_report(name):
     rng = np.random.default_rng(0)
@@ -751,7 +758,7 @@ def test_a_new_source_has_a_prediction_interval(texts):
     assert "prediction intervals for a new source" in captions
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_a_table_of_sources_is_not_shown_twice(texts):
     """Intervals of the first table are explained where sources are; others get their own table."""
     assert "intervals for the mean over new sources" not in Page(texts["months"]).words("caption")
@@ -773,7 +780,7 @@ def test_guarantees_and_advice_are_those_of_the_methods_used(texts):
     assert "<dt>method of differences</dt><dd>refit_corrected</dd>" in page
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_the_method_of_some_differences_is_not_said_of_all():
     """Of six differences one depends on the training points, and the others are by wald."""
     rng = np.random.default_rng(0)
@@ -788,7 +795,7 @@ def test_the_method_of_some_differences_is_not_said_of_all():
     assert "For such differences, this report uses refit_corrected where" in page
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_crossed_sources_are_not_called_the_only_sampling_unit():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([range(12), range(40)], names=["source", "point"])
@@ -797,7 +804,7 @@ def test_crossed_sources_are_not_called_the_only_sampling_unit():
     assert "the sampling unit of the intervals of the models" not in page
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_cells_without_a_loss_are_not_counted():
     rng = np.random.default_rng(2)
     log = xr.DataArray(
@@ -854,7 +861,7 @@ def test_what_does_not_apply_has_a_reason_without_code(texts):
     assert bare == "it does not apply to this log."
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_names_of_many_models_are_all_on_the_page():
     log = many(40)
     page = cvstats.report(log)
@@ -874,7 +881,7 @@ def tips_of(text):
     ]
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_sources_cells_and_places_are_named_below_the_pointer(texts):
     months = logged("flights_by_month")
     first = months[["naive_bayes"]].cvci.wald(by="source").loc[("2013-01", "naive_bayes")]
@@ -894,7 +901,7 @@ def test_sources_cells_and_places_are_named_below_the_pointer(texts):
     assert lines[3].startswith("cell=3: ")
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_a_method_that_replaces_the_default_is_explained():
     log = cvstats.datasets.load("flights").iloc[::8]
     auc = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
@@ -1002,7 +1009,7 @@ AS_MANY = {
 
 @pytest.mark.parametrize("n", [LIMIT - 1, LIMIT, LIMIT + 1])
 @pytest.mark.parametrize("what", AS_MANY)
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_many_are_more_than_the_limit(what, n, monkeypatch):
     constant, is_many, *others = AS_MANY[what]
     for name, value in {constant: LIMIT, **(others[0] if others else {})}.items():
