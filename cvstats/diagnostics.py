@@ -50,7 +50,7 @@ from cvstats.log.checks import (
     measure_serial,
 )
 from cvstats.log.log import Losses
-from cvstats.log.metadata import is_below_chance
+from cvstats.log.metadata import is_below_chance, is_examined
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import suggest_renaming, unrecognized_levels
 from cvstats.metrics import METRICS
@@ -303,8 +303,8 @@ def outliers(facts: LogFacts) -> Iterator[Finding]:
     Limit: above 1/2, with at least 100 losses and fewer than 25 times as many points as CVS007
     requires.
     """
-    if facts.design.metric:  # influences are few and large if a class is rare
-        return iter(())
+    if facts.design.metric and not is_examined(facts.log.metadata):
+        return iter(())  # influences are few and large if a class is rare
     share, needed = facts.shapes.outlier_share, facts.shapes.n_for_tails
     return report_worst(facts, share, (share > SHARE) & (needed > facts.n_points))
 
@@ -316,8 +316,8 @@ def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
     Limit: below 2, with at least 1,000 losses and fewer than 25 times as many points as CVS007
     requires.
     """
-    if facts.design.metric:  # as for the outliers
-        return iter(())
+    if facts.design.metric and not is_examined(facts.log.metadata):
+        return iter(())  # influences are few and large if a class is rare
     index, needed = facts.shapes.tail_index, facts.shapes.n_for_tails
     beyond = (index < TAIL) & (needed > facts.n_points)
     return report_worst(facts, index, beyond, smallest=True)
@@ -329,6 +329,8 @@ def skewed(facts: LogFacts) -> Iterator[Finding]:
 
     Limit: more than the log has.
     """
+    if facts.design.metric and not is_examined(facts.log.metadata):
+        return iter(())  # influences are few and large if a class is rare
     needed, points = facts.shapes.n_for_skewness, facts.n_points
     return report_worst(facts, needed, needed > points, points=points)
 

@@ -543,3 +543,30 @@ def test_unequal_folds_train_on_unequal_shares():
     equal = log.set_axis(index.set_codes(np.arange(60) % 3, level="fold"))
     words = found(equal).loc["CVS014", "finding"]
     assert "each model was trained on only 67% of the points" in words
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"), [("rmse", {"CVS005", "CVS007"}), ("r2", {"CVS005"}), ("auc", set())]
+)
+def test_tails_and_skewness_of_metrics_are_found_where_their_cautions_are(loss, expected):
+    """Influences on the AUC are large if a class is rare, which no caution is about."""
+    rng = np.random.default_rng(0)
+    p, size = rng.random(400), rng.standard_t(1.5, 400)
+    log = pd.DataFrame({"fold": np.arange(400) % 4, "y": 1.0 * (rng.random(400) < 0.1), "p": p})
+    if loss in ("rmse", "r2"):
+        log["y"] = p + size
+    else:
+        log["p"] = 0.6 * p + 0.4 * log["y"]
+        log = log.iloc[:160]
+    log = log.rename_axis("point").set_index("fold", append=True)
+    log = cvstats.losses(log, truth="y", prediction="p", loss=loss)
+    array = xr.DataArray(log.to_numpy(), dims="point", attrs=log.attrs).assign_coords(
+        {name: ("point", log.index.get_level_values(name)) for name in ("fold", "point")}
+    )
+    for one in (log, array, cvstats.Moments.of_log(log)):
+        codes = {"CVS005", "CVS006", "CVS007"} & set(cvstats.diagnose(one)["code"])
+        assert codes == expected
+        marked = cvstats.interval(one)
+        labels = cvstats.cautions(marked).values.ravel()[0].split(", ")
+        assert ("heavy tails" in labels) == ("CVS005" in codes)
+        assert ("skewed" in labels) == ("CVS007" in codes)

@@ -554,7 +554,7 @@ def make_sections(report: Report, verdict: Verdict) -> Iterator[Section]:
         if facts.design.has("source"):
             yield of_sources(report, verdict)
         yield of_scatter(report, verdict)
-    yield of_diagnosis(facts, verdict)
+    yield of_diagnosis(facts, verdict, cautioned=bool(report.cautions))
 
 
 FEW_MODELS = 10
@@ -1034,7 +1034,9 @@ def of_scatter(report: Report, verdict: Verdict) -> Section:
     return section
 
 
-def of_diagnosis(facts: LogFacts, verdict: Verdict | None = None) -> Section:
+def of_diagnosis(
+    facts: LogFacts, verdict: Verdict | None = None, *, cautioned: bool = False
+) -> Section:
     """List the findings of `diagnose`, and what to do about each or what the report does."""
     section = Section("diagnostics", say("sections.diagnostics"))
     if not facts.error and facts.sample is None:
@@ -1043,7 +1045,7 @@ def of_diagnosis(facts: LogFacts, verdict: Verdict | None = None) -> Section:
         section.say("sampled", number=facts.sample.log.design.size)
     found = list_findings(facts)
     if found.empty:
-        section.say("no_findings")
+        section.say("no_more_findings" if cautioned else "no_findings")
         return section
     kinds = found.groupby(["code", "advice"], sort=False)
     section.say("one_finding" if len(kinds) == 1 else "findings", number=len(kinds))

@@ -296,9 +296,21 @@ def test_sections_follow_the_log(texts):
     assert "Which model is better?" not in heads["one"]
     assert "CVS020" in texts["flights"]
     assert "CVS024" in texts["diabetes"]
-    assert "The checks found no problems" in texts["one"]
+    assert "The checks found no problems, but" in texts["one"]
     assert "<h1>Flights</h1>" in texts["flights"]
     assert "intervals for a new source" in texts["months"]
+
+
+def test_no_findings_do_not_contradict_the_cautions_of_the_summary():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
+    log = pd.DataFrame({"y": rng.permutation(40) % 3 == 0, "p": rng.random(40)}, index)
+    log["p"] = 0.5 * log["p"] + 0.2 * log["y"]
+    log["q"] = rng.random(40)
+    page = report(cvstats.losses(log, truth="y", prediction=["p", "q"], loss="auc"))
+    assert "At least one class has fewer than 10" in page
+    assert "no problems other than those in the cautions of the summary, but" in page
+    assert "The checks found no problems, but" not in page
 
 
 def test_nothing_technical_comes_before_the_appendix(texts):
