@@ -46,6 +46,7 @@ from cvstats.log.checks import (
     TAIL,
     count_near_best,
     find_duplicates,
+    has_best_model,
     is_serial,
     measure_serial,
 )
@@ -654,9 +655,10 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
     Limit: above 0.1 and 2.33 standard errors, if points are dates or times, in logs of up to a
     million losses; of moments in the first dates.
     """
-    if facts.resampled or facts.table is None or facts.sample is None:
+    sample, other = facts.sample, facts.resampled or facts.design.metric or facts.design.scores
+    if other or sample is None or facts.values is None:
         return
-    found = measure_serial(facts.sample.log.design, facts.table)
+    found = measure_serial(sample.log.design, facts.values)
     if found is not None:
         yield from report_worst(facts, found[0], is_serial(*found))
 
@@ -668,10 +670,10 @@ def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
     Limit: at least 5%, at least 10 of them, and ten times as many as between different folds; in
     logs with several models or repetitions and up to a million losses.
     """
-    sample = facts.sample
-    if facts.resampled or facts.table is None or sample is None or not sample.whole:
+    sample, other = facts.sample, facts.resampled or facts.design.metric or facts.design.scores
+    if other or sample is None or not sample.whole or facts.values is None:
         return
-    copies = find_duplicates(sample.log, facts.table)
+    copies = find_duplicates(sample.log, facts.values)
     if copies is not None:
         yield Finding(copies.share, facts={"paired": copies.paired, "total": copies.total})
 
@@ -683,12 +685,10 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
     Limit: 5 or more, including the best model, in logs of up to a million losses.
     """
     log = facts.log
-    if facts.resampled or facts.table is None or len(log.labels.models) < NEAR:
-        return
-    if log.of_differences:
+    if facts.values is None or len(log.labels.models) < NEAR or not has_best_model(log):
         return
     n = log.design.splits().points or log.design.size
-    near, best = count_near_best(log, facts.means, facts.table, n)
+    near, best = count_near_best(log, facts.means, facts.values, n)
     counts = np.full(log.losses.width, np.nan)
     counts[best] = near
     yield from report_worst(facts, counts, counts >= NEAR)

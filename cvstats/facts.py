@@ -179,10 +179,10 @@ class LogFacts:
         return take_sample(self.log)
 
     @cached_property
-    def table(self) -> FloatArray | None:
-        """The examined losses, rows by columns; None for many, for scores, and for a metric."""
-        design, sample = self.design, self.sample
-        if sample is None or sample.step > 1 or design.scores or design.metric:
+    def values(self) -> FloatArray | None:
+        """The examined losses, scores or pseudo-losses, rows by columns; None for many."""
+        sample = self.sample
+        if sample is None or sample.step > 1:
             return None
         seen = sample.log
         return None if seen.design.size * seen.losses.width > LARGE else tabulate(seen)

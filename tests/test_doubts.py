@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from test_diagnostics import SOUND, dated, k_fold, near_models, stored_twice
+from test_diagnostics import SOUND, dated, found, k_fold, near_models, stored_twice
 from test_diagnostics import splits as random_splits
 
 import cvstats
@@ -254,6 +254,42 @@ def test_only_the_best_model_is_selected():
     frame[0] -= 0.5
     assert labels(frame.cvci.holdout()) == set()
     assert "selected model" not in labels(near_models(6).cvci.compare())
+
+
+EIGHT = [f"m{k}" for k in range(8)]
+
+
+def predicted(kind):
+    """Eight models that predict probabilities of a class, or numbers, about equally well."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300) if kind == "classes" else rng.normal(size=300)
+    table = truth[:, None] + rng.normal(size=(300, 8))
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(300) % 5, np.arange(300) % 60, range(300)], names=["fold", "source", "point"]
+    )
+    table = 1 / (1 + np.exp(-table)) if kind == "classes" else table
+    return pd.DataFrame(table, index, EIGHT).assign(y_true=truth)
+
+
+@pytest.mark.parametrize("of_sources", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "loss"), [("classes", "auc"), ("numbers", "rmse"), ("numbers", "absolute_error")]
+)
+def test_the_best_model_is_selected_by_any_metric_and_among_sources(kind, loss, of_sources):
+    table = predicted(kind) if of_sources else predicted(kind).droplevel("source")
+    options = {"folds": "pool"} if loss != "absolute_error" else {}
+    log = cvstats.losses(table, prediction=EIGHT, loss=loss, **options)
+    result = log.cvci.clustered() if of_sources else log.cvci.interval()
+    told = result["caution"].str.contains("selected model")
+    assert list(result.index[told]) == [result["estimate"].idxmin()]
+    assert "CVS029" in found(log).index
+    assert "selected model" not in labels(log[EIGHT[:4]].cvci.interval())
+
+
+def test_metrics_with_a_target_have_no_best_model():
+    log = cvstats.losses(predicted("classes"), prediction=EIGHT, loss="calibration_slope")
+    assert "selected model" not in labels(log.cvci.interval())
+    assert "CVS029" not in found(log).index
 
 
 # --- instability, overfitting, few splits ---------------------------------------------------------

@@ -27,6 +27,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
+from cvstats.core.orientation import TARGET
 from cvstats.core.threads import Scratch, block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
@@ -81,9 +82,9 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     """Find the cautions for the interval of each column, as bits of `Caution`.
 
     ``estimate`` is the center of each interval, one group of ``by=`` after the other. If sources
-    are the sampling unit (``of_groups``), dependence within them is accounted for. Differences of
-    models have no best model. Pseudo-losses of a metric of numbers are checked for tails and
-    skewness, and so are those of both models of a difference.
+    are the sampling unit (``of_groups``), dependence within them is accounted for. Pseudo-losses of
+    a metric of numbers are checked for tails and skewness, and so are those of both models of a
+    difference.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
@@ -91,17 +92,19 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     width = (log.losses if pairs is None else pairs).width
     single, sample = find_single_losses(design), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
-    if sample is None or (design.metric and not is_examined(log.metadata)):
+    of_many = len(log.labels.models) >= NEAR and has_best_model(log)
+    shaped = not design.scores and (not design.metric or is_examined(log.metadata))
+    if sample is None or not (shaped or of_many):
         return flags
     if single.all() and not design.scores:
         return flags
     seen, points = sample.log, log.points_by_group()
     points = count_kept_points(log) if points is None else points
-    alone = not (of_groups or is_resampled(design))
-    of_points = alone and not design.metric and not design.scores
+    of_points = not (of_groups or design.metric or design.scores or is_resampled(design))
     dated = of_points and find_dates(seen.design) is not None
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
+    of_many = of_many and step == 1
     columns, losses, spread = pick_columns(log, sample, pairs, step)
     most = seen.design.size if whole else LIMIT // width
     table = tabulate(seen, losses, None, columns) if whole else None
@@ -121,20 +124,19 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
     for batch in batches.values():
         numbers, sizes, taken = zip(*batch, strict=True)
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
-        if not design.scores:  # those of splits do not show the distribution
+        if shaped:
             if table is not None:
                 marks = mark_shapes(table[every].reshape(shape), sizes)
             else:
                 read, most_columns = read_columns(seen, losses, every, columns)
                 marks = mark_columns(read, most_columns, shape, sizes)
             by_group[np.array(numbers)] |= marks[:, spread]
-        if design.metric and losses is not None:
+        if shaped and design.metric and losses is not None:
             for side in (losses.left, losses.right):
                 part = tabulate(seen, None, every, side).reshape(shape)
                 by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread]
-        for at, n, rows in batch if alone and not design.metric else ():
+        for at, n, rows in batch if of_points or of_many else ():
             here = by_group[at]
-            of_many = not log.of_differences and step == 1 and len(log.labels.models) >= NEAR
             if dated or of_many:
                 part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
             serial = measure_serial(seen.design, part, rows) if dated else None
@@ -529,13 +531,20 @@ def cell_numbers(design: Design, by: tuple[str, ...], rows: Any) -> IntArray:
 # --- the best of many -----------------------------------------------------------------------------
 
 
+def has_best_model(log: Log) -> bool:
+    """Whether a model may have been chosen because its error is the smallest."""
+    of_models = not (log.of_differences or log.of_contrasts or is_resampled(log.design))
+    return of_models and TARGET not in log.metadata
+
+
 def count_near_best(
     log: Log, estimate: FloatArray, values: FloatArray, n: int
 ) -> tuple[IntArray, IntArray]:
     """Count the models within two standard errors of the smallest error, itself included.
 
     Returns the count and the column of the best model for each carried cell. The standard error is
-    for the paired difference of ``n`` points.
+    for the paired difference of ``n`` points; that of groups is mostly larger, with more models
+    near the best.
     """
     models = len(log.labels.models)
     columns = np.stack([log.labels.columns(model) for model in range(models)])
