@@ -236,16 +236,8 @@ def write_report(
 
 def render_page(facts: LogFacts, report: Report, title: str | None, call: str) -> str:
     """Fill the template."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.tests["figure"] = lambda part: isinstance(part, Figure)
     templates = files("cvstats.reporting").joinpath("templates")
-    page: str = environment.from_string(
-        templates.joinpath("report.html.j2").read_text(encoding="utf-8")
-    ).render(
+    page: str = compile_template().render(
         title=title or str(facts.losses.attrs.get("title", report.title)),
         line=summarize_log(facts.raw, facts.n_cells),
         style=templates.joinpath("report.css").read_text(encoding="utf-8"),
@@ -256,6 +248,19 @@ def render_page(facts: LogFacts, report: Report, title: str | None, call: str) -
         today=date.today().isoformat(),
     )
     return printable(page, lines=True)
+
+
+@cache
+def compile_template() -> Any:
+    """Compile the template of the page."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.tests["figure"] = lambda part: isinstance(part, Figure)
+    template = files("cvstats.reporting").joinpath("templates", "report.html.j2")
+    return environment.from_string(template.read_text(encoding="utf-8"))
 
 
 def check_path(path: object) -> Path:
@@ -632,7 +637,6 @@ def draw_svg(
     is under the pointer.
     """
     from matplotlib import rc_context
-    from matplotlib.axes import Axes
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
 
@@ -645,10 +649,10 @@ def draw_svg(
         canvas = Canvas(figsize=(WIDTH, height))
         ax = canvas.subplots()
         draw(ax)
-        rasterize_many(canvas)
         file = StringIO()
         canvas.patch.set(facecolor="none")
-        for each in canvas.findobj(Axes):
+        for each in (ax, *ax.child_axes):
+            rasterize_many(each)
             each.patch.set(facecolor="none", edgecolor="none")
         dpi, canvas.dpi = canvas.dpi, 200  # of what is rasterized
         printer: Any = FigureCanvasSVG(canvas)  # savefig draws twice if there is a layout
@@ -672,15 +676,12 @@ def draw_plot(name: str, log: Any, ax: Axes, **options: Any) -> None:
     getattr(plot, name)(log, ax=ax, **options)
 
 
-def rasterize_many(canvas: Any) -> None:
+def rasterize_many(ax: Any) -> None:
     """Rasterize lines and collections with many marks."""
-    from matplotlib.collections import Collection
-    from matplotlib.lines import Line2D
-
-    for line in canvas.findobj(Line2D):
+    for line in ax.lines:
         if line.get_marker() != "None" and len(line.get_xdata(orig=True)) > MANY:
             line.set_rasterized(True)
-    for marks in canvas.findobj(Collection):
+    for marks in ax.collections:
         if max(len(marks.get_paths()), len(marks.get_offsets())) > MANY:
             marks.set_rasterized(True)
 
