@@ -311,12 +311,20 @@ def describe_case(name, width):
     """
     with mpl.rc_context({"figure.dpi": 72}):
         ax = MORE[name](width and Figure(figsize=(width, 3.6)).subplots())
-        ax.figure.draw_without_rendering()
+        lay_out(ax)
         parts = [*describe(ax)]
     if width is None:
         parts.insert(0, ("figure", [], ax.figure.get_size_inches()))
         plt.close(ax.figure)
     return [*few_numbers(parts)]
+
+
+def lay_out(ax):
+    """Place an Axes as when it is drawn; its panels and color bar are placed only by that."""
+    if ax.child_axes:
+        ax.figure.draw_without_rendering()
+    elif (engine := ax.figure.get_layout_engine()) is not None:
+        engine.execute(ax.figure)
 
 
 def few_numbers(parts):

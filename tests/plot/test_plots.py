@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -45,6 +45,25 @@ DRAWN = json.loads((IMAGES / "drawn.json").read_text(encoding="utf-8"))
 TOLERANCE = 6  # root mean square of grey levels: edges differ a little between versions
 
 
+@pytest.fixture(autouse=True)
+def nothing_left_behind(monkeypatch):
+    """No plot shows a window, changes a setting or a log, or leaves a figure open."""
+    monkeypatch.setattr(plt, "show", lambda: pytest.fail("shown"))
+    settings = dict(mpl.rcParams)
+    copies = [(losses, losses.copy(), dict(losses.attrs)) for losses in (DIABETES, FLIGHTS, MONTHS)]
+    yield
+    assert dict(mpl.rcParams) == settings
+    assert plt.get_fignums() == []
+    for losses, copy, attrs in copies:
+        pd.testing.assert_frame_equal(losses, copy)
+        assert losses.attrs == attrs
+
+
+def new():
+    """An Axes for the numbers of a plot: its layout engine, which is not run, places the names."""
+    return Figure(layout="constrained").subplots()
+
+
 @pytest.mark.parametrize("width", [3.4, 5.0, 7.0])
 @pytest.mark.parametrize("name", CASES)
 def test_no_two_texts_overlap_and_none_is_cut_off(name, width):
@@ -70,48 +89,42 @@ def test_what_is_drawn_is_as_it_was(name, width):
         assert numbers == pytest.approx(others, rel=2e-4, abs=1e-6), (kind, words)
 
 
+@cache
+def plain(name):
+    """A plot of a log, to compare others with."""
+    return getattr(plot, name)(DIABETES, ax=new())
+
+
+def same_lines(ax, other):
+    for one, two in zip(ax.lines, other.lines, strict=True):
+        np.testing.assert_array_equal(one.get_xydata(), two.get_xydata())
+
+
+OF_FOLDS = ["forest", "folds", "stability", "decomposition", "comparison"]
+
+
 @pytest.mark.parametrize("name", ["learner", None])
-@pytest.mark.parametrize("case", ["forest", "folds", "stability", "decomposition", "comparison"])
+@pytest.mark.parametrize("case", OF_FOLDS)
 def test_the_columns_of_a_log_may_have_a_name(case, name):
-    losses = DIABETES.rename_axis(columns=name)
-    ax = getattr(plot, case)(losses, ax=Figure().subplots())
-    expected = getattr(plot, case)(DIABETES, ax=Figure().subplots())
-    assert named(ax.yaxis) == named(expected.yaxis)
-    for line, other in zip(ax.lines, expected.lines, strict=True):
-        np.testing.assert_array_equal(line.get_xydata(), other.get_xydata())
+    ax = getattr(plot, case)(DIABETES.rename_axis(columns=name), ax=new())
+    assert named(ax.yaxis) == named(plain(case).yaxis)
+    same_lines(ax, plain(case))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nothing_is_left_behind(name, monkeypatch):
-    monkeypatch.setattr(plt, "show", lambda: pytest.fail("shown"))
-    before, figures = dict(mpl.rcParams), plt.get_fignums()
-    drawn(name, 5)
-    assert plt.get_fignums() == figures
+def test_a_plot_without_axes_makes_one_figure(name):
     ax = CASES[name](None)
-    assert len(plt.get_fignums()) == len(figures) + 1
+    assert plt.get_fignums() == [ax.figure.number]
     plt.close(ax.figure)
-    assert dict(mpl.rcParams) == before
-
-
-def test_the_log_stays_as_it_was():
-    copies = {name: logged(name).copy() for name in ("diabetes", "flights_by_month")}
-    for case in ("forest", "folds", "stability", "sources", "decomposition"):
-        drawn(case, 5)
-    for name, copy in copies.items():
-        pd.testing.assert_frame_equal(logged(name), copy)
-        assert logged(name).attrs == copy.attrs
 
 
 def test_methods_of_the_accessor_are_the_functions():
     plots = DIABETES.cvci.plot
     assert repr(plots) == f"<cvci.plot: {', '.join(sorted(PLOTS))}>"
-    for name in ("forest", "folds", "stability", "decomposition", "comparison"):
-        ax = getattr(plots, name)(ax=Figure().subplots())
-        other = getattr(plot, name)(DIABETES, ax=Figure().subplots())
-        for one, two in zip(ax.lines, other.lines, strict=True):
-            np.testing.assert_array_equal(one.get_xydata(), two.get_xydata())
-    assert as_arrays(DIABETES).cvci.plot.best_set(rng=0, ax=Figure().subplots()).lines
-    assert MONTHS.cvci.plot.sources(ax=Figure().subplots()).lines
+    for name in OF_FOLDS:
+        same_lines(getattr(plots, name)(ax=new()), plain(name))
+    assert as_arrays(DIABETES).cvci.plot.best_set(rng=0, ax=new()).lines
+    assert MONTHS.cvci.plot.sources(ax=new()).lines
 
 
 def test_names_are_no_formulas(ax):
@@ -184,10 +197,6 @@ AS_MANY = {
 }  # fmt: skip
 
 
-def new():
-    return Figure().subplots()
-
-
 @pytest.mark.parametrize("n", [LIMIT - 1, LIMIT, LIMIT + 1])
 @pytest.mark.parametrize("what", AS_MANY)
 def test_many_are_more_than_the_limit(what, n, monkeypatch):
@@ -240,7 +249,7 @@ def test_a_small_axes_that_nothing_lays_out_keeps_its_names(name):
 def test_on_a_dark_background_nothing_is_black(name):
     with mpl.rc_context():
         mpl.style.use("dark_background")
-        ax = CASES[name](Figure().subplots())
+        ax = CASES[name](new())
         for line in (line for panel in (ax, *ax.child_axes) for line in panel.lines):
             shown = line.get_linestyle() != "None" or line.get_marker() != "None"
             ring = line.get_marker() != "None" and line.get_markeredgecolor() == "white"
