@@ -10,6 +10,9 @@ import xarray as xr
 from lazily import now
 
 import cvstats
+from cvstats.large.lazy import Examined
+from cvstats.log.checks import LIMIT
+from cvstats.log.read import read
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
@@ -140,3 +143,11 @@ def test_once_too_when_computed_together():
     with now():
         dask.compute(*tables)
     assert reader.read == log.size
+
+
+def test_as_many_losses_are_examined_as_in_memory():
+    coords = {"point": np.arange(LIMIT), "model": list("abc")}
+    log = xr.DataArray(np.zeros((LIMIT, 3)), coords, ("point", "model")).chunk(point=10_000)
+    found = Examined.of(read(log))
+    assert len(found.rows) == LIMIT // 3
+    assert not found.whole

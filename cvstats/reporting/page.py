@@ -1287,14 +1287,15 @@ def most_often_best(verdict: Verdict) -> int:
 
 
 def draw_categories(ax: Axes, verdict: Verdict, field: xr.DataArray, alone: xr.DataArray) -> None:
-    """Color each cell by its best model, pale if tied; the last color is for all others."""
+    """Color each cell by its best model, pale if tied; with many, the last color is for several."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
     best = field.to_numpy()
     wins = np.bincount(verdict.best, minlength=len(verdict.names))
     order = [int(j) for j in np.argsort(-wins, kind="stable") if wins[j]]
-    known, others = order[: len(COLOURS) - 1], order[len(COLOURS) - 1 :]
+    most = len(COLOURS) - (len(order) > len(COLOURS))
+    known, others = order[:most], order[most:]
     colour = {j: COLOURS[k] for k, j in enumerate(known)} | dict.fromkeys(others, COLOURS[-1])
     pixels = np.ones((*best.shape, 4))
     for j, shade in colour.items():

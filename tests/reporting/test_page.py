@@ -1034,3 +1034,15 @@ def test_tables_with_many_columns_or_long_words_span_the_page():
         rows = [("a", [""] * columns), ("b", [*[""] * (columns - 1), "x" * letters])]
         table = sections.Grid("caption", ["head"] * columns, rows, [True] * columns)
         assert table.wide is wide
+
+
+@pytest.mark.parametrize(("winners", "named"), [(6, 6), (7, 7), (8, 6), (9, 6)])
+def test_each_color_of_a_map_is_one_model_until_there_are_more(winners, named):
+    best = np.arange(12) % winners
+    verdict = SimpleNamespace(best=best, names=[f"m{k}" for k in range(winners)])
+    field = xr.DataArray(best.reshape(3, 4), {"lat": range(3), "lon": range(4)}, ("lat", "lon"))
+    ax = Figure().subplots()
+    sections.draw_categories(ax, verdict, field, field >= 0)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    others = [f"{winners - named} others"] if winners > named else []
+    assert labels == [*verdict.names[:named], *others]
