@@ -41,10 +41,9 @@ def test_matrix_of_all_pairs(ax, losses):
     assert texts[(0, 1)] == f"{-table.iloc[0]:.5f}"
 
 
-@pytest.mark.parametrize(("losses", "angle"), [(FLIGHTS, 90.0), (many(), 0.0)])
-def test_names_below_a_matrix_are_upright_and_numbers_are_not(ax, losses, angle):
-    plot.comparison(losses, kind="matrix", ax=ax)
-    assert {label.get_rotation() for label in ax.get_xticklabels()} == {angle}
+def test_names_below_a_matrix_are_upright(ax):
+    plot.comparison(FLIGHTS, kind="matrix", ax=ax)
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {90.0}
 
 
 def test_many_pairs_become_a_matrix(ax):
