@@ -155,6 +155,8 @@ def test_what_is_refused():
         prediction_powered(human, judge.iloc[:-1], every)
     with pytest.raises(LogError, match="only the points that people labeled"):
         prediction_powered(human, judge, judge)
+    with pytest.raises(LogError, match="judge=None is not a loss log"):  # nor is a model of human
+        prediction_powered(human, None, every)
     with pytest.raises(LogError, match="different models"):
         prediction_powered(human, judge, every.rename(columns={"a": "z"}))
     with pytest.raises(LogError, match="weight=2 is out of range"):

@@ -123,6 +123,12 @@ def prediction_powered(
             "best weight."
         )
     check_points(read(human, missing=missing), "human")
+    given: Any = judge
+    if given is None:  # `read_pairs` would compare the models of human
+        raise LogError(
+            "judge=None is not a loss log. Expected the losses of the same points from labels of "
+            "the judge. For human labels alone use holdout."
+        )
     both = read_pairs(human, judge, None, missing).without_pairs()
     others = read(judge_on_all, missing=missing)
     check_points(others, "judge_on_all")
