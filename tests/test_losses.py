@@ -210,6 +210,9 @@ def test_labels_and_classes_in_a_dataset():
         ({"prediction": []}, "prediction= is empty. Expected the predictions of at"),
         ({"prediction": {}}, "prediction= is empty"),
         ({"prediction": 7}, "no column 7"),
+        ({"truth": pd.Series([1.0])}, "a Series is not the name of a column"),
+        ({"weight": np.ones(2)}, "an ndarray is not the name of a column. Expected names: make"),
+        ({"loss": "skill", "reference": xr.DataArray([1.0])}, "a DataArray is not the name of a"),
         (
             {"prediction": {"A": MODELS}},
             "model 'A' has 2 columns of predictions. Expected 1, or classes= with the label of",
@@ -228,6 +231,13 @@ def test_columns_that_do_not_fit_are_named(frame, container, options, words):
     with pytest.raises(LogError) as caught:
         cvstats.losses(predictions, **options)
     assert words in str(caught.value)
+
+
+def test_an_array_of_losses_is_a_list(frame):
+    names = ["squared_error", "absolute_error"]
+    listed = cvstats.losses(frame, prediction=MODELS, loss=names)
+    for same in (np.array(names), pd.Index(names)):
+        pd.testing.assert_frame_equal(cvstats.losses(frame, prediction=MODELS, loss=same), listed)
 
 
 def test_a_column_that_is_there_twice_is_named(frame):

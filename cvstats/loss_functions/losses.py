@@ -356,6 +356,8 @@ def losses(
     }  # fmt: skip
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     ask = partial(losses, predictions, truth, prediction)
+    asked_for: Any = loss
+    loss = asked_for.tolist() if isinstance(asked_for, (np.ndarray, pd.Index)) else asked_for
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         parts = split_options(loss, asked).items()
         return join_metrics({name: ask(one, **own) for name, (one, own) in parts})
@@ -389,7 +391,8 @@ def losses(
     needed = [*truths, *(name for names in chosen.values() for name in names)]
     further = [] if request is None else [*request.further.values(), *request.by]
     inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
-    require_columns(predictions, [*needed, *(name for name in further if name not in inside)])
+    outside = [name for name in further if not (is_name(name) and name in inside)]
+    require_columns(predictions, [*needed, *outside])
     of_points: Any = "zero_one" if loss == "accuracy" else loss
     if lazy and request is not None:
         raise LogError(
@@ -690,10 +693,15 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
     """Reject a name that matches no column, or several."""
     dataset = isinstance(predictions, xr.Dataset)
     have = list(predictions.variables if dataset else predictions.columns)
-    wanted = list(names)
+    wanted: list[Any] = list(names)
     named = list(filter(is_name, wanted))
     others = [name for name in filter(is_name, have) if name not in named]
     for name in wanted:
+        if isinstance(name, (np.ndarray, pd.Series, xr.DataArray)):
+            raise LogError(
+                f"{describe_type(name)} is not the name of a column. Expected names: make the "
+                "values a column, as in frame.assign(w=values), and pass its name: 'w'."
+            )
         if not is_name(name) or name not in have:
             raise LogError(
                 f"no column {name!r}. Expected truth= and prediction= to be among "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from cvstats.core.cautions import ENOUGH_POINTS
 from cvstats.core.orientation import facts_of_score
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, checked_flag, listed, nearest, spelled
+from cvstats.errors import LogError, checked_flag, describe_type, listed, nearest, spelled
 from cvstats.log.metadata import MADE_OF
 from cvstats.log.tables import as_container
 
@@ -74,8 +74,8 @@ def strengths(
     ------
     LogError
         If models are not connected by any results; if some models won or lost all results against
-        the others, so that no finite strengths exist; if results are missing or invalid; or if
-        there are fewer than two prompts.
+        the others, so that no finite strengths exist; if results are missing or invalid; if
+        there are fewer than two prompts; or if ``battles`` is not a table or lacks a column.
 
     See Also
     --------
@@ -127,6 +127,11 @@ def strengths(
     """
     checked_flag("elo", elo)
     table: Any = as_container(battles)
+    if not isinstance(table, pd.DataFrame):
+        raise LogError(
+            f"{describe_type(table)} is not a table of results. Expected a pandas DataFrame with a "
+            "row for each result of two models on one prompt."
+        )
     first, second, number, names = read_models(table, prompt, models, score, judge)
     y = read_scores(table, models, score, names, first, second)
     check_graph(first, second, y, names)
@@ -155,14 +160,15 @@ def read_models(
     table: pd.DataFrame, prompt: str, models: Sequence[str], score: str, judge: str | None
 ) -> tuple[IntArray, IntArray, int, list[Hashable]]:
     """Find the models of each result; also count the prompts, and list the models."""
-    if isinstance(models, str) or len(models) != 2:
+    given: Any = models
+    if isinstance(given, str) or not isinstance(given, Collection) or len(given) != 2:
         raise LogError(
             f"Invalid models={models!r}. Expected the two columns with the names of the models, "
             "as in models=['model_a', 'model_b']."
         )
     asked = {"prompt": prompt, "models": models[0], "models ": models[1], "score": score}
     for option, name in {**asked, **({"judge": judge} if judge is not None else {})}.items():
-        if name not in table.columns:
+        if not isinstance(name, Hashable) or name not in table.columns:
             known = listed(map(repr, table.columns))
             raise LogError(
                 f"{option.strip()}={name!r} is not a column. Expected one of "

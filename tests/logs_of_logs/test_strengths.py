@@ -126,12 +126,16 @@ def won(model: int) -> pd.DataFrame:
         (lambda: won(0), {}, "0 won all results against the other models"),
         (lambda: BATTLES.query("second == 1 or first == 2"), {}, "models 0, 1 with the models 2"),
         (lambda: BATTLES, {"prompt": "id"}, "prompt='id' is not a column"),
+        (lambda: BATTLES, {"score": ["score"]}, "score=['score'] is not a column"),
         (lambda: BATTLES, {"models": "first"}, "Expected the two columns"),
+        (lambda: BATTLES, {"models": 2}, "Expected the two columns"),
         (lambda: BATTLES.assign(score=2), {}, "the result in row 0 is 2"),
         (lambda: BATTLES.assign(score="draw"), {}, "the result in row 0 is 'draw'"),
         (lambda: BATTLES.assign(score=np.nan), {}, "the column 'score' is empty in row 0"),
         (lambda: BATTLES.assign(second=BATTLES["first"]), {}, "is compared with itself"),
         (lambda: BATTLES.assign(prompt=1), {}, "Expected at least two prompts"),
+        (lambda: BATTLES["score"], {}, "a Series is not a table of results"),
+        (lambda: 3, {}, "an int is not a table of results"),
     ],
 )  # fmt: skip
 def test_refusals(make, options, words):
