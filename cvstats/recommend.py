@@ -210,20 +210,20 @@ def interval(
     losses : Series, DataFrame, DataArray or Dataset
         Any loss log.
     method : str, optional
-        The name of an interval, to use it regardless of the design. The default respects
-        groups: one source left out at a time gives `out_of_source`; folds of whole sources, and one
-        test set of several sources, `clustered`. If the same points occur in several sources,
-        such as dates in stores, both are sampling units. Sources split over the folds are ignored,
-        and ``caution`` contains ``sources ignored``. Otherwise one test set
-        gives `holdout`; K-fold cross-validation, leave-one-out and their repetitions `wald`;
-        random splits, and logs of one score per split, `corrected_t`; splits of the data and of
-        its halves `conservative_z`; replaced points `replace_one`; nested folds `nested_cv`;
-        bootstrap samples ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample
-        itself or without a no-information rate in ``attrs``. For 0/1 losses, `holdout` and `wald`
-        then use Wilson's limits, or Clopper-Pearson limits with fewer than 10 of the rarer
-        outcome; bounded metrics, such as AUC, F1 and the C index, and 0/1 losses with sources as
-        the sampling unit or of a test set that was evaluated several times, have exact limits by
-        Korn and Graubard.
+        The name of an interval, to use it regardless of the design. The default respects groups:
+        one source left out at a time gives `out_of_source`; folds of whole sources, and one test
+        set of several sources, `clustered`. If the same points occur in several sources, such as
+        dates in stores, both are sampling units. Sources split over the folds are ignored, and
+        ``caution`` contains ``sources ignored``. Otherwise one test set gives `holdout`; K-fold
+        cross-validation, leave-one-out and their repetitions `wald`; random splits, and logs of one
+        score per split, `corrected_t`; splits of the data and of its halves `conservative_z`;
+        replaced points `replace_one`; nested folds `nested_cv`; bootstrap samples
+        ``bootstrap_632``, or ``bootstrap_oob`` without the fit to the sample itself or without a
+        no-information rate in ``attrs``; `case_bootstrap` and `two_stage` for the logs of these
+        plans. For 0/1 losses, `holdout` and `wald` then use Wilson's limits, or Clopper-Pearson
+        limits with fewer than 10 of the rarer outcome; bounded metrics, such as AUC, F1 and the C
+        index, and 0/1 losses with sources as the sampling unit or of a test set that was evaluated
+        several times, have exact limits by Korn and Graubard.
     points : {"crossed", "nested"}, optional
         If the same point labels occur in several sources, whether they mean the same points (items
         rated by judges) or each source numbers its points separately. By default they are the same,

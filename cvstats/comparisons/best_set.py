@@ -124,11 +124,11 @@ def best_set(
 
     Returns
     -------
-    Series, DataFrame or Dataset
+    DataFrame or Dataset
         For each model ``estimate`` (mean loss), ``p_value`` and ``in_set`` (``p_value >
         alpha``); ``lower_rank`` and ``upper_rank``, simultaneous limits for its true rank at
-        level ``1 - alpha``; ``statistic`` (T_m), ``n_points``, ``n_folds``, ``n_repetitions`` and
-        ``caution``.
+        level ``1 - alpha``; ``statistic`` (T_m) and ``caution``. ``n_points``, ``n_folds`` and
+        ``n_repetitions`` are in ``attrs``, or variables if they vary between carried cells.
 
     Raises
     ------

@@ -153,11 +153,11 @@ def compare(
         The interval that gives the standard error and the distribution of the statistic. The
         default is the choice of `interval` for this log, which respects groups (``"bootstrap_oob"``
         if that method does not support differences), or `refit_corrected` if a cross-validation was
-        repeated with different folds. For one partition of points, `wald` with the standard error
-        of `refit_corrected` if the models are very similar. ``"union"`` computes the interval of
-        each model at level ``1 - alpha / 2`` instead of the interval of the difference, and
-        subtracts their limits: ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score test and limits
-        for 0/1 losses of one test set or of folds.
+        repeated with different folds (not for metrics). For one partition of points, `wald` with
+        the standard error of `refit_corrected` if the models are very similar. ``"union"`` computes
+        the interval of each model at level ``1 - alpha / 2`` instead of the interval of the
+        difference, and subtracts their limits: ``[L1 - U2, U1 - L2]``. ``"tango"`` gives the score
+        test and limits for 0/1 losses of one test set or of folds.
     options : mapping, optional
         Options of that method by name, such as ``{"variance": "within-fold"}`` for `wald`,
         ``{"train_size": 90}`` for `corrected_t` or ``{"test": "f"}`` for `five_by_two`. For
@@ -203,7 +203,7 @@ def compare(
     Returns
     -------
     DataFrame or Dataset
-        ``difference``, ``se``, ``lower``, ``upper`` in the units of the loss, ``statistic``,
+        ``difference``, ``lower``, ``upper``, ``se`` in the units of the loss, ``statistic``,
         ``p_value``, with several comparisons ``p_adjusted``, then what the method adds and
         ``caution``. A frame is indexed by ``(model, other)``, with ``by`` by ``(label, model,
         other)``; an array has a dimension ``pair`` with these coordinates. A method without a

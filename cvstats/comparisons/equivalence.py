@@ -117,7 +117,7 @@ def equivalence(
     Returns
     -------
     DataFrame or Dataset
-        ``difference``, ``se``, ``lower``, ``upper`` (at ``1 - 2 alpha``) in the units of the
+        ``difference``, ``lower``, ``upper`` (at ``1 - 2 alpha``), ``se`` in the units of the
         loss, ``p_value``, ``equivalent`` (``p_value < alpha``), what the method adds, and
         ``caution``; a frame is indexed by ``(model, other)``, an array has a dimension ``pair``.
 
@@ -342,7 +342,8 @@ def rope(
     DataFrame or Dataset
         ``difference`` and ``scale`` of the posterior in the units of the loss; ``p_better``
         (below the margin: the model has the smaller error), ``p_equivalent`` (within) and
-        ``p_worse``, which sum to 1; ``df``, ``n_splits`` (J), ``rho`` and ``caution``.
+        ``p_worse``, which sum to 1; ``df`` and ``caution``. ``n_splits`` (J) and ``rho`` are in
+        ``attrs``, or columns if they vary between rows.
 
     Raises
     ------

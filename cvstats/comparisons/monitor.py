@@ -290,8 +290,8 @@ def monitor(
 
     The monitor looks at the results after each batch of paired losses. The probability of a false
     decision at any look is at most ``alpha``, as the number of points at the first look grows. It
-    uses an asymptotic confidence sequence, as does ``compare(anytime=True)``. Only counts, means
-    and squared deviations are kept.
+    uses an asymptotic confidence sequence, as does ``compare(anytime=True)``. It keeps the
+    `Moments` of the batches, which include up to 50,000 individual losses; so does a saved file.
 
     Parameters
     ----------

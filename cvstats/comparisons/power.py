@@ -151,25 +151,26 @@ def power(
     -------
     DataFrame or Dataset
         ``difference`` and ``se`` of the pilot; with ``repetitions`` the ``planned_se`` for that
-        number, from which the rest is computed; ``power`` for ``effect`` with as many points;
-        ``smallest_effect``, the difference detected with the target power; ``points_needed`` to
-        detect ``effect`` with it (infinite if its sign contradicts the alternative), and
+        number, from which the rest is computed; ``power`` for ``effect`` with as many points,
+        ``power_lower`` and ``power_upper``; ``smallest_effect``, the difference detected with the
+        target power; ``points_needed`` to detect ``effect`` with it (infinite if its sign
+        contradicts the alternative), ``points_needed_lower`` and ``points_needed_upper``; and
         ``groups_needed`` if groups are the sampling unit: ``points_needed`` is then the number of
-        points in that many groups of the pilot's average size (``attrs["group_size"]``);
-        ``power_lower``, ``power_upper``, ``points_needed_lower`` and ``points_needed_upper``,
-        their 80% ranges over the uncertainty of the pilot's variance. From repetitions:
-        ``point_variance`` and ``repetition_variance``, the parts of the variance of one point's
-        difference that repetition cannot and can remove (of the squared standard error times the
-        number of points, if groups are the sampling unit), and ``smallest_effect_limit`` and
-        ``points_needed_limit``, the same with infinitely many repetitions; NaN for a single
+        points in that many groups of the pilot's average size (``attrs["group_size"]``). The lower
+        and upper ends are 80% ranges over the uncertainty of the pilot's variance. From
+        repetitions: ``point_variance`` and ``repetition_variance``, the parts of the variance of
+        one point's difference that repetition cannot and can remove (of the squared standard error
+        times the number of points, if groups are the sampling unit), and ``smallest_effect_limit``
+        and ``points_needed_limit``, the same with infinitely many repetitions; NaN for a single
         repetition. Then the columns of the interval, and ``caution``.
 
     Raises
     ------
     LogError
-        If ``effect`` is 0 or not a number, the method has no standard error, or the models were
-        evaluated on different points. If ``repetitions`` is given and the pilot has one, or the
-        interval of the method does not narrow with repetitions (`wald` and others for folds).
+        If ``effect`` is 0 or not a number, ``target_power`` is not between ``alpha`` and 1, the
+        method has no standard error, or the models were evaluated on different points. If
+        ``repetitions`` is given and the pilot has one, or the interval of the method does not
+        narrow with repetitions (`wald` and others for folds).
 
     See Also
     --------

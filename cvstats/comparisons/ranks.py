@@ -150,9 +150,9 @@ def friedman(
     -------
     DataFrame or Dataset
         For each model ``mean_rank``; then values common to all models: ``statistic`` and
-        ``p_value`` of the test, ``critical_difference`` (mean ranks that differ by more are
-        significantly different, by Nemenyi's test at ``alpha``), ``n_blocks`` (data sets); and
-        ``caution``.
+        ``p_value`` of the test; and ``caution``. ``critical_difference`` (mean ranks that differ
+        by more are significantly different, by Nemenyi's test at ``alpha``) and ``n_blocks`` (data
+        sets) are in ``attrs``.
 
     Raises
     ------
@@ -285,8 +285,8 @@ def nemenyi(
     -------
     DataFrame or Dataset
         For each pair ``rank_difference`` (negative: the model is better), ``p_value``
-        (adjusted), ``critical_difference``, ``n_blocks`` and ``caution``; a frame is indexed by
-        ``(model, other)``, an array has a dimension ``pair``.
+        (adjusted) and ``caution``; a frame is indexed by ``(model, other)``, an array has a
+        dimension ``pair``. ``critical_difference`` and ``n_blocks`` are in ``attrs``.
 
     Raises
     ------

@@ -343,7 +343,8 @@ def mcnemar(
         ``n01`` (points with loss 0 of the model and 1 of the other: only the other errs),
         ``n10`` (only the model errs), ``statistic`` (chi-squared; for the binomial tests the
         smaller of the two counts), ``p_value`` (two-sided), with several comparisons
-        ``p_adjusted``, ``test``, ``n_points`` and ``caution``.
+        ``p_adjusted``, ``test`` and ``caution``. ``n_points`` is in ``attrs``, or a variable if
+        it varies between carried cells.
 
     Raises
     ------
@@ -485,7 +486,8 @@ def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     -------
     DataFrame or Dataset
         For each model ``estimate`` (its error rate); then values common to all models:
-        ``statistic`` (Q), ``df``, ``p_value``, ``n_points``; and ``caution``.
+        ``statistic`` (Q), ``df``, ``p_value``; and ``caution``. ``n_points`` is in ``attrs``, or
+        a variable if it varies between carried cells.
 
     Raises
     ------

@@ -130,10 +130,9 @@ def heterogeneity(
     skewed losses: at a nominal 5%, it rejected in .22 of logs with 30 groups of 30 squared errors
     each. The skewness g of the losses within groups raises the mean of Q by about ``2 g^2 sum(1 /
     n_g)``; ``caution`` contains ``skewed`` if that exceeds half a standard deviation of Q, ``sqrt(2
-    (G - 1))``. Skewness is unavailable for moments and lazy arrays, which are not flagged. Q
-    itself, and with it i2, tau and its limits, is then larger still: Q against chi-squared rejected
-    .30 of these logs. ``variance="pooled"`` rejected .04 to .06 there and with 5 points each, if
-    the groups have equal variances, and .11 to .21 if not.
+    (G - 1))``. Q itself, and with it i2, tau and its limits, is then larger still: Q against
+    chi-squared rejected .30 of these logs. ``variance="pooled"`` rejected .04 to .06 there and with
+    5 points each, if the groups have equal variances, and .11 to .21 if not.
 
     tau^2 is the value at which Q, with the weights ``1 / (s_g^2 + tau^2)``, is its expectation
     G - 1. Its limits are those at which Q is a quantile of chi-squared, so that tau lies between.

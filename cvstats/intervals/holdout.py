@@ -141,10 +141,10 @@ def holdout(
     Raises
     ------
     LogError
-        If the log has several folds, fewer than two points, repetitions on different points,
-        or losses other than 0 and 1 for an interval of proportions; if losses are outside of the
-        bounds, or the bounds are missing; or if the log has no losses for ``"betting"``,
-        ``"bernstein"`` or ``"hall"`` (for ``"hall"`` also if they are lazy).
+        If the log has several folds, fewer than two points, repetitions on different points, or
+        repetitions or losses other than 0 and 1 for an interval of proportions; if losses are
+        outside of the bounds, or the bounds are missing or not used; or if the log has no losses
+        for ``"betting"``, ``"bernstein"`` or ``"hall"`` (for ``"hall"`` also if they are lazy).
 
     See Also
     --------

@@ -188,9 +188,9 @@ def ordered(
         V_\mathrm{DM} &= \frac{\gamma_0 + 2 \sum_{l=1}^{h-1} \gamma_l}{
             T + 1 - 2 h + h (h - 1) / T} .
 
-    This is the only method that uses the order of the labels; the order of the rows does not
-    matter. The times are assumed to be equally spaced. If they are not, ``caution`` contains ``gaps
-    in time``.
+    Only this method and `clustered`, for the same dates in several sources, use the order of the
+    labels; the order of the rows does not matter. The times are assumed to be equally spaced. If
+    they are not, ``caution`` contains ``gaps in time``.
 
     The interval is asymptotically exact for stationary losses whose autocovariances have a finite
     sum. In 2,000 simulations of a first-order autoregression with correlation .6, with 100 and 400

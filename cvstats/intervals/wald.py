@@ -116,7 +116,8 @@ def wald(
     LogError
         If the repetitions do not test the same points, there is only one point, a fold has one
         point and ``variance="within-fold"``, or a loss is neither 0 nor 1 for an interval of
-        proportions; or if the losses are lazy or not in the log for ``interval="hall"``.
+        proportions; if the losses are lazy or not in the log for ``interval="hall"``; or if an
+        estimate is outside the range of ``scale``, or limits other than Wald's have a scale.
 
     See Also
     --------
