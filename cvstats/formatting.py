@@ -333,6 +333,8 @@ def text_table(
         shown = join_limits(shown, table)
     shown = select_columns(shown, columns)
     labels = table.index.to_frame() if table.index.names != [None] else table[[]]
+    if not len(shown.columns):
+        raise LogError("the result has no columns. Expected the result of a method such as wald.")
     header = [*(str(name or "") for name in table.index.names[: labels.shape[1]]), *shown.columns]
     rows = np.column_stack([labels.astype(str), shown]).tolist()
     sides = "".join("l" if name in words else "r" for name in shown.columns)

@@ -58,7 +58,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, half_widths, show_own_errors
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.errors import LogError
+from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
 from cvstats.intervals._requirements import take_points, takes_two_ways
 from cvstats.intervals._stability import OF_INTERVAL
@@ -77,6 +77,8 @@ def check_compare(options: Mapping[str, Any]) -> None:
     method, adjust, anytime = options["method"], options["adjust"], options["anytime"]
     tightest_at = options["tightest_at"]
     check_method_options(method, options["options"])
+    if anytime is not False:
+        checked_flag("anytime", anytime)
     if anytime:
         check_anytime(
             tightest_at, method=method, options=read_options(method, options["options"]),

@@ -67,6 +67,12 @@ def read(
     empty = LogError("the log is empty. Expected at least one loss.")
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty
+    table = losses if isinstance(losses, (pd.DataFrame, xr.Dataset)) else None
+    if table is not None and "cautions" in table.attrs and "caution" in table:
+        raise LogError(
+            f"this is the result of {table.attrs.get('method', 'a method')}, not a log of losses. "
+            "Pass the losses from which it was computed."
+        )
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)
     log = losses if isinstance(losses, Log) else read_container(losses, also)
