@@ -645,7 +645,8 @@ def draw_svg(
         "svg.hashsalt": "cvstats",  # the same log gives the same page
         "figure.constrained_layout.use": True,
     }
-    with rc_context(settings):
+    with rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts show the text
         canvas = Canvas(figsize=(WIDTH, height))
         ax = canvas.subplots()
         draw(ax)

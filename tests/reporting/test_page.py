@@ -522,6 +522,14 @@ def test_a_table_with_a_name_for_its_columns():
     assert "is not statistically significant" in text
 
 
+def test_names_beyond_the_fonts_of_plots():
+    """The reader's fonts show the text of a plot, so a missing glyph is no reason for a warning."""
+    names = {"ridge": "岭回归", "random_forest": "随机森林", "gradient_boosting": "梯度提升"}
+    text = report(logged("diabetes").rename(columns=names))
+    for name in names.values():
+        assert name in text[text.index("<svg") :]
+
+
 @pytest.mark.usefixtures("unmarked")
 def test_models_whose_names_read_alike():
     alike = {"naive_bayes": 1, "gradient_boosting": "1"}
