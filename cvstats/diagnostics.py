@@ -51,7 +51,7 @@ from cvstats.log.checks import (
     measure_serial,
 )
 from cvstats.log.log import Losses
-from cvstats.log.metadata import is_below_chance, is_examined
+from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import suggest_renaming, unrecognized_levels
 from cvstats.metrics import METRICS
@@ -304,8 +304,6 @@ def outliers(facts: LogFacts) -> Iterator[Finding]:
     Limit: above 1/2, with at least 100 losses and fewer than 25 times as many points as CVS007
     requires.
     """
-    if facts.design.metric and not is_examined(facts.log.metadata):
-        return iter(())  # influences are few and large if a class is rare
     share, needed = facts.shapes.outlier_share, facts.shapes.n_for_tails
     return report_worst(facts, share, (share > SHARE) & (needed > facts.n_points))
 
@@ -317,8 +315,6 @@ def heavy_tails(facts: LogFacts) -> Iterator[Finding]:
     Limit: below 2, with at least 1,000 losses and fewer than 25 times as many points as CVS007
     requires.
     """
-    if facts.design.metric and not is_examined(facts.log.metadata):
-        return iter(())  # influences are few and large if a class is rare
     index, needed = facts.shapes.tail_index, facts.shapes.n_for_tails
     beyond = (index < TAIL) & (needed > facts.n_points)
     return report_worst(facts, index, beyond, smallest=True)
@@ -330,8 +326,6 @@ def skewed(facts: LogFacts) -> Iterator[Finding]:
 
     Limit: more than the log has.
     """
-    if facts.design.metric and not is_examined(facts.log.metadata):
-        return iter(())  # influences are few and large if a class is rare
     needed, points = facts.shapes.n_for_skewness, facts.n_points
     return report_worst(facts, needed, needed > points, points=points)
 

@@ -18,7 +18,7 @@ from cvstats.errors import LogError
 from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import Log, Losses, Sample
-from cvstats.log.metadata import attrs_of_log, lost_metrics
+from cvstats.log.metadata import attrs_of_log, is_examined, lost_metrics
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 
@@ -201,6 +201,10 @@ class LogFacts:
                 part[j] = measure_shapes(column if valid is None else column[valid])
         columns, _, spread = pick_columns(self.log, sample, None, sample.step)
         shapes = Shapes(*(part if columns is None else part[columns])[spread].T)
+        if self.design.metric and not is_examined(self.log.metadata):
+            # influences are few and large if a class is rare
+            names = ("outlier_share", "tail_index", "n_for_skewness", "n_for_tails")
+            shapes = shapes._replace(**dict.fromkeys(names, found[:, 0]))
         return shapes if sample.whole else self.correct_shapes(shapes)
 
     def correct_shapes(self, shapes: Shapes) -> Shapes:

@@ -304,7 +304,7 @@ def compute(
         se = np.sqrt((np.maximum(stays, 0) + np.maximum(goes, 0) / repetitions) / n)
         pilot["planned_se"] = se
     low, high = (np.where(se == 0, 0.0, se * np.sqrt(factor)) for factor in factors)
-    if not test.detects(effect):  # noise helps to find what is not there
+    if not test.detects(effect):  # the power then grows with the standard error
         low, high = high, low
 
     def units(error: FloatArray) -> FloatArray:

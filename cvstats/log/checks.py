@@ -328,9 +328,9 @@ def mark_columns(
     read: Callable[[slice], FloatArray], width: int, shape: tuple[int, int, int],
     n_points: Sequence[int],
 ) -> IntArray:  # fmt: skip
-    """Mark columns as `mark_shapes`, so many at once as stay in the cache.
+    """Mark columns like `mark_shapes`, as many at a time as fit in the processor's cache.
 
-    ``read`` reads some of them, a line for each evaluation of each group.
+    ``read`` returns a slice of the columns, with a row for each evaluation of each group.
     """
     bounds = block_bounds(width, max(1, TILE // (shape[0] * shape[1])))
 
@@ -518,7 +518,7 @@ def find_duplicates(
 
 
 def cell_numbers(design: Design, by: tuple[str, ...], rows: Any) -> IntArray:
-    """Find the cells of some evaluations, by some levels: equal numbers, equal cells."""
+    """Find the cell of each of some evaluations, as a number: equal in the same cell."""
     at = rows if design.valid is None else np.flatnonzero(design.valid)[rows]
     at = np.arange(design.size)[at] if isinstance(at, slice) else at
     numbers = np.zeros(len(at), dtype=np.int64)
@@ -543,8 +543,7 @@ def count_near_best(
     """Count the models within two standard errors of the smallest error, itself included.
 
     Returns the count and the column of the best model for each carried cell. The standard error is
-    for the paired difference of ``n`` points; that of groups is mostly larger, with more models
-    near the best.
+    for the paired difference of ``n`` points. For groups it is usually larger.
     """
     models = len(log.labels.models)
     columns = np.stack([log.labels.columns(model) for model in range(models)])
@@ -743,7 +742,7 @@ def has_one_step(values: Any) -> bool:
 
 
 TOP_SHARE = 100
-"""Outliers are looked for among one of so many losses, the largest: the top 1%."""
+"""One in this many losses belongs to the top 1%, which shows outliers."""
 
 FEW = 100
 """Minimum number of losses for a top 1%."""

@@ -137,7 +137,7 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     nothing left are ignored. Nothing is dropped if splits test different points anyway.
     """
     keep = keep if design.valid is None else keep & design.valid
-    by = [name for name in ("repetition", "outer") if design.has(name)]
+    by = tuple(name for name in ("repetition", "outer") if design.has(name))
     if "point" not in design.levels or not by or design.has("sample") or design.has("count"):
         return keep
     try:
@@ -145,11 +145,8 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
             return keep
     except LogError:  # only what is left is a log
         return keep
-    split = np.zeros(design.size, dtype=np.int64)
-    for name in by:
-        split = split * len(design.levels[name].labels) + design.levels[name].block(0, design.size)
-    split = np.maximum(split, 0)  # without a label where nothing was evaluated
-    alive = np.zeros(int(split.max(initial=-1)) + 1, dtype=bool)
+    alive = np.zeros(design.cell_table(by).size, dtype=bool)
+    split = np.maximum(design.cells(by, 0, design.size), 0)  # -1 where nothing was evaluated
     alive[split[keep]] = True
     point = design.point_numbers()
     gone = np.zeros(int(point.max(initial=-1)) + 1, dtype=bool)

@@ -367,7 +367,9 @@ def roads():
     """The same losses as moments, and the losses that the advice is to load."""
     whole = table()
     log = cvstats.as_log(whole, loss=MODELS)
-    path = lambda folder: folder / "log.parquet"  # noqa: E731
+
+    def path(folder):
+        return folder / "log.parquet"
 
     def scan(folder, **options):
         whole.to_parquet(path(folder), index=False)
