@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -266,11 +268,34 @@ def test_columns_with_the_names_of_levels_become_the_index():
     assert log.index.names == ["fold", "point"]
     assert log.index.tolist() == [(0, "a"), (1, "b"), (0, "c"), (1, "d")]
     assert log.attrs == {"loss": "squared_error"}
-    assert cvstats.losses(table.set_index("point")).index.names == ["point"]  # the index is meant
+    assert cvstats.losses(table.set_index("point")).index.names == ["point", "fold"]
     named = table.set_index(pd.Index(range(4), name="row"))
     assert cvstats.losses(named).index.names == ["row", "fold", "point"]
     assert cvstats.losses(table, truth="fold", prediction="y_pred").index.names == ["point"]
     pd.testing.assert_frame_equal(table, before)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "r2"])
+@pytest.mark.parametrize("inside", ["point", "fold", "patient"])
+@pytest.mark.parametrize("container", ["frame", "dataset", "chunks", "dask frame"])
+def test_levels_beside_the_index_are_not_lost(container, inside, loss):
+    """Without the folds or the sources the log would silently mean something else."""
+    rng = np.random.default_rng(0)
+    rows = np.arange(60)
+    table = pd.DataFrame({"fold": rows % 5, "source": rows % 15, "y_true": rng.normal(size=60)})
+    table["y_pred"] = table["y_true"] + rng.normal(size=60)
+    frame = (table if inside == "fold" else table.assign(**{inside: rows})).set_index(inside)
+    if container == "dask frame":
+        loss, frame = "squared_error", dd.from_pandas(frame, npartitions=3, sort=False)
+    elif container != "frame":
+        frame = table.rename_axis("point").to_xarray()
+        frame = frame.chunk(point=-1 if loss == "r2" else 20) if container == "chunks" else frame
+    options = {"folds": "pool"} if loss == "r2" else {}
+    log = cvstats.losses(frame, loss=loss, **options)
+    (found,) = dask.compute(log.cvci.interval())
+    wanted = cvstats.losses(table, loss=loss, **options).cvci.clustered()
+    assert found.attrs["method"] == "clustered"
+    assert float(found["se"].to_numpy().item()) == pytest.approx(wanted["se"].item(), rel=1e-12)
 
 
 def test_columns_that_sound_like_levels_are_not_lost_unseen():

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import folds_are_guessed
@@ -140,8 +141,12 @@ def index_to_columns(frame: pd.DataFrame, names: Collection[Hashable]) -> pd.Dat
     return frame.reset_index(found) if found else frame
 
 
-def unnamed_labels(table: pd.DataFrame, columns: TableColumns) -> list[str]:
+def unnamed_labels(
+    table: pd.DataFrame, columns: TableColumns, inside: Collection[str] = ()
+) -> list[str]:
     """Find columns of varying labels whose name resembles a level that the table lacks.
+
+    ``inside`` are the levels of its index.
 
     They stay in the log as index levels, and results have a caution about them: without them the
     log would silently mean something else.
@@ -149,27 +154,32 @@ def unnamed_labels(table: pd.DataFrame, columns: TableColumns) -> list[str]:
     taken = {*columns.values, *columns.levels.values(), columns.model}
     return [
         name
-        for name in sounding_like(table.columns, taken, columns.levels)
+        for name in sounding_like(table.columns, taken, [*columns.levels, *inside])
         if can_name(pd.api.types.infer_dtype(table[name]), table[name].nunique())
     ]
 
 
-def set_level_index(frame: pd.DataFrame, values: Sequence[Hashable]) -> pd.DataFrame:
-    """Set the columns named as levels as the index, if the index has no level of a log.
+def set_levels(predictions: Any, values: Sequence[Hashable]) -> Any:
+    """Turn columns named as levels into index levels, and such variables into coordinates.
 
-    ``values`` are the columns of truth and predictions.
+    ``values`` are the columns of truth and predictions. A level of the index stays as it is.
     """
+    if isinstance(predictions, xr.Dataset):
+        return predictions.set_coords(
+            [name for name in predictions.data_vars if name in LEVELS and name not in values]
+        )
+    frame = predictions
     refuse_stacked(frame, values)
-    if any(name in LEVELS for name in frame.index.names):
+    inside = [name for name in frame.index.names if name in LEVELS]
+    lacking = dict.fromkeys(level for level in LEVELS if level not in inside)
+    known = list(frame.columns)
+    taken = [name for name in dict.fromkeys(values) if name in known]
+    found = find_columns(known, taken, lacking, single=False)
+    put = [*found.levels, *unnamed_labels(frame, found, inside)]
+    if not put:
         return frame
-    found = find_columns(
-        list(frame.columns), list(dict.fromkeys(values)), dict.fromkeys(LEVELS), single=False
-    )
     frame = frame.rename(columns={column: level for level, column in found.levels.items()})
-    if not has_row_numbers(frame):
-        return frame.set_index(list(found.levels), append=True) if found.levels else frame
-    put = [*found.levels, *unnamed_labels(frame, found)]
-    return frame.set_index(put) if put else frame
+    return frame.set_index(put, append=not has_row_numbers(frame))
 
 
 def has_row_numbers(frame: pd.DataFrame) -> bool:
@@ -247,7 +257,7 @@ def as_container(losses: Any, also: Iterable[object] = ()) -> Any:
     """
     if isinstance(losses, (pd.Series, pd.DataFrame)) or not is_arrow(losses):
         return losses
-    frame = set_level_index(from_arrow(losses), [])
+    frame = set_levels(from_arrow(losses), [])
     names = [name for name in also if isinstance(name, str)]
     further = [name for name in names if name in frame.columns]
     return frame.set_index(further, append=not has_row_numbers(frame)) if further else frame

@@ -22,7 +22,7 @@ from cvstats.large.moments import Moments, SharedAttrs, assemble, levels_of, rea
 from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
-from cvstats.log.tables import set_level_index
+from cvstats.log.tables import set_levels
 from cvstats.loss_functions.losses import Columns, models, require_columns, single, with_implied
 from cvstats.loss_functions.metric_logs import (
     MetricRequest,
@@ -167,7 +167,7 @@ class LabelCounts:
             weight=weight, pairs=pairs,
         )  # fmt: skip
         require_columns(predictions, counted.columns)
-        frame = set_level_index(predictions, counted.columns)
+        frame = set_levels(predictions, counted.columns)
         more = () if by is None else (by,) if isinstance(by, str) else by
         beside = [name for name in more if name not in frame.index.names]
         require_columns(frame, beside)

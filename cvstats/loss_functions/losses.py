@@ -16,7 +16,7 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, describe_type, is_number, listed, nearest, plainly
 from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
-from cvstats.log.tables import from_arrow, is_arrow, set_level_index
+from cvstats.log.tables import from_arrow, is_arrow, set_levels
 from cvstats.loss_functions.metric_logs import MetricRequest, mean_loss, metric_log
 from cvstats.loss_functions.pointwise import (
     LOSSES,
@@ -158,9 +158,10 @@ def losses(
     Parameters
     ----------
     predictions : DataFrame or Dataset
-        Truth and predictions as columns (variables), with the levels of a loss log. If the index
-        of a frame names no level, columns with the names of levels become its index. A dask frame
-        stays lazy, and its levels remain columns. A chunked dataset also stays lazy.
+        Truth and predictions as columns (variables), with the levels of a loss log. Columns with
+        the names of levels are added to the index of a frame, and such variables to the
+        coordinates of a dataset. A dask frame stays lazy, and its levels remain columns. A chunked
+        dataset also stays lazy.
     truth : hashable or list, optional
         The column with the true values. For the micro F1 of points with several labels each, a
         list of 0/1 columns, one per label. For ``energy_score`` and functions of vectors a list
@@ -402,8 +403,7 @@ def losses(
     if lazy:
         ask = partial(losses, truth=truth, prediction=prediction, loss=of_points, **asked)
         return map_predictions(predictions, ask, needed, [*map(str, chosen)])
-    if isinstance(predictions, pd.DataFrame):
-        predictions = set_level_index(predictions, [*needed, *further])
+    predictions = set_levels(predictions, [*needed, *further])
     if request is not None:
         values, named = metric_log(predictions, truths, chosen, request)
     else:

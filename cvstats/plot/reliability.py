@@ -13,7 +13,7 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, describe_type, spelled
 from cvstats.intervals._limits import OF_CLUSTERS, korn_graubard, wilson
 from cvstats.intervals.clustered import clustered
-from cvstats.log.tables import set_level_index
+from cvstats.log.tables import set_levels
 from cvstats.loss_functions.losses import models, require_columns
 from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
 from cvstats.options import check_alpha
@@ -147,7 +147,7 @@ def tabulate_bins(
     chosen = models(prediction, None)
     needed = [truth, *(name for names in chosen.values() for name in names)]
     require_columns(predictions, needed)
-    frame = set_level_index(predictions, needed)
+    frame = set_levels(predictions, needed)
     levels: Mapping[str, Any] = {str(name): frame.index.unique(name) for name in frame.index.names}
     if len(levels.get("repetition", ())) > 1:
         raise LogError(
