@@ -125,6 +125,13 @@ WRONG = [
     *[("best_set", {"n_draws": wrong}, f"n_draws={wrong!r} is too small. Expected a whole number")
       for wrong in (-1, 0, 3, 1.5, "many", True, None, 10**400)],
     ("compare", {"n_draws": 3, "adjust": "max-t"}, "n_draws=3 is too small"),
+    *[("compare", {"n_draws": 999, **more},
+       f"n_draws=999 is only used by adjust='max-t', and adjust={adjust!r} draws nothing. Omit")
+      for more, adjust in (({}, "holm"), ({"adjust": None}, None), ({"anytime": True}, "holm"))],
+    ("rope", {"rho": 0.1, "train_size": 3, "margin": 1}, "rho and train_size are two ways to"),
+    *[("mcnemar", {"correction": True, "test": test},
+       f"correction=True requires chi-squared, but test={test!r} is a binomial test. Omit")
+      for test in ("exact", "mid-p")],
     *[("best_set", {"screening": wrong}, f"screening={wrong!r} is out of range. Expected None")
       for wrong in (0, 0.05, True, "x")],
     *[(name, {"train_size": wrong}, f"Invalid train_size={wrong!r}. Expected a number of")

@@ -71,6 +71,9 @@ from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number
 
+N_DRAWS = 10_000
+"""Default number of draws."""
+
 
 def check_compare(options: Mapping[str, Any]) -> None:
     """Reject options of `compare` that are invalid for every log."""
@@ -98,8 +101,11 @@ def check_compare(options: Mapping[str, Any]) -> None:
         )
     if adjust == "max-t":
         check_draws(options["n_draws"], options["alpha"])
-    else:
-        whole_number("n_draws", options["n_draws"], 1)
+    elif whole_number("n_draws", options["n_draws"], 1) != N_DRAWS:
+        raise LogError(
+            f"n_draws={options['n_draws']!r} is only used by adjust='max-t', and adjust={adjust!r} "
+            "draws nothing. Omit n_draws=."
+        )
 
 
 @Comparison(
@@ -129,7 +135,7 @@ def compare(
     relative: bool = False,
     over: str | None = None,
     alpha: float = 0.05,
-    n_draws: int = 10_000,
+    n_draws: int = N_DRAWS,
     rng: Rng = None,
     by: str | None = None,
     missing: Missing = "raise",
@@ -195,7 +201,8 @@ def compare(
     n_draws : int, optional
         For ``"max-t"``, the number of draws from the joint distribution.
     rng : int or numpy.random.Generator, optional
-        For ``"max-t"``, the seed of these draws; ``attrs["seed"]`` is the one that was used.
+        For ``"max-t"`` with several pairs, the seed of these draws; ``attrs["seed"]`` is the one
+        that was used. Otherwise nothing is drawn, and a seed has no effect.
     by : str, optional
         A level (or coordinate): one comparison for each of its labels, all with the same method.
         ``"holm"`` and ``"bh"`` adjust for the pairs of all labels together.
@@ -217,9 +224,10 @@ def compare(
     LogError
         If the models were evaluated on different points or folds; an unpaired test is never
         substituted. If ``"max-t"`` or a one-sided test is requested with a method whose intervals
-        do not use standard errors, ``"max-t"`` with one pair of models in many carried cells, or
-        ``"tango"`` with losses other than 0 and 1. With ``anytime`` also if the log has folds,
-        which are tested with several models, or if a one-sided test or ``"max-t"`` is requested.
+        do not use standard errors, ``"max-t"`` with one pair of models in many carried cells,
+        ``n_draws`` without ``"max-t"``, or ``"tango"`` with losses other than 0 and 1. With
+        ``anytime`` also if the log has folds, which are tested with several models, or if a
+        one-sided test or ``"max-t"`` is requested.
 
     See Also
     --------

@@ -283,6 +283,11 @@ def check_rope(options: Mapping[str, Any]) -> None:
     if rho is not None and not 0 <= rho < 1:
         raise LogError(f"rho={rho!r} is out of range. Expected a correlation from 0 to below 1.")
     check_train_size(options["train_size"])
+    if rho is not None and options["train_size"] is not None:
+        raise LogError(
+            "rho and train_size are two ways to specify the same correlation. Expected only one of "
+            "them."
+        )
 
 
 @Comparison(
@@ -332,7 +337,7 @@ def rope(
         Correlation of the means of two test sets. The default is the test fraction: 1 / K for K
         equal folds.
     train_size : float, sequence, mapping or Series, optional
-        If ``rho`` is not given, the number of points each model was trained on, as in
+        Instead of ``rho``, the number of points each model was trained on, as in
         `corrected_t`. It is known for folds but not for random splits.
     missing : {"raise", "drop"}, optional
         Whether NaN losses raise an error, or their evaluations are dropped for all models.
@@ -348,8 +353,8 @@ def rope(
     Raises
     ------
     LogError
-        If there are fewer than two test sets, or the training size of random splits is not
-        given.
+        If there are fewer than two test sets, the training size of random splits is not given,
+        or both ``rho`` and ``train_size`` are.
 
     See Also
     --------

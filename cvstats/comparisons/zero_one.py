@@ -330,7 +330,8 @@ def mcnemar(
         The binomial test, McNemar's chi-squared with one degree of freedom, or the mid-p binomial
         test. The default is the exact test below 25 discordant points and chi-squared otherwise.
     correction : bool, optional
-        Whether chi-squared is corrected for continuity (Edwards), never beyond zero.
+        Whether chi-squared is corrected for continuity (Edwards), never beyond zero. Pairs with
+        the exact test by default are not affected.
     adjust : {"holm", "bonferroni", "bh", None}, optional
         How ``p_adjusted`` accounts for multiple comparisons over all pairs of models and carried
         cells, as in `compare`.
@@ -349,7 +350,8 @@ def mcnemar(
     Raises
     ------
     LogError
-        If a loss is neither 0 nor 1, or points are evaluated more than once (repetitions).
+        If a loss is neither 0 nor 1, points are evaluated more than once (repetitions), or
+        ``correction`` is passed with a binomial test.
 
     See Also
     --------
@@ -392,6 +394,11 @@ def mcnemar(
     naive_bayes         gradient_boosting  448  584    17.9225      0.0000  chi2
     """
     checked_flag("correction", correction)
+    if correction and test in ("exact", "mid-p"):
+        raise LogError(
+            f"correction=True requires chi-squared, but test={test!r} is a binomial test. Omit "
+            "correction=, or pass test='chi2'."
+        )
     log = read_pairs(losses, other, reference, missing)
     run = partial(count_and_test, test=test, correction=correction)
     return log.label(adjust_tests(answer_cells(log, run), adjust))
