@@ -8,6 +8,7 @@ in ``cautions.toml``. `diagnose`, the report and the guide read the checks in `C
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -33,6 +34,7 @@ from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method
 from cvstats.intervals._method import find_call
+from cvstats.intervals._requirements import recommend_options
 from cvstats.intervals._stability import find_unstable
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
 from cvstats.intervals.corrected_t import FEW_SPLITS
@@ -44,11 +46,13 @@ from cvstats.log.checks import (
     NEAR,
     SHARE,
     TAIL,
+    Residuals,
     count_near_best,
     find_duplicates,
     has_best_model,
     is_serial,
     measure_serial,
+    residuals_of_points,
 )
 from cvstats.log.log import Losses
 from cvstats.log.metadata import is_below_chance
@@ -681,11 +685,23 @@ def best_of_many(facts: LogFacts) -> Iterator[Finding]:
     log = facts.log
     if facts.values is None or len(log.labels.models) < NEAR or not has_best_model(log):
         return
-    n = log.design.splits().points or log.design.size
-    near, best = count_near_best(log, facts.means, facts.values, n)
+    residuals, means = find_residuals(facts, facts.values)
+    near, best = count_near_best(log, means, residuals)
     counts = np.full(log.losses.width, np.nan)
     counts[best] = near
     yield from report_worst(facts, counts, counts >= NEAR)
+
+
+def find_residuals(facts: LogFacts, values: FloatArray) -> Residuals:
+    """Scale the residuals of the sampling units of the recommended interval, about its means."""
+    log = facts.log
+    with suppress(LogError):  # no method is recommended, or it needs losses
+        method = find_method(facts.recommended[0])
+        found = method.find_residuals(log, {**method.defaults, **recommend_options(log)})
+        if found is not None:
+            return found[0]
+    n = log.design.splits().points or log.design.size
+    return residuals_of_points(values, n), facts.means
 
 
 @check("CVS030")

@@ -22,6 +22,7 @@ from cvstats.log.checks import (
     measure_shapes,
     rank_labels,
     read_calendar,
+    residuals_of_points,
 )
 
 
@@ -286,6 +287,64 @@ def test_the_best_model_is_selected_by_any_metric_and_among_sources(kind, loss, 
     assert "selected model" not in labels(log[EIGHT[:4]].cvci.interval())
 
 
+def sources_of_models(seed):
+    """Eight models whose differences vary more between sources than between points."""
+    rng = np.random.default_rng(seed)
+    source = np.repeat(range(40), rng.integers(2, 16, 40))
+    losses = rng.normal(5, 1, (40, 8))[source] + rng.normal(size=(len(source), 8))
+    index = pd.MultiIndex.from_arrays(
+        [source % 5, source, source, range(len(source))], names=["fold", "source", "site", "point"]
+    )
+    return pd.DataFrame(losses + np.linspace(0, 1.2, 8), index, EIGHT)
+
+
+IN_SOURCES = {
+    "clustered": ("clustered", {}),
+    "CR3": ("clustered", {"correction": "CR3"}),
+    "site": ("clustered", {"by": "site"}),
+    "out_of_source": ("out_of_source", {}),
+}
+
+
+@pytest.mark.parametrize("case", IN_SOURCES)
+def test_models_near_the_best_are_counted_by_standard_errors_over_sources(case):
+    method, options = IN_SOURCES[case]
+    seen = set()
+    for seed in range(8):
+        log = sources_of_models(seed)
+        log = log.droplevel("fold") if method == "out_of_source" else log
+        result = getattr(log.cvci, method)(**options)
+        best = result["estimate"].idxmin()
+        table = log.cvci.compare(reference=best, method=method, options=options, adjust=None)
+        near = 1 + np.count_nonzero(table["difference"] <= 2 * table["se"])
+        seen.add(near >= 5)
+        array = xr.DataArray(log.rename_axis(columns="model"))
+        forms = [log.cvci, array.cvci, cvstats.Moments.of_log(log.droplevel("site"), pairs=True)]
+        for form in forms[: 2 if "by" in options else 3]:
+            assert ("selected model" in labels(getattr(form, method)(**options))) == (near >= 5)
+        if not options:
+            assert found(log)["value"].get("CVS029", near) == near
+            assert ("CVS029" in found(log).index) == (near >= 5)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("options", "call"),
+    [
+        ({}, "winner(method='clustered')"),
+        ({"by": "site"}, "winner(method='clustered', options={'by': 'site'})"),
+        ({"by": ("site", "repetition")}, "options={'by': ['site', 'repetition']})"),
+        ({"per": "group"}, ""),
+    ],
+)
+def test_the_advised_interval_of_the_winner_has_the_same_sampling_units(options, call):
+    log = sources_of_models(1) - np.linspace(0, 1.2, 8)
+    log = pd.concat([log, log + 1], keys=[0, 1], names=["repetition"])
+    log = pd.concat([log], keys=["a"], names=["group"])
+    words = log.cvci.clustered(**options).attrs["cautions"]["selected model"]
+    assert (call in words) if call else ("winner" not in words)
+
+
 def test_metrics_with_a_target_have_no_best_model():
     log = cvstats.losses(predicted("classes"), prediction=EIGHT, loss="calibration_slope")
     assert "selected model" not in labels(log.cvci.interval())
@@ -342,7 +401,9 @@ def test_models_within_two_standard_errors_of_the_best_are_counted():
     leads = np.array([0.0, 0.15, 0.19, 0.21, 0.25, np.nan])
     values = leads + np.outer(noise, leads > 0)
     labels = SimpleNamespace(models=range(6), columns=lambda model: np.array([model]))
-    near, best = count_near_best(SimpleNamespace(labels=labels), leads, values, 100)
+    near, best = count_near_best(
+        SimpleNamespace(labels=labels), leads, residuals_of_points(values, 100)
+    )
     assert (near.tolist(), best.tolist()) == ([3], [0])
 
 

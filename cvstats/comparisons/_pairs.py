@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.folds import (
@@ -606,16 +605,6 @@ def weights_of(method: str) -> WeighGroups:
     weigh = find_method(method).weigh_groups
     assert weigh is not None  # all such methods define it
     return weigh
-
-
-def group_residuals(cells: Cells, weigh: WeighGroups) -> tuple[FloatArray, FloatArray]:
-    """Scale the residual mean of each group: squares sum to the variance of the mean.
-
-    ``cells`` are the groups. Also return the means over groups, weighted as the interval does.
-    """
-    share, scale = weigh(cells.count)
-    mean = share @ cells.mean
-    return scale[:, None] * (cells.mean - mean), cells.origin + mean
 
 
 # --- rounding errors of differences ---------------------------------------------------------------

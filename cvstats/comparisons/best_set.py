@@ -31,7 +31,6 @@ from cvstats.comparisons._pairs import (
     default_difference,
     default_method,
     difference_interval,
-    group_residuals,
     loss_magnitude,
     one_model,
     refuse_targets,
@@ -45,7 +44,7 @@ from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
-from cvstats.intervals._method import RELATIVE_STABILITY, Comparison
+from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, group_residuals
 from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals

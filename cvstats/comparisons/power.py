@@ -20,7 +20,6 @@ from cvstats.comparisons._pairs import (
     default_method,
     degrees_of_each,
     difference_interval,
-    group_residuals,
     levels_of_options,
     read_options,
     reads_lazy_losses,
@@ -40,7 +39,7 @@ from cvstats.core.results import Result, quantile
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._limits import clopper_pearson
-from cvstats.intervals._method import Comparison
+from cvstats.intervals._method import Comparison, group_residuals
 from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.intervals.out_of_source import squared_errors_of_sources
 from cvstats.log.log import Log, Losses

@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, wraps
+from itertools import pairwise
 from typing import (
     Any,
     Concatenate,
@@ -37,6 +38,7 @@ from typing import (
 import numpy as np
 
 from cvstats.core.cautions import Caution, methods_instead
+from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import covers_all_points, find_whole_sources, tally
 from cvstats.core.results import Result
@@ -46,7 +48,7 @@ from cvstats.intervals._limits import qualify_contrast
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
-from cvstats.log.checks import find_cautions
+from cvstats.log.checks import Residuals, find_cautions
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
@@ -414,16 +416,38 @@ class LogMethod(Method):
             log = self.prepare(log)
         for design in list_kinds(log) if grouped else [log.design]:
             self.require(design, options)
-        result = self.qualify(self.add_facts(self.formula(log, **options)), log)
+        result = self.qualify(self.add_facts(self.formula(log, **options)), log, options)
         calls = dict(result.calls)
         for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
-            if call := find_call(caution, log, self.name):
+            if call := find_call(caution, log, self.name, options):
                 calls[caution] = call
         return replace(result, calls=calls) if calls else result
 
-    def qualify(self, result: Result, log: Log) -> Result:
+    def qualify(self, result: Result, log: Log, options: Mapping[str, Any]) -> Result:
         """Add cautions about a result: none, except for intervals."""
         return result
+
+    def find_residuals(self, log: Log, options: Mapping[str, Any]) -> list[Residuals] | None:
+        """Scale the residual means of groups: squares of a column sum to its squared error.
+
+        Returns a table for each group of ``by=``, and the mean of each column; with two levels,
+        the table is of the groups of both. None if the sources are fixed.
+        """
+        if self.weigh_groups is None or log.fixed_sources or options.get("target") == THESE_SOURCES:
+            return None
+        weigh = self.weigh_groups
+        if "correction" in options:
+            weigh = partial(weigh, correction=options["correction"])
+        tables = []
+        for name in list_levels(self, options):
+            cells = log.moments((name,))
+            ends = [*cells.starts.tolist(), len(cells.count)]
+            parts = (cells.take(slice(*bounds)) for bounds in pairwise(ends))
+            tables.append([group_residuals(part, weigh) for part in parts])
+        return [
+            (np.concatenate([residuals for residuals, _ in group]), group[0][1])
+            for group in zip(*tables, strict=True)
+        ]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -453,7 +477,7 @@ class IntervalMethod(LogMethod):
     of_fixed_models: Mapping[str, str] = field(default_factory=dict)
     is_interval = True
 
-    def qualify(self, result: Result, log: Log) -> Result:
+    def qualify(self, result: Result, log: Log, options: Mapping[str, Any]) -> Result:
         """Add cautions about an interval.
 
         Differences of models are checked for stability, and ignored sources are flagged. Facts that
@@ -472,7 +496,8 @@ class IntervalMethod(LogMethod):
             result = replace(result, attrs={**result.attrs, "target": target})
         if self.difference_guarantee and differences and not log.only_tested:
             result = self.qualify_difference(result, find_unstable(log))
-        cautions = find_cautions(log, result.columns["estimate"], of_groups=self.of_groups)
+        residuals = partial(self.find_residuals, log, options) if self.of_groups else None
+        cautions = find_cautions(log, result.columns["estimate"], residuals)
         if log.design.metric and not differences:
             below = is_below_chance(log.metadata, result.columns["estimate"])
             cautions[below] |= np.int64(Caution.BELOW_CHANCE)
@@ -502,23 +527,60 @@ class IntervalMethod(LogMethod):
         return replace(result, caution=caution, attrs=attrs)
 
 
-def find_call(caution: Caution, log: Log, used: str) -> str:
+THESE_SOURCES = "these_sources"
+"""The target of intervals for the sources of a log, whose sampling units are the points."""
+
+
+def list_levels(method: LogMethod, options: Mapping[str, Any]) -> list[str]:
+    """List the levels whose groups are the sampling units of an interval."""
+    by = options.get(method.level_option or "", "source")
+    return [by] if isinstance(by, str) else list(by)
+
+
+def group_residuals(cells: Cells, weigh: WeighGroups) -> Residuals:
+    """Scale the residual mean of each group: squares sum to the variance of the mean.
+
+    ``cells`` are the groups. Also return the means over groups, weighted as the interval does.
+    """
+    share, scale = weigh(cells.count)
+    mean = share @ cells.mean
+    return scale[:, None] * (cells.mean - mean), cells.origin + mean
+
+
+def call_winner(log: Log, used: str, options: Mapping[str, Any] | None) -> str:
+    """Write the call that accounts for the selection of a model, with the same sampling units."""
+    if log.design.by is not None or log.lazy is not None or log.lacks_pairs:
+        return ""
+    method, arguments = find_method(used), ""
+    if method.of_groups and options is not None:
+        name = used if used == "out_of_source" else "clustered"
+        levels = list_levels(method, options)
+        by = {} if levels == ["source"] else {"by": levels if len(levels) > 1 else levels[0]}
+        arguments = f"method={name!r}" + (f", options={by!r}" if by else "")
+    return f"log.cvci.winner({arguments}), which accounts for the selection"
+
+
+def find_call(
+    caution: Caution, log: Log, used: str, options: Mapping[str, Any] | None = None
+) -> str:
     """Find a method to call on this log instead of the one used; empty if there is none.
 
-    Whether a method applies is cached with the design of the log, which logs of different losses
-    share.
+    ``options`` are those of the method used, if it is not the default of the log. Whether a method
+    applies is cached with the design of the log, which logs of different losses share.
     """
+    if caution is Caution.SELECTED:
+        return call_winner(log, used, options)
     of_pairs, known, by = log.pairs is not None, log.design.facts, log.design.by
     for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
-        name, _, options = entry.partition("(")
+        name, _, listed = entry.partition("(")
         option = "by" if of_pairs else find_method(name).group_option
         groups = [] if by is None else [f"{option}={by!r}"]
-        if options:
-            other = ("wilson" in options and not log.zero_one().all()) or (
-                "hall" in options and log.design.metric
+        if listed:
+            other = ("wilson" in listed and not log.zero_one().all()) or (
+                "hall" in listed and log.design.metric
             )
             if name == used and not (of_pairs or other):
-                return f"log.cvci.{name}({', '.join([options[:-1], *groups])})"
+                return f"log.cvci.{name}({', '.join([listed[:-1], *groups])})"
             continue
         sized = name != "corrected_t" or "n_train" in log.metadata
         key = ("allows", name, of_pairs, log.design.metric, sized)

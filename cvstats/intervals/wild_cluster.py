@@ -25,6 +25,7 @@ from cvstats.intervals.clustered import (
     count_points,
     degrees_of_freedom,
     flag_few_clusters,
+    weigh_groups,
 )
 from cvstats.intervals.out_of_source import size_range
 from cvstats.log.log import Log
@@ -67,6 +68,7 @@ def check_draws(options: Mapping[str, Any]) -> None:
     level_option="by",
     group_option="per",
     of_groups=True,
+    weigh_groups=weigh_groups,
 )
 def wild_cluster(
     log: Log,

@@ -74,17 +74,23 @@ LEAST = 10
 NEAR = 5
 """Number of models near the smallest error from which that error is biased by selection."""
 
+Residuals = tuple[FloatArray, FloatArray]
+"""Scaled residuals of sampling units, whose squares sum to a variance, and means of columns."""
+
 Group = tuple[int, int, IntArray]
 """The number of a group of ``by=``, a count of it, and evaluations that are examined."""
 
 
-def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArray:
+def find_cautions(
+    log: Log, estimate: FloatArray, residuals: Callable[[], list[Residuals] | None] | None = None
+) -> IntArray:
     """Find the cautions for the interval of each column, as bits of `Caution`.
 
     ``estimate`` is the center of each interval, one group of ``by=`` after the other. If sources
-    are the sampling unit (``of_groups``), dependence within them is accounted for. Pseudo-losses of
-    a metric of numbers are checked for tails and skewness, and so are those of both models of a
-    difference.
+    are the sampling unit, dependence within them is accounted for, and ``residuals`` returns the
+    residual means of sources for each group of ``by=``, whose squares sum to the variance of a
+    column; None if these are fixed. Pseudo-losses of a metric of numbers are checked for tails and
+    skewness, and so are those of both models of a difference.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
@@ -100,11 +106,12 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
         return flags
     seen, points = sample.log, log.points_by_group()
     points = count_kept_points(log) if points is None else points
-    of_points = not (of_groups or design.metric or design.scores or is_resampled(design))
+    of_points = not (residuals or design.metric or design.scores or is_resampled(design))
     dated = of_points and find_dates(seen.design) is not None
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
     of_many = of_many and step == 1
+    of_units = residuals() if of_many and residuals else None
     columns, losses, spread = pick_columns(log, sample, pairs, step)
     most = seen.design.size if whole else LIMIT // width
     table = tabulate(seen, losses, None, columns) if whole else None
@@ -145,7 +152,8 @@ def find_cautions(log: Log, estimate: FloatArray, *, of_groups: bool) -> IntArra
             if alike is not None and find_duplicates(seen, alike[rows], rows) is not None:
                 here |= Caution.DUPLICATED_POINTS
             if of_many:
-                near, best = count_near_best(log, estimate[at * width : (at + 1) * width], part, n)
+                units = residuals_of_points(part, n) if of_units is None else of_units[at][0]
+                near, best = count_near_best(log, estimate[at * width : (at + 1) * width], units)
                 here[best[near >= NEAR]] |= Caution.SELECTED
     number = len(by_group)
     if 0 < len(examined) < number and log.design.by is not None:
@@ -537,13 +545,19 @@ def has_best_model(log: Log) -> bool:
     return of_models and TARGET not in log.metadata
 
 
+def residuals_of_points(values: FloatArray, n: int) -> FloatArray:
+    """Scale the deviations of losses so that squares sum to the variance of a mean of n points."""
+    scaled: FloatArray = (values - values.mean(axis=0)) / np.sqrt(len(values) * n)
+    return scaled
+
+
 def count_near_best(
-    log: Log, estimate: FloatArray, values: FloatArray, n: int
+    log: Log, estimate: FloatArray, residuals: FloatArray
 ) -> tuple[IntArray, IntArray]:
     """Count the models within two standard errors of the smallest error, itself included.
 
     Returns the count and the column of the best model for each carried cell. The standard error is
-    for the paired difference of ``n`` points. For groups it is usually larger.
+    that of the paired difference: the root of the sum of the squared differences of ``residuals``.
     """
     models = len(log.labels.models)
     columns = np.stack([log.labels.columns(model) for model in range(models)])
@@ -551,9 +565,9 @@ def count_near_best(
     best = columns[found.argmin(axis=0), np.arange(columns.shape[1])]
     near = np.empty(columns.shape[1], dtype=np.int64)
     for cell, one in enumerate(best.tolist()):
-        apart = values[:, columns[:, cell]] - values[:, [one]]
+        apart = residuals[:, columns[:, cell]] - residuals[:, [one]]
         lead = found[:, cell] - found[:, cell].min()
-        near[cell] = np.count_nonzero(lead <= 2 * apart.std(axis=0) / np.sqrt(n))
+        near[cell] = np.count_nonzero(lead <= 2 * np.sqrt(np.square(apart).sum(axis=0)))
     return near, best
 
 
