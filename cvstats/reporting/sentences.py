@@ -701,10 +701,16 @@ def describe_draw(
 
 
 def describe_no_test(verdict: Verdict) -> str:
-    """Say that the models were not compared, and what to do if moments lack the pairs."""
+    """Say that the models were not compared, and how to do it if there is a way."""
     few = len(verdict.models) == 2 and len(verdict.cells) == 1
-    words = f"no test of the {'difference' if few else 'differences'} is available"
-    return f"{words}: {WITHOUT_PAIRS}." if verdict.facts.log.lacks_pairs else f"{words}."
+    what = "difference" if few else "differences"
+    words = f"no test of the {what} is available"
+    if verdict.facts.log.lacks_pairs:
+        return f"{words}: {WITHOUT_PAIRS}."
+    if verdict.intervals.attrs["method"] == "case_bootstrap":
+        of = "its interval" if few else "their intervals"
+        return f"{words}, only {of}: cvstats.difference(log).cvci.case_bootstrap()."
+    return f"{words}."
 
 
 def name_worse(names: Sequence[str], sure: str = "") -> str:

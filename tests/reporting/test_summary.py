@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import bootstrap_logs
 import numpy as np
 import pandas as pd
 import pytest
@@ -408,6 +409,21 @@ def test_models_that_cannot_be_compared_are_said_to_be():
     log = many(2)
     moments = cvstats.Moments.of_log(log)  # without pairs
     assert "2 models, but no test of the difference is available" in moments.summary().sentences[0]
+
+
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize(
+    ("models", "what"), [(2, "difference is available, only its"), (3, "differences is available")]
+)
+def test_a_case_bootstrap_says_how_to_get_the_interval_of_a_difference(array, models, what):
+    log = bootstrap_logs.case()
+    log = log.assign(third=log["tree"] + 1).iloc[:, :models]
+    first = (xr.DataArray(log, dims=["row", "model"]) if array else log).cvci.summary().sentences[0]
+    assert f"no test of the {what}" in first
+    call = first.rpartition(" ")[2].rstrip(".")
+    intervals = eval(call, {"cvstats": cvstats, "log": log})
+    assert len(intervals) == models * (models - 1) / 2
+    assert intervals.attrs["method"] == "case_bootstrap"
 
 
 def test_containers_agree():
