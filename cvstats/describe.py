@@ -141,12 +141,11 @@ def summarize_log(log: Log, n_cells: int | None = None) -> str:
         "repetition": design.number("repetition"),
         "fold": fold,
         "task" if log.fixed_sources else "source": design.number("source"),
-        "model": len(log.labels.models),
     }
-    parts += [
-        count(number, name) for name, number in counts.items() if number > 1 or name == "model"
-    ]
-    cells = log.losses.width // len(log.labels.models) if n_cells is None else n_cells
+    parts += [count(number, name) for name, number in counts.items() if number > 1]
+    models = len(log.shown_models)
+    parts.append(count(models, "difference" if log.of_differences else "model"))
+    cells = log.losses.width // models if n_cells is None else n_cells
     if cells > 1:
         parts.append(count(cells, "cell"))
     guesses = [

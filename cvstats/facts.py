@@ -17,7 +17,7 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
-from cvstats.log.log import Log, Losses, Sample
+from cvstats.log.log import DIFFERENCE_FROM, Log, Losses, Sample
 from cvstats.log.metadata import attrs_of_log, is_examined, lost_metrics
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
@@ -88,7 +88,7 @@ class LogFacts:
     def n_cells(self) -> int:
         """Number of carried cells in which a model has losses."""
         seen = self.raw.losses.width - len(self.raw.masked())
-        return -(-seen // len(self.raw.labels.models))
+        return -(-seen // len(self.raw.shown_models))
 
     @cached_property
     def n_missing(self) -> dict[str, int]:
@@ -128,7 +128,9 @@ class LogFacts:
         """Write the label of a model; a tuple is that of a difference or of several levels."""
         if isinstance(label, tuple):
             return (" − " if self.raw.of_differences else " · ").join(map(str, label))
-        return str(None) if label is None or label != label else str(label)
+        name = str(None) if label is None or label != label else str(label)
+        reference = self.raw.metadata.get(DIFFERENCE_FROM)
+        return name if reference is None else f"{name} − {reference}"
 
     # --- the design -------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtract_logs
 from cvstats.log.checks import EVERY_LOOK
 from cvstats.log.groups import DifferentGroups
-from cvstats.log.log import DIFFERENCES, Log, Losses
+from cvstats.log.log import DIFFERENCE_FROM, DIFFERENCES, Log, Losses
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number
@@ -690,7 +690,8 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
         A loss log with the levels of ``losses``; negative values mean that the model is better.
         All pairs of a frame have columns ``(model, other)``, those of an array a dimension
         ``pair``. Its ``attrs`` are those of the log, or those that are equal in both logs: whether
-        it has scores of splits, the training sizes, the metric and its direction.
+        it has scores of splits, the training sizes, the metric and its direction; and
+        ``"difference_from"``, the reference.
 
     Raises
     ------
@@ -731,5 +732,6 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
         choose_pairs(read(losses), reference)
         gaps = every_pair(losses) if reference is None else difference_from(losses, reference)
         gaps.attrs = facts_of_differences(losses.attrs)
-    gaps.attrs = {**gaps.attrs, **DIFFERENCES}
+    of = {} if reference is None else {DIFFERENCE_FROM: reference}
+    gaps.attrs = {**gaps.attrs, **DIFFERENCES, **of}
     return gaps

@@ -289,6 +289,7 @@ ONLY_TESTED = ("lm-eval", "inspect")
 """Formats of logs in which models were tested but not trained."""
 
 DIFFERENCES = {"kind": "differences"}
+DIFFERENCE_FROM = "difference_from"
 """The attrs of a log of paired differences."""
 
 CONTRASTS = {"kind": "contrasts"}
@@ -661,6 +662,17 @@ class Log:
     def of_differences(self) -> bool:
         """Whether the columns are differences of models, made here or by `difference`."""
         return self.pairs is not None or DIFFERENCES.items() <= self.metadata.items()
+
+    @property
+    def shown_models(self) -> Sequence[Hashable]:
+        """The models, or the pairs that a log of differences names by a dimension ``pair``."""
+        coords: Any = getattr(self.labels, "coords", {})
+        if not (self.of_differences and {"model", "other"} <= coords.keys()):
+            return self.labels.models
+        if {*coords["model"].dims, *coords["other"].dims} - {"pair"}:
+            return self.labels.models
+        model, other = (np.atleast_1d(coords[name]).tolist() for name in ("model", "other"))
+        return list(zip(model, other, strict=True))
 
     @cached_property
     def of_contrasts(self) -> bool:

@@ -309,17 +309,16 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         rows.append(
             ("score" if facts.is_score else "loss", f"{loss or 'loss'}{units}, {better} is better")
         )
-    models = pd.Index(list(log.labels.models), dtype=object, tupleize_cols=False)
-    (names,) = write_labels(
-        models, lambda name: "(no name)" if name is None else facts.write_model(name)
-    )
+    models = ["(no name)" if name is None else name for name in log.shown_models]
+    index = pd.Index(models, dtype=object, tupleize_cols=False)
+    (names,) = write_labels(index, facts.write_model)
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     what = "differences" if facts.log.of_differences else "models"
     rows.append((f"{what} ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
     points = design.splits().points
     rows.append(("points", f"{points:,}" if points is not None else "not labeled in the log"))
     sizes = design.splits().rows
-    rows.append(("evaluations of each model", f"{int(sizes.sum()):,}"))
+    rows.append((f"evaluations of each {what.removesuffix('s')}", f"{int(sizes.sum()):,}"))
     for level in ("sample", "outer", "repetition"):
         if design.has(level):
             name = "outer folds" if level == "outer" else f"{level}s"
@@ -336,7 +335,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     if design.has("count"):
         rows.append(("count", "number of times the point was in the training sample"))
     if facts.n_cells > 1:
-        rows.append(("cells of each model", f"{facts.n_cells:,}"))
+        rows.append((f"cells of each {what.removesuffix('s')}", f"{facts.n_cells:,}"))
     rows.append(("missing losses", f"{sum(facts.n_missing.values()):,}"))
     rows.append(("container", f"{type(losses).__module__.split('.')[0]} {type(losses).__name__}"))
     return rows

@@ -732,6 +732,8 @@ def describe_p(verdict: Verdict, cell: int, best: int, rival: int) -> str:
 
 def describe_winners(verdict: Verdict) -> list[str]:
     """Count the cells in which models are best or not significantly worse."""
+    if "kind" in verdict.facts.attrs:
+        return describe_signs(verdict)
     where = f"{len(verdict.cells):,} cells ({join_words(verdict.dims)})"
     wins = np.bincount(verdict.best, minlength=len(verdict.models))
     names = verdict.names
@@ -773,6 +775,25 @@ def describe_winners(verdict: Verdict) -> list[str]:
     return [
         f"Among {where}, {list_names([leader + counts, *words[1:]])}, {chance}.",
         f"E{basis[1:]}.",
+    ]
+
+
+def describe_signs(verdict: Verdict) -> list[str]:
+    """Count the cells in which differences are significantly below and above zero."""
+    lower, upper = (verdict.spread(name, verdict.simultaneous) for name in ("lower", "upper"))
+    signs = [(upper < 0).sum(axis=0), (lower > 0).sum(axis=0)]
+    below, above = signs[::-1] if verdict.scale.larger else signs
+    words = [
+        f"below 0 in {low:,} and above 0 in {high:,} for {name}"
+        for low, high, name in zip(below, above, verdict.names[:NAMED], strict=False)
+    ]
+    rest = len(verdict.names) - NAMED
+    more = f"; {rest:,} more are in the table of interval()" if rest > 0 else ""
+    return [
+        f"Among {len(verdict.cells):,} cells ({join_words(verdict.dims)}), the "
+        f"{verdict.scale.name} is significantly {'; '.join(words)}{more} ({verdict.level} "
+        f"intervals, adjusted for {lower.size:,} intervals).",
+        f"Each cell was measured on {basis_of(verdict)}.",
     ]
 
 

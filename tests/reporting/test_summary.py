@@ -686,6 +686,36 @@ def test_differences_are_described_and_not_ranked(models):
     assert cvstats.diagnose(pairs(models=7).cvci.difference()).empty
 
 
+@pytest.mark.parametrize("reference", ["m0", None])
+@pytest.mark.parametrize("make", [pd.DataFrame, xr.DataArray, xr.Dataset, "grid"])
+def test_differences_name_both_models_in_every_container(make, reference):
+    frame = pairs(models=3).rename_axis(columns="model")
+    log = grid(models=3) if make == "grid" else xr.DataArray(frame)
+    if make in (pd.DataFrame, xr.Dataset):
+        log = frame if make is pd.DataFrame else log.to_dataset("model")
+    differences = log.cvci.difference(reference=reference)
+    names = ["m1 − m0", "m2 − m0"] if reference else ["m0 − m1", "m0 − m2", "m1 − m2"]
+    facts, cells = dict(list_facts(LogFacts(differences))), ", 20 cells" if make == "grid" else ""
+    assert facts[f"differences ({len(names)})"] == ", ".join(names)
+    assert facts.get("cells of each difference", "") == ("20" if cells else "")
+    assert repr(differences.cvci).endswith(f" {len(names)} differences{cells}>")
+    first, *rest = differences.cvci.summary().sentences
+    assert re.findall(r"m\d − m\d", first) == names
+    if cells:
+        below = "below 0 in 0 and above 0 in 20" if reference else "below 0 in 20 and above 0 in 0"
+        each = "; ".join(f"{below} for {name}" for name in names)
+        assert rest[0] == (
+            f"Among 20 cells (lat and lon), the difference in mean loss is significantly {each} "
+            f"(95% intervals, adjusted for {20 * len(names)} intervals)."
+        )
+
+
+def test_a_difference_of_scores_is_counted_on_the_side_of_the_score():
+    log = grid(models=3).assign_attrs(metric="accuracy", orientation="1 - score")
+    counted = log.cvci.difference(reference="m0").cvci.summary().sentences[1]
+    assert "the difference in accuracy is significantly below 0 in 20 and above 0 in 0" in counted
+
+
 @pytest.mark.parametrize(
     ("method", "levels", "words"),
     [
