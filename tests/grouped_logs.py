@@ -34,7 +34,9 @@ def random_rows(sizes, seed, repetitions=1):
 
 def log_of(rows, levels=("repetition", "source", "point"), seed=0):
     """The rows as a Series, shuffled; points are numbered within their sources."""
-    return series(rows, np.random.default_rng(seed).permutation(len(rows)), levels=levels)
+    log = series(rows, np.random.default_rng(seed).permutation(len(rows)), levels=levels)
+    log.attrs["points_are"] = "nested"
+    return log
 
 
 def stored_case(name):

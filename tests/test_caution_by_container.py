@@ -149,6 +149,11 @@ CASES = {
     "variance clamped": (partial(case, "k-fold"), of("quadratic", estimator="theta_2")),
     "dependence ignored": (partial(case, "k-fold"), of("naive")),
     "dependence ignored of folds": (partial(case, "k-fold"), of("cv_t")),
+    "dependence ignored of shared points": (partial(case, "crossed"), of("clustered")),
+    "dependence ignored of shared points in tests": (
+        partial(case, "crossed"), of("heterogeneity")),
+    "dependence ignored of shared points in differences": (
+        partial(case, "crossed"), of("compare", method="clustered")),
     "below chance": (partial(metric_log, "auc", 200, column="worst"), of("wald")),
     "below chance of folds": (
         partial(metric_log, "auc", 200, column="worst", folds="average"), of("interval")),

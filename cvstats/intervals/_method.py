@@ -334,7 +334,7 @@ class LogMethod(Method):
     for_differences : bool
         Whether it also applies to differences of two models, as in ``compare(method=)``.
     of_groups : bool
-        Whether it is an interval whose sampling unit is the group, not the point.
+        Whether its only sampling unit is the group, not the point.
     weigh_groups : callable, optional
         Maps the sizes of the groups (and ``correction``, if that is an option) to their weights in
         the mean, and to the factors of their residuals in its variance.
@@ -418,6 +418,11 @@ class LogMethod(Method):
             self.require(design, options)
         result = self.qualify(self.add_facts(self.formula(log, **options)), log, options)
         calls = dict(result.calls)
+        if self.of_groups and log.crossed and result.attrs.get("by", "source") == "source":
+            here = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
+            ignored = np.where(here, np.int64(Caution.DEPENDENCE_IGNORED), 0)
+            result = replace(result, caution=result.caution | ignored)
+            calls[Caution.DEPENDENCE_IGNORED] = NUMBERED_ANEW
         for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
             if call := find_call(caution, log, self.name, options):
                 calls[caution] = call
@@ -448,6 +453,10 @@ class LogMethod(Method):
             (np.concatenate([residuals for residuals, _ in group]), group[0][1])
             for group in zip(*tables, strict=True)
         ]
+
+
+NUMBERED_ANEW = "log.attrs['points_are'] = 'nested' if each source numbers its points separately"
+"""What to type if points with the same label in several sources are not the same."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -52,6 +52,7 @@ def groups_of_partition(design: Design, by: str = "source") -> str | None:
     "doi:10.6028/jres.087.022; Viechtbauer (2007), doi:10.1002/sim.2514",
     level_option="by",
     takes_metrics="averaged",
+    of_groups=True,
 )
 def heterogeneity(
     log: Log,

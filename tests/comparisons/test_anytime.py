@@ -137,7 +137,8 @@ def test_groups_are_what_is_counted():
         [[0], range(groups), range(size)], names=["fold", "source", "point"]
     )
     frame = pd.DataFrame({"a": d.reshape(-1), "b": 0.0}, index=index)
-    found_table = frame.cvci.compare(anytime=True, points="nested")
+    frame.attrs["points_are"] = "nested"
+    found_table = frame.cvci.compare(anytime=True)
     found = only_row(found_table)
     lower, upper = closed_form(d.mean(axis=1).tolist(), 0.05, 500)
     assert found["lower"] == pytest.approx(lower, rel=1e-10)
@@ -147,12 +148,11 @@ def test_groups_are_what_is_counted():
     assert "number of groups at the first look grows" in found_table.attrs["guarantee"]
     by_name = frame.droplevel("fold")
     pd.testing.assert_frame_equal(
-        by_name.cvci.compare(anytime=True, method="clustered"),
-        frame.cvci.compare(anytime=True, points="nested"),
+        by_name.cvci.compare(anytime=True, method="clustered"), found_table
     )
     default = "the default interval of this log is out_of_source.*'clustered'"
     with pytest.raises(LogError, match=default):
-        by_name.cvci.compare(anytime=True, points="nested")
+        by_name.cvci.compare(anytime=True)
     counted = frame.cvci.compare(anytime=True, method="clustered", options={"correction": "CR1"})
     assert counted.attrs["correction"] == "CR1"
 

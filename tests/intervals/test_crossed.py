@@ -218,12 +218,17 @@ def test_the_reason_says_what_was_taken():
 def test_points_that_are_numbered_anew():
     log = two_models(days=False)
     nested = cvstats.interval(log, points="nested")
-    pd.testing.assert_frame_equal(nested, cvstats.out_of_source(log))
+    metadata = log.copy()
+    metadata.attrs["points_are"] = "nested"
+    pd.testing.assert_frame_equal(nested, cvstats.out_of_source(metadata))
+    taken = cvstats.out_of_source(log)
+    assert set(taken["caution"]) == {"dependence ignored, few sources"}
+    assert (
+        "Use log.attrs['points_are'] = 'nested' if" in taken.attrs["cautions"]["dependence ignored"]
+    )
     assert nested.attrs["reason"].startswith("12 sources, each tested as a whole")
     table = cvstats.compare(log, points="nested")
     assert table.attrs["interval_method"] == "out_of_source"
-    metadata = log.copy()
-    metadata.attrs["points_are"] = "nested"
     assert cvstats.interval(metadata).attrs["method"] == "out_of_source"
     pd.testing.assert_frame_equal(cvstats.compare(metadata), table)
     assert "as a whole" not in cvstats.interval(metadata, points="crossed").attrs["reason"]
