@@ -30,7 +30,6 @@ LOSSES = {
     "crps": "CRPS",
     "huber": "Huber loss",
     "zero one": "error rate",
-    "1 - accuracy": "error rate",
 }
 """Names of losses in words, unless it is the name with spaces."""
 

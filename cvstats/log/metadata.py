@@ -11,7 +11,7 @@ import pandas as pd
 
 from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
-from cvstats.core.orientation import TARGET
+from cvstats.core.orientation import TARGET, TURNED
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, listed, place
 
@@ -35,9 +35,14 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     """Copy the attrs of a log; if they describe several metrics, those of the one it contains.
 
     Without attrs, such as after `pandas.DataFrame.to_xarray`, the losses of one metric are named
-    after its label.
+    after its label. A loss such as ``1 - acc`` was computed from the score that it names.
     """
     attrs = dict(getattr(losses, "attrs", {}))
+    loss = str(attrs.get("loss") or attrs.get("long_name"))
+    for orientation in TURNED if "metric" not in attrs else ():
+        start = orientation.removesuffix("score")
+        if loss.startswith(start) and len(loss) > len(start):
+            attrs |= {"metric": loss.removeprefix(start), "orientation": orientation}
     names = names_of_metrics(losses) or []
     if len(names) == 1 and "loss" not in attrs and "metrics" not in attrs:
         attrs |= {"loss": str(names[0]), UNDESCRIBED: True}

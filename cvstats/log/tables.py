@@ -60,16 +60,19 @@ def find_columns(
     model: Hashable | None = None,
     *,
     single: bool = True,
+    scores: bool = False,
 ) -> TableColumns:
     """Find the levels and the model among the columns of a table.
 
     A level that the caller does not name is the column of the same name, unless that column is used
-    otherwise; so is ``model`` if there is a ``single`` column of values.
+    otherwise; so is ``model`` if there is a ``single`` column of values. It contains losses, unless
+    ``scores`` are converted.
 
     Raises
     ------
     LogError
-        If a column is missing, occurs twice, or is a level and a value at once.
+        If a column is missing, occurs twice, or is a level and a value at once, or if the column of
+        losses is named like a score.
     """
     taken = {*values, *(column for column in named.values() if column is not None), model}
     if model is None and single:
@@ -102,7 +105,20 @@ def find_columns(
         )
     if model is not None and not single:
         raise LogError("model= and several columns in loss= both name models. Expected one.")
+    if single and not scores and len(values) == 1 and str(values[0]).lower() in SCORES:
+        raise LogError(
+            f"{values[0]!r} is named like a score, of which larger values are better. Expected "
+            f"losses. Convert scores: cvstats.read_log(…, loss={values[0]!r}, "
+            "higher_is_better=True); if smaller values are better, pass higher_is_better=False."
+        )
     return TableColumns(tuple(values), levels, model, single)
+
+
+SCORES = (
+    "acc", "acc_norm", "accuracy", "auc", "auroc", "correct", "exact_match", "f1", "is_correct",
+    "r2",
+)  # fmt: skip
+"""Names of columns in which larger values are better."""
 
 
 def own_column(level: str, free: Sequence[Hashable]) -> Hashable | None:

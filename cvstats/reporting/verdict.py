@@ -29,7 +29,8 @@ Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; empty without carried dimensions."""
 
 SHORT = {
-    "acc": "accuracy", "acc_norm": "normalized accuracy", "em": "exact match",
+    "acc": "accuracy", "acc_norm": "normalized accuracy", "correct": "accuracy",
+    "is_correct": "accuracy", "em": "exact match", "exact_match": "exact match",
     "match": "match score", "includes": "inclusion score", "choice": "choice score",
     "pattern": "pattern score",
 }  # fmt: skip
@@ -592,9 +593,6 @@ def read_scale(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
         )  # fmt: skip
         return Scale(words, str(orientation), units, named.get(TARGET))
     loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
-    for start, orientation in (("1 - ", "1 - score"), ("-", "-score")):
-        if loss.startswith(start) and len(loss) > len(start):
-            return Scale(loss.removeprefix(start), orientation, units)
     if named.get(UNDESCRIBED) and (known := METRICS.get(str(named["loss"]))) is not None:
         turned = known.orientation != "error"  # its losses are not its values
         return Scale(f"mean {known.words} loss" if turned else known.words, "error", units)

@@ -165,7 +165,7 @@ def test_scores_of_points_are_turned(capsys, folder):
     _, out, _ = run(capsys, "interval", "acc.csv", *words)
     table = pd.read_csv(io.StringIO(out))
     accuracy = pd.read_csv("acc.csv")["acc"].mean()
-    assert table["estimate"].tolist() == pytest.approx([1 - accuracy], rel=1e-12)
+    assert table["estimate"].tolist() == pytest.approx([accuracy], rel=1e-12)
 
 
 def test_scores_of_folds_are_read_as_scores(capsys, folder):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -382,3 +384,48 @@ def test_every_format_is_documented(name):
     assert f"``{name}``" in cvstats.read_log.__doc__
     page = GUIDE.read_text("utf-8").lower().replace("-", "")
     assert re.search(rf"\b{name.replace('-', '')}", page)
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+
+def answered():
+    """Right and wrong answers of two models."""
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([list("ab"), range(60)], names=["model", "point"])
+    return pd.DataFrame({"correct": rng.random(120) < 0.7}, index).reset_index()
+
+
+@pytest.mark.parametrize("name", ["correct", "Accuracy", "auc"])
+def test_a_column_named_like_a_score_is_not_taken_for_losses(name, tmp_path):
+    """The worst model would silently be the best."""
+    table = answered().rename(columns={"correct": name})
+    table.to_parquet(path := tmp_path / "log.parquet")
+    for read in (
+        lambda: cvstats.read_log(table, loss=name), lambda: cvstats.as_log(table, loss=name),
+        lambda: cvstats.read_log(path, loss=name), lambda: cvstats.scan_parquet(path, loss=name),
+        lambda: cvstats.as_log(dd.from_pandas(table, npartitions=2), loss=name),
+        lambda: cvstats.scan_dask(dd.from_pandas(table, npartitions=2), loss=name),
+    ):  # fmt: skip
+        with pytest.raises(LogError, match=rf"'{name}' is named like a score, .*higher_is_better="):
+            read()
+    log = cvstats.read_log(table, loss=name, higher_is_better=False)
+    assert log.mean().tolist() == pytest.approx(table.groupby("model")[name].mean().tolist())
+    assert cvstats.as_log(answered(), loss=["correct"]).columns.tolist() == ["correct"]
+
+
+@pytest.mark.parametrize("container", ["frame", "array", "dask", "moments"])
+def test_scores_are_scores_everywhere(container):
+    log = cvstats.read_log(answered(), loss="correct", higher_is_better=True)
+    rate = 1 - log.mean()
+    made = {
+        "frame": log, "array": log.to_xarray().to_dataarray("model").assign_attrs(log.attrs),
+        "moments": cvstats.Moments.of_log(log, pairs=True),
+    }  # fmt: skip
+    made["dask"] = made["array"].chunk()
+    (result,) = dask.compute(cvstats.interval(made[container]))
+    found = cvstats.as_scores(result)
+    assert found.attrs["score"] == "correct"
+    assert found["estimate"].to_numpy().tolist() == pytest.approx(rate.tolist())
+    text = str(cvstats.summary(made[container]))
+    assert f"accuracy of {rate.idxmax()} is {100 * rate.max():.1f}%" in " ".join(text.split())

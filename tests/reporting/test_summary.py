@@ -184,9 +184,12 @@ def test_a_score_keeps_its_name_and_its_direction():
 
 
 def test_scores_without_a_percent_and_named_by_their_loss():
-    assert read_scale({"loss": "1 - exact_match"}, {}).value(0.25, 3) == "75.0%"
-    negative = read_scale({"loss": "-r2"}, {})
-    assert (negative.name, negative.value(-0.25, 2)) == ("r2", "0.25")
+    log = hits(180, 130)
+    log.attrs = {"loss": "1 - exact_match"}
+    assert read_scale(LogFacts(log).attrs, {}).value(0.25, 3) == "75.0%"
+    log.attrs = {"loss": "-r2"}
+    negative = read_scale(LogFacts(log).attrs, {})
+    assert (negative.name, negative.value(-0.25, 2)) == ("R2", "0.25")
     assert negative.range(-0.5, -0.25, 2, of_values=True) == "0.25 to 0.50"
     assert read_scale({"metric": "gain", "orientation": "-score"}, {}).name == "gain"
     assert read_scale({"metric": "auc", "orientation": "1 - score"}, {}).value(0.2, 2) == "0.80"

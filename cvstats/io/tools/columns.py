@@ -86,7 +86,7 @@ def level_columns(
     used = list(dict.fromkeys(name for name in values if name is not None))
     found = find_columns(
         list(table.columns), used, {level: options.levels.get(level) for level in LEVELS},
-        options.model,
+        options.model, scores=options.higher_is_better is not None,
     )  # fmt: skip
     if found.model in options.groups:
         raise LogError(
