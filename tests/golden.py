@@ -271,12 +271,13 @@ def cases():
     yield from each("nested_cv", ["nested"], {}, {"bias_correction": "code"},
                     {"bias_correction": None})  # fmt: skip
     yield from each("replace_one", ["replaced"], {}, {"constant": "printed"})
-    yield Case("bootstrap_oob", "bootstrap", far=False)
+    yield from each("bootstrap_oob", ["bootstrap"], {}, {"monte_carlo": "removed"}, far=False)
     rates, staged = (bootstrap_logs.OPTIONS[name] for name in ("bootstrap_632", "two_stage"))
     yield from each("bootstrap_632", ["bootstrap"], rates, {"plus": False}, far=False)
     yield from each("case_bootstrap", ["case bootstrap"])
-    yield from each("location_shifted", ["bootstrap"], rates, {"correction": "632"}, far=False)
-    yield from each("two_stage", ["two-stage"], staged, {"correction": "632"}, far=False)
+    without = {"correction": "632"}, {"correction": "harrell"}
+    yield from each("location_shifted", ["bootstrap"], rates, *without, far=False)
+    yield from each("two_stage", ["two-stage"], staged, *without, far=False)
     yield from each("out_of_source", ["by source"], {}, {"target": "these_sources"},
                     {"target": "these_sources", "variance": "theta_a"})  # fmt: skip
     for log in ("whole sources", "spread sources", "repeated sources"):

@@ -164,11 +164,6 @@ def test_types(dtype, width):
     check(design_of(90), wide, LossColumns((table,)), ("fold",), tolerance=1e-12)
 
 
-def test_booleans_as_the_containers_hand_them_over():
-    table = np.random.default_rng(0).random((40, 3)) < 0.4
-    check(design_of(40), table.astype(float), LossColumns((table.view(np.uint8),)), ("fold",))
-
-
 # --- any blocks, any threads ----------------------------------------------------------------------
 
 
@@ -183,19 +178,6 @@ def test_any_number_of_threads_gives_the_same_bits(small, monkeypatch, width, by
         for kind, losses, _ in kinds(table):
             moments = compute_moments(design_of(401), losses, by)
             same_bits(moments, found.setdefault(kind, moments))
-
-
-def test_a_log_of_several_true_blocks(monkeypatch):
-    n = 3 * designs.BLOCK + 17
-    table = np.random.default_rng(3).normal(size=(n, 2)) + 10
-    found = []
-    for threads in ("1", "3"):
-        monkeypatch.setenv("CVSTATS_THREADS", threads)
-        found.append(compute_moments(design_of(n), LossColumns((table,)), ("repetition", "fold")))
-    same_bits(*found)
-    whole = found[0].over(())
-    assert whole.location[0] == pytest.approx(table.mean(axis=0), rel=1e-13)
-    assert whole.m2[0] == pytest.approx(((table - table.mean(axis=0)) ** 2).sum(axis=0), rel=1e-12)
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64, 1_000])

@@ -102,10 +102,3 @@ def test_names_of_models_need_not_be_strings(grid, names):
     words = str(array.cvci.summary())
     assert str(first).removesuffix(" 00:00:00") in words
     assert str(second).removesuffix(" 00:00:00") in words
-
-
-def test_moments_without_levels():
-    losses = np.arange(4.0)
-    found = xr.DataArray(losses, dims="point").cvci.moments()
-    assert (found["count"].item(), found["mean"].item()) == (4, 1.5)
-    assert found["var"].item() == losses.var(ddof=1)

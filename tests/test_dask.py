@@ -13,7 +13,7 @@ import xarray as xr
 from lazily import guard, now, slowly
 
 import cvstats
-from cvstats import LogError, Moments
+from cvstats import LogError
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.array", reason="the extra dask is not installed")
@@ -35,19 +35,6 @@ def grid(seed=1, level=1e3, masked=True):
         ("repetition", "lat", "point", "model", "lon"), attrs={"units": "K"},
     )  # fmt: skip
     return log.where((log["lat"] > 0) | (log["lon"] > 0)) if masked else log
-
-
-def test_moments_of_a_lazy_array():
-    log = grid()
-    lazy = log.chunk(point=5, lat=3, model=1)
-    with now():
-        moments = Moments.of_log(lazy, pairs=True)
-    xr.testing.assert_allclose(moments.wald(), cvstats.wald(log), rtol=1e-11)
-    compared = cvstats.compare(log)
-    xr.testing.assert_allclose(moments.compare(), compared, rtol=1e-10)
-    whole = moments + Moments.of_log(log.isel(repetition=[0]).assign_coords(repetition=[9]),
-                                     pairs=True)  # fmt: skip
-    assert whole.wald().attrs["n_repetitions"] == 3
 
 
 def wrong(change):

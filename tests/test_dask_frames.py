@@ -70,12 +70,6 @@ def moments_tasks(*answers):
     }
 
 
-def test_methods_share_their_tasks():
-    frame = parted(table())
-    one, two = frame.cvci.wald(), frame.cvci.clustered()
-    assert len(moments_tasks(one)) == len(moments_tasks(one, two)) == 5
-
-
 @pytest.mark.process
 @pytest.mark.parametrize("first", ["cvstats", "dask.dataframe"])
 def test_any_order_of_imports(first):
@@ -193,14 +187,6 @@ def test_a_series_and_an_index():
     pd.testing.assert_frame_equal(
         frame, cvstats.wald(cvstats.as_log(whole, loss=MODELS)), rtol=1e-12
     )
-
-
-def test_max_t_and_a_seed():
-    whole = table().assign(tree=lambda t: t["ridge"] + 0.1 * t["forest"])
-    log = cvstats.as_log(whole, loss=[*MODELS, "tree"])
-    with now():
-        found = parted(whole).cvci.compare(adjust="max-t", rng=3).compute()
-    pd.testing.assert_frame_equal(found, log.cvci.compare(adjust="max-t", rng=3), rtol=1e-9)
 
 
 def test_missing_losses_are_dropped():

@@ -79,18 +79,6 @@ def test_of_a_log(rows):
         check(log.moments(by), rows, by)
 
 
-@given(st.integers(1, 12).flatmap(losses), st.data())
-def test_of_values(values, data):
-    names = st.sampled_from(["b", "a", 3, ("x", 1)])
-    key = data.draw(st.lists(names, min_size=len(values), max_size=len(values)))
-    rows = oracle.log(values, fold=key)
-    found = cells_of(np.array(values), key, "fold")
-    check(found, rows, ("fold",))
-    assert found.labels[0] == tuple(dict.fromkeys(key))
-    table = cells_of(np.column_stack([values, values]), key, "fold")
-    np.testing.assert_array_equal(table.location[:, 1], found.location[:, 0])
-
-
 @given(LOGS)
 def test_over_and_groups(rows):
     fine = read(shuffled(rows)).moments(("repetition", "fold", "point"))

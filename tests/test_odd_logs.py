@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from strategies import by_point
 
 import cvstats
 from cvstats import LogError
@@ -126,20 +125,6 @@ def test_pyarrow_numbers_and_labels():
     assert cvstats.wald(gap, missing="drop").attrs["n_points"] == N - 1
     words = (FRAME > 0.5).astype("bool[pyarrow]")
     np.testing.assert_allclose(cvstats.wald(words)["estimate"], (FRAME > 0.5).mean())
-
-
-def test_moments_of_a_whole_array():
-    array = by_point(FRAME.droplevel("source").assign(r=0).set_index("r", append=True).rename_axis(
-        ["fold", "point", "repetition"]
-    ))  # fmt: skip
-    test_set = array.isel(repetition=0, drop=True).drop_vars("fold")
-    found = cvstats.moments(test_set)
-    np.testing.assert_allclose(found["mean"], FRAME.mean(), rtol=1e-12)
-    np.testing.assert_allclose(found["var"], FRAME.var(), rtol=1e-12)
-    assert int(found["count"]) == N
-    alone = cvstats.moments(test_set.isel(point=[0]))
-    assert np.isnan(alone["var"]).all()
-    np.testing.assert_allclose(alone["mean"], test_set.isel(point=0))
 
 
 @pytest.mark.parametrize("call", [cvstats.compare, cvstats.best_set, cvstats.diagnose])

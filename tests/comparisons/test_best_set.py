@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 import cvstats
 from cvstats.comparisons.best_set import model_confidence_set
@@ -73,15 +72,6 @@ def test_two_and_three_models_as_integrated(names, center):
     for m, name in enumerate(names):
         wanted = exact(losses, m, folds)
         assert table.loc[name, "p_value"] == pytest.approx(wanted, abs=of_draws(wanted, draws))
-
-
-def test_two_models_are_the_one_sided_test():
-    """Of Student, with as few points as there are."""
-    frame = models(n=12, names="ab", step=0.03).droplevel("fold")
-    p = frame.cvci.best_set(n_draws=100_000, rng=0)["p_value"]
-    test = stats.ttest_rel(frame["a"], frame["b"], alternative="greater").pvalue
-    assert p["a"] == pytest.approx(test, abs=of_draws(test, 100_000) + 1e-4)
-    assert p["b"] == pytest.approx(1 - test, abs=of_draws(test, 100_000) + 1e-4)
 
 
 @pytest.mark.parametrize("center", ["fold", "global"])
@@ -241,12 +231,6 @@ def test_screening_leaves_the_only_good_model_in():
     frame = FRAME[["a"]].assign(bad=FRAME["a"] + RNG.normal(9, 1, len(FRAME)))
     table = frame.cvci.best_set(screening=0.01)
     assert list(table["p_value"]) == [0.99, 0.01]
-
-
-def test_screening_with_few_points_screens_nothing():
-    frame = models(n=8, k=2)
-    table = frame.cvci.best_set(screening=0.001, rng=0)
-    pd.testing.assert_frame_equal(table[COLUMNS], frame.cvci.best_set(rng=0)[COLUMNS])
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -183,28 +183,6 @@ def test_two_models_are_the_one_sided_t_test_over_sources(design, repetitions):
     assert "sources grow" in table.attrs["guarantee"]
 
 
-def test_ranks_as_simultaneous_intervals_over_sources():
-    log = log_of("one test set", SIZES, names="abcd") + [0.0, 0.0, 2.0, 2.0]
-    table = log.cvci.best_set(rng=0)
-    assert list(table["lower_rank"]) == [1, 1, 3, 3]
-    assert list(table["upper_rank"]) == [2, 2, 4, 4]
-    assert list(table.loc[["a", "c", "d"], "in_set"]) == [True, False, False]
-    pairs = log.cvci.compare(adjust="max-t", rng=0)
-    sure = (pairs["upper"] < 0) | (pairs["lower"] > 0)
-    assert sure.sum() == 4
-
-
-def test_screening_and_scale_over_sources():
-    log = log_of("grouped folds", names="abcd")
-    wanted = log.cvci.best_set(rng=0)
-    for other in (8 * log, log + 2.0**12, log.sample(frac=1, random_state=1)):
-        table = other.cvci.best_set(rng=0)
-        np.testing.assert_allclose(table["statistic"], wanted["statistic"], rtol=1e-9)
-        np.testing.assert_array_equal(table["p_value"], wanted["p_value"])
-    screened = (log + [0, 0, 0, 9.0]).cvci.best_set(rng=0, screening=0.005)
-    assert screened.loc["d", "p_value"] == 0.005
-
-
 def test_models_that_sources_do_not_tell_apart():
     log = log_of("one test set", names="ab")
     point = log.index.get_level_values("point").to_numpy()

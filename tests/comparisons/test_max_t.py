@@ -83,22 +83,6 @@ def test_few_degrees_of_freedom_have_the_adjustment_of_sidak():
     np.testing.assert_allclose(table["upper"] - table["difference"], reach, rtol=1e-9)
 
 
-def test_equal_models_on_few_groups():
-    """Of 60 equal models on 10 groups one was significantly worse in 63% of logs."""
-    group = np.arange(50) % 10
-    index = pd.MultiIndex.from_arrays(
-        [group % 5, group, range(50)], names=["fold", "source", "point"]
-    )
-    wrong = 0
-    for run in range(20):
-        rng = np.random.default_rng([run, 60])
-        effects = 0.5 * rng.normal(size=(10, 60))[group]
-        frame = pd.DataFrame(rng.normal(size=(50, 60)) + effects, index)
-        table = frame.cvci.compare(adjust="max-t", n_draws=2_000, rng=0)
-        wrong += (table["p_adjusted"] < 0.05).any()
-    assert wrong <= 3
-
-
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("method", ["wald", "corrected_t", "naive", "cv_t"])
 def test_p_values_and_intervals_are_duals(method, alternative):
@@ -197,15 +181,6 @@ def test_one_pair_is_left_alone():
     assert "p_adjusted" not in two
 
 
-def test_two_logs_of_several_models():
-    left, right = FRAME[["a", "b"]], FRAME[["c", "d"]].set_axis(["a", "b"], axis=1)
-    table = cvstats.compare(left, right, adjust="max-t", n_draws=200_000, rng=1)
-    gaps = [(FRAME["a"] - FRAME["c"]).tolist(), (FRAME["b"] - FRAME["d"]).tolist()]
-    for z, p in zip(table["statistic"].abs(), table["p_adjusted"], strict=True):
-        exact = oracle_many.largest_of_two(*gaps, z, "two-sided")
-        assert p == pytest.approx(exact, abs=of_draws(exact, 200_000))
-
-
 @pytest.mark.parametrize("reference", [None, "c"])
 def test_carried_cells_are_as_alone(reference):
     frame = FRAME.droplevel(["repetition", "fold"])
@@ -233,19 +208,6 @@ def test_carried_cells_are_as_alone(reference):
             np.testing.assert_allclose(known[name], rest[name], rtol=1e-12, err_msg=name)
 
 
-# --- repetitions ----------------------------------------------------------------------------------
-
-
-def test_repetitions_of_a_test_set_are_averaged_by_point():
-    frame = models(repetitions=3).droplevel("fold")
-    points = frame.groupby(level="point").mean()
-    options = {"adjust": "max-t", "rng": 0, "n_draws": 2_000}
-    table, wanted = frame.cvci.compare(**options), points.cvci.compare(**options)
-    np.testing.assert_allclose(table[TESTS], wanted[TESTS], rtol=1e-12)
-    assert table.attrs["n_repetitions"] == 3
-    assert table.attrs["n_points"] == 60
-
-
 # --- next to nothing ------------------------------------------------------------------------------
 
 
@@ -264,13 +226,6 @@ def test_identical_columns_and_a_constant_difference():
     # None of these may count as further independent comparisons.
     few = FRAME[["a", "b"]].cvci.compare().iloc[0]
     assert table.loc[("a", "b"), "p_adjusted"] < 6 * few["p_value"] + 0.02
-
-
-def test_all_models_the_same():
-    frame = FRAME[["a"]].assign(b=FRAME["a"], c=FRAME["a"])
-    table = frame.cvci.compare(adjust="max-t")
-    assert (table["p_adjusted"] == 1).all()
-    assert (table[["lower", "upper"]] == 0).all(axis=None)
 
 
 def test_nearly_equal_models_have_a_law():

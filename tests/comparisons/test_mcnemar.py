@@ -90,12 +90,6 @@ def test_few_discordant_points_and_the_wrong_test():
     assert (FRAME.iloc[:20].cvci.mcnemar()["caution"] == "").all()
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32, np.int64])
-def test_types(dtype):
-    pd.testing.assert_frame_equal(FRAME.astype(dtype).cvci.mcnemar(), FRAME.cvci.mcnemar())
-    pd.testing.assert_frame_equal(FRAME.astype(dtype).cvci.cochran_q(), FRAME.cvci.cochran_q())
-
-
 def test_words():
     for call, row in itertools.product((cvstats.mcnemar, cvstats.cochran_q), (0, 3, -1)):
         other = FRAME.copy()

@@ -7,13 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from grouped_logs import stored_case
 from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
 
-CASE = stored_case("answers")
 NAMES = ["point", "repetition"]
 
 
@@ -48,18 +46,6 @@ def by_hand(table):
     return sum(means) / Fraction(len(table)), between, within, between - noise
 
 
-def test_the_stored_case():
-    wanted = CASE["outputs"]
-    row = only_row(cvstats.answers(log_of(CASE["inputs"]["score"]), repetitions=(1, 16)))
-    names = {
-        "estimate": "mean", "se": "se", "between": "between", "within": "within",
-        "point_variance": "omega2", "se_1": "se_K1", "se_16": "se_K16",
-    }  # fmt: skip
-    for ours, theirs in names.items():
-        assert row[ours] == pytest.approx(wanted[theirs], rel=1e-12), ours
-    assert (row["n_points"], row["n_answers"], row["caution"]) == (12, 48, "")
-
-
 @pytest.mark.parametrize("sizes", [(4,) * 9, (2, 5, 3, 2, 7), (2, 2)])
 def test_parts_in_fractions(sizes):
     table = random_table(len(sizes), sizes, between=9.0)
@@ -80,15 +66,6 @@ def test_parts_in_fractions(sizes):
     assert names[-4:] == ["se_3", "se_1", "se_limit", "caution"]
     far = only_row(cvstats.answers(log + 2.0**10))
     assert far["within"] == pytest.approx(row["within"], rel=1e-11)
-
-
-def test_as_many_answers_as_there_are_give_the_interval_of_holdout():
-    log = log_of(random_table(3, (4,) * 40))
-    row = only_row(cvstats.answers(log, repetitions=4))
-    usual = only_row(cvstats.holdout(log))
-    assert row["se_4"] == pytest.approx(row["se"], rel=1e-12)
-    assert row["se"] == pytest.approx(usual["se"], rel=1e-12)
-    assert row["estimate"] == pytest.approx(usual["estimate"], rel=1e-12)
 
 
 def test_points_that_are_alike():
@@ -154,26 +131,3 @@ def test_refused(case):
     with pytest.raises(LogError) as error:
         cvstats.answers(log, **options)
     assert words in str(error.value)
-
-
-@pytest.mark.slow
-def test_the_parts_are_unbiased(capsys):
-    """2,000 logs of 60 points with 2 to 6 answers: mean parts, and the variance of the mean."""
-    rng = np.random.default_rng(11)
-    sizes, runs = 2 + np.arange(60) % 5, 2_000
-    point = np.repeat(np.arange(60), sizes)
-    chance = rng.beta(2.0, 1.0, size=(60, runs))
-    losses = (rng.random((len(point), runs)) < chance[point]).astype(float)
-    index = pd.MultiIndex.from_arrays(
-        [point, np.concatenate([np.arange(k) for k in sizes])], names=NAMES
-    )
-    table = cvstats.answers(pd.DataFrame(losses, index))
-    within = 1 / 6  # E p (1 - p) of a beta(2, 1) distribution; Var p is 1 / 18
-    truth = 1 / 18, within, (1 / 18 + within * np.mean(1 / sizes)) / 60
-    found = table["point_variance"].mean(), table["within"].mean(), table["estimate"].var()
-    with capsys.disabled():
-        print("\nanswers, found and true:", np.round(found, 5), np.round(truth, 5))
-    assert found[0] == pytest.approx(truth[0], abs=0.001)
-    assert found[1] == pytest.approx(truth[1], abs=0.001)
-    assert found[2] == pytest.approx(truth[2], rel=0.1)
-    assert (table["se"] ** 2).mean() == pytest.approx(truth[2], rel=0.02)

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import oracle_bootstrap as slow
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 from rows import only_row
-from strategies import close, losses
 
 import cvstats
-from cvstats.intervals.bootstrap import correct_errors, estimate_out_of_bag
-from cvstats.log.bootstrap import BootstrapCounts
+from cvstats.intervals.bootstrap import correct_errors
 
 R = json.loads((Path(__file__).parents[1] / "reference" / "r_bootstrap.json").read_text("utf-8"))
 NAMES = ["sample", "repetition", "point", "count"]
 METHODS = ("bootstrap_oob", "bootstrap_632", "case_bootstrap", "location_shifted", "two_stage")
-ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
 
 
 # --- logs -----------------------------------------------------------------------------------------
@@ -42,55 +34,6 @@ def r_log(name):
     frame = pd.DataFrame(rows, columns=[*NAMES, "loss"])
     levels = NAMES if name.startswith("two_stage") else NAMES[1:]
     return frame.set_index(levels)["loss"]
-
-
-@st.composite
-def bootstraps(draw, kind="bootstrap", points=(3, 6), samples=(2, 12)):
-    """Evaluations of bootstrap fits with losses of any kind, for the oracle."""
-    n, fits = draw(st.integers(*points)), draw(st.integers(*samples))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    table = np.vstack([np.ones((1, n), int), rng.multinomial(n, np.full(n, 1 / n), fits)])
-    found = losses_of(draw, table, 0, kind)
-    if kind == "two_stage":
-        for sample in range(1, draw(st.integers(3, 5))):
-            drawn = rng.multinomial(n, np.full(n, 1 / n))
-            inner = rng.multinomial(n, drawn / n, fits)
-            found += losses_of(draw, np.vstack([drawn, inner]), sample, kind)
-    return found
-
-
-def losses_of(draw, table, sample, kind):
-    """Rows of one data set: a table of counts, fit by point."""
-    rows = []
-    for repetition, counts in enumerate(table):
-        for point, count in enumerate(counts):
-            there = count > 0 and repetition > 0 if kind == "case" else table[0, point] > 0
-            if there:
-                rows.append((repetition, point, int(count), sample))
-    values = draw(losses(len(rows)))
-    return [slow.Loss(Fraction(v), *row) for v, row in zip(values, rows, strict=True)]
-
-
-def series(rows, seed=None, labels=lambda point: point):
-    """The rows as a log, shuffled."""
-    frame = pd.DataFrame(
-        [
-            (row.sample, row.repetition, labels(row.point), row.count, float(row.loss))
-            for row in rows
-        ],
-        columns=[*NAMES, "loss"],
-    )
-    log = frame.set_index(NAMES if frame["sample"].any() else NAMES[1:])["loss"]
-    return log if seed is None else log.sample(frac=1, random_state=seed)
-
-
-def out_enough(rows, least=2):
-    """Whether points are out of bag in every data set."""
-    for sample in {row.sample for row in rows}:
-        out = {r.point for r in rows if r.sample == sample and r.repetition > 0 and r.count == 0}
-        if len(out) < least:
-            return False
-    return True
 
 
 # --- R --------------------------------------------------------------------------------------------
@@ -115,113 +58,7 @@ def test_agrees_with_r(method, capsys):
     assert worst.get("case", 0.0) < 1e-7  # losses of a million: R printed 15 digits
 
 
-# --- the oracle -----------------------------------------------------------------------------------
-
-
-def same(ours, exact, rows):
-    """Whether a result agrees with the oracle's."""
-    assert close(only_row(ours)["estimate"], exact.estimate, rows)
-    for name in ("lower", "upper", "se"):
-        wide = max(1.0, abs(getattr(exact, name)) / max(slow_spread(rows), 1e-300))
-        assert close(only_row(ours)[name], getattr(exact, name), rows, tolerance=1e-11 * wide), name
-
-
-def slow_spread(rows):
-    values = [float(row.loss) for row in rows]
-    return max(values) - min(values)
-
-
-@given(rows=bootstraps(), alpha=ALPHAS, removed=st.booleans())
-def test_bootstrap_oob_is_the_oracle(rows, alpha, removed):
-    assume(out_enough(rows))
-    exact = slow.bootstrap_oob(rows, alpha, removed)
-    kept = "removed" if removed else "kept"
-    ours = cvstats.bootstrap_oob(series(rows, 0), alpha=alpha, monte_carlo=kept)
-    assume(not removed or exact.se > 1e-6 * slow_spread(rows))  # near zero the floor takes over
-    same(ours, exact, rows)
-    assert only_row(ours)["se_monte_carlo"] == pytest.approx(
-        math.sqrt(exact.extra["noise"]), rel=1e-9
-    )
-
-
-@given(rows=bootstraps(), alpha=ALPHAS, gamma=st.sampled_from([None, -3, 0, 0.5, 2, 1e5]))
-def test_bootstrap_632_is_the_oracle(rows, alpha, gamma):
-    assume(out_enough(rows))
-    positive = [row._replace(loss=abs(row.loss)) for row in rows]
-    chance = None if gamma is None else Fraction(gamma)
-    exact = slow.bootstrap_632(positive, alpha, chance)
-    ours = cvstats.bootstrap_632(
-        series(positive, 0), plus=gamma is not None, no_information=gamma, alpha=alpha
-    )
-    assume(exact.estimate >= 0)
-    same(ours, exact, positive)
-    assert close(only_row(ours)["apparent"], exact.extra["apparent"], rows)
-    assert close(only_row(ours)["out_of_bag"], exact.extra["out_of_bag"], rows)
-
-
-@given(rows=bootstraps("case"), alpha=ALPHAS, corrected=st.booleans(), data=st.data())
-def test_case_bootstrap_is_the_oracle(rows, alpha, corrected, data):
-    assume(any(row.count > 1 for row in rows) and len({row.point for row in rows}) > 1)
-    without = None
-    if corrected:
-        without = data.draw(losses(1 + max(row.point for row in rows)))
-    exact = slow.case_bootstrap(
-        rows, alpha, None if without is None else [Fraction(v) for v in without]
-    )
-    ours = cvstats.case_bootstrap(series(rows, 0), leave_one_out=without, alpha=alpha)
-    unit = rows + [slow.Loss(Fraction(v), 0, 0, 0) for v in without or ()]
-    same(ours, exact, unit)
-
-
-CORRECTIONS = st.sampled_from(["632+", "632", "harrell"])
-
-
-@given(
-    rows=bootstraps(), alpha=ALPHAS, correction=CORRECTIONS, gamma=st.sampled_from([-3, 0.5, 99])
-)
-def test_location_shifted_is_the_oracle(rows, alpha, correction, gamma):
-    assume(out_enough(rows))
-    exact = slow.location_shifted(rows, alpha, Fraction(gamma), correction)
-    log = series(rows, 0)
-    ours = cvstats.location_shifted(log, correction=correction, no_information=gamma, alpha=alpha)
-    same(ours, exact, [*rows, slow.Loss(Fraction(gamma), 0, 0, 0)])
-
-
-@given(rows=bootstraps("two_stage"), alpha=ALPHAS, correction=CORRECTIONS, data=st.data())
-def test_two_stage_is_the_oracle(rows, alpha, correction, data):
-    assume(out_enough(rows, 1))
-    samples = sorted({row.sample for row in rows})
-    gamma = data.draw(losses(len(samples)))
-    exact = slow.two_stage(rows, alpha, [Fraction(g) for g in gamma], correction)
-    log = series(rows, 0)
-    ours = cvstats.two_stage(log, correction=correction, no_information=gamma, alpha=alpha)
-    same(ours, exact, rows + [slow.Loss(Fraction(g), 0, 0, 0) for g in gamma])
-
-
 # --- what the formulas say ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [3, 4])
-def test_the_standard_error_is_the_directional_derivative(n):
-    # All n^n samples, equally likely, and losses that depend on the sample in any way: the
-    # D_i of Efron and Tibshirani are then 1/n times the derivatives of Err1 towards point i.
-    rng = np.random.default_rng(n)
-    samples = slow.every_sample(range(n))
-    table = {tuple(sorted(s)): rng.integers(0, 1000, n).tolist() for s in samples}
-    fitted = [
-        slow.Fit(
-            {i: Fraction(table[tuple(sorted(s))][i]) for i in range(n)},
-            {i: s.count(i) for i in range(n)},
-        )
-        for s in samples
-    ]
-    slopes = [slow.directional_derivative(i, fitted) for i in range(n)]
-    variance = sum(slope**2 for slope in slopes) / n**2
-    counts = np.array([[fit.count[i] for i in range(n)] for fit in fitted])
-    values = np.array([[float(fit.loss[i]) for i in range(n)] for fit in fitted])
-    for offset in (0.0, 1e6):  # with every sample the level of the losses drops out
-        found = estimate_out_of_bag(BootstrapCounts(counts), [values + offset], monte_carlo="kept")
-        assert found.variance[0] == pytest.approx(float(variance), rel=1e-9)
 
 
 @pytest.mark.parametrize(

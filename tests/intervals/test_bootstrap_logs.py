@@ -131,19 +131,6 @@ def test_rates_of_samples_that_do_not_fit(rates, words):
         cvstats.two_stage(two_stage(), no_information=rates)
 
 
-def test_without_a_rate_there_are_other_corrections():
-    log = bootstrap()
-    assert cvstats.bootstrap_632(log, plus=False)["weight"].eq(0.632).all()
-    for correction in ("632", "harrell"):
-        shifted = cvstats.location_shifted(log, correction=correction)
-        assert shifted.attrs["correction"] == correction
-        assert cvstats.two_stage(two_stage(), correction=correction)["upper"].notna().all()
-    with pytest.raises(cvstats.LogError, match="correction='636'"):
-        cvstats.location_shifted(log, correction="636")
-    with pytest.raises(cvstats.LogError, match="monte_carlo='no'"):
-        cvstats.bootstrap_oob(log, monte_carlo="no")
-
-
 def test_leave_one_out_is_a_log_or_plain_losses():
     log = case()
     points = pd.RangeIndex(9, name="point")

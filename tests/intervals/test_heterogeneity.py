@@ -6,14 +6,10 @@ import numpy as np
 import oracle_sources as exactly
 import pandas as pd
 import pytest
-import xarray as xr
 from grouped_logs import LOGS, log_of, random_rows
 from rows import only_row
-from scipy import stats
 
 import cvstats
-from cvstats.core.cautions import Caution
-from cvstats.intervals.heterogeneity import cochran_q, q_profile
 
 
 @pytest.mark.parametrize("seed", [14, 15])  # tau is 0 for some of the first, for none of the second
@@ -74,65 +70,3 @@ def test_tau_lies_inside_its_limits_and_has_the_unit_of_the_losses():
             )
             for name in columns:
                 assert other[name] == row[name] * unit, name
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["squared", "exponential", "brier"])
-def test_size_where_nothing_is_said(kind):
-    """Groups of one population: rejected at 5% in .08 of logs at most, or the log is labelled."""
-    rng = np.random.default_rng(6)
-    runs = 2_000
-    for groups in (4, 16):
-        sizes = np.resize([1, 1, 1.5, 3], groups) * 60 * np.sqrt(groups)
-        source = np.repeat(np.arange(groups), sizes.astype(int))
-        shape = (len(source), runs)
-        losses = {
-            "squared": lambda shape=shape: rng.standard_t(12, shape) ** 2,
-            "exponential": lambda shape=shape: rng.standard_exponential(shape),
-            "brier": lambda shape=shape: (rng.beta(2, 1, shape) - (rng.random(shape) < 0.7)) ** 2,
-        }[kind]()
-        log = xr.DataArray(
-            losses, dims=("point", "run"), coords={"source": ("point", source)},
-        ).assign_coords(point=np.arange(len(source)))  # fmt: skip
-        own = cvstats.heterogeneity(log)
-        pooled = cvstats.heterogeneity(log, variance="pooled")
-        assert not (own["caution"] & (Caution.FEW_POINTS | Caution.SKEWED)).any()
-        assert (own["p_value"] < 0.05).mean() < 0.08 + 3 * np.sqrt(0.08 * 0.92 / runs)
-        assert (pooled["p_value"] < 0.05).mean() < 0.05 + 4 * np.sqrt(0.05 * 0.95 / runs)
-        covered = (own["lower"] <= losses.mean()) & (losses.mean() <= own["upper"])
-        assert covered.mean() > 0.95 - 4 * np.sqrt(0.05 * 0.95 / runs)
-
-
-VACCINE = np.array([
-    (4, 119, 11, 128), (6, 300, 29, 274), (3, 228, 11, 209), (62, 13536, 248, 12619),
-    (33, 5036, 47, 5761), (180, 1361, 372, 1079), (8, 2537, 10, 619), (505, 87886, 499, 87892),
-    (29, 7470, 45, 7232), (17, 1699, 65, 1600), (186, 50448, 141, 27197), (5, 2493, 3, 2338),
-    (27, 16886, 29, 17825),
-], dtype=float)  # fmt: skip
-"""Thirteen trials of a vaccine (Colditz et al. 1994): ill and well, vaccinated and not."""
-
-
-def test_q_profile_of_a_published_analysis():
-    """Log odds ratios: metafor's worked example prints the interval 0.1302 to 1.1812."""
-    y = np.log(VACCINE[:, 0] * VACCINE[:, 3] / VACCINE[:, 1] / VACCINE[:, 2])[:, None]
-    s2 = (1 / VACCINE).sum(axis=1)[:, None]
-    q, _ = cochran_q(y, s2, np.zeros(1))
-    assert round(q[0], 4) == 163.1649
-    limits = [q_profile(y, s2, stats.chi2.isf(tail, 12))[0] for tail in (0.025, 0.975)]
-    assert limits == pytest.approx([0.1302, 1.1812], abs=1.2e-4)  # the precision of its search
-
-
-def test_groups_that_do_not_differ():
-    log = pd.Series(
-        [1.0, 2, 1, 2, 1, 2], index=log_of(random_rows((2, 2, 2), 1)).sort_index().index
-    )
-    ours = only_row(cvstats.heterogeneity(log))
-    assert (ours["q"], ours["p_value"], ours["i2"], ours["tau"]) == (0, 1, 0, 0)
-    assert (ours["tau_lower"], ours["tau_upper"]) == (0, 0)
-
-
-def test_a_group_that_does_not_vary_is_named():
-    log = log_of(random_rows((3, 3, 3), 1)).sort_index().to_frame("a")
-    log["b"] = log["a"].where(log.index.get_level_values("source") != "s2", 1.0)
-    with pytest.raises(cvstats.LogError, match=r"all losses of source 's2' are equal for some"):
-        cvstats.heterogeneity(log)

@@ -55,31 +55,6 @@ def test_components_of_folds(fold_weights, sizes, logs):
     assert (ours["n_logs"], ours["n_folds"], ours["n_points"]) == (logs, len(sizes), sum(sizes))
 
 
-@pytest.mark.parametrize("weights", ["pooled", "macro"])
-def test_components_of_folds_are_unbiased(weights):
-    """Two independent logs, whose folds differ in size between them."""
-    sizes = [(2, 3), (1, 2, 2)]
-    sigma2, omega, gamma, mu = Fraction(5), Fraction(3, 2), Fraction(4, 5), Fraction(7)
-    n = sum(map(sum, sizes))
-    Sigma = [[Fraction(0)] * n for _ in range(n)]
-    start = 0
-    for part in sizes:
-        block = oracle.fold_covariance(part, sigma2, omega, gamma)
-        for i, row in enumerate(block):
-            Sigma[start + i][start : start + len(row)] = row
-        start += sum(part)
-
-    def answer(losses, name):
-        cut = sum(sizes[0])
-        logs = [oracle.relabel(sizes[0], losses[:cut]), oracle.relabel(sizes[1], losses[cut:])]
-        return small(logs, weights)[name]
-
-    truth = {"sigma2": sigma2, "omega": omega, "gamma": gamma}
-    for name, value in truth.items():
-        A = oracle.quadratic_form(lambda losses, name=name: answer(losses, name), n)
-        assert oracle.exact_expectation(A, Sigma, [mu] * n) == value, name
-
-
 @pytest.mark.parametrize("repetitions", [(2, 2, 2), (2, 3, 1), (1, 1), (4, 2)])
 def test_the_variance_of_one_repetition(repetitions):
     """The variance of the means of logs, plus what averaging took from that of repetitions."""

@@ -84,12 +84,6 @@ def test_newey_west_is_that_of_sandwich(lags):
     assert row["n_lags"] == lags
 
 
-def test_cosines_are_the_stored_ones():
-    row = only_row(PEER.cvci.ordered())
-    assert row["n_cosines"] == 4
-    assert row["se"] ** 2 == pytest.approx(WANTED["EWC4"], rel=1e-12)
-
-
 @pytest.mark.parametrize("horizon", [1, 2, 3])
 @pytest.mark.parametrize(("estimator", "name"), [(None, "acf"), ("newey-west", "bartlett")])
 def test_diebold_mariano_is_that_of_forecast(horizon, estimator, name):

@@ -85,13 +85,6 @@ def test_one_new_source_is_refused_where_it_is_not_the_question():
         both.cvci.compare(method="out_of_source", options={"interval": "prediction"})
 
 
-def test_folds_that_are_sources_are_sources():
-    rows = random_rows((3, 4, 2), 6, repetitions=2)
-    log = log_of(rows)
-    both = log_of(rows, levels=("repetition", "fold", "source", "point"))
-    pd.testing.assert_frame_equal(cvstats.out_of_source(log), cvstats.out_of_source(both))
-
-
 def test_a_source_of_one_point_has_a_mean():
     log = log_of(random_rows((1, 4, 3), 7))
     assert cvstats.out_of_source(log).attrs["smallest"] == 1
@@ -179,24 +172,3 @@ def test_one_new_source_needs_sources_that_were_left_out():
         spread.cvci.clustered(interval="prediction")
     with pytest.raises(LogError, match="is for one new cluster, but by= names two levels"):
         log.cvci.clustered(by=("source", "point"), interval="prediction")
-
-
-@pytest.mark.slow
-def test_cut_predictions_cover_as_often():
-    """The loss on a new source is in the interval before it is cut if and only if after."""
-    rng = np.random.default_rng(1)
-    index = pd.MultiIndex.from_arrays([np.repeat(range(8), 10), range(80)],
-                                      names=["source", "point"])  # fmt: skip
-    inside = 0
-    for _ in range(500):
-        means = rng.gamma(2.0, size=9)
-        losses = rng.exponential(np.repeat(means[:8], 10))
-        log = pd.DataFrame({"a": losses}, index)
-        log.attrs["loss"] = "absolute_error"
-        lower, upper = limits_of(log.cvci.out_of_source(interval="prediction")).ravel()
-        new = rng.exponential(means[8], 10).mean()
-        log.attrs["loss"] = "profit"
-        before = limits_of(log.cvci.out_of_source(interval="prediction")).ravel()
-        assert (lower <= new <= upper) == (before[0] <= new <= before[1])
-        inside += lower <= new <= upper
-    assert 0.91 < inside / 500 < 0.98

@@ -71,37 +71,6 @@ def test_sources_are_the_units_of_folds_that_keep_them_whole():
     assert found.beyond_averages == pytest.approx(0.75 * found.refits + found.total - found.units)
 
 
-def test_mutual_training_alone_doubles_the_variance():
-    """With d_ir the sum of h_ij over its training set, C estimates (1 - 1/K) (V - s)."""
-    rng = np.random.default_rng(1)
-    n, k, repetitions = 80, 4, 60
-    mutual, expected = [], []
-    for _ in range(40):
-        u = rng.standard_normal((n, 3))
-        effect = u @ u.T
-        np.fill_diagonal(effect, 0)
-        cut, folds = partitions(rng, n, k, repetitions)
-        apart = folds[:, :, None] != folds[:, None, :]
-        d = (apart * effect).sum(axis=2) / (n * (1 - 1 / k))
-        found = measure_refits(d.reshape(-1), cut)
-        mutual.append(found.mutual)
-        expected.append((1 - 1 / k) * (d.mean(axis=1).var(ddof=1) - found.refits))
-        assert found.matters
-    assert np.mean(mutual) == pytest.approx(np.mean(expected), rel=0.1)
-
-
-def test_fresh_randomness_adds_little():
-    rng = np.random.default_rng(2)
-    flagged = 0
-    for _ in range(200):
-        cut, _ = partitions(rng, 50, 5, 5)
-        d = np.tile(rng.standard_normal(50), 5) + rng.standard_normal(250)
-        found = measure_refits(d, cut)
-        assert found.units <= found.total <= found.units + found.n_folds * found.refits
-        flagged += found.matters
-    assert flagged < 30
-
-
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_one_partition_takes_the_wider_interval(shift):
     rng = np.random.default_rng(6)

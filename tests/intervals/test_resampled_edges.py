@@ -132,22 +132,6 @@ def test_empty_f_interval_and_its_neighbours():
     assert np.isnan(with_array["lower"])
 
 
-@pytest.mark.slow
-def test_sizes_of_five_by_two_with_independent_normal_fold_means():
-    """The one case in which the sizes of both tests, and the empty share, are known."""
-    runs = 200_000
-    index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
-    log = pd.DataFrame(np.random.default_rng(3).normal(size=(10, runs)), index=index)
-    t, f = cvstats.five_by_two(log), cvstats.five_by_two(log, test="f")
-    rejected = f["p_value"] < 0.05
-    for share, found in (
-        (0.028, (t["lower"] > 0) | (t["upper"] < 0)), (0.018, rejected), (0.012, f["lower"].isna()),
-    ):  # fmt: skip
-        assert found.mean() == pytest.approx(share, abs=0.0005 + 4 * (share / runs) ** 0.5)
-    covered = (f["lower"] <= 0) & (f["upper"] >= 0)
-    assert (covered == ~rejected).all()  # interval and test are duals
-
-
 def test_the_first_fold_is_told_and_does_not_depend_on_rows():
     log = example("five_by_two")["a"]
     found = [cvstats.five_by_two(log.iloc[::step]) for step in (1, -1)]

@@ -95,18 +95,6 @@ def test_table_2_theta_5_and_proposition_1(fold_weights, capsys):
     worst_of(f"Table 2, theta_5 and Prop. 1 by {fold_weights}", pairs(), capsys)
 
 
-def test_the_first_lines_of_table_1_average_to_the_last():
-    sources = exactly.sources_of(random_rows((5, 2, 7, 3), 4))
-    every = range(4)
-    assert oracle.mean(exactly.theta_omega_k(sources, k) for k in every) == exactly.theta_omega(
-        sources
-    )
-    pairs = [(k, j) for k in every for j in every if k != j]
-    assert oracle.mean(
-        exactly.theta_gamma_kl(sources, *pair) for pair in pairs
-    ) == exactly.theta_gamma(sources)
-
-
 # --- their biases -------------------------------------------------------------------------------
 
 TRUTHS = {
@@ -161,11 +149,3 @@ def test_biases_are_exact(truth):
 
         bias = exactly.expected(estimator, truth) - truth.theta()
         assert bias == truth.bias(name) == in_words(truth, name), name
-
-
-def test_only_a_new_source_gets_an_unbiased_variance():
-    """Source means that are independent draws: V_b / K has the variance of their mean."""
-    tau2, within = Fraction(3), Fraction(1, 2)  # of mu_k, and of the mean of source k about it
-    truth = exactly.Truth((2, 2, 2), [1] * 3, [2 * within + tau2] * 3, [tau2] * 3, [[0] * 3] * 3)
-    assert exactly.expected(exactly.theta_gamma, truth) == (tau2 + within) / 3 == truth.theta()
-    assert exactly.expected(exactly.theta_b, truth) == 2 * within / 3

@@ -139,42 +139,6 @@ def test_a_metric_at_its_end_is_no_proportion(loss):
 # --- coverage -------------------------------------------------------------------------------------
 
 
-def midpoint_rule(n, shift, runs, rng):
-    """Losses and risks, in 10 folds, of the midpoint of two classes with normal features."""
-    truth = np.where(rng.random((n, runs)) < 0.5, 1.0, -1.0)
-    feature = truth * shift + rng.standard_normal((n, runs))
-    losses, risk = np.zeros((2, n, runs))
-    for k in range(10):
-        test = np.arange(n) % 10 == k
-        means = [
-            np.where(truth[~test] == side, feature[~test], 0).sum(axis=0)
-            / np.maximum((truth[~test] == side).sum(axis=0), 1)
-            for side in (1, -1)
-        ]
-        cut = np.mean(means, axis=0)
-        losses[test] = np.where(feature[test] > cut, 1, -1) != truth[test]
-        risk[test] = (stats.norm.cdf(cut - shift) + stats.norm.sf(cut + shift)) / 2
-    log = xr.DataArray(losses, dims=("point", "run"), coords={"fold": ("point", np.arange(n) % 10)})
-    return log, risk.mean(axis=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [50, 100, 200])
-def test_coverage_in_cross_validation_with_few_errors(n):
-    """A learned rule that errs on .75% to 1.5%; the target moves with the training folds."""
-    rng = np.random.default_rng(n)
-    found = {"wald": [], "wilson": [], "clopper-pearson": []}
-    for rate in (0.0075, 0.01, 0.0125, 0.015):
-        log, risk = midpoint_rule(n, stats.norm.isf(rate), 2000, rng)
-        for kind, covered in found.items():
-            table = cvstats.wald(log, interval=kind)
-            covered.append(float(((table["lower"] <= risk) & (risk <= table["upper"])).mean()))
-    assert np.mean(found["wilson"]) >= 0.93
-    assert min(found["wilson"]) >= 0.9
-    assert min(found["clopper-pearson"]) >= 0.95
-    assert np.mean(found["wald"]) < 0.91
-
-
 @pytest.mark.parametrize("unit", [1e-9, 1e-12, 1e-60])
 def test_losses_in_a_large_unit_are_no_zeros(unit):
     """Losses of 1e-12 had the limits of a proportion, up to 0.06, by group and in batches."""
