@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 import xarray as xr
-from scipy.special import ndtr
 
 import cvstats
 from cvstats.errors import LogError
@@ -248,40 +246,6 @@ def test_coverage_is_compared_with_its_level():
     weighted = cvstats.losses(table.assign(w=1.0), "y", model, "coverage", level=0.9, weight="w")
     assert weighted.attrs["target_value"] == 0.9
     np.testing.assert_allclose(weighted["wide"].mean(), inside.mean())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [60, 100, 500])
-def test_coverage_of_a_coverage(n):
-    """90% intervals of least squares in five folds, whose true coverage is known."""
-    runs, width, rng = 2000, 3, np.random.default_rng(n)
-    x, fold = rng.standard_normal((runs, n, width)), np.arange(n) % 5
-    y = x.sum(2) + rng.standard_normal((runs, n))
-    limits, worth = np.empty((2, runs, n)), []
-    for k in range(5):
-        train, test = fold != k, fold == k
-        design = np.concatenate([np.ones((runs, train.sum(), 1)), x[:, train]], axis=2)
-        squares = np.einsum("rni,rnj->rij", design, design)
-        beta = np.linalg.solve(squares, np.einsum("rni,rn->ri", design, y[:, train])[..., None])
-        beta = beta[..., 0]
-        rest = y[:, train] - np.einsum("rni,ri->rn", design, beta)
-        df = train.sum() - width - 1
-        half = scipy.stats.t.ppf(0.95, df) * np.sqrt((rest**2).sum(1) / df)
-        centre = beta[:, :1] + np.einsum("rni,ri->rn", x[:, test], beta[:, 1:])
-        limits[0][:, test], limits[1][:, test] = centre - half[:, None], centre + half[:, None]
-        sd = np.sqrt(1 + ((beta[:, 1:] - 1) ** 2).sum(1))
-        worth.append(ndtr((half - beta[:, 0]) / sd) - ndtr((-half - beta[:, 0]) / sd))
-    columns = {"y": y, "a": limits[0], "b": limits[1]}
-    arrays = xr.Dataset(
-        {name: (("run", "point"), values) for name, values in columns.items()},
-        {"fold": ("point", fold), "point": range(n)},
-    )  # fmt: skip
-    log = cvstats.losses(arrays, "y", {"m": ["a", "b"]}, "coverage", level=0.9)
-    found = cvstats.wald(log, interval="wilson").sel(model="m")
-    truth = np.mean(worth, axis=0)
-    share = float(((found["lower"] <= truth) & (truth <= found["upper"])).mean())
-    print(n, share)
-    assert 0.91 < share < 0.96
 
 
 # --- refusals -------------------------------------------------------------------------------------

@@ -15,8 +15,6 @@ from strategies import as_dataset, by_point, dense
 import cvstats
 from cvstats.accessor import CVAccessor
 
-METHODS = ("holdout", "wald", "naive", "cv_t", "quadratic", "moments", "decompose", "difference",
-           "compare")  # fmt: skip
 NUMBER_TYPES = ["float64", "float32", "Float64", "Float32", "int64", "int8", "uint16", "Int64",
                 "UInt8", "bool", "boolean", "Sparse[float]"]  # fmt: skip
 if find_spec("pyarrow"):
@@ -115,22 +113,6 @@ def test_column_labels_of_any_kind(frame):
 
 
 # --- the accessor ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_methods_have_the_signature_and_the_words_of_the_functions(name):
-    function, method = getattr(cvstats, name), getattr(CVAccessor, name)
-    own = inspect.signature(method, follow_wrapped=False)
-    ours = list(own.parameters.values())[1:]
-    theirs = list(inspect.signature(function).parameters.values())[1:]
-    assert ours == theirs
-    options = [p for p in ours if p.name != "other"]
-    assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in options)
-    assert own.return_annotation == inspect.signature(function).return_annotation
-    words = inspect.getdoc(function).splitlines()
-    start = next(i for i, line in enumerate(words) if line.startswith("losses : "))
-    end = next(i for i in range(start + 1, len(words)) if not words[i].startswith(" "))
-    assert inspect.getdoc(method).splitlines() == words[:start] + words[end:]
 
 
 def test_every_public_function_of_a_log_is_a_method():

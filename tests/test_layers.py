@@ -15,8 +15,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 ROW = re.compile(r"^\| (\d+) \| ([^|]+) \|", re.MULTILINE)
 LAYERS = {
@@ -160,81 +158,3 @@ def test_the_files_of_the_page_are_there() -> None:
 
 def test_no_modules_import_each_other() -> None:
     assert circles(package()) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from cvstats.core import moments",
-        "if TYPE_CHECKING:\n    from ..core.moments import Moments",
-        "def f():\n    import cvstats.core.moments",
-    ],
-)
-def test_a_circle_is_found(tmp_path: Path, source: str) -> None:
-    root = good_tree(tmp_path)
-    assert circles(root) == []
-    (root / "core" / "design.py").write_text(source, encoding="utf-8")
-    assert circles(root) == [["cvstats.core.design", "cvstats.core.moments"]]
-
-
-@pytest.mark.parametrize(
-    ("file", "source", "complaint"),
-    [
-        ("errors.py", "from cvstats.core.design import Design", "errors may not import core"),
-        ("errors.py", "from . import options", "errors may not import options"),
-        ("core/design.py", "from ..log import log", "core may not import log"),
-        ("intervals/wald.py", "from ..comparisons import rope", "may not import comparisons"),
-        ("intervals/wald.py", "import cvstats.plot", "intervals may not import plot"),
-        ("intervals/wald.py", "from ..nowhere import x", "intervals may not import __init__"),
-        ("plot/forest.py", "import cvstats", "plot may not import __init__"),
-        ("plot/forest.py", "from cvstats import __version__", "plot may not import __init__"),
-        ("cli/app.py", "def main():\n    from cvstats import wald", "cli may not import __init__"),
-        ("comparisons/rope.py", "import xarray as xr", "comparisons may not import xarray"),
-        ("core/moments.py", "def f():\n    import dask.array", "core may not import dask"),
-        ("core/design.py", "from pandas.api.types import is_list_like", "may not import pandas"),
-        ("core/kernels.py", "from scipy.special import ndtri", "numba and numpy only, not scipy"),
-        ("cli/app.py", "import cyclopts", "cyclopts is optional"),
-        ("log/log.py", "class A:\n    import dask", "dask is optional"),
-        ("io/read.py", "try:\n    import zarr\nexcept ImportError: ...", "zarr is optional"),
-        ("utils.py", "", "utils has no layer"),
-        ("errors.py", "from cvstats.plot import a, b", "errors may not import plot"),
-    ],
-)
-def test_a_bad_import_is_found(tmp_path: Path, file: str, source: str, complaint: str) -> None:
-    root = good_tree(tmp_path)
-    (root / file).write_text(source, encoding="utf-8")
-    (found,) = violations(root)
-    assert found.startswith(f"{file}: ")
-    assert complaint in found
-
-
-def test_a_good_tree_passes(tmp_path: Path) -> None:
-    assert violations(good_tree(tmp_path)) == []
-
-
-def good_tree(tmp_path: Path) -> Path:
-    """Write a small package that keeps every rule, in each form of import."""
-    root = tmp_path / "cvstats"
-    files = {
-        "__init__.py": "from cvstats.intervals.wald import wald\nfrom cvstats import plot",
-        "errors.py": "",
-        "options.py": "from .errors import LogError",
-        "core/__init__.py": "",
-        "core/kernels.py": "from __future__ import annotations\nimport os\nimport numba, numpy",
-        "core/design.py": "from ..errors import LogError\nfrom cvstats.core import kernels",
-        "core/moments.py": "from cvstats.core import design, kernels",
-        "log/__init__.py": "def total():\n    import dask.array",
-        "log/log.py": "if TYPE_CHECKING:\n    import dask\nimport pandas\nimport xarray",
-        "intervals/__init__.py": "from . import wald",
-        "intervals/wald.py": "import scipy.special\nfrom ..core.moments import Moments",
-        "comparisons/__init__.py": "from cvstats.comparisons.rope import rope",
-        "comparisons/rope.py": "from ..core.moments import Moments",
-        "io/read.py": "def read():\n    import zarr",
-        "plot/forest.py": "import cvstats.core.cells\nfrom cvstats.intervals.wald import wald",
-        "cli/app.py": "def main():\n    import cyclopts",
-        "cli/commands.py": "import cyclopts",
-    }
-    for name, source in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(source, encoding="utf-8")
-    return root

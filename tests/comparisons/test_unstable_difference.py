@@ -310,15 +310,6 @@ def test_the_exchange_of_a_training_point_as_in_the_formula(repetitions):
         assert exchange_ratio(ours) == pytest.approx([wanted], rel=1e-10)
 
 
-def test_replaced_points_show_it():
-    for effect, labelled in ((0.0, True), (1.0, False)):
-        for seed in range(2):
-            table = replace_points(effect, seed, n=40).cvci.compare()
-            assert (LABEL in table["caution"].item()) == labelled
-            assert table.attrs["interval_method"] == "replace_one"
-            assert "second-order stable relative to its own variance" in table.attrs["guarantee"]
-
-
 def test_masked_cells_of_replaced_points_are_left_alone():
     losses = replace_points(0.0, 1, n=20).to_xarray().to_dataarray("model")
     both = xr.concat([losses, losses * np.nan], "cell")

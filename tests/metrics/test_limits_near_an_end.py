@@ -90,28 +90,3 @@ def test_a_part_of_the_folds_and_wald_by_name_keep_their_limits():
         cvstats.interval(log, method="wald")[["lower", "upper"]],
         log.cvci.wald()[["lower", "upper"]],
     )
-
-
-def draw_rare(loss, positives, rng):
-    """Draw a test set with 5% positives: a good score, or labels of a good classifier."""
-    n = 20 * positives
-    truth = (np.arange(n) < positives).astype(int)
-    if loss == "average_precision":
-        guess = rng.normal(size=n) + 2.5 * truth
-    else:
-        guess = (rng.random(n) < np.where(truth == 1, 0.95, 0.02)).astype(int)
-    return pd.DataFrame({"point": np.arange(n), "y_true": truth, "m": guess})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["average_precision", "balanced_accuracy"])
-@pytest.mark.parametrize("positives", [12, 25, 50])
-def test_coverage_of_other_metrics_with_few_positives(loss, positives):
-    rng, covered = np.random.default_rng(positives), 0
-    many = draw_rare(loss, 100_000, rng)
-    true = cvstats.losses(many, prediction="m", loss=loss).mean()
-    for _ in range(1000):
-        log = cvstats.losses(draw_rare(loss, positives, rng), prediction="m", loss=loss)
-        row = cvstats.interval(log).iloc[0]
-        covered += row["lower"] <= true <= row["upper"]
-    assert covered / 1000 >= 0.93

@@ -10,7 +10,6 @@ from sklearn.metrics import roc_auc_score
 
 import cvstats
 from cvstats import LogError
-from cvstats.intervals._limits import fieller
 from cvstats.metrics import METRICS
 from cvstats.metrics.metric import MetricOptions, Points
 
@@ -90,15 +89,3 @@ def test_the_rate_is_asked_for(limit):
 def test_other_metrics_have_no_such_rate():
     with pytest.raises(LogError, match="AUC does not use max_fpr="):
         cvstats.losses(binary_frame(), prediction="p", loss="auc", max_fpr=0.2)
-
-
-def test_limits_of_a_ratio_are_those_of_fieller():
-    a, b = (np.array(CASES["paired_data"]["inputs"][name]) for name in "ab")
-    covariance = np.cov(a, b) / len(a)
-    found = fieller(
-        a.mean(), b.mean(), tuple(np.diag(covariance)), covariance[0, 1], 2.0226909200367604
-    )
-    stored = CASES["ratio_fieller"]["outputs"]
-    np.testing.assert_allclose(found, [stored["lower"], stored["upper"]], rtol=1e-9)
-    none = fieller(np.array([1.0]), np.array([0.1]), (np.ones(1), np.ones(1)), np.zeros(1), 2.0)
-    assert np.isnan(none).all()

@@ -85,24 +85,3 @@ def test_groups_and_differences():
     log = cvstats.losses(frame, prediction=["m", "ref"], loss="pearson")
     plain = cvstats.compare(log, method="holdout")[COLUMNS]
     pd.testing.assert_frame_equal(cvstats.compare(log)[COLUMNS], plain)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 50])
-def test_coverage_of_correlations_and_ratios(n):
-    rng, hits, runs = np.random.default_rng(n), np.zeros(2), 1000
-    for _ in range(runs):
-        y, e = rng.normal(size=(2, n))
-        losses = rng.gamma(1.0, size=(2, n))
-        frame = pd.DataFrame(
-            {"point": range(n), "y": y, "m": 0.8 * y + 0.6 * e, "zero": 0.0,
-             "a": 0.8 * losses[0], "b": losses[1]}
-        )  # fmt: skip
-        logs = [
-            cvstats.losses(frame, "y", "m", "pearson"),
-            cvstats.losses(frame, "zero", "a", "skill", reference="b", base="absolute_error"),
-        ]
-        for k, (log, true) in enumerate(zip(logs, (0.8, 0.2), strict=True)):
-            row = cvstats.interval(log).iloc[0]
-            hits[k] += row["lower"] <= -true <= row["upper"]
-    assert (hits / runs >= 0.93).all()

@@ -91,11 +91,6 @@ def refused(store, words):
     assert not (store.parent / "executed").exists()
 
 
-def test_a_codec_that_unpickles_is_refused(store):
-    write_trap(store / "ridge", store.parent / "executed")
-    refused(store, "uses the codec 'pickle', which could execute")
-
-
 def test_a_link_out_of_the_store_is_refused(store):
     write_trap(store.parent / "elsewhere", store.parent / "executed")
     (store / "ridge").symlink_to(store.parent / "elsewhere", target_is_directory=True)

@@ -323,16 +323,6 @@ def test_the_best_of_tasks_needs_names_of_questions():
         log.cvci.best_set()
 
 
-@pytest.mark.slow
-def test_the_set_of_best_models_on_tasks_holds_the_best():
-    kept = [
-        answers_of_tasks(2, seed, (0.5, 0.5, 0.5)).cvci.best_set(n_draws=999)["in_set"]
-        for seed in range(400)
-    ]
-    share = np.mean(kept, axis=0)
-    assert (share > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)).all()
-
-
 def test_several_answers_to_a_question_count_once():
     rng = np.random.default_rng(0)
     task = np.repeat(["sums", "words"], [40, 60])
