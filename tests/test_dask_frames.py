@@ -263,7 +263,7 @@ ASKED = {
     "moments": cvstats.moments,
     "by source": partial(cvstats.naive, by="source"),
 }
-BASIC = ("wald", "moments", "clustered")
+BASIC = ("moments", "clustered")
 CALLS = {(log, name): ASKED[name] for log in LOGS for name in BASIC}
 CALLS |= {("itself", name): ask for name, ask in ASKED.items()}
 

@@ -316,6 +316,7 @@ SQUARES = oracle.log([i**2 for i in range(12)], fold=[i % 3 for i in range(12)])
 EXPECTED = oracle.wald(SQUARES, "within-fold").se
 
 
+@pytest.mark.process
 def test_no_folder_can_be_written(tmp_path):
     """An install that nobody may write to, for a user without a home.
 

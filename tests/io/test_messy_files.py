@@ -104,7 +104,7 @@ def test_labels_stay_what_they_are(tmp_path):
 def test_a_file_of_many_models_is_read_in_time(tmp_path):
     """Each column by itself would copy the names of all others: 20,000 took over a minute."""
     seconds = []
-    for number in (10, 400, 3200):  # the first one to import
+    for number in (10, 200, 1600):  # the first one to import
         names = [f"m{i}" for i in range(number)]
         table = pd.DataFrame(np.ones((4, number)), columns=names)
         table.insert(0, "fold", [0, 0, 1, 1])
