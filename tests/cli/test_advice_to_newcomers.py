@@ -70,13 +70,6 @@ def test_the_message_names_the_columns_of_the_file(capsys, folder):
     assert "On the command line: --fold, --point, --metric, --truth, --prediction, --loss" in said
 
 
-def test_a_misspelt_truth(capsys, folder):
-    words = ["--truth", "True Valu", *PREDICTED[2:], "--prediction", MODELS[0], *POINT]
-    said = refused(capsys, "interval", "preds.csv", *words)
-    assert "no column 'True Valu'" in said
-    assert "Did you mean 'True Value'?" in said
-
-
 def test_one_model_is_not_compared(capsys, folder):
     words = [*PREDICTED, "--prediction", MODELS[0], *POINT, *FOLD, *SOURCE]
     said = refused(capsys, "compare", "preds.csv", *words)

@@ -158,6 +158,11 @@ def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):
         (["diagnose", "log.csv", "--read-as", "abacus"], "abacus"),
         (["completion", "cmd"], "cmd"),
         (["intervals", "log.csv"], "intervals"),
+        (["dmeo"], "demo"),
+        (["demo", "--alpha", "often"], "often"),
+        (["demo", "--alpha", "5"], "alpha=5.0 is out of range. Expected an error rate between"),
+        (["demo", "--beta", "1"], "--beta"),
+        (["demo", "more"], "more"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, files, monkeypatch, words, said):

@@ -142,13 +142,6 @@ def test_in_this_process_it_prints_the_same(shown, capsys):
     assert captured.err == ""
 
 
-@pytest.mark.process
-def test_arguments_come_from_the_process(monkeypatch, capsys, shown):
-    monkeypatch.setattr(sys, "argv", ["cvstats", "demo"])
-    assert cli.main() == 0
-    assert capsys.readouterr().out == shown
-
-
 def test_alpha_is_the_level_of_everything_shown(capsys):
     assert cli.main(["demo", "--alpha", "0.2"]) == 0
     out = capsys.readouterr().out
@@ -160,26 +153,6 @@ def test_alpha_is_the_level_of_everything_shown(capsys):
     assert row_of(part, "ridge - random_forest")[1:3] == written(pair[["lower", "upper"]], 0)
     assert out.count("valid 80% interval") == 2
     assert "95%" not in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["dmeo"], "dmeo"),
-        (["dmeo"], "demo"),
-        (["demo", "--alpha", "often"], "often"),
-        (["demo", "--alpha", "5"], "alpha=5.0 is out of range. Expected an error rate between"),
-        (["demo", "--beta", "1"], "--beta"),
-        (["demo", "more"], "more"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(arguments, words, capsys):
-    assert cli.main(arguments) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("cvstats: ")
-    assert captured.err.count("\n") == 1
-    assert words in captured.err
 
 
 NEEDS = f"cvstats: the command line needs cyclopts. Install it: {install_command('cli')}\n"
@@ -207,13 +180,6 @@ def test_help_names_the_commands(arguments, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "Confidence intervals and comparisons" in out
     assert "Compare valid with conventional intervals on two real data" in out
-
-
-def test_help_of_demo_tells_its_option(capsys):
-    assert cli.main(["demo", "--help"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "--alpha" in out
-    assert "One minus the level of the intervals." in out
 
 
 def test_version(capsys):

@@ -74,13 +74,6 @@ def run(estimators, X, y, plan, **options):
     return cvstats.evaluate(estimators, X, y, plan=plan, progress=False, **options)
 
 
-def test_the_bar_counts_every_fit_of_every_model(capsys):
-    X, y, _ = small()
-    models = {"strong": Ridge(9.0), "weak": Ridge()}
-    cvstats.evaluate(models, X, y, plan=plans.k_fold(5, rng=0))
-    assert "10/10" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("plan", EVERY, ids=lambda plan: plan.name)
 def test_every_plan_gives_the_log_and_the_interval_that_it_is_for(plan):
     X, y, groups = small()
@@ -197,7 +190,7 @@ def test_losses_of_regressors_are_those_of_scikit_learn():
     assert np.isclose(log.mean(), mean_pinball_loss(y, guess, alpha=0.9), rtol=1e-12)
 
 
-@pytest.mark.parametrize("labels", [(0, 1), ("benign", "malignant"), (False, True), (1.0, 2.0)])
+@pytest.mark.parametrize("labels", [("benign", "malignant"), (False, True)])
 def test_losses_of_classifiers_are_those_of_scikit_learn(labels):
     X, y = (part.iloc[::4] for part in CANCER)
     y = y.map(dict(enumerate(labels)))
@@ -334,11 +327,11 @@ def test_a_bound_plan_and_a_search_serve_too():
 
 def test_the_bar_shows_on_stderr_and_can_be_left_out(capfd):
     X, y, _ = small()
-    cvstats.evaluate(Ridge(), X, y, plan=plans.k_fold(3, rng=1))
+    cvstats.evaluate({"a": Ridge(), "b": Ridge(2.0)}, X, y, plan=plans.k_fold(3, rng=1))
     out, err = capfd.readouterr()
     assert out == ""
     assert "k_fold" in err
-    assert "3/3" in err
+    assert "6/6" in err
     run(Ridge(), X, y, plans.k_fold(3, rng=1))
     assert capfd.readouterr() == ("", "")
 
