@@ -244,7 +244,9 @@ def break_latex(name: str, end: str = "") -> str:
 
 def number_latex(cell: str) -> str:
     """Format a cell, with minus signs instead of hyphens before numbers."""
-    return re.sub(r"(?<![\w.])[-−](?=[\d∞])", "$-$", escape_latex(cell).replace("$-$", "−"))
+    return re.sub(
+        r"(?:(?<![\w.])|(?<=\de))[-−](?=[\d∞])", "$-$", escape_latex(cell).replace("$-$", "−")
+    )
 
 
 def to_apa(result: Any) -> str:
@@ -408,8 +410,8 @@ def result_frame(result: Any) -> pd.DataFrame:
     """
     if is_log(result):
         raise LogError(
-            "this is a loss log, not a result. Pass the result of a method: "
-            "cvstats.to_markdown(log.cvci.interval())."
+            "this is a loss log, not a result. Pass the result of a method, such as "
+            "log.cvci.interval()."
         )
     if isinstance(result, pd.DataFrame):
         return result

@@ -50,6 +50,21 @@ def test_tables_of_every_kind_of_result():
     assert found.splitlines()[0].startswith("| code | finding |")
 
 
+def test_negative_exponents_have_minus_signs_in_sentences_and_tables():
+    losses = logged("diabetes") / 1e16
+    result, summary = losses.cvci.interval(), losses.cvci.summary()
+    row = " ".join(cvstats.to_markdown(result).splitlines()[2].split())
+    assert re.fullmatch(r"\| ridge \| 3\.\d+e−13 \(2\.\d+e−13 to 3\.\d+e−13\) \|", row)
+    text = f"{summary.text} {cvstats.to_apa(result)} {losses.cvci.report()}"
+    assert not re.search(
+        r"\de-\d\d?\b", re.sub(r"<svg.*?</svg>|data:[^\"]*", "", text, flags=re.DOTALL)
+    )
+    latex = cvstats.to_latex(result)
+    assert re.search(r"3\.\d+e\$-\$13 \(2\.\d+e\$-\$13 to", latex)
+    assert "−" not in latex
+    assert "e-13" in repr(result)  # as numbers are typed
+
+
 def test_tables_refuse_what_they_cannot_show():
     table = cvstats.wald(logged("diabetes"))
     with pytest.raises(LogError, match="no column 'error'"):

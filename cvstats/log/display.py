@@ -31,6 +31,10 @@ UNIT = (
 """Columns in units of the loss, which are displayed with the same number of decimals."""
 
 
+MINUS = r"(?:^|(?<=\de))-(?=\d)"
+"""The hyphen of a negative number or exponent."""
+
+
 def display_width() -> int:
     """Return the length of displayed lines, an option of pandas."""
     return int(pd.get_option("display.width") or 80)
@@ -256,7 +260,7 @@ def format_cells(
 
 def print_cells(table: pd.DataFrame, digits: Digits = "auto") -> pd.DataFrame:
     """Format cells for printing, with minus signs instead of hyphens."""
-    return format_cells(table, digits).replace("^-(?=[0-9])", "−", regex=True)
+    return format_cells(table, digits).replace({MINUS: "−"}, regex=True)
 
 
 def format_value(value: Any, column: str, decimals: int | None, digits: Digits) -> str:

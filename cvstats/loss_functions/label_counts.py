@@ -23,7 +23,14 @@ from cvstats.log.log import Log
 from cvstats.log.metadata import ONE_PREDICTION
 from cvstats.log.pandas import FrameLabels
 from cvstats.log.tables import set_levels
-from cvstats.loss_functions.losses import Columns, models, require_columns, single, with_implied
+from cvstats.loss_functions.losses import (
+    Columns,
+    check_positive,
+    models,
+    require_columns,
+    single,
+    with_implied,
+)
 from cvstats.loss_functions.metric_logs import (
     MetricRequest,
     both,
@@ -316,6 +323,7 @@ def count_columns(truth: Hashable, prediction: Any, **options: Any) -> CountedCo
     if single(labels):
         raise LogError(f"labels={labels!r} is not a list. Expected all labels, such as [0, 1].")
     labels, positive = tuple(labels), options.pop("positive")
+    check_positive(positive)
     if threshold is None and positive is not None:
         raise LogError(
             "positive= applies to probabilities here and requires threshold=. For predicted "

@@ -347,6 +347,7 @@ def losses(
         )
     if classes is not None and single(classes):
         raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
+    check_positive(positive)
     if classes is not None:  # they may be an array, such as the classes_ of a classifier
         classes = [c.item() if isinstance(c, np.generic) else c for c in classes]
     levels: Any = by
@@ -697,11 +698,7 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
     named = list(filter(is_name, wanted))
     others = [name for name in filter(is_name, have) if name not in named]
     for name in wanted:
-        if isinstance(name, (np.ndarray, pd.Series, xr.DataArray)):
-            raise LogError(
-                f"{describe_type(name)} is not the name of a column. Expected names: make the "
-                "values a column, as in frame.assign(w=values), and pass its name: 'w'."
-            )
+        refuse_values(name)
         if not is_name(name) or name not in have:
             raise LogError(
                 f"no column {name!r}. Expected truth= and prediction= to be among "
@@ -711,6 +708,23 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
             raise LogError(
                 f"several columns are named {name!r}. Expected unique names. Rename them."
             )
+
+
+def refuse_values(name: object) -> None:
+    """Reject the values of a column, which are not printed, instead of its name."""
+    if isinstance(name, (np.ndarray, pd.Series, pd.DataFrame, xr.DataArray)):
+        raise LogError(
+            f"{describe_type(name)} is not the name of a column. Expected names: make the "
+            "values a column, as in frame.assign(w=values), and pass its name: 'w'."
+        )
+
+
+def check_positive(positive: object) -> None:
+    """Reject the labels of a column, which are not printed, instead of one label."""
+    if getattr(positive, "ndim", 0):
+        raise LogError(
+            f"positive= is {describe_type(positive)}. Expected one label of the truth, such as 1."
+        )
 
 
 def single(name: Any) -> bool:
@@ -749,6 +763,8 @@ def models(
         names = [prediction] if single(prediction) else list(prediction)
         chosen = {name: [name] for name in names if is_name(name)}
         if len(chosen) < len(names):
+            for name in (prediction, *names):
+                refuse_values(name)
             raise LogError(
                 f"prediction={prediction!r} contains an invalid or duplicated name. Expected "
                 "names of different columns."

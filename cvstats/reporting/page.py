@@ -26,7 +26,7 @@ import xarray as xr
 
 from cvstats import plot
 from cvstats.core.design import SPLIT
-from cvstats.core.folds import count_folds, fold_level
+from cvstats.core.folds import count_folds, covers_all_points, fold_level
 from cvstats.core.orientation import targets_of, turn
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.describe import describe_log, summarize_log
@@ -315,6 +315,9 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     what = "differences" if facts.log.of_differences else "models"
     rows.append((f"{what} ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
+    for key, name in (("average", "average over classes"), ("positive", "positive class")):
+        if attrs.get(key) is not None:
+            rows.append((name, str(attrs[key])))
     points = design.splits().points
     rows.append(("points", f"{points:,}" if points is not None else "not labeled in the log"))
     sizes = design.splits().rows
@@ -1024,11 +1027,12 @@ def add_intervals_of_sources(
 def of_scatter(report: Report, verdict: Verdict) -> Section:
     """Show folds and repetitions."""
     facts, design = verdict.facts, verdict.facts.design
-    only_tested = facts.log.only_tested
-    section = Section("scatter", say(f"sections.{'repetitions' if only_tested else 'scatter'}"))
-    trained = not (facts.resampled or only_tested)
+    folds = facts.resampled or facts.n_folds > 1
+    section = Section("scatter", say(f"sections.{'scatter' if folds else 'repetitions'}"))
+    trained = not (facts.resampled or facts.log.only_tested)
     if trained and (design.has("fold") or design.has("repetition")) and len(verdict.names) <= TOP:
-        report.draw(section, "folds", partial(draw_plot, "folds", verdict.log), height=2.6)
+        tests = "folds" if folds else "runs" if covers_all_points(design) else "splits"
+        report.draw(section, tests, partial(draw_plot, "folds", verdict.log), height=2.6)
     if design.has("repetition"):
         draw = partial(draw_plot, "stability", verdict.log, alpha=verdict.alpha)
         report.draw(section, "stability", draw, height=2.6)

@@ -241,6 +241,8 @@ def test_cells_of_one_point_or_without_weight() -> None:
     assert "every weight is 0" in words(counted(zero, "a", weight="w").moments, "f1")
 
 
+VALUES = pd.Series([0, 1, 1], name="a")
+
 REQUESTS: list[tuple[dict[str, Any], str]] = [
     ({"labels": [0]}, "does not name classes. Expected at least two"),
     ({"labels": [0, 0]}, "does not name classes"),
@@ -256,6 +258,9 @@ REQUESTS: list[tuple[dict[str, Any], str]] = [
     ({"weight": "mass"}, "no column 'mass'"),
     ({"by": "clinic"}, "no column 'clinic'"),
     ({"prediction": "c"}, "no column 'c'"),
+    ({"prediction": VALUES}, "a Series is not the name of a column. Expected names"),
+    ({"prediction": ["a", VALUES]}, "a Series is not the name of a column. Expected names"),
+    ({"threshold": 0.5, "positive": VALUES}, "positive= is a Series. Expected one label"),
 ]
 
 

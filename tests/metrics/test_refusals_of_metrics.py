@@ -289,6 +289,10 @@ REQUESTS = [
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "no share for the stratum", "'b'"),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1, "b": 1, "c": 1}}, "no points", ""),
     ({"loss": "auc", "strata": "gap"}, "there is no stratum at", ""),
+    *[({"loss": loss, "positive": np.array([1, 0])}, "positive= is an ndarray", "one label")
+      for loss in ("auc", "f1", "log_loss", "precision")],
+    *[({"loss": loss, "prediction": pd.Series([0, 1, 1])}, "a Series is not the name", "'w'")
+      for loss in ("auc", "squared_error")],
 ]  # fmt: skip
 
 

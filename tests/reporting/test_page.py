@@ -386,6 +386,29 @@ def test_a_grid_is_a_map(models):
             assert href.startswith("data:image/png;base64,")
 
 
+SCATTER = {
+    "Means of the folds": (["repetition", "fold", "point"], "Folds and repetitions"),
+    "Means of the repetitions": (["repetition", "point"], "Repetitions"),
+    "Means of the test sets": (["repetition", "part"], "Repetitions"),
+}
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("title", SCATTER)
+def test_means_of_folds_are_told_from_those_of_test_sets(title):
+    levels, section = SCATTER[title]
+    at = np.arange(120)
+    labels = {
+        "repetition": at // 40, "fold": at % 4, "point": at % 40, "part": at % 40 + 15 * (at // 40)
+    }  # fmt: skip
+    index = pd.MultiIndex.from_arrays([labels[name] for name in levels], names=levels)
+    log = pd.Series(np.random.default_rng(0).gamma(1, 1, 120), index.set_names("point", level=-1))
+    log.attrs["n_train"] = 60
+    text = cvstats.report(log)
+    assert [other for other in SCATTER if other in text] == [title]
+    assert section in re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_a_grid_has_no_tables_and_plots_of_single_cells():
     rng = np.random.default_rng(2)

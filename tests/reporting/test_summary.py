@@ -740,6 +740,19 @@ def test_the_target_of_a_score_names_the_score(method, levels, words):
     assert log.cvci.summary(method=method).sentences[-1] == f"The interval is for {words}."
 
 
+def test_facts_of_a_score_name_the_average_and_the_positive_class():
+    rng = np.random.default_rng(0)
+    for classes, options, row in (
+        (["no", "yes"], {"positive": "yes"}, ("positive class", "yes")),
+        (["a", "b", "c"], {"average": "macro"}, ("average over classes", "macro")),
+    ):
+        truth, guess = rng.choice(classes, (2, 90))
+        log = pd.DataFrame({"y_true": truth, "m": guess}).rename_axis("point")
+        losses = cvstats.losses(log, prediction="m", loss="f1", **options)
+        for form in (losses, losses.to_xarray().assign_attrs(losses.attrs)):
+            assert row in list_facts(LogFacts(form))
+
+
 def test_the_loss_of_a_log_has_the_name_of_its_metric():
     log = pd.DataFrame(
         {"y": np.arange(40.0), "a": np.arange(40.0) ** 1.1, "fold": np.arange(40) % 4}
