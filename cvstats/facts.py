@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from cvstats.core.design import Design
+from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import count_folds, fold_level, is_resampled
 from cvstats.core.orientation import TURNED
 from cvstats.core.types import FloatArray
@@ -50,6 +51,11 @@ class LogFacts:
 
     def __init__(self, losses: Losses, missing: str = "raise") -> None:
         self.losses = as_container(losses)
+        for dim in getattr(self.losses, "dims", ()):
+            index = self.losses.indexes.get(dim)
+            if isinstance(index, pd.MultiIndex) and not {*LEVELS, "model"} & {*index.names}:
+                labels = np.fromiter(index, object, len(index))  # one for each cell
+                self.losses = self.losses.reset_index(dim).assign_coords({dim: (dim, labels)})
         self.missing = missing
         self._results: dict[tuple[object, str], Any] = {}
 

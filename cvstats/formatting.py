@@ -458,13 +458,17 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
             "at least one cell."
         )
     if "caution" in result:
-        result = result.assign(caution=cautions(result))
+        labels = cautions(result)
+        result = result.assign(caution=(labels.dims, labels.values))
     if not result.dims:
         result = result.expand_dims("model" if "model" in result.coords else {"model": [NAMELESS]})
     dims: list[Hashable] = list(result.dims)
     table = result.to_dataframe(dim_order=dims).reset_index()
     keys = [name for name in ("model", "other") if name in table.columns]
-    keys += [str(dim) for dim in dims if dim not in (*keys, "pair")]
+    for dim in dims:
+        index = result.indexes.get(dim)  # a stacked dimension has several levels of labels
+        names = list(index.names) if isinstance(index, pd.MultiIndex) else [str(dim)]
+        keys += [name for name in names if name not in (*keys, "pair")]
     return table.set_index(keys)[[name for name in result.data_vars if name not in keys]]
 
 

@@ -134,7 +134,7 @@ def concat_arrays(logs: Sequence[xr.DataArray]) -> xr.DataArray:
     """Put lazy arrays of one model each side by side."""
     if len(logs) == 1:
         return logs[0]
-    bare = [log.drop_vars([name for name in log.coords if name not in log.dims]) for log in logs]
+    bare = [log.drop_vars([name for name in log.coords if name not in log.indexes]) for log in logs]
     models = pd.Index([log.name for log in logs], name="model", tupleize_cols=False)
     whole: xr.DataArray = xr.concat(bare, models, coords="minimal", compat="override")
     return whole

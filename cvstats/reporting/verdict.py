@@ -170,10 +170,14 @@ class Verdict:
     def settle(self, what: str, compute: Callable[[str | None], Any]) -> Any:
         """Compute a table by the default method, or by one that its cautions require.
 
-        In a comparison only the pairs with the caution are replaced.
+        In a comparison only the pairs with the caution are replaced; the intervals of cells, if it
+        occurs in many of them.
         """
         table = compute(self.method)
+        gridded = what == "intervals" and {*getattr(table, "dims", ())} - {"model", "pair"}
         for caution in narrow_cautions(table) if self.method is None else ():
+            if gridded and not self.in_many(table, caution):
+                continue
             for name in caution.instead:
                 try:
                     other = compute(name)
@@ -217,8 +221,7 @@ class Verdict:
             switch = cells.switches.get(what)
             if switch is None or before is None or alone is None or what in self.switches:
                 continue
-            labels = result_frame(switch.before)["caution"]
-            if labels.str.contains(switch.caution.label, regex=False).mean() < MANY_CELLS:
+            if not self.in_many(switch.before, switch.caution):
                 continue
             compute = self.compute_intervals if what == "intervals" else self.compare_by_sidak
             try:
@@ -227,6 +230,11 @@ class Verdict:
                 continue
             self.switches[what] = Switch(switch.caution, switch.method, before, table.attrs)
             setattr(self, what, table)
+
+    def in_many(self, table: Any, caution: Caution) -> bool:
+        """Whether so many rows have a caution that it is not by chance."""
+        labels = result_frame(table)["caution"]
+        return bool(labels.str.contains(caution.label, regex=False).mean() >= MANY_CELLS)
 
     @cached_property
     def n_tests(self) -> int:

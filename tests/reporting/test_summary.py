@@ -762,3 +762,23 @@ def test_the_loss_of_a_log_has_the_name_of_its_metric():
         rows = dict(list_facts(LogFacts(cvstats.losses(log, truth="y", prediction="a", loss=loss))))
         kind = "score" if loss == "r2" else "loss"
         assert rows[kind] == f"{words}, {'higher' if loss == 'r2' else 'lower'} is better"
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_cells_of_a_stacked_dimension(lazy):
+    """Such as land points: each cell has one label, and its area is known from its latitude."""
+    rng = np.random.default_rng(0)
+    grid = xr.DataArray(
+        rng.gamma(2, 1, (2, 60, 3, 4)), dims=("model", "point", "lat", "lon"),
+        coords={"model": ["a", "b"], "lat": [-60.0, 0, 60], "lon": np.arange(4) * 90.0},
+    )  # fmt: skip
+    stacked = grid.stack(cell=("lat", "lon"))
+    found = cvstats.summary(stacked.chunk(point=20) if lazy else stacked)
+    wanted = cvstats.summary(grid)
+    text = " ".join(found.text.split())
+    assert text.replace("(cell", "(lat and lon") == " ".join(wanted.text.split())
+    assert found.cautions.keys() == wanted.cautions.keys()
+    land = stacked.isel(cell=[0, 3, 4, 7, 9])
+    assert "of 5 cells (cell" in " ".join(str(land.cvci.summary()).split())
+    assert "lat=-60.0 · lon=0.0" in cvstats.to_apa(land.cvci.interval())
+    assert cvstats.report(land)

@@ -294,6 +294,24 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch
     assert independent.whole.comparison.attrs["interval_method"] == "holdout"
 
 
+@pytest.mark.parametrize("correlated", [1, 5])
+def test_cells_keep_their_method_if_few_have_its_caution(correlated):
+    """Serial dependence in 1 of 30 cells, as by chance, changed the method and target of all."""
+    rng = np.random.default_rng(0)
+    losses = rng.normal(5, 1, (200, 30))
+    losses[:, :correlated] += np.cumsum(0.3 * rng.normal(size=(200, correlated)), axis=0)
+    log = xr.DataArray(
+        losses, {"point": pd.date_range("2024-01-01", periods=200)}, ("point", "cell")
+    )
+    found = Verdict(LogFacts(log), 0.05, 0).intervals
+    assert found.attrs["method"] == ("holdout" if correlated == 1 else "ordered")
+    if correlated == 1:
+        flagged = cvstats.cautions(found).str.contains("serial dependence")
+        assert flagged.values.tolist() == [True, *[False] * 29]
+        assert "serial dependence" in log.cvci.summary().cautions
+    assert ("long-run" in log.cvci.summary().text) == (correlated == 5)
+
+
 def test_few_points_are_judged_by_students_t():
     """With normal quantiles the better of two equal models was named in 19% of logs of 3 points."""
     rng, wrong = np.random.default_rng(0), 0
