@@ -467,8 +467,8 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
     keys = [name for name in ("model", "other") if name in table.columns]
     for dim in dims:
         index = result.indexes.get(dim)  # a stacked dimension has several levels of labels
-        names = list(index.names) if isinstance(index, pd.MultiIndex) else [str(dim)]
-        keys += [name for name in names if name not in (*keys, "pair")]
+        names = index.names if isinstance(index, pd.MultiIndex) else [dim]
+        keys += [str(name) for name in names if name not in (*keys, "pair")]
     return table.set_index(keys)[[name for name in result.data_vars if name not in keys]]
 
 

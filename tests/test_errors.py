@@ -124,7 +124,7 @@ BAD_LOGS = {
     "infinite": (
         lambda: with_value(one(), np.inf),
         "the loss of 'a' is infinite at fold=2, point=4. Expected finite numbers. An infinite loss "
-        "usually comes from log(0). Bound the probabilities away from 0: cvstats.losses",
+        "usually comes from log(0). Bound the probabilities away from 0: pass loss=",
     ),
     "minus infinity in an array": (
         lambda: dense(with_value(k_fold(), -np.inf)), "the loss of model='b' is infinite at",

@@ -342,8 +342,8 @@ def infinite_loss(whose: str, where: str) -> LogError:
     """Make the error for an infinite loss."""
     return LogError(
         f"the loss of {whose} is infinite at {where}. Expected finite numbers. An infinite loss "
-        "usually comes from log(0). Bound the probabilities away from 0: "
-        "cvstats.losses(…, loss='log_loss', clip=1e-6), or read_log with the same options."
+        "usually comes from log(0). Bound the probabilities away from 0: pass loss='log_loss' and "
+        "clip=1e-6 to cvstats.losses, read_log or evaluate."
     )
 
 
