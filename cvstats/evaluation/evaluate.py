@@ -26,11 +26,13 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import (
+    MOST,
     LogError,
     NotGiven,
     checked_flag,
     describe_type,
     install_command,
+    listed,
     place,
     spelled,
 )
@@ -460,9 +462,10 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     truth = target_array(y)
     missing = np.flatnonzero(pd.isna(truth))
     if len(missing):
+        rows = listed([f"row {row:,}" for row in missing[:MOST]], len(missing))
         raise LogError(
-            f"y is missing (NaN) in row {missing[0]:,}, and {len(missing) - 1:,} more. Expected "
-            "the true value of every point. Drop these rows from X and y."
+            f"y is missing (NaN) in {rows}. Expected the true value of every point. Drop these "
+            "rows from X and y."
         )
     labels = point_labels(X, point, n)
     source = None if groups is None else label_index(groups)

@@ -760,6 +760,8 @@ def models(
     elif (classes is not None or alone) and not single(prediction):
         chosen = {"model": list(prediction)}
     else:
+        if getattr(getattr(prediction, "dtype", None), "kind", "") == "f":
+            refuse_values(prediction)
         names = [prediction] if single(prediction) else list(prediction)
         chosen = {name: [name] for name in names if is_name(name)}
         if len(chosen) < len(names):

@@ -836,8 +836,8 @@ def paired_subsampling(
         Share of the data to train on. The halves are tested on as many points as the data and
         trained on the rest, so the share must be above 1/2, preferably 2/3 or more.
     stratified : bool, optional
-        Preserve the proportions of the classes of ``y`` in each half and each test set, up to one
-        point.
+        Preserve the proportions of the classes of ``y`` in each half and each test set of the data,
+        and those of a half in its test sets, up to one point.
     rng : int or numpy.random.Generator, optional
         Seed. Without it one is drawn now, and printed with the plan.
 

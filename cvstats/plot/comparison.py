@@ -16,7 +16,7 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
 from cvstats.log.display import format_cells
 from cvstats.log.log import Losses
-from cvstats.options import Missing, Rng
+from cvstats.options import Adjust, Missing, Rng
 from cvstats.plot._axes import (
     GREY,
     LETTER,
@@ -67,7 +67,7 @@ def comparison(
     reference: Hashable = None,
     kind: Literal["intervals", "matrix"] | None = None,
     method: str | None = None,
-    adjust: Literal["holm", "bh", "max-t"] | None = "holm",
+    adjust: Adjust | Literal["max-t"] | None = "holm",
     alpha: float = 0.05,
     rng: Rng = None,
     missing: Missing = "raise",

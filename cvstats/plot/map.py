@@ -13,7 +13,7 @@ from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_choice, describe_type, listed
 from cvstats.log.log import Losses
-from cvstats.options import Missing
+from cvstats.options import Adjust, Missing
 from cvstats.plot._axes import (
     LETTER,
     MEAN,
@@ -73,7 +73,7 @@ def map(
     x: str | None = None,
     y: str | None = None,
     method: str | None = None,
-    adjust: Literal["holm", "bh"] | None = "bh",
+    adjust: Adjust | None = "bh",
     alpha: float = 0.05,
     missing: Missing = "raise",
     ax: Axes | None = None,
@@ -97,9 +97,9 @@ def map(
         longitude and latitude, or the last two.
     method : str, optional
         The name of an interval; by default the choice of `cvstats.interval` or `compare`.
-    adjust : {"holm", "bh", None}, optional
+    adjust : {"bh", "holm", "bonferroni", None}, optional
         How p-values are adjusted for the number of cells: "bh" controls the false discovery rate,
-        "holm" the family-wise error rate.
+        "holm" and "bonferroni" the family-wise error rate.
     alpha : float, optional
         One minus the level of intervals, and the threshold for adjusted p-values.
     missing : {"raise", "drop"}, optional

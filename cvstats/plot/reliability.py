@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, describe_type, spelled
+from cvstats.errors import MOST, LogError, describe_type, listed, spelled
 from cvstats.intervals._limits import OF_CLUSTERS, korn_graubard, wilson
 from cvstats.intervals.clustered import clustered
 from cvstats.log.tables import set_levels
@@ -75,8 +75,8 @@ def reliability(
     Raises
     ------
     LogError
-        If predictions are not probabilities, points occur in several repetitions, or bin edges do
-        not increase or do not cover the predictions.
+        If predictions are not probabilities or are missing, points occur more than once, or bin
+        edges do not increase or do not cover the predictions.
 
     See Also
     --------
@@ -155,29 +155,42 @@ def tabulate_bins(
             f"once. Select one repetition: predictions.xs({spelled(levels['repetition'][0])}, "
             "level='repetition')."
         )
+    once = [name for name in frame.index.names if name not in ("repetition", "fold")]
+    twice = frame.index.to_frame()[once].duplicated().to_numpy() if "point" in once else None
+    if twice is not None and twice.any():
+        label = spelled(frame.index.get_level_values("point")[twice.argmax()])
+        raise LogError(
+            f"point {label} occurs more than once. Expected each point once. Drop the other rows."
+        )
+    missing = np.flatnonzero(frame[needed].isna().any(axis=1))
+    if len(missing):
+        rows = listed([f"row {row:,}" for row in missing[:MOST]], len(missing))
+        raise LogError(
+            f"the truth or a prediction is missing (NaN) in {rows}. Expected both for every "
+            "point. Drop these rows: predictions.dropna()."
+        )
     options = LossOptions(positive=positive)
     y = (signs(flat_columns(frame[truth]), options) + 1) / 2
     sources = frame.index.get_level_values("source") if "source" in levels else None
     edges = edges_of(bins)
     level = -np.expm1(np.log1p(-alpha) / (len(edges) - 1))
-    rows = []
+    found = []
     for model, (column,) in chosen.items():
         p = probabilities(flat_columns(frame[column]))
-        known = ~np.isnan(p) & ~np.isnan(y)
-        if known.any() and not edges[0] <= p[known].min() <= p[known].max() <= edges[-1]:
+        if len(p) and not edges[0] <= p.min() <= p.max() <= edges[-1]:
             raise LogError(
                 f"some probabilities of {spelled(model)} lie outside of bins={bins!r}. Expected "
                 "edges that enclose all of them, such as [0, ..., 1]."
             )
         at = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)
         for number in range(len(edges) - 1):
-            here = known & (at == number)
+            here = at == number
             if here.any():
                 own = None if sources is None else sources[here]
                 lower, upper = limits_of_bin(y[here], own, level)
-                rows.append((model, p[here].mean(), y[here].mean(), lower, upper, here.sum()))
+                found.append((model, p[here].mean(), y[here].mean(), lower, upper, here.sum()))
     names = ["model", "predicted", "observed", "lower", "upper", "n_points"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(found, columns=names)
 
 
 def edges_of(bins: int | Sequence[float]) -> FloatArray:

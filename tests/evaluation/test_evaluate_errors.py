@@ -86,7 +86,7 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(point=range(3)), r"point has the shape \(3,\)"),
         (lambda: run(y=Y[::-1]), r"y and X have different indexes.*y.loc\[X.index\]"),
         (lambda: run(groups=LABELS.set_axis(range(1, 21))), "groups and X have different indexes"),
-        (lambda: run(y=Y.where(Y.index != 3)), "y is missing .NaN. in row 3"),
+        (lambda: run(y=Y.where(Y.index != 3)), "y is missing .NaN. in row 3. Expected"),
         (lambda: run(X="data.csv"), "X is a str"),
         (lambda: run(X=np.array(1.0)), "X is a single number"),
         (lambda: run(y=3), "y is an int. Expected one value for each of 20 rows"),

@@ -291,8 +291,8 @@ REQUESTS = [
     ({"loss": "auc", "strata": "gap"}, "there is no stratum at", ""),
     *[({"loss": loss, "positive": np.array([1, 0])}, "positive= is an ndarray", "one label")
       for loss in ("auc", "f1", "log_loss", "precision")],
-    *[({"loss": loss, "prediction": pd.Series([0, 1, 1])}, "a Series is not the name", "'w'")
-      for loss in ("auc", "squared_error")],
+    *[({"loss": loss, "prediction": pd.Series(values)}, "a Series is not the name", "'w'")
+      for loss in ("auc", "squared_error") for values in ([0, 1, 1], [0.1, 0.3])],
 ]  # fmt: skip
 
 

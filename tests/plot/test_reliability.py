@@ -92,3 +92,17 @@ def test_repeated_points_are_refused():
         table(frame)
     with pytest.raises(LogError, match="needs predictions, but this is a Series"):
         table(frame["p"])
+    one = binary_frame().assign(point=range(80))
+    for twice in (pd.concat([one, one]), pd.concat([one.assign(fold=0), one.assign(fold=1)])):
+        with pytest.raises(LogError, match="point 0 occurs more than once. Expected each point"):
+            table(twice)
+    assert len(table(pd.concat([one.assign(source=0), one.assign(source=1)])))
+
+
+@pytest.mark.parametrize("column", ["p", "y_true"])
+def test_missing_predictions_and_truths_are_refused(column):
+    frame = binary_frame()
+    frame[column] = frame[column].astype(float).where(np.arange(len(frame)) % 4 != 1)
+    words = r"missing \(NaN\) in row 1, row 5, row 9, and \d+ more. Expected both for every point"
+    with pytest.raises(LogError, match=words):
+        table(frame)
