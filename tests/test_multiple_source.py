@@ -46,15 +46,15 @@ def test_a_stored_row_comes_out_again_within_its_error(experiment, found):
 
 def test_stored_variances_come_out_again(experiment, found):
     (stored,) = [row for row in found["variances"] if row["points"] == 50]
-    again = experiment.variances(experiment.airlines(), 50, 200, np.random.default_rng(2))
+    again = experiment.variances(experiment.airlines(), 50, 100, np.random.default_rng(2))
     for key in ("by_source_theta_a", "by_source_theta_gamma", "random_theta_3"):
         error = np.hypot(
             stored[f"{key}_deviation"] / np.sqrt(found["how"]["logs"]),
-            again[f"{key}_deviation"] / np.sqrt(200),
+            again[f"{key}_deviation"] / np.sqrt(100),
         )
         assert abs(again[key] - stored[key]) < 4 * error
     ratio = again["by_source_theta"] / stored["by_source_theta"]
-    assert abs(ratio - 1) < 4 * np.sqrt(2 / 199 + 2 / 999)
+    assert abs(ratio - 1) < 4 * np.sqrt(2 / 99 + 2 / 999)
     assert len(again["omega_k"]) == 15
     assert len(again["gamma_kl"]) == 105
 
