@@ -1,19 +1,16 @@
-"""Stored answers about a small log of folds, and what it is to agree with the oracle."""
+"""Logs of folds, and what it is to agree with the oracle."""
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from hypothesis import strategies as st
 from rows import only_row
 from strategies import close
 
 REFERENCE = Path(__file__).parent / "reference"
-GOLDEN = json.loads((REFERENCE / "golden.json").read_text(encoding="utf-8"))
 
 ALPHAS = st.sampled_from([0.05, 0.1, 0.32, 0.001])
 WEIGHTS = {"size": "pooled", "equal": "macro"}
@@ -24,16 +21,6 @@ def frame_log(table, losses):
     """A Series whose index levels are the columns of a table."""
     index = pd.MultiIndex.from_arrays(list(table.values()), names=list(table))
     return pd.Series(losses, index=index, dtype=float)
-
-
-def golden(column="loss"):
-    table = GOLDEN["log"]
-    return frame_log({"fold": table["fold"], "point": table["point"]}, table[column])
-
-
-def printed(expected, decimals):
-    """Equal to what a table with so many decimals shows (a half unit, and float noise)."""
-    return pytest.approx(expected, rel=0, abs=0.5000001 * 10.0**-decimals)
 
 
 def agrees(ours, exact, rows):

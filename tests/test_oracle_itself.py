@@ -1,4 +1,4 @@
-"""The oracle against everything that can check it: other programs, identities, expectations."""
+"""The oracle against what can check it: identities and expectations."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import oracle
 import pandas as pd
 import pytest
-from fold_logs import ALPHAS, LIMITS, agrees, golden
+from fold_logs import ALPHAS, LIMITS, agrees
+from golden import log_named
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
@@ -35,7 +36,7 @@ def test_holdout_of_proportions(rows, alpha):
 
 
 def test_proportions_of_several_repetitions_are_refused():
-    right = golden().xs(0, level="fold") > 0.5
+    right = log_named("binary set")
     twice = pd.concat({0: right, 1: right}, names=["repetition"])
     with pytest.raises(cvstats.LogError, match="this log has 2 repetitions"):
         cvstats.holdout(twice, interval="clopper-pearson")

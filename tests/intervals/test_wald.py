@@ -1,4 +1,4 @@
-"""wald, beside stored answers of every method of folds, the R package inferGE and the oracle."""
+"""wald against the oracle, and methods of folds against the R package inferGE."""
 
 from __future__ import annotations
 
