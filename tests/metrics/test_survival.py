@@ -16,7 +16,7 @@ import cvstats
 from cvstats.errors import LogError
 from cvstats.metrics import METRICS
 from cvstats.metrics.metric import MetricOptions, Points
-from cvstats.metrics.survival import estimate_censoring, through_censoring
+from cvstats.metrics.survival import estimate_censoring
 
 CASES = {
     case["id"]: case
@@ -98,96 +98,6 @@ def test_standard_errors_with_the_censoring_estimated(kind):
     }  # fmt: skip
     for name, losses in found.items():
         assert spread(losses) == pytest.approx(expected[name], rel=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_direct_parts_as_riskregression_has_them(kind):
-    """Its standard errors take the censoring as known, or have its martingale in another form."""
-    table, at = data(kind), time_of(kind)
-    time, event = table["time"].to_numpy(float), table["event"].to_numpy(bool)
-    found = estimate_censoring(time, event, np.ones(len(time)))
-    known, own = {}, {}
-    for model in ("a", "b"):
-        risk = table[model].to_numpy()
-        error = rate_of_brier(time, event, risk, found, at)
-        rate = rate_of_auc(time, event, risk, found, at)
-        for loss, first, second in (
-            ("brier_at", error - error.mean(), error), ("auc_at", rate, rate),
-        ):  # fmt: skip
-            total = METRICS[loss].influence(Points(time, risk, event=event), MetricOptions(at=at))[
-                1
-            ]
-            parts = first + through_censoring(second, event, found, at)
-            np.testing.assert_allclose(total, parts, atol=1e-12)
-            known[loss, model] = first
-            own[loss, model] = first + by_martingale(second, time, event, at)
-
-    def se(phi):
-        return np.std(phi, ddof=1) / math.sqrt(len(time))
-
-    brier, auc = CASES[f"brier_se_fixed_{kind}"]["outputs"], CASES[f"auc_se_{kind}"]["outputs"]
-    classical = CASES[f"brier_se_classical_{kind}"]["outputs"]
-    for model in ("a", "b"):
-        assert se(known["brier_at", model]) == pytest.approx(brier[model], rel=1e-9)
-        assert se(known["auc_at", model]) == pytest.approx(auc[f"{model}_fixed"], rel=1e-9)
-        assert se(own["brier_at", model]) == pytest.approx(classical[model], rel=1e-9)
-        assert se(own["auc_at", model]) == pytest.approx(auc[model], rel=1e-9)
-    for loss, expected in (("brier_at", classical["delta"]), ("auc_at", auc["delta"])):
-        assert se(own[loss, "a"] - own[loss, "b"]) == pytest.approx(expected, rel=1e-9)
-
-
-def rate_of_brier(time, event, risk, found, at):
-    case, inverse = inverse_weights(time, event, found, at)
-    return inverse * (case - risk) ** 2
-
-
-def inverse_weights(time, event, found, at):
-    case = event & (time <= at)
-    return case, np.where(case, 1 / found.before(), np.where(time > at, 1 / found.until(at), 0))
-
-
-def rate_of_auc(time, event, score, found, at):
-    """By a table of all pairs."""
-    case, inverse = inverse_weights(time, event, found, at)
-    right = (score[:, None] > score) + 0.5 * (score[:, None] == score)
-    cases, controls = inverse * case / len(time), inverse * ~case / len(time)
-    p, q = cases.sum(), controls.sum()
-    value = cases @ right @ controls / p / q
-    own = np.where(case, (right @ controls / q - value) / p, (cases @ right / p - value) / q)
-    return inverse * own
-
-
-def by_martingale(rate, time, event, at):
-    """The part through the censoring by the Nelson-Aalen form, with all of a time at risk."""
-    total = np.zeros(len(time))
-    for one in np.unique(time[~event & (time <= at)]):
-        risk = time >= one
-        here = (time == one) & ~event
-        later = (rate * (time > one)).mean()
-        total += later * (here - here.mean() / risk.mean() * risk) / risk.mean()
-    return total
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("last", "output"), [(math.inf, "var_fixed"), (6.0, "var6_fixed")])
-def test_uno_and_its_variance_by_a_table_of_all_pairs(kind, last, output):
-    table = data(kind)
-    time, event = table["time"].to_numpy(float), table["event"].to_numpy(bool)
-    score, n = table["minus"].to_numpy(), len(table)
-    found = estimate_censoring(time, event, np.ones(n))
-    weight = np.where(event & (time <= last), found.before() ** -2.0, 0)
-    first = (time[:, None] < time) | ((time[:, None] == time) & event[:, None] & ~event)
-    pairs = weight[:, None] * first / n**2
-    right = pairs * ((score[:, None] < score) + 0.5 * (score[:, None] == score))
-    value = right.sum() / pairs.sum()
-    own, later = ((right - value * pairs).sum(axis=k) * n / pairs.sum() for k in (1, 0))
-    expected = CASES[f"uno_{kind}"]["outputs"][output]
-    assert ((own + later) ** 2).sum() / n**2 == pytest.approx(expected, rel=1e-9)
-    options = MetricOptions(at=None if last == math.inf else last)
-    got = METRICS["uno"].influence(Points(time, score, event=event), options)
-    assert got[0] == pytest.approx(value, rel=1e-12)
-    phi = own + later + through_censoring(2 * own, event, found)
-    np.testing.assert_allclose(got[1], phi, atol=1e-12)
 
 
 # --- derivatives ----------------------------------------------------------------------------------
