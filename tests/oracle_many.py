@@ -6,7 +6,6 @@ lists, one number a point; folds are a list of labels of the same length.
 - (L): Lei (2020), Cross-validation with confidence: the Gaussian multiplier bootstrap as
   printed, with a multiplier for each point.
 - (D): Demsar (2006), Statistical comparisons of classifiers over multiple data sets.
-- (C): Corani and Benavoli (2015), the Bayesian correlated t test.
 """
 
 from __future__ import annotations
@@ -145,17 +144,6 @@ def tost(estimate: float, se: float, low: float, high: float, df: int | None) ->
     return max(float(law.sf((estimate - low) / se)), float(law.cdf((estimate - high) / se)))
 
 
-def correlated_t(
-    means: Sequence[float], ratio: float, low: float, high: float
-) -> tuple[float, float, float]:
-    """Posterior probabilities below, within and above a margin (C)."""
-    j = len(means)
-    centre = mean(means)
-    spread = math.fsum((x - centre) ** 2 for x in means) / (j - 1)
-    law = stats.t(j - 1, centre, math.sqrt((1 / j + ratio) * spread))
-    return float(law.cdf(low)), float(law.cdf(high) - law.cdf(low)), float(law.sf(high))
-
-
 # --- losses of 0 and 1 ----------------------------------------------------------------------------
 
 
@@ -188,43 +176,7 @@ def mcnemar(model: Sequence[int], other: Sequence[int]) -> Discordance:
     )  # fmt: skip
 
 
-def cochran(table: Sequence[Sequence[int]]) -> Fraction:
-    """Q from the row and column sums of points by models, as Cochran gives it."""
-    k = len(table[0])
-    rows = [sum(row) for row in table]
-    columns = [sum(row[j] for row in table) for j in range(k)]
-    total = sum(rows)
-    below = k * total - sum(r * r for r in rows)
-    above = (k - 1) * (k * sum(c * c for c in columns) - total**2)
-    return Fraction(above, below) if below else Fraction(0)
-
-
 # --- ranks over data sets -------------------------------------------------------------------------
-
-
-def ranks(row: Sequence[float]) -> list[Fraction]:
-    """Rank 1 for the smallest; those that tie share the mean of their places."""
-    return [
-        1 + sum(other < value for other in row) + Fraction(sum(o == value for o in row) - 1, 2)
-        for value in row
-    ]
-
-
-def friedman(table: Sequence[Sequence[float]]) -> tuple[list[Fraction], Fraction, Fraction | None]:
-    """Mean ranks, chi-squared with the usual correction for ties, and F (D, section 3.2.2)."""
-    n, k = len(table), len(table[0])
-    ranked = [ranks(row) for row in table]
-    means = [sum((row[j] for row in ranked), Fraction(0)) / n for j in range(k)]
-    chi2 = Fraction(12 * n, k * (k + 1)) * (
-        sum(r * r for r in means) - Fraction(k * (k + 1) ** 2, 4)
-    )
-    ties = sum(t**3 - t for row in table for t in (sum(o == v for o in row) for v in set(row)))
-    correction = 1 - Fraction(ties, n * k * (k * k - 1))
-    if correction == 0:
-        return means, Fraction(0), Fraction(0)
-    chi2 /= correction
-    rest = n * (k - 1) - chi2
-    return means, chi2, (n - 1) * chi2 / rest if rest else None
 
 
 def range_of_normals(q: float, k: int, steps: int = 4000) -> float:
