@@ -546,32 +546,6 @@ def improvement(
     return zero_test(ci, alternative)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm: the worst of (m - rank + 1) p over all p-values not larger; NaN counts for nothing.
-
-    The rank used is one more than the number of strictly smaller p-values, so that equal
-    p-values share the largest factor among them.
-    """
-    known = [p for p in p_values if not math.isnan(p)]
-    m = len(known)
-
-    def adjusted(p: float) -> float:
-        return min(1.0, max((m - sum(o < q for o in known)) * q for q in known if q <= p))
-
-    return [p if math.isnan(p) else adjusted(p) for p in p_values]
-
-
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Benjamini-Hochberg: the best of m p / rank over all p-values not smaller."""
-    known = [p for p in p_values if not math.isnan(p)]
-    m = len(known)
-
-    def adjusted(p: float) -> float:
-        return min(1.0, min(m * q / sum(o <= q for o in known) for q in known if q >= p))
-
-    return [p if math.isnan(p) else adjusted(p) for p in p_values]
-
-
 # --- exact expectations --------------------------------------------------------------------------
 
 Matrix = list[list[Fraction]]
