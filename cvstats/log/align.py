@@ -18,7 +18,7 @@ from cvstats.core.orientation import TARGET
 from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
-from cvstats.log.log import Log
+from cvstats.log.log import DIFFERENCE_FROM, Log
 from cvstats.log.metadata import OF_OTHER, ONE_PREDICTION
 from cvstats.log.pandas import as_index
 from cvstats.log.xarray import ArrayLabels
@@ -344,7 +344,7 @@ def subtract_logs(one: Any, two: Any) -> Any:
     two = align_logs(one, two)
     gaps: Any
     if isinstance(one, pd.Series):
-        gaps = as_floats(one) - as_floats(two)
+        gaps = (as_floats(one) - as_floats(two)).rename(one.name)
     elif isinstance(one, pd.DataFrame):
         gaps = as_floats(one) - as_floats(two.set_axis(one.columns, axis=1))
     elif isinstance(one, xr.DataArray):
@@ -353,7 +353,19 @@ def subtract_logs(one: Any, two: Any) -> Any:
         pairs = zip(one.data_vars, two.data_vars, strict=True)
         gaps = one.assign({mine: minus(one[mine], two[yours]).variable for mine, yours in pairs})
     gaps.attrs = facts_of_differences(facts)
+    own, reference = name_of_one(one), name_of_one(two)
+    if own is not None and reference not in (None, own):
+        gaps.attrs[DIFFERENCE_FROM] = reference
     return gaps
+
+
+def name_of_one(log: Any) -> Hashable:
+    """Return the name of the only model of a log; None for several and without a name."""
+    if isinstance(log, (pd.DataFrame, xr.Dataset)):
+        names = list(log)
+        return names[0] if len(names) == 1 else None
+    name: Hashable = log.name if isinstance(log, pd.Series) else None  # of arrays, not of models
+    return name
 
 
 def as_floats(log: Any) -> Any:

@@ -187,7 +187,7 @@ METRICS = [
     Metric("balanced_accuracy", "balanced accuracy", "labels", balanced_accuracy),
     Metric("g_mean", "G-mean", "labels", g_mean),
     Metric("matthews", "Matthews correlation", "labels", matthews, SIGNED),
-    Metric("kappa", "Cohen's kappa", "labels", kappa, SIGNED, takes=("weights",)),
+    Metric("kappa", "Cohen kappa", "labels", kappa, SIGNED, takes=("weights",)),
 ]
 
 F1_OF_SETS = Metric("f1", "micro F1", "sets", f1_of_sets, takes=CLASSES)

@@ -292,14 +292,14 @@ METRICS = [
         biased_by_fold=True, span=1.0,
     ),
     Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average", span=1.0),
-    Metric("kendall", "Kendall's tau-b", "numbers", kendall, SIGNED, "average", span=1.0),
-    Metric("kendall_a", "Kendall's tau-a", "numbers", kendall_a, SIGNED, "average", span=1.0),
+    Metric("kendall", "Kendall tau-b", "numbers", kendall, SIGNED, "average", span=1.0),
+    Metric("kendall_a", "Kendall tau-a", "numbers", kendall_a, SIGNED, "average", span=1.0),
     Metric("ordered_gini", "ordered Gini index", "numbers", ordered_gini, SIGNED, "average"),
     Metric(
         "concordance", "C index", "times", concordance, folds="average", takes=("event",), span=0.5,
     ),
     Metric(
-        "somers_d", "Somers' D", "times", somers_d, SIGNED, "average", takes=("event",), span=1.0,
+        "somers_d", "Somers D", "times", somers_d, SIGNED, "average", takes=("event",), span=1.0,
     ),
 ]  # fmt: skip
 

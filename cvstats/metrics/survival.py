@@ -314,7 +314,7 @@ METRICS = [
         assumes=ASSUMPTION, scales_classes=True, span=0.5, classes=weighted_classes_at,
     ),
     Metric(
-        "uno", "Uno's C index", "times", uno, folds="average", takes=("event", "at"),
+        "uno", "Uno C index", "times", uno, folds="average", takes=("event", "at"),
         assumes=ASSUMPTION, span=0.5, classes=weighted_events,
     ),
 ]  # fmt: skip

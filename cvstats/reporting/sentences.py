@@ -31,7 +31,14 @@ from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.log.tables import as_container
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
-from cvstats.reporting.verdict import Scale, Verdict, area_weights, narrow_cautions, sentences_in
+from cvstats.reporting.verdict import (
+    ONLY,
+    Scale,
+    Verdict,
+    area_weights,
+    narrow_cautions,
+    sentences_in,
+)
 
 LOSS_WORDS = re.compile("mean loss|expected loss|test error|risk|loss")
 """Terms for the estimated quantity in targets, the longest first."""
@@ -476,7 +483,8 @@ def describe_cell(verdict: Verdict, cell: int, before: str) -> list[str]:
         ends = scale.range(row["lower"], row["upper"], decimals, of_values=True)
         limits = f" ({verdict.level} interval {ends}{how})"
     basis = basis_of(verdict)
-    error = f"the {scale.name} of {name} is {value}{scale.unit_words}{limits}, measured on {basis}."
+    whose = "" if name == ONLY else f" of {name}"
+    error = f"the {scale.name}{whose} is {value}{scale.unit_words}{limits}, measured on {basis}."
     if len(verdict.models) == 1 and "kind" in verdict.facts.attrs and limits:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."

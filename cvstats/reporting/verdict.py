@@ -21,7 +21,9 @@ from cvstats.errors import LogError
 from cvstats.facts import LOSSES, LogFacts
 from cvstats.formatting import result_frame, write_labels
 from cvstats.log.display import format_value
+from cvstats.log.log import DIFFERENCE_FROM
 from cvstats.log.metadata import UNDESCRIBED
+from cvstats.log.pandas import NAMELESS
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 
@@ -83,6 +85,9 @@ class Switch:
     attrs: Mapping[str, Any]
     """The attrs of the table by the method."""
 
+
+ONLY = "the model"
+"""The only model of a log, if it has no name."""
 
 MANY_CELLS = 0.1
 """Share of rows with a caution above which it is not by chance, as in 1% of independent series."""
@@ -336,8 +341,8 @@ class Verdict:
     @cached_property
     def names(self) -> list[str]:
         """The models in words."""
-        if self.models[0] in (None, "") and len(self.models) == 1:
-            return ["the model"]
+        if self.models in ([None], [""], [NAMELESS]) and DIFFERENCE_FROM not in self.facts.attrs:
+            return [ONLY]
         index = pd.Index(self.models, dtype=object, tupleize_cols=False)
         return write_labels(index, self.facts.write_model)[0]
 

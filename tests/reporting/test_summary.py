@@ -378,7 +378,8 @@ def test_cells_of_one_model_have_a_range():
     estimate = log.cvci.wald()["estimate"]
     for one in (log, log.isel(model=0, drop=True)):
         whole, first, last = one.cvci.summary().sentences
-        assert "Averaged over 20 cells (lat and lon, weighted by area), the mean loss of" in whole
+        name = " of m0" if one is log else ""
+        assert f"over 20 cells (lat and lon, weighted by area), the mean loss{name} is" in whole
         assert (
             f"ranges from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} over 20"
             in first
@@ -782,3 +783,16 @@ def test_cells_of_a_stacked_dimension(lazy):
     assert "of 5 cells (cell" in " ".join(str(land.cvci.summary()).split())
     assert "lat=-60.0 · lon=0.0" in cvstats.to_apa(land.cvci.interval())
     assert cvstats.report(land)
+
+
+@pytest.mark.parametrize("container", ["series", "frame", "array"])
+def test_two_logs_of_one_model_each(container):
+    """Both models of their difference are named, except by arrays, whose names are of losses."""
+    one, two = (many(2).droplevel("fold")[[name]] for name in many(2))
+    if container != "frame":
+        one, two = one.squeeze(), two.squeeze()
+    if container == "array":
+        one, two = one.to_xarray(), two.to_xarray()
+    whose = " of model_0 − model_1" if container != "array" else ""
+    words = f"The difference in mean loss{whose} is −0.0"
+    assert cvstats.difference(one, two).cvci.summary().text.startswith(words)
