@@ -165,8 +165,9 @@ def read_log(
         Whether to drop rows that are duplicates in every column; ``attrs["n_duplicates"]`` counts
         them. An evaluation with two different losses always raises an error.
     missing : {"raise", "drop"}, optional
-        Whether samples of inspect that ended in an error raise an error or are dropped, from all
-        epochs.
+        For ``inspect``: whether samples that ended in an error raise an error or are dropped, from
+        all epochs. Missing losses of other formats remain NaN; the methods that use the log have
+        the same option, as in ``log.cvci.interval(missing="drop")``.
     **options : optional
         Options of individual losses and metrics, such as ``quantile``, ``threshold``, ``clip``,
         ``average``, ``beta`` or ``multi_class``, as in `cvstats.losses`.
@@ -207,8 +208,9 @@ def read_log(
     Tasks of a benchmark are sources, and `cvstats.interval` gives each task the same weight:
     ``attrs["sources_are"]`` is "fixed", since the tasks were chosen, not sampled.
 
-    Numbered splits are read as folds if every point is tested in one of them, as repeated folds if
-    every point is tested in r of them, once in each r-th part, and as random splits otherwise.
+    Names such as ``Fold01.Rep2`` are read as repetitions and folds. Splits that a tool only numbers
+    are folds if every point is tested in one of them, repeated folds if every point is tested in r
+    of them, once in each r-th part, and random splits otherwise.
 
     References
     ----------

@@ -360,6 +360,20 @@ def parse_split(label: Hashable) -> tuple[int | None, int | None, int | None]:
     return found.get("repetition"), found.get("fold"), found.get("split")
 
 
+def are_repeated_folds(names: Iterable[Hashable]) -> bool:
+    """Whether all names contain a repetition and a fold, and the repetitions differ."""
+    repetitions = set()
+    for name in names:
+        try:
+            repetition, fold, _ = parse_split(name)
+        except LogError:
+            return False
+        if repetition is None or fold is None:
+            return False
+        repetitions.add(repetition)
+    return len(repetitions) > 1
+
+
 def add_split_levels(
     table: pd.DataFrame, labels: pd.Series, per: Iterable[str] = ()
 ) -> pd.DataFrame:

@@ -18,6 +18,8 @@ from cvstats.io.table import (
     TRUTH,
     PredictionTable,
     ReadOptions,
+    add_split_levels,
+    are_repeated_folds,
     metric_column,
     numbers_in,
     require_columns,
@@ -100,6 +102,8 @@ def level_columns(
     spellings: Mapping[str, pd.Series] = table.attrs.get(SPELLINGS, {})
     labels = {to: spellings.get(name, table[name]) for to, name in names.items()}
     out = pd.DataFrame(labels, copy=False)
+    if "fold" in out and "repetition" not in out and are_repeated_folds(out["fold"].unique()):
+        out = add_split_levels(out.drop(columns="fold"), out["fold"])
     out.attrs |= {"unnamed": unnamed, "taken": list(names.values())}
     return out
 

@@ -9,6 +9,7 @@ from rows import only_row
 from tool_logs import LOGS, MODELS, direct, experiment, same_interval
 
 import cvstats
+from cvstats import cli
 from cvstats.errors import LogError
 
 
@@ -229,3 +230,32 @@ def test_means_of_models_are_refused_with_a_way(columns, words):
     table = pd.DataFrame({name: [1, 2] for name in columns.split()})
     with pytest.raises(LogError, match=words):
         cvstats.read_log(table)
+
+
+@pytest.mark.parametrize("name", ["Fold{1}.Rep{0}", "Repeat{0}/Fold{1}", "rep{0}.fold_{1}"])
+@pytest.mark.parametrize("road", ["object", "csv", "command", "predictions"])
+def test_names_of_repeated_folds_are_repetitions_and_folds(name, road, tmp_path, capsys):
+    at = np.arange(24)
+    table = pd.DataFrame({
+        "point": at % 8, "cv": [name.format(i // 8 + 1, (i + i // 8) % 4 + 1) for i in at],
+        "loss": np.random.default_rng(0).gamma(1, 1, 24),
+    })  # fmt: skip
+    known = table.assign(repetition=at // 8 + 1, fold=(at + at // 8) % 4 + 1)
+    expected = known.set_index(["repetition", "fold", "point"])["loss"]
+    table.to_csv(tmp_path / "log.csv", index=False)
+    if road == "command":
+        assert cli.run(["interval", str(tmp_path / "log.csv"), "--fold", "cv"]) == 0
+        estimate = f"{expected.cvci.interval()['estimate'].iloc[0]:.2f}"
+        assert estimate in capsys.readouterr().out
+        return
+    if road == "predictions":
+        table = table.assign(y_true=0.0, y_pred=table["loss"]).drop(columns="loss")
+        log = cvstats.read_log(table, fold="cv", loss="absolute_error")
+    else:
+        log = cvstats.read_log(table if road == "object" else tmp_path / "log.csv", fold="cv")
+    pd.testing.assert_series_equal(log, expected, check_names=False)
+    one = cvstats.read_log(
+        table[:8], fold="cv", loss="absolute_error" if "y_true" in table else None
+    )
+    assert one.index.names == ["fold", "point"]
+    assert set(one.index.get_level_values("fold")) == set(table["cv"][:8])
