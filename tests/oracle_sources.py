@@ -13,10 +13,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-import numpy as np
 import oracle
 from oracle import ZERO, Interval, Matrix, Row, as_rows, exact, group, interval, mean, variance
-from scipy import linalg, optimize, stats
+from scipy import optimize, stats
 
 Sources = list[list[Fraction]]
 
@@ -197,27 +196,6 @@ def clustered(
 
 
 # --- several independent logs --------------------------------------------------------------------
-
-
-def bell_mccaffrey(rows: Iterable, by: str = "source") -> tuple[float, float]:
-    """CR2 of one repetition with the degrees of freedom of Satterthwaite, from their matrices.
-
-    The residuals of cluster c are multiplied by ``A_c = (I - H_cc)^(-1/2)``. So the variance is a
-    quadratic form of the losses, ``e'B e``, and its degrees of freedom are ``2 E^2 / Var`` for
-    independent losses of one variance, ``tr(B)^2 / tr(B^2)``.
-    """
-    rows = as_rows(rows)
-    n = len(rows)
-    losses = np.array([float(row.loss) for row in rows])
-    names = np.array([str(getattr(row, by)) for row in rows])
-    center = np.eye(n) - np.full((n, n), 1 / n)  # I - H
-    form = np.zeros((n, n))
-    for name in np.unique(names):
-        here = names == name
-        adjust = linalg.inv(linalg.sqrtm(center[np.ix_(here, here)]).real)
-        score = adjust.sum(axis=0) @ center[here] / n
-        form += np.outer(score, score)
-    return float(losses @ form @ losses), float(np.trace(form) ** 2 / np.trace(form @ form))
 
 
 def half_differences(values: Sequence[Fraction], others: Sequence[Fraction] | None = None):

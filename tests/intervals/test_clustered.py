@@ -37,15 +37,6 @@ def test_clustered_is_clubsandwich():
         assert row["df"] == g - 1
 
 
-@pytest.mark.parametrize("sizes", LOGS.values(), ids=list(LOGS))
-def test_cr2_from_its_matrices(sizes):
-    rows = random_rows(sizes, 8)
-    variance, df = exactly.bell_mccaffrey(rows)
-    row = only_row(cvstats.clustered(log_of(rows)))
-    assert row["se"] ** 2 == pytest.approx(variance, rel=TOLERANCE)
-    assert row["df"] == pytest.approx(df, rel=TOLERANCE)
-
-
 def test_a_cluster_with_most_of_the_log_leaves_few_degrees_of_freedom():
     log = log_of(random_rows((60, 2, 2, 2, 2), 14))
     row = only_row(cvstats.clustered(log))

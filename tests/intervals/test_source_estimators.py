@@ -50,51 +50,6 @@ def test_table_1_and_theta_a_b(capsys):
     worst_of("Table 1, (11), (12)", pairs(), capsys)
 
 
-BIASES = [
-    (0, 0, 0), (0, -1, 0), (0, 0, -1), (0, 1, -2), ("0.1", "-0.3", "-0.8"), (-1, 2, "1.4"),
-    ("0.25", "0.5", "-2"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("fold_weights", ["size", "equal"])
-def test_table_2_theta_5_and_proposition_1(fold_weights, capsys):
-    weights = {"size": "pooled", "equal": "macro"}[fold_weights]
-
-    def pairs():
-        for seed, sizes in enumerate(LOGS.values()):
-            rows = random_rows(sizes, seed + 20)
-            log = log_of(rows)
-            balanced = len(set(sizes)) == 1
-            parts = only_row(cvstats.decompose(log, fold_weights=fold_weights))
-            for which in range(1, 6):
-                yield (
-                    f"theta_{which}",
-                    parts[f"theta_{which}"],
-                    oracle.theta(rows, which, weights),
-                )
-                if balanced:
-                    yield (
-                        f"theta_{which}",
-                        parts[f"theta_{which}"],
-                        oracle.theta_balanced(rows, which),
-                    )
-            yield "theta_a", parts["theta_a"], oracle.theta_a(rows, weights)
-            for number, bias in enumerate(BIASES):
-                numbers = [float(Fraction(a)) for a in bias]
-                ours = only_row(cvstats.quadratic(log, bias=numbers, fold_weights=fold_weights))
-                bias = [Fraction(x) for x in numbers]
-                yield (
-                    f"bias {number}",
-                    ours["variance_raw"],
-                    oracle.quadratic(rows, bias, weights),
-                )
-                if balanced:
-                    exact = oracle.quadratic_balanced(rows, bias)
-                    yield f"bias {number}", ours["variance_raw"], exact
-
-    worst_of(f"Table 2, theta_5 and Prop. 1 by {fold_weights}", pairs(), capsys)
-
-
 # --- their biases -------------------------------------------------------------------------------
 
 TRUTHS = {
