@@ -342,7 +342,7 @@ def refuse_twice(
         names = [*parts, MODEL] if len(models) > 1 else list(parts)
         some = np.flatnonzero(again)[:MOST]
         shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
-        others = [name for name in ("point", "repetition", MODEL) if name not in names]
+        others = [name for name in ("point", "repetition", "fold", MODEL) if name not in names]
         options = [f"{name}=" for name in others if tidy.takes is None or name in tidy.takes]
         advice = []
         if "point" in names and table.duplicated().to_numpy()[again].all():

@@ -766,7 +766,8 @@ def models(
         chosen = {name: [name] for name in names if is_name(name)}
         if len(chosen) < len(names):
             for name in (prediction, *names):
-                refuse_values(name)
+                if getattr(name, "ndim", 0):
+                    refuse_values(name)
             raise LogError(
                 f"prediction={prediction!r} contains an invalid or duplicated name. Expected "
                 "names of different columns."
