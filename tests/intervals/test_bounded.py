@@ -71,8 +71,8 @@ def test_stored_cases(case):
     )
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-4])
-@pytest.mark.parametrize("n", [2, 7, 30, 200])
+@pytest.mark.parametrize("alpha", [0.3, 1e-4])
+@pytest.mark.parametrize("n", [2, 30, 200])
 @pytest.mark.parametrize("kind", ["uniform", "rare", "small", "0/1", "0", "1", "constant"])
 def test_bets_against_the_formula(n, kind, alpha):
     draw = np.random.default_rng(n)
