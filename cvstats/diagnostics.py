@@ -29,7 +29,7 @@ from cvstats.core.folds import (
     repetition_level,
 )
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.errors import LogError, plainly
+from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method
@@ -57,7 +57,7 @@ from cvstats.log.checks import (
 from cvstats.log.log import Losses
 from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.tables import suggest_renaming, unrecognized_levels
+from cvstats.log.tables import names_a_score, suggest_renaming, unrecognized_levels
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 
@@ -544,20 +544,6 @@ def scores(facts: LogFacts) -> Iterator[Finding]:
         if hits or (mean > 0 and names_a_score(name)):
             losses = "0/1 losses" if hits else "losses named like a score"
             yield Finding(mean, facts.name_model(model), {"losses": losses})
-
-
-SCORES = {
-    "acc", "accuracy", "auc", "auroc", "correct", "correctness", "exact-match", "f1", "hit", "hits",
-    "precision", "r2", "recall", "roc-auc", "score", "scores",
-}  # fmt: skip
-"""Names of scores for which larger is better."""
-
-
-def names_a_score(name: object) -> bool:
-    """Whether a column is named like a score, possibly with a prefix: ``test_accuracy``."""
-    words = plainly(name) if isinstance(name, str) else ""
-    lead, _, last = words.rpartition("-")
-    return words in SCORES or (lead in ("balanced", "mean", "test", "val") and last in SCORES)
 
 
 @check("CVS023")

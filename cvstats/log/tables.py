@@ -105,7 +105,7 @@ def find_columns(
         )
     if model is not None and not single:
         raise LogError("model= and several columns in loss= both name models. Expected one.")
-    if single and not scores and len(values) == 1 and str(values[0]).lower() in SCORES:
+    if single and not scores and len(values) == 1 and names_a_score(values[0]):
         raise LogError(
             f"{values[0]!r} is named like a score, of which larger values are better. Expected "
             f"losses. Convert scores: cvstats.read_log(…, loss={values[0]!r}, "
@@ -114,11 +114,18 @@ def find_columns(
     return TableColumns(tuple(values), levels, model, single)
 
 
-SCORES = (
-    "acc", "acc_norm", "accuracy", "auc", "auroc", "correct", "exact_match", "f1", "is_correct",
-    "r2",
-)  # fmt: skip
-"""Names of columns in which larger values are better."""
+SCORES = {
+    "acc", "acc-norm", "accuracy", "auc", "auroc", "correct", "correctness", "exact-match", "f1",
+    "hit", "hits", "is-correct", "precision", "r2", "recall", "roc-auc", "score", "scores",
+}  # fmt: skip
+"""Names of scores for which larger is better."""
+
+
+def names_a_score(name: object) -> bool:
+    """Whether a column is named like a score, possibly with a prefix: ``test_accuracy``."""
+    words = plainly(name) if isinstance(name, str) else ""
+    lead, _, last = words.rpartition("-")
+    return words in SCORES or (lead in ("balanced", "mean", "test", "val") and last in SCORES)
 
 
 def own_column(level: str, free: Sequence[Hashable]) -> Hashable | None:
