@@ -16,7 +16,7 @@ import pandas as pd
 from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.core.orientation import OFF_TARGET
 from cvstats.core.types import MaskArray
-from cvstats.diagnostics import CHECKS, names_a_score
+from cvstats.diagnostics import CHECKS
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
 from cvstats.formatting import printable, result_frame
@@ -28,7 +28,7 @@ from cvstats.log.groups import Groups
 from cvstats.log.log import WITHOUT_PAIRS, Losses
 from cvstats.log.metadata import UNDESCRIBED
 from cvstats.log.read import MISSING, is_dask_frame, read
-from cvstats.log.tables import as_container
+from cvstats.log.tables import as_container, names_a_score
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.reporting.verdict import (
