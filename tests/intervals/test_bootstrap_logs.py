@@ -21,7 +21,7 @@ def test_each_cell_has_a_rate_of_its_own():
     grid = xr.concat([array, 2 * array, array * np.nan], pd.Index([10, 20, 30], name="lat"))
     rates = xr.DataArray([2.5, 1.5], {"model": MODELS}, "model")
     rates = rates * xr.DataArray([1, 2, 1], {"lat": [10, 20, 30]}, "lat")
-    result = cvstats.bootstrap_632(grid, no_information=rates)
+    result = cvstats.bootstrap_632(grid, no_information=rates[::-1])  # by label
     expected = answer("bootstrap_632", log)
     for lat, unit in ((10, 1), (20, 2)):
         upper = result["upper"].sel(lat=lat, model=MODELS)
