@@ -78,7 +78,7 @@ def test_facts_in_which_two_logs_differ_do_not_travel():
     one, two = splits(32)["a"], splits(30)["b"]
     one.attrs["title"] = two.attrs["title"] = "trees"
     gap = one.cvci.difference(two)
-    assert gap.attrs == {"title": "trees", "kind": "differences"}
+    assert gap.attrs == {"title": "trees", "kind": "differences", "difference_from": "b"}
     with pytest.raises(LogError, match="needs the number of points each model was trained on"):
         one.cvci.compare(two)
 
