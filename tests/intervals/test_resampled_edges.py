@@ -75,14 +75,15 @@ def test_refusals_say_what_is_missing(method, change, words):
         getattr(cvstats, method)(log)
 
 
-def test_a_fold_of_one_point():
+def test_a_fold_of_two_points_is_enough_and_one_is_not():
     log = example("nested_cv")
+    log = log[log.index.get_level_values("repetition") == 0]
     points = log.index.get_level_values("fold").isin([2])
-    first = log[points].index.get_level_values("point")[0]
-    keep = ~points | (log.index.get_level_values("point") == first)
-    one = log[keep & (log.index.get_level_values("repetition") == 0)]
+    kept = log[points].index.unique("point")
+    one, two = (log[~points | log.index.get_level_values("point").isin(kept[:n])] for n in (1, 2))
     with pytest.raises(LogError, match="a fold has only one point"):
         cvstats.nested_cv(one)
+    assert np.isfinite(cvstats.nested_cv(two)["se"]).all()
 
 
 @pytest.mark.parametrize(
