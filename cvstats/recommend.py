@@ -16,7 +16,6 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
-from cvstats.core.design import Design
 from cvstats.core.results import Result
 from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.facts import LogFacts
@@ -133,13 +132,22 @@ class MethodTable(SentenceTable):
 
 
 def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
-    """Quote simulation results for similar logs; of metrics, only the AUC was studied here."""
-    facts = log.metadata
+    """Quote simulation results for similar logs; of metrics, only the AUC was studied here.
+
+    Empty if none is similar, and for logs of scores or without point labels. ``binary`` is None
+    if it is not known whether all losses are 0 or 1, and ``wilson`` is for Wilson's limits.
+    """
+    facts, design = log.metadata, log.design
     made = "quantiles" in facts  # a log derived from another, which was not studied
-    made |= bool(log.design.metric) and (facts.get("metric") != "auc" or "contrast" in facts)
+    made |= bool(design.metric) and (facts.get("metric") != "auc" or "contrast" in facts)
     if log.fixed_sources or made or (name == "clustered" and log.crossed):
         return ""
-    return describe_measured(name, log.design, binary=binary, wilson=wilson)
+    points = design.splits().points
+    if design.scores or points is None:
+        return ""
+    return write_measured(
+        name, points, binary, wilson, grouped=design.has("source"), metric=bool(design.metric)
+    )
 
 
 def find_binary(log: Log) -> bool | None:
@@ -437,40 +445,13 @@ def read_figures() -> dict[str, Any]:
     return found
 
 
-def describe_measured(
-    method: str, design: Design, *, binary: bool | None, wilson: bool = False
-) -> str:
-    """Describe the coverage of a method in simulated populations similar to a log.
-
-    Empty if none is similar, and for logs of scores or without point labels.
-
-    Parameters
-    ----------
-    method : str
-        The name of an interval or a comparison.
-    design : Design
-        The design of the log. Populations have groups if the log has sources, and the nearest
-        number of points.
-    binary : bool, optional
-        Whether the losses are all 0 or 1; None if that is not known.
-    wilson : bool, optional
-        Whether the limits are Wilson's.
-    """
-    points = design.splits().points
-    if design.scores or points is None:
-        return ""
-    return write_measured(
-        method, points, binary, wilson, grouped=design.has("source"), metric=bool(design.metric)
-    )
-
-
 @cache
 def write_measured(
     method: str, points: int, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
 ) -> str:
     """Describe the results of a method at the number of points nearest to that of a log."""
     rows = [
-        min(found, key=lambda row: distance(row["n"], points))
+        min(found, key=lambda row: abs(np.log(row["n"] / points)))
         for found in by_population(method, binary, wilson, grouped=grouped, metric=metric)
     ]
     if not rows:
@@ -519,11 +500,6 @@ def by_population(
             continue
         if found := [row for row in asked if row["population"] == population["name"]]:
             yield found
-
-
-def distance(n: float, points: float) -> float:
-    """Distance of two numbers of points, as a ratio."""
-    return abs(float(np.log(n / points)))
 
 
 def title_of(population: str) -> str:

@@ -12,7 +12,7 @@ from scipy import special
 
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
-from cvstats.core.design import Design, Level
+from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds,
     find_whole_sources,
@@ -209,10 +209,7 @@ def check_same_evaluations(one: Log, two: Log) -> None:
     """Reject two arrays whose masks of evaluations differ, naming the first difference."""
     if one.design.valid is None and two.design.valid is None:
         return
-    masks = [
-        np.ones(log.design.size, dtype=bool) if log.design.valid is None else log.design.valid
-        for log in (one, two)
-    ]
+    masks = one.design.marks, two.design.marks
     differing = np.flatnonzero(masks[0] != masks[1])
     if len(differing):
         shown = [one.design.format_labels(int(row)) for row in differing[:MOST]]
@@ -235,13 +232,8 @@ def average_repetitions(log: Log) -> Log:
     first = np.empty(log.losses.width, dtype=np.int64)
     first[columns] = columns[0]
     found = replace(log, pairs=(np.arange(log.losses.width), first)).moments(names)
-    levels = {
-        name: Level(labels, np.ascontiguousarray(found.codes[:, i]))
-        for i, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
-    }
-    return replace(
-        log, design=Design(levels, len(found.count)), losses=LossColumns((found.location,))
-    )
+    design = Design(found.to_levels(), len(found.count))
+    return replace(log, design=design, losses=LossColumns((found.location,)))
 
 
 # --- which interval -------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from cvstats.comparisons.zero_one import (
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import mean_and_squares
 from cvstats.core.folds import split_levels
-from cvstats.core.results import Result, half_widths, interval, show_own_errors
+from cvstats.core.results import Result, half_widths, interval, make_result, show_own_errors
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, flag_ignored_sources
@@ -432,13 +432,12 @@ def compute_posterior(
         "difference": estimate,
         "scale": scale,
         **dict(zip(("p_better", "p_equivalent", "p_worse"), shares, strict=True)),
+        "df": n_splits - 1,
+        "n_splits": n_splits,
+        "rho": ratio / (1 + ratio),
     }
-    for name, value in {
-        "df": n_splits - 1, "n_splits": n_splits, "rho": ratio / (1 + ratio)
-    }.items():  # fmt: skip
-        columns[name] = np.full(estimate.shape, value)
     attrs: dict[str, Any] = {**rope.record.facts, "margin_low": margin[0], "margin_high": margin[1]}
-    return Result("rope", columns, base.caution, attrs)
+    return make_result("rope", columns, base.caution, attrs)
 
 
 def split_t_distribution(

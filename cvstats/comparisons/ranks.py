@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons._pairs import choose_pairs, refuse_targets, rounding_of_means
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
-from cvstats.core.results import Result
+from cvstats.core.results import make_result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level, listed
 from cvstats.intervals._method import Comparison, Method
@@ -214,17 +213,16 @@ def friedman(
     for cell in columns.T:
         if not np.isnan(rank[cell]).any():
             statistic[cell], p[cell] = compute_friedman(ranks[:, cell], test=test)
-    table: dict[str, NDArray[Any]] = {
+    table = {
         "mean_rank": rank,
         "statistic": statistic,
         "p_value": p,
-        "critical_difference": np.full(width, critical_difference(n, k, alpha)),
-        "n_blocks": np.full(width, n),
+        "critical_difference": critical_difference(n, k, alpha),
+        "n_blocks": n,
     }
     few = Caution.FEW_DATA_SETS if test == "f" and n < FEWEST else 0
-    caution = np.where(np.isnan(rank), np.int64(Caution.NO_LOSSES), np.int64(few))
     attrs: dict[str, Any] = {**friedman.record.facts, "by": by, "test": test, "alpha": alpha}
-    return log.label(Result("friedman", table, caution, attrs))
+    return log.label(make_result("friedman", table, few, attrs))
 
 
 FEWEST = 5
@@ -333,15 +331,14 @@ def nemenyi(
     rank = ranks.mean(axis=0)[columns]
     left, right = np.triu_indices(k, 1)
     gap = (rank[left] - rank[right]).reshape(-1)
-    table: dict[str, NDArray[Any]] = {
+    table = {
         "rank_difference": gap,
         "p_value": nemenyi_p_values(gap, n, k),
-        "critical_difference": np.full(gap.shape, critical_difference(n, k, alpha)),
-        "n_blocks": np.full(gap.shape, n),
+        "critical_difference": critical_difference(n, k, alpha),
+        "n_blocks": n,
     }
-    caution = np.where(np.isnan(gap), np.int64(Caution.NO_LOSSES), np.int64(0))
     attrs: dict[str, Any] = {**nemenyi.record.facts, "by": by, "alpha": alpha}
-    return choose_pairs(log, None).label(Result("nemenyi", table, caution, attrs))
+    return choose_pairs(log, None).label(make_result("nemenyi", table, attrs=attrs))
 
 
 def nemenyi_p_values(gap: FloatArray, n: int, k: int) -> FloatArray:

@@ -24,7 +24,7 @@ from cvstats.comparisons._pairs import (
 from cvstats.comparisons.zero_one import SOME_EXACT
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
-from cvstats.core.results import FIELLER, Result, half_widths
+from cvstats.core.results import FIELLER, Result, flag, half_widths, make_result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
@@ -326,10 +326,8 @@ def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: floa
         "difference": 100 * np.expm1(middle),
         "lower": np.where(missing, np.nan, lower), "upper": np.where(missing, np.nan, upper),
         "se": 100 * ratio * se, "statistic": statistic, "p_value": p,
-        "df": np.full(len(middle), float(df)), "n_data_sets": np.full(len(middle), number),
+        "df": float(df), "n_data_sets": number,
     }  # fmt: skip
-    caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
-    caution[(se == 0) & ~missing] |= np.int64(Caution.ZERO_VARIANCE)
     attrs: dict[str, Any] = {
         "alpha": alpha, "alternative": alternative, "interval_method": "geometric_mean",
         "relative": f"percent: geometric mean over {over} of the ratio of mean losses",
@@ -337,4 +335,4 @@ def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: floa
         "guarantee": "exact for independent data sets whose log ratios are normally distributed",
         "reference": FLEMING,
     }  # fmt: skip
-    return Result("compare", columns, caution, attrs)
+    return make_result("compare", columns, flag(Caution.ZERO_VARIANCE, se == 0), attrs)

@@ -22,7 +22,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import binary_columns
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import Result
+from cvstats.core.results import Result, make_result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._limits import Limits, critical_value, open_side
@@ -552,18 +552,16 @@ def compare_error_rates(log: Log) -> Result:
     check_binary(log, cochran_q.record)
     estimate = log.moments(()).location[0]
     cell = log.with_all_pairs().moments(())
-    width = log.losses.width
-    statistic, p = np.empty(width), np.empty(width)
+    statistic, p = np.empty((2, log.losses.width))
     statistic[columns], p[columns] = compute_q(cell, models)
     table = {
         "estimate": estimate,
         "statistic": statistic,
-        "df": np.full(width, models - 1),
+        "df": models - 1,
         "p_value": p,
-        "n_points": np.full(width, int(cell.count[0])),
+        "n_points": int(cell.count[0]),
     }
-    caution = np.where(np.isnan(estimate), np.int64(Caution.NO_LOSSES), np.int64(0))
-    result = Result("cochran_q", table, caution, cochran_q.record.facts)
+    result = make_result("cochran_q", table, attrs=cochran_q.record.facts)
     return flag_ignored_sources(result, log.design, of_means=False)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvstats.core.design import Level
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 
@@ -283,6 +284,15 @@ class Cells:
         """Keep only the counts."""
         return self.take_columns(np.arange(0))
 
+    def key(self, cell: int) -> dict[str, Hashable]:
+        """Look up the labels of a cell."""
+        known = zip(self.levels, self.labels, self.codes[cell].tolist(), strict=True)
+        return {name: labels[code] for name, labels, code in known}
+
+    def to_levels(self) -> dict[str, Level]:
+        """Make levels of a log with a row for each cell."""
+        return dict(zip(self.levels, map(Level, self.labels, self.codes.T), strict=True))
+
     def take(self, rows: Any) -> Cells:
         """Select cells, in their order."""
         return replace(
@@ -336,20 +346,9 @@ class Cells:
 
     def groups(self, level: str) -> list[Cells]:
         """Split the cells by the labels of one level, which is then no longer a level."""
-        at = self.levels.index(level)
-        rest = [i for i in range(len(self.levels)) if i != at]
-        levels = tuple(self.levels[i] for i in rest)
-        labels = tuple(self.labels[i] for i in rest)
-        parts = []
-        for code in np.unique(self.codes[:, at]):
-            rows = self.codes[:, at] == code
-            parts.append(
-                Cells(
-                    levels, labels, self.codes[rows][:, rest],
-                    self.count[rows], self.mean[rows], self.m2[rows], self.origin,
-                )
-            )  # fmt: skip
-        return parts
+        codes = self.codes[:, self.levels.index(level)]
+        rest = tuple(name for name in self.levels if name != level)
+        return [self.take(codes == code).reorder_levels(rest) for code in np.unique(codes)]
 
     def __add__(self, other: Cells) -> Cells:
         """Merge the moments of two parts of a log, matching labels.

@@ -450,6 +450,18 @@ class Design:
         )
         return total, (counts, first)
 
+    # --- rows that hold an evaluation -----------------------------------------------------
+
+    @property
+    def marks(self) -> MaskArray:
+        """The rows that hold an evaluation, as a mask."""
+        return np.ones(self.size, dtype=bool) if self.valid is None else self.valid
+
+    @property
+    def n_rows(self) -> int:
+        """The number of evaluations."""
+        return self.size if self.valid is None else int(self.valid.sum())
+
     # --- checks ---------------------------------------------------------------------------
 
     def splits(self) -> SplitSizes:

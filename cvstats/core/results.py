@@ -68,6 +68,26 @@ class Result:
     calls: Mapping[Caution, str] = field(default_factory=dict)
 
 
+def make_result(
+    method: str,
+    columns: Mapping[str, Any],
+    caution: IntArray | int = 0,
+    attrs: Mapping[str, str | float | int] | None = None,
+) -> Result:
+    """Make a result of columns of one shape, and of numbers that are the same in every row.
+
+    The first column is the estimate. Rows without one have the caution that there are no losses,
+    and no other. Groups of ``by=`` are rows of two-dimensional columns, which are concatenated.
+    """
+    missing = np.isnan(next(iter(columns.values())))
+    flags = np.broadcast_to(np.asarray(caution, dtype=np.int64), missing.shape).copy()
+    flags[missing] = Caution.NO_LOSSES
+    rows = {}
+    for name, values in columns.items():
+        rows[name] = np.broadcast_to(np.asarray(values), missing.shape).reshape(-1)
+    return Result(method, rows, flags.reshape(-1), attrs or {})
+
+
 def shared_attrs(results: Sequence[Result]) -> dict[str, str | float | int]:
     """Return the facts that are the same in all results, and all works that they name."""
     shared = {

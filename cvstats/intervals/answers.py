@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
-from cvstats.core.results import Result
+from cvstats.core.results import Result, flag, make_result
 from cvstats.errors import LogError, is_several, listed, place
 from cvstats.intervals._method import LogMethod, flag_ignored_sources
 from cvstats.intervals._requirements import single_dataset
@@ -175,12 +175,9 @@ def answers(
         columns[f"se_{number}"] = np.sqrt((left + within / number) / n)
     columns["se_limit"] = np.sqrt(left / n)
     columns |= {"n_points": n, "n_answers": points.sum(points.count).astype(np.int64)}
-    rows = {
-        name: np.broadcast_to(values, between.shape).reshape(-1) for name, values in columns.items()
-    }
-    flags = np.where(stays < -ROUNDING * between, np.int64(Caution.POINTS_ALIKE), np.int64(0))
-    flags[np.isnan(between)] = Caution.NO_LOSSES
-    result = Result("answers", rows, flags.reshape(-1))
+    result = make_result(
+        "answers", columns, flag(Caution.POINTS_ALIKE, stays < -ROUNDING * between)
+    )
     return flag_ignored_sources(result, log.design, of_means=False)
 
 
@@ -198,15 +195,7 @@ def check_numbers_of_answers(points: Cells) -> None:
         )
     once = np.flatnonzero(points.count < 2)
     if len(once):
-        names = [
-            place({
-                level: labels[code]
-                for level, labels, code in zip(
-                    points.levels, points.labels, points.codes[row].tolist(), strict=True
-                )
-            })
-            for row in once.tolist()
-        ]  # fmt: skip
+        names = [place(points.key(row)) for row in once.tolist()]
         raise LogError(
             f"these points have only one answer: {listed(names)}. Expected at least two per "
             "point, to show how much answers to the same point differ. Collect more answers, or "

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from cvstats.core.cautions import Caution
 from cvstats.core.design import Design
-from cvstats.core.results import Result, interval
+from cvstats.core.results import Result, flag, interval, make_result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_flag, listed, spelled
 from cvstats.intervals._method import IntervalMethod
@@ -354,19 +354,12 @@ def percentile_interval(
     origin = values[0]
     limits = origin + np.quantile(values - origin, [alpha / 2, 1 - alpha / 2], axis=0) + shift
     columns = {
-        "estimate": estimate,
-        "lower": limits[0],
-        "upper": limits[1],
-        "se": np.full_like(estimate, np.nan),
-    }
-    for name, value in extra.items():
-        columns[name] = np.broadcast_to(np.asarray(value), estimate.shape)
-    flags = caution.astype(np.int64)
-    flags[limits[0] == limits[1]] |= Caution.ZERO_VARIANCE
+        "estimate": estimate, "lower": limits[0], "upper": limits[1], "se": np.nan, **extra,
+    }  # fmt: skip
+    flags = caution | flag(Caution.ZERO_VARIANCE, limits[0] == limits[1])
     if len(values) * alpha < 10:  # fewer than five replicates beyond each limit
         flags |= Caution.FEW_REPLICATES
-    flags[np.isnan(estimate)] = Caution.NO_LOSSES
-    return Result(method, columns, flags, {"alpha": alpha, **attrs})
+    return make_result(method, columns, flags, {"alpha": alpha, **attrs})
 
 
 def apparent_error(data: Resample, values: FloatArray) -> float:

@@ -284,11 +284,8 @@ def share_models(design: Design, folds: Sequence[str]) -> bool:
 
 def sizes_by_label(found: Cells, sizes: Mapping[Any, Any]) -> FloatArray:
     """Look up the training size of each split by its labels."""
-    levels, labels = found.levels[found.grouped :], found.labels[found.grouped :]
-    names = [
-        tuple(names[code] for names, code in zip(labels, codes, strict=True))
-        for codes in found.codes[:, found.grouped :].tolist()
-    ]
+    levels, cells = found.levels[found.grouped :], range(len(found.count))
+    names = [tuple(found.key(cell)[level] for level in levels) for cell in cells]
     keys = [name[0] if len(name) == 1 else name for name in names]
     lost = [name for name, key in zip(names, keys, strict=True) if key not in sizes]
     if lost:

@@ -19,7 +19,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, mean_and_squares
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import fold_level, fold_levels, repetition_level
-from cvstats.core.results import Result
+from cvstats.core.results import Result, make_result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level, is_several, listed, looked_up, nearest, spelled
 from cvstats.intervals._method import BENGIO, GERAS, Comparison, LogMethod, Method, apply_method
@@ -55,26 +55,18 @@ def compute_components(
     cells = log.moments(fold_levels(log.design))
     repeated = repetition_level(log.design)
     part, splits = estimate_components(cells.within(repeated), fold_weights), cells.over(repeated)
-    found = {name: splits.average(values) for name, values in part.to_columns().items()}
-    found = {name: values[:, None] for name, values in found.items()}  # by group, rho, column
-    missing = np.isnan(splits.average(part.mean))[:, None].repeat(len(rho), axis=1)
-    caution = np.zeros(missing.shape, dtype=np.int64)
+    found: dict[str, Any] = {}
+    for name, values in part.to_columns().items():  # by group, rho, column
+        found[name] = splits.average(values)[:, None].repeat(len(rho), axis=1)
+    caution = Caution(0)
     if rho[0] is not None or gamma is not None:
         found |= assume_gamma(found, splits.average(part.spread)[:, None], rho, gamma)
-        caution |= Caution.ASSUMED_GAMMA
-    caution[missing] = Caution.NO_LOSSES
-    counts = {
-        "n_points": splits.first(part.points), "n_folds": splits.first(part.folds),
-        "n_repetitions": splits.n_cells,
-    }  # fmt: skip
-    found |= {name: number[:, None] for name, number in counts.items()}
-    columns: dict[str, NDArray[Any]] = {
-        name: np.broadcast_to(values, missing.shape).reshape(-1) for name, values in found.items()
-    }
+        caution = Caution.ASSUMED_GAMMA
+    found["n_points"] = splits.first(part.points)[:, None]
+    found["n_folds"] = splits.first(part.folds)[:, None]
+    found["n_repetitions"] = splits.n_cells[:, None]
     words = "; ".join(f"{name}: {BIASES[name]}" for name in ESTIMATORS)
-    return Result(
-        "decompose", columns, caution.reshape(-1), {"fold_weights": fold_weights, "bias": words}
-    )
+    return make_result("decompose", found, caution, {"fold_weights": fold_weights, "bias": words})
 
 
 @LogMethod(
@@ -381,26 +373,23 @@ def average_logs(parts: Sequence[Components]) -> dict[str, FloatArray]:
 
 
 def add_counts(
-    columns: dict[str, NDArray[Any]], parts: Sequence[Components], fold_weights: str
+    columns: Mapping[str, FloatArray], parts: Sequence[Components], fold_weights: str
 ) -> Result:
     """Append the counts of one log, or their mean if the logs differ."""
-    width = np.ones(len(columns["theta"]), dtype=np.int64)
     counts = {
         "n_points": [part.points[0, 0] for part in parts],
         "n_folds": [part.folds[0, 0] for part in parts],
         "n_repetitions": [len(part.points) for part in parts],
     }
+    found: dict[str, Any] = dict(columns)
     for name, numbers in counts.items():
         one = float(np.mean(numbers))
-        columns[name] = width * (int(one) if one == int(one) else one)
-    columns["n_logs"] = len(parts) * width
-    missing = np.isnan(columns["theta"])
-    caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
+        found[name] = int(one) if one == int(one) else one
     attrs = {
         "fold_weights": fold_weights,
         "guarantee": "unbiased for independent logs of the same design",
     }
-    return Result("decompose", columns, caution, attrs)
+    return make_result("decompose", found | {"n_logs": len(parts)}, attrs=attrs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -606,21 +595,17 @@ def source_components(
 def estimate_by_source(groups: Groups) -> Result:
     """Estimate the components: a row for each pair of sources."""
     each = by_source(moments_by_source(groups))
-    k, width = each.omega.shape
+    k = len(each.omega)
     own: IntArray = np.arange(k)
     gamma = each.covariance.copy()
     gamma[own, own] = np.nan
     sigma2, omega = np.full_like(gamma, np.nan), np.full_like(gamma, np.nan)
     sigma2[own, own], omega[own, own] = each.sigma2, each.omega
-    columns: dict[str, NDArray[Any]] = {
+    columns = {
         "covariance": each.covariance, "sigma2": sigma2, "omega": omega, "gamma": gamma,
+        "n_logs": each.logs,
     }  # fmt: skip
-    columns = {name: values.reshape(-1) for name, values in columns.items()}
-    columns["n_logs"] = np.full(k * k * width, each.logs)
-    caution = np.where(
-        np.isnan(columns["covariance"]), np.int64(Caution.NO_LOSSES), np.int64(0)
-    )  # fmt: skip
-    return source_components.record.add_facts(Result("source_components", columns, caution))
+    return source_components.record.add_facts(make_result("source_components", columns))
 
 
 BIASES_OF_SOURCES = {
@@ -759,15 +744,11 @@ def source_estimators(
     columns["theta_gamma"] = spread / k
     columns["theta_a"] = noise.sum(axis=0) / k**2
     columns["theta_b"] = 2 * columns["theta_a"]
-    width = np.ones(len(mean), dtype=np.int64)
     sizes = {name: size.item() for name, size in size_range(points, part).items()}
     counts = {"n_points": int(round(points.sum())), "n_sources": k, **sizes}
     words = "; ".join(f"{name}: {BIASES_OF_SOURCES[name]}" for name in columns)
-    caution = np.where(np.isnan(mean), np.int64(Caution.NO_LOSSES), np.int64(0))
-    if source is not None:
-        caution[~np.isnan(mean)] |= np.int64(Caution.MEAN_DOMINATED)
-    columns |= {name: number * width for name, number in counts.items()}
-    return Result("source_estimators", columns, caution, {"bias": words})
+    caution = Caution(0) if source is None else Caution.MEAN_DOMINATED
+    return make_result("source_estimators", columns | counts, caution, {"bias": words})
 
 
 def find_source(log: Log, name: Hashable) -> int:

@@ -12,7 +12,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import count_cells, covers_all_points
-from cvstats.core.results import Result, interval
+from cvstats.core.results import Result, flag, interval, make_result
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import place
 from cvstats.intervals._method import IntervalMethod
@@ -154,17 +154,11 @@ def five_by_two(
     # Compare the two folds of each repetition; the first is the one whose labels sort first.
     cells = log.moments(("repetition", "fold"))
     order = sort_cells(cells)
-    first = {
-        level: labels[code]
-        for level, labels, code in zip(
-            cells.levels, cells.labels, cells.codes[order[0]].tolist(), strict=True
-        )
-        if level in ("repetition", "fold")
-    }
+    key = cells.key(order[0])
     means = cells.mean[order].reshape(-1, 5, 2, cells.mean.shape[1])
     counts = count_points(log) | {"n_folds": 2, "n_repetitions": 5}
     noise = ((means[:, :, 0] - means[:, :, 1]) ** 2 / 2).sum(axis=1)  # sum of the s_r^2
-    attrs = {"test": test, "first": place(first)}
+    attrs = {"test": test, "first": place({level: key[level] for level in ("repetition", "fold")})}
     if test == "t":  # Dietterich (1998)
         return interval(
             "five_by_two", means[:, 0, 0], noise / 5, origin=cells.origin, alpha=alpha, df=5,
@@ -195,16 +189,9 @@ def invert_f(
         "upper": cells.origin + (estimate + reach),
         "se": np.nan,
         "statistic": f,
-        "p_value": np.asarray(special.fdtrc(10, 5, f), dtype=np.float64),
+        "p_value": special.fdtrc(10, 5, f),
         **counts,
     }
-    rows = {
-        name: np.broadcast_to(np.asarray(value), estimate.shape).reshape(-1)
-        for name, value in columns.items()
-    }
-    missing = np.isnan(estimate)
-    flags = np.where(empty & ~missing, int(Caution.EMPTY), 0)
-    flags[(radicand == 0) & ~missing] |= int(Caution.ZERO_VARIANCE)
-    flags[missing] = int(Caution.NO_LOSSES)
+    flags = flag(Caution.EMPTY, empty) | flag(Caution.ZERO_VARIANCE, radicand == 0)
     facts: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", **attrs}
-    return Result("five_by_two", rows, flags.astype(np.int64).reshape(-1), facts)
+    return make_result("five_by_two", columns, flags, facts)

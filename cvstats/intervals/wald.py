@@ -190,10 +190,10 @@ def wald(
     if scale != "identity":
         refuse_scale(log, scale, interval)
     if log.design.metric == "average" and fold_weights == "equal":
-        estimate, variances = average_folds(cells, repeated, variance)
+        estimate, variances = average_folds(cells, splits, variance)
     else:
         estimate = cells.over(()).mean
-        variances = variance_of_splits(cells, repeated, variance, fold_weights)
+        variances = variance_of_splits(cells, splits, variance, fold_weights)
     if not log.of_differences and not log.only_tested:
         caution = caution | flag(Caution.UNSTABLE, measure_disagreement(splits) > DISAGREEMENT)
     if log.pairs is not None and not (log.only_tested or log.design.metric):
@@ -248,15 +248,13 @@ def refuse_scale(log: Log, scale: str, interval: str) -> None:
         )
 
 
-def average_folds(
-    cells: Cells, splits: tuple[str, ...], variance: str
-) -> tuple[FloatArray, FloatArray]:
+def average_folds(cells: Cells, splits: Cells, variance: str) -> tuple[FloatArray, FloatArray]:
     """Average metrics of folds with equal weights: the estimate, and the variance of each split.
 
     With weights 1/K the variance is ``sum_k K^-2 sigma_k^2 / n_k``; for all-pairs all folds share
     one sigma^2, about the mean of the folds.
     """
-    parts = cells.within(splits)
+    parts = cells.within(splits.levels)
     k, n_k = parts.n_cells, parts.count[:, None]
     means, reach = parts.average(parts.mean), 1 / (parts.repeat(k) ** 2 * n_k)
     if variance == "within-fold":
@@ -264,7 +262,7 @@ def average_folds(
     else:
         deviations = parts.m2 / n_k + (parts.mean - parts.repeat(means)) ** 2
         variances = parts.sum(reach) * parts.sum(deviations) / k
-    return cells.over(splits).average(means), variances
+    return splits.average(means), variances
 
 
 def measure_disagreement(splits: Cells) -> FloatArray:
@@ -281,15 +279,13 @@ def measure_disagreement(splits: Cells) -> FloatArray:
     return ratio
 
 
-def variance_of_splits(
-    cells: Cells, splits: tuple[str, ...], variance: str, fold_weights: str
-) -> FloatArray:
+def variance_of_splits(cells: Cells, splits: Cells, variance: str, fold_weights: str) -> FloatArray:
     """Variance of the mean loss of each split: one row per split, one number per column.
 
     ``splits`` are the levels that identify splits.
     """
-    parts, whole = cells.within(splits), cells.over(splits)
-    n_k, n = parts.count[:, None], parts.repeat(whole.count[:, None])
+    parts = cells.within(splits.levels)
+    n_k, n = parts.count[:, None], parts.repeat(splits.count[:, None])
     share = n_k / n if fold_weights == "size" else 1 / parts.repeat(parts.n_cells)
     if variance == "within-fold":
         if n_k.min() < 2:
@@ -300,4 +296,4 @@ def variance_of_splits(
         # Bayle et al., sigma_in
         return parts.sum(share / (n_k - 1) / n * parts.m2)
     # Bayle et al., sigma_out
-    return parts.sum(share / n * (parts.m2 / n_k + (parts.mean - parts.repeat(whole.mean)) ** 2))
+    return parts.sum(share / n * (parts.m2 / n_k + (parts.mean - parts.repeat(splits.mean)) ** 2))

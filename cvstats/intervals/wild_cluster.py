@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import find_across_folds
-from cvstats.core.results import Result
+from cvstats.core.results import Result, make_result
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.intervals._method import IntervalMethod
@@ -184,17 +183,16 @@ def wild_cluster(
     error = np.sqrt((sums**2).sum(axis=0)) / cells.count.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where((error == 0) & (estimate == 0), 0.0, estimate / error)
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, Any] = {
         "estimate": estimate,
         "lower": np.where(empty, np.nan, estimate - reach[0]),
         "upper": np.where(empty, np.nan, estimate + reach[1]),
-        "se": np.full(width, np.nan),
+        "se": np.nan,
         "statistic": statistic,
         "p_value": np.where(empty, np.nan, p),
     }
     sizes = {name: size.item() for name, size in size_range(points, cells).items()}
-    counts = {"n_points": int(points.sum()), "n_clusters": g, **sizes}
-    columns |= {name: np.full(width, number) for name, number in counts.items()}
+    columns |= {"n_points": int(points.sum()), "n_clusters": g, **sizes}
     share = cells.count[:, None] / cells.count.sum()
     flags = flag_few_clusters(cells, degrees_of_freedom(cells, share), sums)[0]
     if g < FEW_SIGNS:
@@ -203,11 +201,10 @@ def wild_cluster(
     if split:
         flags |= Caution.SOURCES_ACROSS_FOLDS
     flags[error == 0] |= np.int64(Caution.ZERO_VARIANCE)
-    flags[empty] = np.int64(Caution.NO_LOSSES)
     attrs: dict[str, str | float | int] = {"alpha": alpha, "alternative": "two-sided", "by": by}
     attrs |= {"n_draws": 1 << g} if seed is None else {"n_draws": n_draws, "seed": seed}
     attrs |= OF_SPLIT_GROUPS if split else {}
-    return Result("wild_cluster", columns, flags, attrs)
+    return make_result("wild_cluster", columns, flags, attrs)
 
 
 def draw_signs(g: int, n_draws: int, seed: int | None) -> Iterator[FloatArray]:

@@ -82,10 +82,7 @@ def design_of_cells(
     taking: str = Design.taking,
 ) -> Design:
     """Make a design with one row per cell; a level of points has a name but no labels."""
-    levels = {
-        level: Level(labels, cells.codes[:, i])
-        for i, (level, labels) in enumerate(zip(cells.levels, cells.labels, strict=True))
-    }
+    levels = cells.to_levels()
     if named_points:
         missing = words_for_cells("point", cells.levels, words)
         hidden: Any = HiddenTable((len(cells.count),), missing)
@@ -440,7 +437,6 @@ class KeptLosses:
         design = log.design
         rows = np.arange(design.size) if some is None else some[0]
         rows = rows if design.valid is None else rows[design.valid[rows]]
-        size = design.size if design.valid is None else int(design.valid.sum())
         dates = "" if is_resampled(design) else find_dates(design) or ""
         # Positions in an array, and points without names, do not recur in another batch.
         salt = np.uint64(zlib.crc32(cells.mean.tobytes()))
@@ -475,7 +471,7 @@ class KeptLosses:
             levels, tuple(part.labels for part in parts), codes, np.ones(len(rows)), table,
             np.zeros((len(rows), width)), np.zeros(width),
         )  # fmt: skip
-        return cls(drop_unused_labels(found), len(rows) == size, dates, pointed)
+        return cls(drop_unused_labels(found), len(rows) == design.n_rows, dates, pointed)
 
     def __add__(self, other: KeptLosses) -> KeptLosses:
         """Keep the evaluations of both that come first."""
@@ -537,10 +533,7 @@ class KeptLosses:
         """Make a small log of these losses, with columns in the order of the log."""
         found, step = self.cells, choose_step(models.size)
         order = np.argsort(models[:, ::step].reshape(-1))
-        levels = {
-            name: Level(labels, found.codes[:, at])
-            for at, (name, labels) in enumerate(zip(found.levels, found.labels, strict=True))
-        }
+        levels = found.to_levels()
         if self.pointed:
             point, names = pd.factorize(found.mean[:, -2], sort=True)
             levels["point"] = Level(pd.Index(names.astype(np.int64)), point)

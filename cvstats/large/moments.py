@@ -739,10 +739,9 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
 def points_by_cell(cells: Cells) -> dict[tuple[Any, ...], tuple[int, int]]:
     """Map the labels of each cell to the number of its points and the sum of their hashes."""
     prints = np.zeros(len(cells.count), dtype=np.uint64) if cells.prints is None else cells.prints
-    labels = [as_index(names) for names in cells.labels]
     return {
-        tuple(names[code] for names, code in zip(labels, codes, strict=True)): (round(n), int(sum_))
-        for codes, n, sum_ in zip(cells.codes.tolist(), cells.count.tolist(), prints, strict=True)
+        tuple(cells.key(cell).values()): (round(n), int(sum_))
+        for cell, (n, sum_) in enumerate(zip(cells.count.tolist(), prints, strict=True))
     }
 
 

@@ -502,8 +502,7 @@ def take_other_points(log: Log, known: Log) -> Log:
             f"first; {listed(map(repr, named[1]))} in the second. Expected the same in both."
         )
     keep = ~points_of(log.design).isin(points_of(known.design))
-    if log.design.valid is not None:
-        keep &= log.design.valid
+    keep &= log.design.marks
     if not keep.any():
         raise LogError(
             "the judge labeled only the points that people labeled, so it adds no information. "

@@ -266,8 +266,7 @@ def without_undrawn(log: Log) -> Log:
         return log
     keep = has_loss(log.losses)
     keep |= design.levels["count"].block(0, design.size) != code_of(design, "count", 0)
-    if design.valid is not None:
-        keep &= design.valid
+    keep &= design.marks
     return log if keep.all() else replace(log, design=replace(design, valid=keep, facts={}))
 
 

@@ -56,17 +56,12 @@ def drop_gaps(log: Log) -> Log:
         keep = gaps.patterns[0].keep
     else:
         keep = kept_rows(log)
-    gone = count_rows(log.design) - int(keep.sum())
+    gone = log.design.n_rows - int(keep.sum())
     if not keep.any():
         raise LogError(NOTHING_LEFT)
     design = replace(log.design, valid=keep, facts={}) if gone else log.design
     metadata = {**log.attrs, "n_dropped": gone}
     return replace(log, design=design, attrs=metadata, complete=log.design if gone else None)
-
-
-def count_rows(design: Design) -> int:
-    """Count the evaluations of a log."""
-    return design.size if design.valid is None else int(design.valid.sum())
 
 
 def kept_rows(log: Log) -> MaskArray:
@@ -82,7 +77,7 @@ def kept_rows(log: Log) -> MaskArray:
 def find_gaps(log: Log, columns: IntArray) -> Gaps:
     """Group the carried cells by the evaluations that are missing in them."""
     design = log.design
-    here = np.ones(design.size, dtype=bool) if design.valid is None else design.valid
+    here = design.marks
     found: dict[bytes, list[int]] = {}
     masked: list[int] = []
     step = max(1, TILE // max(1, design.size * len(columns)))
@@ -136,7 +131,7 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     In nested cross-validation, each outer fold of a repetition tests all points. Splits with
     nothing left are ignored. Nothing is dropped if splits test different points anyway.
     """
-    keep = keep if design.valid is None else keep & design.valid
+    keep = keep & design.marks
     by = tuple(name for name in ("repetition", "outer") if design.has(name))
     if "point" not in design.levels or not by or design.has("sample") or design.has("count"):
         return keep
@@ -151,7 +146,7 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     point = design.point_numbers()
     gone = np.zeros(int(point.max(initial=-1)) + 1, dtype=bool)
     lost = ~keep & alive[split]
-    gone[point[lost if design.valid is None else lost & design.valid]] = True
+    gone[point[lost & design.marks]] = True
     return keep & ~gone[point]
 
 
@@ -194,7 +189,7 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
     if failed:
         raise no_answer(log, gaps, failed)
     numbers = np.zeros(gaps.columns.shape[1], dtype=np.int64)
-    numbers[gaps.empty] = count_rows(log.design)
+    numbers[gaps.empty] = log.design.n_rows
     for pattern in gaps.patterns:
         numbers[pattern.cells] = pattern.dropped
     return gather_entries(results, numbers[entry_cell])
@@ -227,7 +222,7 @@ def take_cells(log: Log, gaps: Gaps, cells: IntArray, keep: MaskArray, entries: 
         tables = [np.concatenate([table.astype(np.float64) for table in tables], axis=1)]
         tables[0][:, blank] = np.nan
     half = len(chosen) if log.other is None else len(chosen) // 2
-    gone = count_rows(log.design) > int(keep.sum())
+    gone = log.design.n_rows > int(keep.sum())
     pairs = log.pairs
     if pairs is not None:
         left, right = (np.searchsorted(chosen, side[entries]) for side in pairs)

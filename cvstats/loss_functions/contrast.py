@@ -192,8 +192,7 @@ class Groups:
         """Read the groups, and reject points that occur in several of them."""
         design = log.design
         codes = design.levels[by].block(0, design.size).astype(np.int64)
-        if design.valid is not None:
-            codes = np.where(design.valid, codes, -1)
+        codes[~design.marks] = -1
         used, numbers = np.unique(codes[codes >= 0], return_inverse=True)
         at = np.full(design.size, -1)
         at[codes >= 0] = numbers

@@ -167,7 +167,11 @@ class Verdict:
             return self.adjust_by_sidak(self.joint)
         first = self.models[int(self.best[0])] if self.against_best else None
         table = self.facts.apply(
-            compare, reference=first, method=method, adjust=None, alpha=self.alpha_of_each
+            compare,
+            reference=first,
+            method=method,
+            adjust=None,
+            alpha=split_alpha(self.alpha, self.n_tests),
         )
         few = Caution.FEW_POINTS.label in sentences_in(table)
         return self.adjust_by_sidak(table) if few or self.n_tests > 1 else table
@@ -263,11 +267,6 @@ class Verdict:
         return self.facts.apply(interval, method=self.method, alpha=alpha)
 
     @property
-    def alpha_of_each(self) -> float:
-        """One minus the level of each difference, by Šidák's method."""
-        return split_alpha(self.alpha, self.n_tests)
-
-    @property
     def tables(self) -> list[Any]:
         """The intervals and the comparison, and those of the mean over all cells."""
         parts = [self] if self.whole is None else [self, self.whole]
@@ -287,7 +286,7 @@ class Verdict:
             df = table["df"] if known else p * 0 + np.inf
             own = (abs(p - 2 * special.stdtr(df, -statistic)) <= 1e-12) & (se > 0)
             df = df.where(np.isfinite(df), np.inf if points is None else points - 1)
-            reach = -special.stdtrit(df, self.alpha_of_each / 2) * se
+            reach = -special.stdtrit(df, split_alpha(self.alpha, self.n_tests) / 2) * se
             p = p.where(~own, 2 * special.stdtr(df, -statistic))
             adjusted = adjusted.assign(
                 p_value=p,
