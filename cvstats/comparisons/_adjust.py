@@ -23,10 +23,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from cvstats.comparisons._pairs import confidence_limits, degrees_of_each, has_standard_errors
+from cvstats.comparisons._pairs import degrees_of_each, has_standard_errors
 from cvstats.core import kernels
 from cvstats.core.cautions import Caution
-from cvstats.core.results import Result
+from cvstats.core.results import Result, confidence_limits
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
@@ -196,7 +196,11 @@ def adjust_max_t(
     p[of_one == 1] = 1.0  # equal losses, for any draws
     columns = dict(result.columns)
     reach = np.where(np.isinf(bound), 0.0, bound).reshape(-1)
-    columns["lower"], columns["upper"] = widen_limits(columns, reach, alternative)
+    down = np.inf if alternative == "less" else reach
+    up = np.inf if alternative == "greater" else reach
+    columns["lower"], columns["upper"] = confidence_limits(
+        columns["difference"], columns["se"], down, up
+    )
     attrs: dict[str, str | float | int] = {"adjust": "max-t", "n_draws": n_draws, "seed": seed}
     caution = result.caution | np.where(np.isnan(statistic), 0, cautions).reshape(-1)
     return add_adjusted(replace(result, columns=columns, caution=caution), p.reshape(-1), attrs)
@@ -218,18 +222,6 @@ def pair_matrix(of_pairs: FloatArray, models: int) -> FloatArray:
     above: tuple[IntArray, IntArray] = np.triu_indices(models, 1)
     found[above] = of_pairs
     return found + found.T
-
-
-def widen_limits(
-    columns: dict[str, FloatArray], reach: FloatArray, alternative: Alternative
-) -> tuple[FloatArray, FloatArray]:
-    """Widen the limits of all differences; an open side stays open."""
-    lower, upper = confidence_limits(columns["difference"], columns["se"], 0.0, 0.0)
-    far = reach * columns["se"]
-    down = np.full_like(lower, -np.inf) if alternative == "less" else lower - far
-    up = np.full_like(upper, np.inf) if alternative == "greater" else upper + far
-    missing = np.isnan(lower)
-    return np.where(missing, np.nan, down), np.where(missing, np.nan, up)
 
 
 # --- draws of the models' means -------------------------------------------------------------------

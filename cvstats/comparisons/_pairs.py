@@ -500,17 +500,6 @@ def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: 
     return distribution({"less": statistic, "greater": -statistic}[alternative], df)
 
 
-def confidence_limits(
-    estimate: FloatArray, se: FloatArray, down: float | FloatArray, up: float | FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Compute limits from standard errors; infinite on an open side, NaN without any."""
-    with np.errstate(invalid="ignore"):  # one-sided with zero variance
-        lower = np.where(np.isinf(down), -np.inf, estimate - down * se)
-        upper = np.where(np.isinf(up), np.inf, estimate + up * se)
-    missing = np.isnan(se)
-    return np.where(missing, np.nan, lower), np.where(missing, np.nan, upper)
-
-
 # --- the interval of a difference from those of both models ---------------------------------------
 
 UNION = "union"

@@ -37,7 +37,6 @@ from cvstats.comparisons._pairs import (
     check_one_partner,
     choose_pairs,
     compare_pairs,
-    confidence_limits,
     default_method,
     degrees_of_each,
     difference_interval,
@@ -56,7 +55,7 @@ from cvstats.comparisons.relative import (
 from cvstats.comparisons.zero_one import FEW, SOME_EXACT, apply_tests, find_discordance
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import Result, half_widths, show_own_errors
+from cvstats.core.results import Result, confidence_limits, half_widths, show_own_errors
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison

@@ -15,7 +15,6 @@ from cvstats.comparisons._pairs import (
     any_log,
     check_method_options,
     compare_pairs,
-    confidence_limits,
     degrees_of_each,
     difference_interval,
     distribution,
@@ -37,7 +36,14 @@ from cvstats.comparisons.zero_one import (
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import mean_and_squares
 from cvstats.core.folds import split_levels
-from cvstats.core.results import Result, half_widths, interval, make_result, show_own_errors
+from cvstats.core.results import (
+    Result,
+    confidence_limits,
+    half_widths,
+    interval,
+    make_result,
+    show_own_errors,
+)
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, flag_ignored_sources

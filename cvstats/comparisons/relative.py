@@ -24,7 +24,7 @@ from cvstats.comparisons._pairs import (
 from cvstats.comparisons.zero_one import SOME_EXACT
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
-from cvstats.core.results import FIELLER, Result, flag, half_widths, make_result
+from cvstats.core.results import FIELLER, Result, confidence_limits, flag, half_widths, make_result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
@@ -318,13 +318,10 @@ def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: floa
         statistic = np.where((se == 0) & (middle == 0), 0.0, middle / se)
     p = p_values(statistic, df, alternative)
     ratio = np.exp(middle)
-    with np.errstate(invalid="ignore"):
-        lower = -100.0 if np.isinf(down) else 100 * np.expm1(middle - down * se)
-        upper = np.inf if np.isinf(up) else 100 * np.expm1(middle + up * se)
-    missing = np.isnan(middle)
+    lower, upper = confidence_limits(middle, se, down, up)
     columns = {
         "difference": 100 * np.expm1(middle),
-        "lower": np.where(missing, np.nan, lower), "upper": np.where(missing, np.nan, upper),
+        "lower": 100 * np.expm1(lower), "upper": 100 * np.expm1(upper),
         "se": 100 * ratio * se, "statistic": statistic, "p_value": p,
         "df": float(df), "n_data_sets": number,
     }  # fmt: skip

@@ -173,6 +173,17 @@ def half_widths(
     return (np.inf, reach) if alternative == "less" else (reach, np.inf)
 
 
+def confidence_limits(
+    estimate: FloatArray, se: FloatArray, down: float | FloatArray, up: float | FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Compute limits from standard errors; infinite on an open side, NaN without any."""
+    with np.errstate(invalid="ignore"):  # one-sided with zero variance
+        lower = np.where(np.isinf(down), -np.inf, estimate - down * se)
+        upper = np.where(np.isinf(up), np.inf, estimate + up * se)
+    missing = np.isnan(se)
+    return np.where(missing, np.nan, lower), np.where(missing, np.nan, upper)
+
+
 OWN_ERROR = "own_se"
 """The column of standard errors without pseudo-errors."""
 

@@ -28,6 +28,7 @@ from cvstats.core.orientation import TARGET, TURNED, turn
 from cvstats.core.results import (
     OWN_ERROR,
     Result,
+    confidence_limits,
     flag,
     half_widths,
     quantile,
@@ -394,18 +395,11 @@ def take_welch(result: Result, squares: FloatArray, n: FloatArray) -> Result:
     with np.errstate(divide="ignore", invalid="ignore"):
         df = squares.sum(axis=0) ** 2 / (squares**2 / spare).sum(axis=0)
     df = np.where(np.isnan(df), n.sum() - 2, df)
-    down, up = half_widths(str(result.attrs["alternative"]), float(result.attrs["alpha"]), df)
-    columns = dict(result.columns)
-    estimate, se = columns["estimate"], columns["se"]
-    with np.errstate(invalid="ignore"):
-        lower = np.where(np.isinf(down), -np.inf, estimate - down * se)
-        upper = np.where(np.isinf(up), np.inf, estimate + up * se)
-    missing = np.isnan(columns["lower"])
-    first = {
-        "estimate": estimate, "lower": np.where(missing, np.nan, lower),
-        "upper": np.where(missing, np.nan, upper), "se": se, "df": df,
-    }  # fmt: skip
-    return replace(result, columns={**columns, **first}, attrs={**result.attrs, "interval": "t"})
+    estimate, se, lower = (result.columns[name] for name in ("estimate", "se", "lower"))
+    reach = half_widths(str(result.attrs["alternative"]), float(result.attrs["alpha"]), df)
+    limits = confidence_limits(estimate, se, *reach)
+    result = put_limits(result, limits, ~np.isnan(lower), interval="t")
+    return replace(result, columns={**result.columns, "df": df})
 
 
 # --- metrics between two ends: what one prediction can change -------------------------------------
