@@ -28,13 +28,6 @@ TARGET = "target_value"
 """The attr of a log and of its results for the target of a metric."""
 
 
-def orientation_of(better: Better, limits: tuple[float, float]) -> str:
-    """Name how a metric becomes a loss: ``1 - score``, ``-score``, ``error`` or ``value``."""
-    if better == "larger":
-        return TURNED[limits != (0.0, 1.0)]
-    return "error" if better == "smaller" else "value"
-
-
 def turn(values: Any, orientation: str) -> Any:
     """Convert values of a metric to losses, or losses to values: it is its own inverse."""
     if orientation not in TURNED:

@@ -411,8 +411,6 @@ def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumn
     there = slice(None) if log.design.valid is None else log.design.valid
     rows, n = at[cell[there]], len(table.used)
     columns = [column[there] for column in log.columns() if column is not None]
-    if len(columns) < log.losses.width:
-        raise LogError("some model has no predictions. Expected one for every point.")
     weight = columns.pop() if counted.weight is not None else None
     codes = [column.astype(np.int64) for column in columns]
     k = len(counted.labels)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.design import readonly
-from cvstats.core.orientation import TURNED, Better, orientation_of, turn
+from cvstats.core.orientation import TURNED, Better, turn
 from cvstats.core.types import FloatArray, IntArray
 
 Influence = tuple[float, FloatArray]
@@ -165,7 +165,9 @@ class Metric:
     @property
     def orientation(self) -> str:
         """How the metric becomes a loss: ``1 - score``, ``-score``, ``error`` or ``value``."""
-        return orientation_of(self.better, self.range)
+        if self.better == "larger":
+            return TURNED[self.range != (0.0, 1.0)]
+        return "error" if self.better == "smaller" else "value"
 
     @property
     def sign(self) -> int:
