@@ -42,7 +42,6 @@ from cvstats.intervals._limits import clopper_pearson
 from cvstats.intervals._method import Comparison, group_residuals
 from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.intervals.out_of_source import squared_errors_of_sources
-from cvstats.log.checks import find_whole
 from cvstats.log.log import Log, Losses
 from cvstats.options import Alternative, Missing, check_numbers, whole_number
 
@@ -213,9 +212,9 @@ def power(
     differences of squared errors: a small sample underestimates heavy tails. For cross-validated
     pilots they are less reliable: in five simulations 0% to 40% of the ranges contained the true
     value, and the actual power was .68 to .77 if 80% was planned. The kurtosis is computed from
-    individual losses. If these are not available, as for lazy arrays and moments of more than
-    50,000 losses, the ranges are NaN, and so they are for methods without degrees of freedom. The
-    ranges do not account for the effect of more training points on the models.
+    individual losses. If these are not available, as for lazy arrays and moments, the ranges are
+    NaN, and so they are for methods without degrees of freedom. The ranges do not account for the
+    effect of more training points on the models.
 
     The limits for many repetitions treat repetitions as independent given the point: this is true
     for runs of one model, and nearly true for partitions, whose models share most of their data.
@@ -567,10 +566,10 @@ def variance_factors(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
 
 def match_kurtosis(log: Log) -> FloatArray:
     """Find the degrees of freedom of a chi-squared variable with the same relative variance."""
-    df, whole = np.full(log.values.width, np.nan), find_whole(log)
-    if whole is None:
+    df = np.full(log.values.width, np.nan)
+    if not log.in_memory:
         return df
-    points = average_repetitions(whole) if whole.design.number("repetition") > 1 else whole
+    points = average_repetitions(log) if log.design.number("repetition") > 1 else log
     for j, column in enumerate(points.columns()):
         if column is not None:
             here = column if points.design.valid is None else column[points.design.valid]
@@ -595,10 +594,9 @@ def variance_parts(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
     once = (found.m2 / (n - 1)).mean(axis=0)
     if repetitions == 1:
         return split_variance(once, once, 1)
-    whole = find_whole(log)
-    if whole is None:
+    if not log.in_memory:
         raise log.lacks_losses("power of several repetitions")
-    averaged = average_repetitions(whole).moments(()).m2[0] / (n - 1)
+    averaged = average_repetitions(log).moments(()).m2[0] / (n - 1)
     return split_variance(once, averaged, repetitions)
 
 

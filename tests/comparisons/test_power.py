@@ -7,7 +7,6 @@ import oracle
 import oracle_many
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
@@ -274,24 +273,3 @@ def test_points_need_no_names():
     log = pd.DataFrame(np.random.default_rng(0).exponential(size=(60, 2)), index, ["a", "b"])
     named, nameless = (cvstats.power(one, effect=0.2) for one in (log, log.droplevel("point")))
     pd.testing.assert_frame_equal(nameless, named, rtol=1e-12)
-
-
-@pytest.mark.parametrize("repetitions", [1, 3])
-@pytest.mark.parametrize("form", ["moments", "lazy"])
-def test_short_moments_and_lazy_arrays_have_the_ranges_of_the_log(form, repetitions):
-    pytest.importorskip("dask", reason="the extra dask is not installed")
-    at, rng = np.arange(80 * repetitions), np.random.default_rng(0)
-    fold = np.concatenate([rng.permutation(80) % 5 for _ in range(repetitions)])
-    index = pd.MultiIndex.from_arrays(
-        [at // 80, fold, at % 80], names=["repetition", "fold", "point"]
-    )  # fmt: skip
-    log = pd.DataFrame(rng.gamma(2, 1, (len(at), 2)), index, ["a", "b"])
-    expected = log.cvci.power(effect=0.1).iloc[0]
-    if form == "moments":
-        row = cvstats.Moments.of_log(log, pairs=True).power(effect=0.1).iloc[0]
-    else:
-        array = xr.DataArray(log.rename_axis(columns="model")).reset_index("dim_0")
-        row = array.chunk(dim_0=30).cvci.power(effect=0.1).compute().to_dataframe().iloc[0]
-    assert expected[RANGE].notna().all()
-    for name in RANGE:
-        assert float(row[name]) == pytest.approx(expected[name], rel=1e-12)
