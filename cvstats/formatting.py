@@ -463,12 +463,14 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
     if not result.dims:
         result = result.expand_dims("model" if "model" in result.coords else {"model": [NAMELESS]})
     dims: list[Hashable] = list(result.dims)
-    table = result.to_dataframe(dim_order=dims).reset_index()
-    keys = [name for name in ("model", "other") if name in table.columns]
+    labels_of: dict[Hashable, list[Hashable]] = {}
     for dim in dims:
         index = result.indexes.get(dim)  # a stacked dimension has several levels of labels
-        names = index.names if isinstance(index, pd.MultiIndex) else [dim]
-        keys += [str(name) for name in names if name not in (*keys, "pair")]
+        labels_of[dim] = list(index.names) if isinstance(index, pd.MultiIndex) else [dim]
+        result = result.reset_index(dim) if isinstance(index, pd.MultiIndex) else result
+    table = result.to_dataframe(dim_order=dims).reset_index()
+    keys = [name for name in ("model", "other") if name in table.columns]
+    keys += [str(name) for dim in dims for name in labels_of[dim] if name not in (*keys, "pair")]
     return table.set_index(keys)[[name for name in result.data_vars if name not in keys]]
 
 
