@@ -41,8 +41,9 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     loss = str(attrs.get("loss") or attrs.get("long_name"))
     for orientation in TURNED if "metric" not in attrs else ():
         start = orientation.removesuffix("score")
-        if loss.startswith(start) and len(loss) > len(start):
-            attrs |= {"metric": loss.removeprefix(start), "orientation": orientation}
+        if loss.startswith(start) and len(loss) > len(start):  # a difference of 1 - x is one of -x
+            found = TURNED[1] if "kind" in attrs else orientation
+            attrs |= {"metric": loss.removeprefix(start), "orientation": found}
     names = names_of_metrics(losses) or []
     if len(names) == 1 and "loss" not in attrs and "metrics" not in attrs:
         attrs |= {"loss": str(names[0]), UNDESCRIBED: True}

@@ -241,8 +241,9 @@ class Verdict:
             setattr(self, what, table)
 
     def in_many(self, table: Any, caution: Caution) -> bool:
-        """Whether so many rows have a caution that it is not by chance."""
-        labels = result_frame(table)["caution"]
+        """Whether so many rows have a caution that it is not by chance, without masked cells."""
+        frame = result_frame(table)
+        labels = frame["caution"][frame.iloc[:, 0].notna()]
         return bool(labels.str.contains(caution.label, regex=False).mean() >= MANY_CELLS)
 
     @cached_property

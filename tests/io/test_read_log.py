@@ -427,5 +427,9 @@ def test_scores_are_scores_everywhere(container):
     found = cvstats.as_scores(result)
     assert found.attrs["score"] == "correct"
     assert found["estimate"].to_numpy().tolist() == pytest.approx(rate.tolist())
+    if container != "moments":
+        (gap,) = dask.compute(cvstats.interval(cvstats.difference(made[container])))
+        gap = cvstats.as_scores(gap)["estimate"].to_numpy().item()
+        assert gap == pytest.approx(rate.iloc[0] - rate.iloc[1])
     text = str(cvstats.summary(made[container]))
     assert f"accuracy of {rate.idxmax()} is {100 * rate.max():.1f}%" in " ".join(text.split())

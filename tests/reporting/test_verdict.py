@@ -294,12 +294,13 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch
     assert independent.whole.comparison.attrs["interval_method"] == "holdout"
 
 
-@pytest.mark.parametrize("correlated", [1, 5])
-def test_cells_keep_their_method_if_few_have_its_caution(correlated):
+@pytest.mark.parametrize(("correlated", "masked"), [(1, 0), (5, 0), (5, 70)])
+def test_cells_keep_their_method_if_few_have_its_caution(correlated, masked):
     """Serial dependence in 1 of 30 cells, as by chance, changed the method and target of all."""
     rng = np.random.default_rng(0)
     losses = rng.normal(5, 1, (200, 30))
     losses[:, :correlated] += np.cumsum(0.3 * rng.normal(size=(200, correlated)), axis=0)
+    losses = np.hstack([losses, np.full((200, masked), np.nan)])
     log = xr.DataArray(
         losses, {"point": pd.date_range("2024-01-01", periods=200)}, ("point", "cell")
     )
