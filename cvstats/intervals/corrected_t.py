@@ -285,7 +285,7 @@ def share_models(design: Design, folds: Sequence[str]) -> bool:
 def sizes_by_label(found: Cells, sizes: Mapping[Any, Any]) -> FloatArray:
     """Look up the training size of each split by its labels."""
     levels, cells = found.levels[found.grouped :], range(len(found.count))
-    names = [tuple(found.key(cell)[level] for level in levels) for cell in cells]
+    names = [tuple(found.key(cell).values())[found.grouped :] for cell in cells]
     keys = [name[0] if len(name) == 1 else name for name in names]
     lost = [name for name, key in zip(names, keys, strict=True) if key not in sizes]
     if lost:

@@ -289,8 +289,10 @@ ONLY_TESTED = ("lm-eval", "inspect")
 """Formats of logs in which models were tested but not trained."""
 
 DIFFERENCES = {"kind": "differences"}
-DIFFERENCE_FROM = "difference_from"
 """The attrs of a log of paired differences."""
+
+DIFFERENCE_FROM = "difference_from"
+"""The attr of such a log that names the model that was subtracted."""
 
 CONTRASTS = {"kind": "contrasts"}
 """The attrs of a log of differences between its groups."""
