@@ -367,7 +367,7 @@ def test_points_whose_numbers_may_be_years_are_no_dates_in_one_batch_only():
     draw = np.random.default_rng(0)
     levels = [np.repeat([0, 1], 1000), draw.integers(0, 5, 2000), np.tile(np.arange(1400, 2400), 2)]
     index = pd.MultiIndex.from_arrays(levels, names=["repetition", "fold", "point"])
-    log = pd.DataFrame(draw.normal(size=(2000, 2)), index, ["ridge", "forest"])
+    log = pd.DataFrame(draw.normal(size=(2000, 3)), index, ["ridge", "forest", "mean"])
     cuts = [1000, *range(1050, 2000, 50)]  # points 1,800 to 2,099 fill six batches
     parts = [part.reset_index().set_index(index.names) for part in batches(log, cuts, range(21))]
     found, expected = streamed(parts, pairs=True).compare(), log.cvci.compare()

@@ -50,6 +50,15 @@ def test_geometric_mean_over_data_sets_is_a_t_interval_of_logs():
         assert one["p_value"] == pytest.approx(test.pvalue, rel=1e-9)
 
 
+def test_the_same_ratio_in_every_data_set():
+    means = SETS["b"] * 0 + 2.0 ** SETS.index.codes[SETS.index.names.index("source")]
+    log = pd.DataFrame({"double": 2 * means, "same": means, "one": means})
+    table = log.cvci.compare(reference="one", relative=True, over="source")
+    assert table["difference"].tolist() == [100, 0]
+    assert table["p_value"].tolist() == [0, 1]
+    assert table["caution"].tolist() == ["zero variance"] * 2
+
+
 METHODS = [("wald", {}), ("corrected_t", {}), ("cv_t", {}), ("wald", {"variance": "within-fold"})]
 
 

@@ -97,7 +97,7 @@ def test_a_failing_holdout_has_no_level_to_name():
         ],
         (lambda: list(PLAN.split(None)), "X is a NoneType. Expected data with a row for each"),
         (lambda: run(X=X[:0], y=Y[:0]), "X is empty"),
-        (lambda: run(point=[0] * 20), "row 1 has the duplicate label 0"),
+        (lambda: run(point=[*range(19), 4]), "row 19 has the duplicate label 4"),
         (lambda: run(point=[None, *range(19)]), "point has no label .NaN. in row 0"),
         (lambda: run(groups=[None, *range(19)]), "groups has no label .NaN. in row 0"),
         (lambda: run(loss="squarish"), "Unknown loss 'squarish'"),

@@ -11,6 +11,7 @@ from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.log import groups
 
 NAMES = ["point", "repetition"]
 
@@ -88,7 +89,9 @@ def test_sources_that_are_ignored():
         cvstats.answers(sourced.droplevel("fold"))
 
 
-def test_each_label_of_by_has_the_answer_of_its_part():
+@pytest.mark.parametrize("block", [5, groups.BLOCK])
+def test_each_label_of_by_has_the_answer_of_its_part(block, monkeypatch):
+    monkeypatch.setattr(groups, "BLOCK", block)  # rows that are looked up together
     parts = {task: log_of(random_table(task, (2, 3, 4, 2))) for task in (3, 4, 5)}
     parts[4] *= 0  # a task without variance
     log = pd.concat(parts, names=["task"])
