@@ -1,13 +1,12 @@
-"""The plots that tests look at, and the way their pictures are made.
+"""The plots that tests look at, and the way they are described.
 
-``python tests/plotted.py [NAME …]`` writes the pictures anew; look at each before you keep it.
-It also writes `tests/images/drawn.json`: the places, sizes, colours and words of what is drawn.
+``python tests/plotted.py`` writes `tests/images/drawn.json` anew: the places, sizes, colours and
+words of what is drawn.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from functools import cache
 from html import escape
 from itertools import combinations
@@ -20,13 +19,12 @@ import pandas as pd
 import xarray as xr
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 import cvstats
 from cvstats import plot
 from cvstats.reporting.page import WIDTH, draw_svg
 
-IMAGES = Path(__file__).parent / "images"
+DRAWN = Path(__file__).parent / "images" / "drawn.json"
 LABELS = {
     "diabetes": {"long_name": "squared_error", "units": "score²"},
     "flights": {"long_name": "Brier score"},
@@ -231,8 +229,22 @@ MORE = {
         grid()["late"].assign_coords(lon=[f"meridian {k}" for k in range(12)]), ax=ax
     ),
 }  # fmt: skip
-"""Also described, without a picture."""
-WIDTHS = (3.4, 7, None)
+FIGURES = {
+    "narrow": lambda: Figure(figsize=(3.4, 3.6), layout="constrained"),
+    "small": lambda: Figure(figsize=(3.3, 2.6)),
+    "own": lambda: None,
+}
+"""A figure that is laid out, one that is not, and that which the plot makes itself."""
+BY_SIZE = (
+    "reliability_sources", "forest_sixty", "matrix_sixty", "decomposition_many", "folds_eight",
+    "folds_thirty", "map_panels",
+)  # fmt: skip
+"""Of these the plot's own figure depends on the number of rows or panels."""
+DESCRIBED = [
+    *((name, where) for name in CASES for where in FIGURES),
+    *((name, "narrow") for name in MORE if name not in CASES),
+    *((name, "own") for name in BY_SIZE),
+]
 
 
 def draw_without_marks(draw, height, tips=(), key="", crop=False):
@@ -267,6 +279,7 @@ def describe(ax):
         words = [
             line.get_label(),
             to_hex(line.get_color()),
+            to_hex(line.get_markerfacecolor()),
             line.get_linestyle(),
             line.get_marker(),
         ]
@@ -304,27 +317,22 @@ def style(artist):
     return [artist.get_zorder(), artist.get_alpha() if artist.get_alpha() is not None else -1]
 
 
-def describe_case(name, width):
-    """What a case draws, as JSON holds it.
-
-    Without a width it is drawn on a figure that the plot makes itself.
-    """
+def draw_case(name, where):
+    """The Axes of a case, on a figure of one kind, as it is when it is drawn."""
     with mpl.rc_context({"figure.dpi": 72}):
-        ax = MORE[name](width and Figure(figsize=(width, 3.6)).subplots())
-        lay_out(ax)
-        parts = [*describe(ax)]
-    if width is None:
+        figure = FIGURES[where]()
+        ax = MORE[name](figure and figure.subplots())
+        if ax.child_axes or ax.figure.get_layout_engine() is not None:
+            ax.figure.draw_without_rendering()
+    return ax
+
+
+def describe_case(ax, where):
+    """What a case draws, as JSON holds it."""
+    parts = [*describe(ax)]
+    if where == "own":
         parts.insert(0, ("figure", [], ax.figure.get_size_inches()))
-        plt.close(ax.figure)
     return [*few_numbers(parts)]
-
-
-def lay_out(ax):
-    """Place an Axes as when it is drawn; its panels and color bar are placed only by that."""
-    if ax.child_axes:
-        ax.figure.draw_without_rendering()
-    elif (engine := ax.figure.get_layout_engine()) is not None:
-        engine.execute(ax.figure)
 
 
 def few_numbers(parts):
@@ -337,36 +345,13 @@ def few_numbers(parts):
         yield [kind, list(words), [float(f"{number:.5g}") for number in array]]
 
 
-def drawn(name, width, height=None, dpi=72):
-    """Draw a case on a figure of its own, laid out; return the figure and the Axes."""
-    tall = {"sources": 5.0, "decomposition": 4.0, "best_set": 3.6, "matrix_large": 3.6}
-    figure = Figure(figsize=(width, height or tall.get(name, 3.0)), dpi=dpi, layout="constrained")
-    ax = CASES[name](figure.subplots())
-    figure.draw_without_rendering()
-    return figure, ax
-
-
-def picture(name, path):
-    """Write what is drawn, without the writing: letters differ between versions of matplotlib."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        figure = Figure(figsize=(4.2, 3.6), dpi=60)
-        ax = figure.subplots()
-        place = ax.get_position()
-        CASES[name](ax).set_position(place)  # it was fitted to the letters
-        for text in figure.findobj(Text):
-            text.set_visible(False)
-        if (legend := ax.get_legend()) is not None:
-            legend.remove()
-        figure.savefig(path, format="png", metadata={"Software": None})
-
-
 if __name__ == "__main__":
-    IMAGES.mkdir(exist_ok=True)
-    for case in sys.argv[1:] or CASES:
-        picture(case, IMAGES / f"{case}.png")
-    stored = {f"{case} {width}": describe_case(case, width) for case in MORE for width in WIDTHS}
+    DRAWN.parent.mkdir(exist_ok=True)
+    stored = {}
+    for name, where in DESCRIBED:
+        stored[f"{name} {where}"] = describe_case(draw_case(name, where), where)
+        plt.close("all")
     lines = (
         f"{json.dumps(case)}: {json.dumps(stored[case], ensure_ascii=False)}" for case in stored
     )
-    (IMAGES / "drawn.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    DRAWN.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

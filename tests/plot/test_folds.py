@@ -37,9 +37,3 @@ def test_folds_of_one_repetition_and_of_random_splits(ax):
     assert ax.get_legend() is None
     ax = plot.folds(DIABETES["ridge"].droplevel("fold"), ax=Figure().subplots())
     assert ax.get_xlabel() == "repetition"
-
-
-def test_two_models_are_named(ax):
-    plot.folds(DIABETES[["ridge", "random_forest"]], ax=ax)
-    named = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert named == ["ridge", "random_forest"]

@@ -54,13 +54,6 @@ def test_several_models_have_bars_side_by_side_and_no_bands(ax):
     assert (np.diff(np.sort(np.concatenate(middles))) > 0.05).all()  # none is on another
 
 
-def test_ticks_are_at_the_numbers_that_have_bars(ax):
-    plot.stability(repeated(), ax=ax)
-    starts = [np.array(bars.get_segments())[:, 0, 0] for bars in ax.collections]
-    np.testing.assert_allclose(np.mean(starts, axis=0), ax.get_xticks())
-    assert len(ax.get_xticks()) == 5
-
-
 def test_moments_have_the_curve_of_the_log(ax):
     frame = DIABETES[["ridge"]]
     moments = cvstats.Moments.of_log(frame[:2000]) + cvstats.Moments.of_log(frame[2000:])
