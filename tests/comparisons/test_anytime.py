@@ -67,21 +67,6 @@ def test_the_interval_excludes_zero_exactly_where_p_is_below_alpha():
             assert (statistic > sequence_multiplier(200, rate, alpha)) == away
 
 
-def test_result_and_words():
-    found = pair_of(RNG.normal(size=120)).cvci.compare(anytime=True, tightest_at=300)
-    assert list(found) == ["difference", "lower", "upper", "se", "statistic", "p_value", "caution"]
-    assert found.attrs["anytime"] is True
-    assert "number of points at the first look grows" in found.attrs["guarantee"]
-    assert found.attrs["tightest_at"] == 300
-    assert found.attrs["interval_method"] == "holdout"
-    assert "2103.06476" in found.attrs["reference"]
-    assert "valid simultaneously at all looks" in found.attrs["guarantee"]
-    assert pair_of(RNG.normal(size=120)).cvci.compare(anytime=True).attrs["tightest_at"] == 500
-    wide = only_row(found)
-    plain = only_row(pair_of(RNG.normal(size=120)).cvci.compare())
-    assert wide["upper"] - wide["lower"] > 1.4 * (plain["upper"] - plain["lower"])
-
-
 def test_no_limits_before_there_is_enough_to_see():
     def labels(frame, **options):
         row = only_row(frame.cvci.compare(anytime=True, **options))
@@ -133,16 +118,6 @@ def test_groups_are_what_is_counted():
     assert counted.attrs["correction"] == "CR1"
 
 
-def test_repetitions_are_averaged_point_by_point():
-    d = RNG.normal(size=(3, 150))
-    index = pd.MultiIndex.from_product([range(3), range(150)], names=["repetition", "point"])
-    frame = pd.DataFrame({"a": d.reshape(-1), "b": 0.0}, index=index)
-    lower, upper = closed_form(d.mean(axis=0).tolist(), 0.05, 500)
-    found = only_row(frame.cvci.compare(anytime=True))
-    assert found["lower"] == pytest.approx(lower, rel=1e-10)
-    assert found["upper"] == pytest.approx(upper, rel=1e-10)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -188,8 +163,3 @@ def test_skewness_asks_for_more_points_at_every_look():
     watch = cvstats.monitor(lognormal)
     assert only_row(watch.interval())["p_value"] < 0.05
     assert not watch.stop  # a decision is never taken back
-
-
-def test_a_monitor_of_one_model_says_what_it_compares():
-    with pytest.raises(cvstats.LogError, match="^paired differences need several models"):
-        cvstats.monitor(pd.DataFrame({"a": np.arange(40.0)}, pd.RangeIndex(40, name="point")))

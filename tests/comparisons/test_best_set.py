@@ -169,13 +169,6 @@ def test_copies_share_all_numbers():
     assert (three[["lower_rank", "upper_rank"]] == [1, 3]).all(axis=None)
 
 
-def test_copies_but_for_rounding():
-    rounded = (FRAME["a"] / 3) * 3
-    assert (rounded != FRAME["a"]).any()
-    table = FRAME.assign(again=rounded).cvci.best_set(rng=0)
-    assert table.loc["again", "p_value"] == table.loc["a", "p_value"] > 0.05
-
-
 def test_a_copy_of_the_second_of_two_that_are_nearly_alike():
     near = FRAME["a"] + 1e-5 * RNG.normal(size=len(FRAME))
     table = FRAME.assign(near=near, again=near).cvci.best_set(rng=0)
@@ -260,34 +253,10 @@ def test_words():
         pd.concat([FRAME, splits]).cvci.best_set()
 
 
-def test_leave_one_out_and_cautions():
-    alone = FRAME.droplevel("fold").assign(fold=range(60)).set_index("fold", append=True)
-    table = alone.cvci.best_set(center="global", rng=0)
-    wanted = FRAME.cvci.best_set(center="global", rng=0)
-    np.testing.assert_allclose(table["p_value"], wanted["p_value"])
-    small = FRAME.cvci.best_set()
-    assert (small["caution"] == "small folds").all()
-    assert "center='global'" in small.attrs["cautions"]["small folds"]
-    assert (wanted["caution"] == "").all()
-    few = models(n=20, k=1).cvci.best_set()
-    assert few["caution"].str.contains("few points").all()
-
-
 def judged(log, method):
     """The statistics of both models of a log, from compare."""
     t = log.cvci.compare(method=method)["statistic"].item()
     return [t, -t]
-
-
-def test_an_array_whose_first_cell_is_empty():
-    index = pd.MultiIndex.from_arrays([np.arange(60) % 5, range(60)], names=["fold", "point"])
-    log = pd.DataFrame(np.random.default_rng(0).gamma(2, size=(60, 3)), index, list("abc"))
-    array = log.to_xarray().to_dataarray("model").isel(fold=[4, 0, 1, 2, 3])
-    assert np.isnan(array[:, 0, 0]).all()
-    found = array.cvci.best_set(rng=0, n_draws=99).to_dataframe()
-    expected = log.cvci.best_set(rng=0, n_draws=99)
-    np.testing.assert_allclose(found["p_value"], expected["p_value"], atol=0.1)
-    np.testing.assert_allclose(found["statistic"], expected["statistic"], rtol=1e-12)
 
 
 def test_leads_are_standardized_as_by_compare():

@@ -131,22 +131,3 @@ def test_the_combined_f_test():
             frame.cvci.compare(method="five_by_two", options={"test": "f"}, alternative=alternative)
     with pytest.raises(LogError, match="adjust='max-t' needs standard errors"):
         frame.cvci.compare(method="five_by_two", options={"test": "f"}, adjust="max-t")
-
-
-# --- the accessor ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    {
-        "wald": "wald", "holdout": "holdout", "corrected_t": "refit_corrected",
-        "five_by_two": "refit_corrected",
-        "out_of_source": "out_of_source", "conservative_z": "conservative_z",
-        "nested_cv": "nested_cv", "replace_one": "replace_one", "bootstrap_oob": "bootstrap_oob",
-    }.items(),
-)  # fmt: skip
-def test_without_a_method_the_design_chooses(name, expected):
-    log = log_named(LOGS[name])
-    usual = cvstats.compare(log, adjust=None)
-    assert usual.attrs["interval_method"] == expected
-    pd.testing.assert_frame_equal(usual, cvstats.compare(log, adjust=None, method=expected))

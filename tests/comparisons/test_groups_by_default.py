@@ -89,37 +89,11 @@ def test_the_method_may_be_given(call):
         call(log_of("divided"), method="walt")
 
 
-def test_a_method_that_does_not_take_the_log_is_refused():
-    with pytest.raises(LogError, match="out_of_source needs a log that leaves one source out"):
-        log_of("grouped folds").cvci.best_set(method="out_of_source")
-    rep, fold = np.repeat(range(5), 20), np.tile(np.arange(20) % 2, 5)
-    index = pd.MultiIndex.from_arrays(
-        [rep, fold, np.tile(range(20), 5)], names=["repetition", "fold", "point"]
-    )
-    log = pd.DataFrame(np.random.default_rng(1).normal(size=(100, 2)), index)
-    with pytest.raises(LogError, match=r"power needs a standard error, but five_by_two"):
-        log.cvci.power(effect=1, method="five_by_two", options={"test": "f"})
-
-
 # --- the label ------------------------------------------------------------------------------------
 
 
 def labels(table):
     return set(", ".join(table["caution"]).split(", ")) - {""}
-
-
-def test_methods_that_count_points_say_so():
-    test_set, folds = log_of("one test set"), log_of("grouped folds")
-    for result in (test_set.cvci.holdout(), folds.cvci.wald(), folds.cvci.naive()):
-        assert "sources ignored" in labels(result)
-    assert "sources as folds" in labels(log_of("left out").cvci.wald())
-    assert "sources ignored" in labels(log_of("left out, with folds").cvci.wald())
-    for result in (test_set.cvci.clustered(), log_of("left out").cvci.out_of_source()):
-        assert "sources ignored" not in labels(result)
-    wrong = (test_set > 2).astype(float)
-    assert "sources ignored" in labels(wrong.cvci.mcnemar())
-    assert "sources ignored" in labels(wrong.cvci.cochran_q())
-    assert "sources ignored" not in labels(wrong.droplevel("source").cvci.mcnemar())
 
 
 def test_means_of_whole_sources_do_not_ignore_them():
@@ -181,20 +155,6 @@ def test_two_models_are_the_one_sided_t_test_over_sources(design, repetitions):
     np.testing.assert_array_equal(table["estimate"], log.cvci.interval()["estimate"])
     assert table.attrs["target"].startswith("the models with the smallest")
     assert "sources grow" in table.attrs["guarantee"]
-
-
-def test_models_that_sources_do_not_tell_apart():
-    log = log_of("one test set", names="ab")
-    point = log.index.get_level_values("point").to_numpy()
-    swing = pd.Series(np.where(point % 2, 0.25, -0.25), log.index)
-    # c has the mean of a in every source, d is a itself, and e is worse by the same amount.
-    log = log.assign(c=log["a"] + swing, d=log["a"], e=log["a"] + 1)
-    table = log.cvci.best_set(rng=0)
-    same = table.loc[["a", "c", "d"]]
-    assert (same["p_value"] == same["p_value"].iloc[0]).all()
-    assert same["caution"].str.contains("identical model").all()
-    assert table.loc["e", "p_value"] == 0
-    assert "dominated" in table.loc["e", "caution"]
 
 
 # --- power ----------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-import cvstats
 from cvstats.comparisons import _adjust as max_t
 from cvstats.errors import LogError
 
@@ -174,13 +173,6 @@ def test_neither_threads_nor_rows_matter(monkeypatch):
     np.testing.assert_allclose(ours["p_adjusted"], wanted["p_adjusted"], atol=1e-4)
 
 
-def test_one_pair_is_left_alone():
-    one = cvstats.compare(FRAME["a"], FRAME["b"], adjust="max-t")
-    pd.testing.assert_frame_equal(one, cvstats.compare(FRAME["a"], FRAME["b"], adjust=None))
-    two = FRAME[["a", "b"]].cvci.compare(adjust="max-t")
-    assert "p_adjusted" not in two
-
-
 @pytest.mark.parametrize("reference", [None, "c"])
 def test_carried_cells_are_as_alone(reference):
     frame = FRAME.droplevel(["repetition", "fold"])
@@ -241,17 +233,6 @@ def test_nearly_equal_models_have_a_law():
 # --- words ----------------------------------------------------------------------------------------
 
 
-def test_words():
-    with pytest.raises(LogError, match=r"n_draws=18 is too small.*at least 19 for alpha=0.05"):
-        FRAME.cvci.compare(adjust="max-t", n_draws=18)
-    FRAME.cvci.compare(adjust="max-t", n_draws=19)
-    for n_draws in (True, 100.0, "many"):
-        with pytest.raises(LogError, match="Expected a whole number of draws"):
-            FRAME.cvci.compare(adjust="max-t", n_draws=n_draws)
-    with pytest.raises(LogError, match="'holm', 'bonferroni', 'bh', 'max-t', None"):
-        FRAME.cvci.compare(adjust="sidak")
-
-
 def alike_models(number=20, n=100, seed=3):
     """Very similar models in one partition: `compare` widens some of their differences."""
     rng = np.random.default_rng(seed)
@@ -288,15 +269,6 @@ def test_units_do_not_matter_to_models_that_are_nearly_identical():
     )
     assert (large["p_adjusted"] == small["p_adjusted"]).all()
     assert (large["upper"] / 2**80 == small["upper"]).all()
-
-
-def test_clamped_variances_do_not_narrow_limits():
-    log = models(names="abc").droplevel("repetition")
-    each = log.cvci.compare(adjust=None, method="quadratic")
-    found = log.cvci.compare(adjust="max-t", method="quadratic", rng=1)
-    assert (found["p_adjusted"] >= each["p_value"]).all()
-    assert (found["lower"] <= each["lower"]).all()
-    assert (found["upper"] >= each["upper"]).all()
 
 
 def test_variances_without_a_covariance_are_refused():

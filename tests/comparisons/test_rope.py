@@ -62,15 +62,6 @@ def test_posterior_without_variance():
         assert "variance is zero" in table.attrs["cautions"]["zero variance"]
 
 
-def test_rounding_errors_of_equal_models_are_no_posterior():
-    a = np.random.default_rng(3).gamma(2, size=60)
-    index = pd.MultiIndex.from_arrays([np.arange(60) % 5, range(60)], names=["fold", "point"])
-    frame = pd.DataFrame({"a": a, "b": a * 3 / 3, "c": a + 0.3}, index)
-    table = frame.cvci.rope(margin=0)
-    assert table[SHARES].to_numpy().tolist() == [[0, 1, 0], [1, 0, 0], [1, 0, 0]]
-    assert set(table["caution"]) == {"zero variance"}
-
-
 def test_scores_say_as_much_as_the_means_of_folds():
     frame = equivalent_models(repetitions=2)
     expected = frame.cvci.rope(margin=0.1)

@@ -49,17 +49,6 @@ def test_limits_are_those_of_both_models_at_half_the_level(method, options, alph
     assert found.attrs["alpha"] == alpha
 
 
-@pytest.mark.parametrize("method", ["wald", "corrected_t"])
-def test_the_interval_at_the_p_value_ends_at_zero(method):
-    options = {"method": method}
-    for pair, row in PLAIN.cvci.compare(method="union", options=options, adjust=None).iterrows():
-        table = PLAIN[list(pair)].cvci.compare(
-            method="union", options=options, alpha=row["p_value"]
-        )
-        nearest = table[["lower", "upper"]].abs().min(axis=1).item()
-        assert nearest == pytest.approx(0, abs=1e-10)
-
-
 def test_the_p_value_by_hand():
     each = PLAIN.cvci.wald()
     row = PLAIN[["a", "b"]].cvci.compare(method="union").iloc[0]
@@ -68,14 +57,6 @@ def test_the_p_value_by_hand():
     )
     assert row["statistic"] == pytest.approx(statistic, rel=1e-12)
     assert row["p_value"] == pytest.approx(min(1, 4 * stats.norm.sf(abs(statistic))), rel=1e-12)
-
-
-def test_limits_of_proportions_have_no_p_value():
-    wrong = PLAIN.gt(PLAIN.mean()).astype(float)[["a", "b"]]
-    for interval, known in (("wald", True), ("wilson", False)):
-        found = wrong.cvci.compare(method="union", options={"method": "wald", "interval": interval})
-        assert found["p_value"].notna().all() == known
-        assert found["lower"].notna().all()
 
 
 def test_the_interval_of_each_is_the_default_of_differences_unless_another_is_named():
@@ -91,22 +72,6 @@ def test_the_interval_of_each_is_the_default_of_differences_unless_another_is_na
         each = getattr(log.cvci, chosen)(alpha=0.025)
         lower = each.loc["a", "lower"] - each.loc["b", "upper"]
         assert found.loc[("a", "b"), "lower"] == pytest.approx(lower, rel=1e-12)
-
-
-def test_limits_without_standard_errors_have_no_p_value():
-    rng = np.random.default_rng(3)
-    codes = np.concatenate([rng.permutation(40) % 2 for _ in range(5)])
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(range(5), 40), codes, np.tile(range(40), 5)],
-        names=["repetition", "fold", "point"],
-    )
-    log = pd.DataFrame(rng.normal(size=(200, 2)) + 1, index, ["a", "b"])
-    options = {"method": "five_by_two", "test": "f"}
-    row = log.cvci.compare(method="union", options=options).iloc[0]
-    each = log.cvci.five_by_two(test="f", alpha=0.025)
-    assert row["lower"] == each.loc["a", "lower"] - each.loc["b", "upper"]
-    assert np.isnan(row["p_value"])
-    assert "no p-value" in row["caution"]
 
 
 REFUSALS = {
@@ -127,11 +92,6 @@ def test_refusals(case):
     with pytest.raises(LogError) as error:
         PLAIN.cvci.compare(method="union", **options)
     assert words in str(error.value)
-
-
-def test_equivalence_refuses_it_in_words():
-    with pytest.raises(LogError, match="equivalence needs a standard error, but union"):
-        PLAIN.cvci.equivalence(margin=0.5, method="union")
 
 
 def test_an_interval_for_proportions_serves_for_each_model():

@@ -135,15 +135,6 @@ def test_one_partition_of_models_that_are_nearly_alike():
                 assert next(excludes) == next(excludes)
 
 
-def test_the_sentence_leads_to_methods_that_do_not_need_it():
-    words = NULL[PAIR].cvci.compare(method="wald").attrs["cautions"][LABEL]
-    assert (
-        "An interval that treats points as the sampling unit, such as wald's, may be far too narrow"
-        in words
-    )
-    assert "compare(method='refit_corrected')" in words
-
-
 def test_cells_are_judged_one_by_one():
     both = xr.concat([as_array(NULL[PAIR]), as_array(REAL[PAIR])], "cell", join="outer")
     for name, options in COMPARISONS.items():
@@ -190,21 +181,6 @@ def test_a_log_of_differences_is_judged_for_each_label_of_a_level():
 # --- where it is not said -----------------------------------------------------------------------
 
 
-def test_models_of_their_own_are_not_labelled():
-    assert LABEL not in " ".join(NULL.cvci.wald()["caution"])
-    assert CONDITION not in NULL.cvci.wald().attrs["guarantee"]
-
-
-@pytest.mark.parametrize("method", ["corrected_t", "quadratic", "naive", "union"])
-def test_methods_that_do_not_ask_for_it_are_silent(method):
-    log = NULL[PAIR]
-    if method == "quadratic":
-        log = log.xs(0, level="repetition")
-    found = log.cvci.compare(method=method)
-    assert LABEL not in found["caution"].item()
-    assert CONDITION not in found.attrs["guarantee"]
-
-
 def test_two_repetitions_and_one_test_set_show_nothing():
     assert LABEL not in predict_mean(0.0, repetitions=2)[PAIR].cvci.compare()["caution"].item()
     runs = NULL[PAIR].droplevel("fold")
@@ -223,49 +199,6 @@ def test_rounding_is_not_instability():
     assert LABEL not in same.cvci.compare()["caution"].item()
     assert not same.cvci.best_set(rng=0)["caution"].str.contains(LABEL).any()
     assert LABEL not in same.cvci.rope(margin=0.1)["caution"].item()
-
-
-# --- what is promised ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["compare", "equivalence", "power"])
-def test_an_interval_of_differences_does_not_promise_what_one_of_a_model_does(name):
-    attrs = getattr(REAL[PAIR].cvci, name)(**COMPARISONS[name]).attrs
-    assert attrs["interval_method"] == "wald"
-    assert CONDITION in attrs["guarantee"]
-    assert "both models converge to the same limit" in attrs["guarantee"]
-    assert "stability of each learner is not enough" in attrs["guarantee"]
-    assert "if the learner is stable" not in attrs["guarantee"]
-    assert PAPER in attrs["reference"]
-
-
-def test_the_methods_of_groups_and_of_replaced_points_promise_it_too():
-    log = REAL[PAIR].xs(0, level="repetition")
-    sources = log.rename_axis(index={"fold": "source"})
-    clustered = sources.cvci.compare(method="clustered").attrs
-    assert clustered["guarantee"].startswith("asymptotically exact in the number of groups")
-    assert CONDITION in clustered["guarantee"]
-    left_out = sources.cvci.compare(method="out_of_source").attrs
-    assert left_out["guarantee"].startswith(
-        "asymptotically exact in the number of sources for new sources"
-    )
-    assert CONDITION in left_out["guarantee"]
-    these = sources.cvci.compare(method="out_of_source", options={"target": "these_sources"})
-    assert these.attrs["guarantee"] == "heuristic: ignores the covariances of the losses"
-
-
-def test_a_fixed_rule_needs_no_stability():
-    one_set = REAL[PAIR].xs(0, level="repetition").droplevel("fold")
-    assert one_set.cvci.compare().attrs["guarantee"] == one_set.cvci.holdout().attrs["guarantee"]
-
-
-def test_the_records_say_it():
-    table = cvstats.methods(REAL[PAIR])
-    for name in ("compare", "equivalence", "power", "best_set"):
-        assert CONDITION in table.loc[name, "guarantee"]
-    for name in ("compare", "equivalence", "difference", "best_set"):
-        assert PAPER in table.loc[name, "reference"]
-    assert CONDITION in REAL[PAIR].cvci.best_set(rng=0).attrs["guarantee"]
 
 
 # --- each point replaced ------------------------------------------------------------------------

@@ -70,15 +70,6 @@ def as_arrays(*numbers):
     return [np.array([number], dtype=float) for number in numbers]
 
 
-def test_many_discordant_points_keep_wald():
-    frame = pair(20, 5, 100, both=7, folds=5)
-    table = cvstats.compare(frame)
-    pd.testing.assert_frame_equal(table, cvstats.compare(frame, method="wald"))
-    assert table.attrs["test"] == "wald"
-    assert table["caution"].item() == ""
-    assert "Tango" not in table.attrs["reference"]
-
-
 def test_where_normal_tests_stay_they_are_labelled():
     often = pair(4, 0, 40, folds=5, repetitions=3)
     for table in (
@@ -277,16 +268,6 @@ def test_averages_of_many_points_keep_their_standard_error():
     z = stats.norm.isf(0.025)
     away = 0.1 / found["se"].item()
     assert plan["power"] == pytest.approx(stats.norm.cdf(away - z) + stats.norm.cdf(-away - z))
-
-
-def test_planning_of_groups_that_agree():
-    frame = pair(0, 0, 40, both=4).set_index(
-        pd.Index(np.arange(40) % 8, name="source"), append=True
-    )
-    frame = frame.set_index(pd.Index(np.zeros(40, dtype=int), name="fold"), append=True)
-    row = cvstats.power(frame, effect=0.05, method="clustered").iloc[0]
-    assert np.isnan(row[["power", "smallest_effect", "points_needed", "groups_needed"]]
-                    .to_numpy(dtype=float)).all()  # fmt: skip
 
 
 def test_models_that_disagree_on_every_point_have_the_end_of_the_scale_as_a_limit():
