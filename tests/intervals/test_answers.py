@@ -69,26 +69,6 @@ def test_parts_in_fractions(sizes):
     assert far["within"] == pytest.approx(row["within"], rel=1e-11)
 
 
-def test_points_that_are_alike():
-    table = [[Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]]
-    row = only_row(cvstats.answers(log_of(table)))
-    assert row["point_variance"] == pytest.approx(-0.25, rel=1e-12)
-    assert row["se_limit"] == 0
-    assert row["se_1"] == pytest.approx((0.5 / 3) ** 0.5, rel=1e-12)
-    assert row["caution"] == "similar points"
-    certain = only_row(cvstats.answers(log_of([[Fraction(1, 3)] * 3] * 4)))
-    assert (certain["point_variance"], certain["se_1"], certain["caution"]) == (0, 0, "")
-
-
-def test_sources_that_are_ignored():
-    log = log_of(random_table(3, (4,) * 40)).to_frame()
-    log["fold"], log["source"] = 0, log.index.get_level_values("point") // 4
-    sourced = log.set_index(["fold", "source"], append=True)["llm"]
-    assert only_row(cvstats.answers(sourced))["caution"] == "sources ignored"
-    with pytest.raises(LogError, match="at a time, with 10 models. For the tasks .* by='source'"):
-        cvstats.answers(sourced.droplevel("fold"))
-
-
 @pytest.mark.parametrize("block", [5, groups.BLOCK])
 def test_each_label_of_by_has_the_answer_of_its_part(block, monkeypatch):
     monkeypatch.setattr(groups, "BLOCK", block)  # rows that are looked up together

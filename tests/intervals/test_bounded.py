@@ -146,11 +146,6 @@ def test_repetitions_are_averaged(interval):
     np.testing.assert_allclose(limits(twice, interval), means, rtol=1e-12)
 
 
-def test_float32_at_the_end_of_the_range():
-    losses = one_set(np.r_[np.linspace(0, 1, 19), 1 + 1e-7]).astype("float32")
-    assert limits(losses, "betting")[0][1] < 1
-
-
 # --- refusals -------------------------------------------------------------------------------------
 
 

@@ -94,17 +94,6 @@ def test_the_card_in_loops(days, kept, of_source, of_point):
     assert far["se"] == pytest.approx(only_row(result)["se"], rel=1e-6)
 
 
-def test_texts_that_are_dates_are_times_and_numbers_are_not():
-    log = simulate(6, 40)
-    texts = log.rename(index=lambda day: day.strftime("%Y-%m-%d"), level="point")
-    numbers = log.rename(index=lambda day: day.year * 10_000 + day.day_of_year, level="point")
-    wanted = cvstats.interval(log)
-    np.testing.assert_allclose(cvstats.interval(texts)["se"], wanted["se"], rtol=1e-12)
-    assert "n_cosines" not in cvstats.interval(numbers).attrs
-    assert "if the series continues" in wanted.attrs["target"]
-    assert "Lazarus" in wanted.attrs["reference"]
-
-
 def number_points(log):
     """The same log with its dates on another level, and points numbered at random."""
     source, day = (log.index.get_level_values(name) for name in BOTH)
@@ -124,23 +113,6 @@ def test_dates_of_numbered_points_are_times():
         assert (found["caution"] == wanted["caution"]).all()
     wanted, found = (cvstats.best_set(table, rng=0) for table in (log, numbered))
     np.testing.assert_allclose(found["p_value"], wanted["p_value"], rtol=1e-12)
-
-
-def test_dates_that_differ_between_sources_are_not_those_of_points():
-    moving = number_points(simulate(6, 40, ar=0.8)).reset_index()
-    moving["Date"] += pd.to_timedelta(moving["source"], unit="D")
-    moved = cvstats.interval(moving.set_index(["source", "Date", "point"]))
-    assert "n_cosines" not in moved.attrs
-    assert moved.attrs["method"] == "clustered"
-
-
-def test_several_points_of_a_date_are_one():
-    log = simulate(6, 40, ar=0.8)
-    one = number_points(log)
-    both = pd.concat([one, one.rename(index=lambda number: number + 100, level="point")])
-    found = cvstats.interval(both)
-    np.testing.assert_allclose(found["se"], cvstats.interval(log)["se"], rtol=1e-12)
-    assert found.attrs["n_second"] == 40
 
 
 def test_years_days_and_quarters_are_times():
@@ -191,19 +163,6 @@ def test_every_default_takes_both_ways():
     assert "advantage of 0.13 is not" in str(cvstats.summary(log))
     assert "sources and points" in " ".join(str(cvstats.summary(log)).split())
     assert "clustered" in str(cvstats.plot.forest(log).get_legend_handles_labels()[1])
-
-
-def test_the_reason_says_what_was_taken():
-    reason = cvstats.interval(simulate(4, 10, days=False)).attrs["reason"]
-    assert reason == (
-        "the points 0, 1, 2, ... occur in every source: 10 points in 4 sources, and both are "
-        "sampling units; pass points='nested' if each source numbers its points separately"
-    )
-    days = simulate(4, 10).iloc[:-1]
-    assert (
-        "2022-01-01, 2022-01-02, 2022-01-03, ... occur in several sources"
-        in (cvstats.interval(days).attrs["reason"])
-    )
 
 
 def test_points_that_are_numbered_anew():
@@ -334,14 +293,6 @@ def test_looks_count_one_kind():
 
 
 # --- how often it is wrong ------------------------------------------------------------------------
-
-
-def test_dates_that_come_back_after_a_season_are_labelled():
-    log = simulate(6, 120, runs=1, seed=15)[0]
-    month = np.tile(np.arange(120) % 12, 6)
-    seasonal = (log * 0.3 + 5 * np.cos(month * np.pi / 6)).rename("net")
-    assert "strong dependence" in only_row(cvstats.interval(seasonal))["caution"]
-    assert "strong dependence" not in only_row(cvstats.interval(log.rename("net")))["caution"]
 
 
 def test_few_series_of_dates_may_be_the_only_ones():

@@ -25,20 +25,6 @@ def test_heterogeneity_against_the_oracle(sizes, variance, seed):
     assert ("variance clamped" in ours["caution"]) == (exact["q"] < exact["df"])
 
 
-def test_few_points_are_fewer_than_30():
-    """In some group; with a pooled variance, in total."""
-    rng = np.random.default_rng(5)
-    for sizes, variance, said in (
-        ([29, 120, 150], "own", True), ([30] * 20, "own", False),
-        ([9, 10, 10], "pooled", True), ([3] * 10, "pooled", False),
-    ):  # fmt: skip
-        source = np.repeat(range(len(sizes)), sizes)
-        index = pd.MultiIndex.from_arrays([source, range(len(source))], names=["source", "point"])
-        log = pd.Series(rng.normal(size=len(source)), index=index)
-        row = only_row(cvstats.heterogeneity(log, variance=variance))
-        assert ("few points" in row["caution"]) == said
-
-
 def test_skewed_groups_are_said():
     """Squared errors reject too often, .22 of 30 groups of 30; normal losses do not."""
     rng = np.random.default_rng(6)

@@ -245,13 +245,3 @@ def test_the_same_sources_in_every_log():
     again = pd.concat({0: log, 1: log}, names=["repetition"])
     with pytest.raises(cvstats.LogError, match="leave-one-source-out logs have 2 repetitions"):
         cvstats.decompose(again, independent="dataset")
-
-
-def test_several_logs_promise_more_than_one():
-    rows = [numbered(random_rows((3, 4, 3), seed)) for seed in range(3)]
-    log = several(rows, levels=("fold", "point"))
-    found = cvstats.decompose(log, independent="dataset", fold_weights="equal")
-    assert found.attrs["guarantee"] == "unbiased for independent logs of the same design"
-    assert found.attrs["fold_weights"] == "equal"
-    alone = cvstats.decompose(log.xs(0, level="dataset"))
-    assert "cannot be estimated from one log" in alone.attrs["guarantee"]

@@ -18,7 +18,7 @@ import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.core.design import Design, Level
 from cvstats.errors import LogError
-from cvstats.log.checks import find_odd_time, is_regular, order_times
+from cvstats.log.checks import is_regular, order_times
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "ordered.json").read_text())
 CASE = CASES[0]
@@ -115,21 +115,7 @@ def test_each_estimator_against_its_formula(options, n):
     )
 
 
-@pytest.mark.parametrize("options", ORDERED)
-def test_constant_losses(options):
-    flat = (0 * series() + 0.1).cvci.ordered(**options).iloc[0]
-    assert (flat["lower"], flat["se"], flat["upper"]) == (0.1, 0.0, 0.1)
-    assert flat["caution"] == "zero variance"
-
-
 # --- order ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", ORDERED)
-def test_the_order_of_times_matters(options):
-    losses = series(models=2)
-    moved = losses.set_axis(losses.sample(frac=1, random_state=1).index)
-    assert (moved.cvci.ordered(**options)["se"] < 0.9 * losses.cvci.ordered(**options)["se"]).all()
 
 
 @pytest.mark.parametrize(
@@ -201,15 +187,6 @@ def test_calendars_of_climate_models():
 )
 def test_steps_between_times(times, regular):
     assert is_regular(pd.Index(times)) is regular
-
-
-def test_labels_that_are_no_times():
-    assert find_odd_time(()) is None
-    assert find_odd_time(["2024-01-01", "b"]) == "'b'"
-    assert find_odd_time([True, False]) == "True"
-    assert find_odd_time([("2024-01-01", 1)]) == "('2024-01-01', 1)"
-    mixed = [datetime.date(2024, 1, 1), "2024-01-02"]
-    assert find_odd_time(mixed) == "'2024-01-02'"
 
 
 def test_only_times_that_occur_count():
@@ -290,13 +267,6 @@ def test_a_variance_that_is_not_positive():
     assert "horizon not used" in table["caution"].iloc[0]
 
 
-def test_few_times_and_normal_quantiles():
-    losses = series(29, 0)
-    assert only_row(losses.cvci.ordered(estimator="newey-west"))["caution"] == "few points"
-    assert only_row(losses.cvci.ordered())["caution"] == ""
-    assert only_row(series(30, 0).cvci.ordered(estimator="newey-west"))["caution"] == ""
-
-
 # --- panels, repetitions, folds and parts ---------------------------------------------------------
 
 
@@ -313,21 +283,6 @@ def test_series_that_begin_later():
     np.testing.assert_allclose(
         array.cvci.ordered().compute()["se"], means.cvci.ordered()["se"], rtol=1e-12
     )
-
-
-def test_folds_and_repetitions():
-    losses = series(models=2)
-    windows = losses.set_index(pd.Index(np.arange(60) // 12, name="fold"), append=True)
-    pd.testing.assert_frame_equal(windows.cvci.ordered(), losses.cvci.ordered(), rtol=1e-12)
-    seeds = pd.concat({r: losses + 0.1 * r for r in range(3)}, names=["repetition"])
-    pd.testing.assert_frame_equal(seeds.cvci.ordered(), (losses + 0.1).cvci.ordered(), rtol=1e-12)
-
-
-def test_labels_that_a_filter_left_behind():
-    losses = pd.concat({0: series(90)}, names=["fold"])
-    kept = losses.iloc[30:]
-    assert only_row(kept.cvci.ordered())["caution"] == ""
-    assert_exact(only_row(kept.cvci.ordered()), kept["m0"])
 
 
 # --- grids ----------------------------------------------------------------------------------------

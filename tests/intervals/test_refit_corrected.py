@@ -131,15 +131,6 @@ def test_every_comparison_of_repeated_folds_of_sources_uses_it():
     assert best["statistic"].abs().to_numpy() == pytest.approx(abs(found["statistic"].iloc[0]))
 
 
-def test_the_summary_does_not_advise_what_it_replaced():
-    """With sources as units, no caution sends the reader back to clustered."""
-    log = grouped_log(np.random.default_rng(14))
-    assert log.cvci.compare().attrs["interval_method"] == "refit_corrected"
-    text = str(log.cvci.summary())
-    assert "sources ignored" not in text
-    assert "clustered" not in text
-
-
 def test_small_groups_of_repeated_folds_are_compared_by_one_method():
     """A few points may be in one fold in some repetition, or all apart in the first one."""
     rng = np.random.default_rng(0)

@@ -260,27 +260,6 @@ def test_the_floor_also_holds_where_the_estimate_is_positive():
     assert "two-way variance clamped" in labels
 
 
-def test_no_variance_and_that_of_one_way_only():
-    same = {(a, b): Fraction(1, 3) for a, b in product(range(40), range(12))}
-    row, labels = labels_of(same)
-    assert (row["se"], row["lower"], row["upper"]) == (0, row["estimate"], row["estimate"])
-    assert labels == ["zero variance"]
-    row, labels = labels_of(same, correction="CR1")
-    assert labels == ["zero variance"]
-    points = {(a, b): Fraction(a, 8) for a, b in product(range(40), range(12))}
-    row, labels = labels_of(points)
-    assert row["df"] == pytest.approx(39, rel=1e-12)
-    assert row["se"] == pytest.approx(np.std(np.arange(40) / 8, ddof=1) / np.sqrt(40), rel=1e-12)
-    assert labels == []
-
-
-def test_two_seeds_that_differ_much_carry_the_interval():
-    table = crossed(40, 2, seed=4, of_second=5.0)
-    row, labels = labels_of(table)
-    assert row["df"] < 2
-    assert labels == ["very few clusters", "few clusters at one level"]
-
-
 def test_labels_across_folds():
     rng = np.random.default_rng(2)
     point = np.arange(48)
@@ -351,11 +330,3 @@ def test_one_label_or_nested_labels_are_refused():
         cvstats.clustered(bootstrap, by=("point", "repetition"))
     with pytest.raises(LogError, match=r"Invalid by=\('point', 'seed'\)"):
         cvstats.wild_cluster(log, by=BOTH)
-
-
-@pytest.mark.parametrize(("few", "said"), [(9, True), (10, False)])
-def test_few_labels_of_one_way_are_said(few, said):
-    index = pd.MultiIndex.from_product([range(60), range(few)], names=["source", "point"])
-    log = pd.Series(np.random.default_rng(0).normal(size=len(index)), index)
-    row = only_row(cvstats.clustered(log, by=("source", "point")))
-    assert ("few clusters at one level" in row["caution"]) == said

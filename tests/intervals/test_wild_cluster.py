@@ -151,21 +151,3 @@ def test_as_many_signs_are_drawn_as_were_asked_for(g, n_draws):
     assert len(drawn) > 1
     assert sum(rows for rows, _ in drawn) == n_draws
     assert {columns for _, columns in drawn} == {g}
-
-
-@pytest.mark.parametrize("sources", [6, 13, 25, 29, 30])
-def test_few_clusters_are_flagged_as_by_clustered(sources):
-    """Skewed means of 25 clusters cover as rarely by signs as by Student's t."""
-    index = pd.MultiIndex.from_product([[0], range(sources), range(4)])
-    log = pd.Series(np.random.default_rng(0).normal(size=len(index)), index)
-    log = log.rename_axis(["fold", "source", "part"])
-    stacked = pd.concat({"a": log, "b": log}, names=["set"])
-    few = "few clusters" if sources < 30 else ""
-    for result in (
-        log.cvci.wild_cluster(n_draws=99),
-        cvstats.Moments.of_log(log).wild_cluster(n_draws=99),
-        stacked.cvci.wild_cluster(per="set", n_draws=99),
-        log.to_frame("m").cvci.wild_cluster(n_draws=99),
-    ):
-        assert set(result["caution"]) == {few}
-    assert only_row(cvstats.clustered(log))["caution"] == few

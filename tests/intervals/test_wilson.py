@@ -123,19 +123,6 @@ def test_what_may_be_zero_everywhere_is_not_a_count():
     assert {*NOT_ZERO_ONE, "zero_one", "coverage"} == set(LOSSES)
 
 
-@pytest.mark.parametrize("loss", ["auc", "f1", "balanced_accuracy", "rmse"])
-def test_a_metric_at_its_end_is_no_proportion(loss):
-    truth = (np.arange(200) < 15).astype(int)
-    frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth})
-    table = cvstats.interval(cvstats.losses(frame, prediction="m", loss=loss))
-    assert table.attrs["interval"] != "wilson"
-    if loss == "rmse":
-        assert table["lower"].isna().all()
-        assert "zero variance" in table["caution"].item()
-    else:  # one prediction changes it by 1 / 30
-        assert table["upper"].item() == pytest.approx(1 - 0.025 ** (1 / 30))
-
-
 # --- coverage -------------------------------------------------------------------------------------
 
 
@@ -200,12 +187,6 @@ def test_several_answers_have_limits_between_0_and_1(rate):
     both = pd.concat({"x": log, "y": 1 - log}, names=["part"])
     parts = both.cvci.interval(by="part")
     np.testing.assert_allclose(parts["lower"], [found["lower"].item(), 1 - found["upper"].item()])
-
-
-def test_answers_that_are_right_equally_often_have_no_limits():
-    found = answered(np.tile([[0, 1]], (20, 1)), 2).cvci.interval().iloc[0]
-    assert np.isnan(found["lower"])
-    assert found["caution"] == "zero variance, few points"
 
 
 @pytest.mark.parametrize("errors", [0, 2, 30])
