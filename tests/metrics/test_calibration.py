@@ -73,24 +73,6 @@ def test_the_log_holds_the_value_and_its_target(loss):
     assert "target_value" not in cvstats.difference(log, reference="right").attrs
 
 
-def test_groups_weights_arrays_and_streams_agree():
-    frame = make_many()
-    log = cvstats.losses(frame, prediction="extreme", loss="calibration_slope", by="half")
-    each = cvstats.wald(log, by="half")["estimate"]
-    for half, part in frame.groupby("half"):
-        own = cvstats.losses(part, prediction="extreme", loss="calibration_slope")
-        assert float(np.ravel(each.loc[half])[0]) == pytest.approx(own.mean())
-    weighted = cvstats.losses(frame, prediction="extreme", loss="calibration_slope", weight="w")
-    assert weighted.mean() != pytest.approx(log.mean(), abs=1e-4)
-    whole = cvstats.losses(frame, prediction="extreme", loss="calibration_slope")
-    streamed = cvstats.Moments.of_log(whole).wald()
-    pd.testing.assert_frame_equal(streamed, cvstats.wald(whole))
-    data = frame.set_index("point").to_xarray().set_coords("fold")
-    data["extreme"] = data["extreme"] * (1 + 0 * data["y_true"]).expand_dims(lead=2)
-    array = cvstats.wald(cvstats.losses(data, prediction="extreme", loss="calibration_slope"))
-    np.testing.assert_allclose(array["estimate"], whole.mean())
-
-
 def test_no_winner_by_a_metric_with_a_target():
     log = cvstats.losses(binary_frame(), prediction=["p", "q"], loss="calibration_slope")
     for call in (cvstats.best_set, cvstats.winner, lambda log: cvstats.rope(log, margin=0.1)):
@@ -98,29 +80,6 @@ def test_no_winner_by_a_metric_with_a_target():
             call(log)
     result = cvstats.equivalence(log, margin=2.0)
     assert {"lower", "upper", "equivalent"} <= set(result)
-
-
-def test_the_summary_compares_with_the_target():
-    log = cvstats.losses(make_many(), prediction="extreme", loss="calibration_slope")
-    text = " ".join(log.cvci.summary().text.split())
-    assert text.startswith("The calibration slope of extreme is 0.5")
-    assert "below 1: its predictions are too extreme. This was measured on 4,000 points" in text
-    both = cvstats.losses(make_many(), prediction=["extreme", "right"], loss="calibration_slope")
-    text = " ".join(both.cvci.summary().text.split())
-    assert "adjusted for 2 intervals), not significantly different from 1" in text
-    assert "better" not in text
-    assert "winner" not in text
-    log = cvstats.losses(make_many(), prediction="right", loss="calibration_intercept")
-    text = " ".join(log.cvci.summary().text.split())
-    assert "), not significantly different from 0. This was measured" in text
-
-
-def test_plots_name_no_winner():
-    from matplotlib.figure import Figure
-
-    log = cvstats.losses(binary_frame(), prediction=["p", "q"], loss="calibration_slope")
-    ax = cvstats.plot.comparison(log, ax=Figure().subplots())
-    assert "better" not in ax.get_xlabel()
 
 
 @pytest.mark.parametrize(

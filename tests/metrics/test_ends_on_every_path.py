@@ -33,17 +33,6 @@ def same(one: pd.DataFrame, two: pd.DataFrame) -> None:
     np.testing.assert_allclose(one[COLUMNS], two[COLUMNS], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize(("column", "loss"), [("a", "auc"), ("label", "f1")])
-def test_some_folds_have_the_limits_of_their_own_log(column, loss):
-    frame = make_frame()
-    log = cvstats.losses(frame, prediction=[column], loss=loss, folds="average")
-    here = log.index.get_level_values("fold") < 2
-    own = cvstats.losses(frame[frame["fold"] < 2], prediction=[column], loss=loss, folds="average")
-    table = cvstats.interval(log[here])
-    assert table.attrs["interval"] == "korn-graubard"
-    same(table, cvstats.interval(own))
-
-
 @pytest.mark.parametrize(("column", "loss"), [("a", "auc"), ("label", "balanced_accuracy")])
 def test_groups_have_the_limits_of_their_own_log(column, loss):
     frame, options = make_frame(), {"prediction": [column], "loss": loss, "folds": "pool"}
@@ -52,19 +41,6 @@ def test_groups_have_the_limits_of_their_own_log(column, loss):
     assert table.attrs["interval"] == "korn-graubard"
     for half, part in frame.groupby("half"):
         same(table.xs(half, level="half"), cvstats.interval(cvstats.losses(part, **options)))
-
-
-def test_streams_and_counts_have_them_too():
-    frame = make_frame()
-    log = cvstats.losses(frame, prediction=["label"], loss="f1")
-    expected = cvstats.interval(log)
-    same(cvstats.Moments.of_log(log).interval(), expected)
-    parts = [frame[frame["fold"] < 3], frame[frame["fold"] >= 3]]
-    counts = sum(
-        cvstats.LabelCounts.of_predictions(part, truth="y_true", prediction=["label"])
-        for part in parts
-    )
-    same(counts.moments("f1").interval(), expected)
 
 
 @pytest.mark.parametrize(("column", "loss"), [("a", "auc"), ("label", "f1")])
@@ -185,17 +161,6 @@ def test_lazy_scores_have_the_limits_of_scores_in_memory(positives):
             np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-12, err_msg=name)
         few = found[1]["caution"].to_numpy() & int(Caution.FEW_OF_A_CLASS)
         assert (few != 0).all() == (positives == 7)
-
-
-def test_lazy_labels_do_not_tell_how_many_are_in_a_class():
-    pytest.importorskip("dask", reason="the extra dask is not installed")
-    truth = np.arange(100) % 2
-    data = xr.Dataset(
-        {"y_true": ("point", truth), "a": ("point", truth)}, coords={"point": np.arange(100)}
-    ).chunk()
-    log = cvstats.losses(data, prediction="a", loss="matthews", labels=[0, 1])
-    caution = int(cvstats.interval(log).compute()["caution"])
-    assert caution & Caution.FEW_OF_A_CLASS
 
 
 def test_a_perfect_auc_of_crossed_sources_has_limits():

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from metric_peers import PEERS, UNWEIGHTED
 from sklearn.metrics import f1_score
 
-import cvstats
 from cvstats.metrics import METRICS
 from cvstats.metrics.confusion import F1_OF_SETS
 from cvstats.metrics.metric import MetricOptions, Points
@@ -172,13 +170,3 @@ ELSEWHERE = CENSORED | {"partial_auc"}
 def test_every_metric_is_held_against_something() -> None:
     asked = {name for name, *_ in (*ASKED.values(), *OTHERS.values())}
     assert asked | ELSEWHERE == set(METRICS)
-
-
-@pytest.mark.parametrize("loss", ["rmse", "r2", "auc"])
-def test_the_point_that_a_metric_suffers_from_has_the_largest_loss(loss):
-    truth = np.arange(40) % 2
-    guess = truth + np.linspace(-0.4, 0.4, 40)
-    guess[1] = -1.0
-    frame = pd.DataFrame({"point": range(40), "y_true": truth, "y_pred": guess})
-    losses = cvstats.losses(frame, truth="y_true", prediction="y_pred", loss=loss)
-    assert int(np.argmax(losses)) == 1

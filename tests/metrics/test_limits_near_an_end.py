@@ -53,27 +53,6 @@ def test_a_plain_proportion_has_its_exact_limits():
         np.testing.assert_allclose(found, clopper_pearson(share, n, 0.05), atol=1e-12)
 
 
-@pytest.mark.parametrize(("positives", "lower"), [(15, 0.884), (50, 0.964)])
-def test_a_perfect_auc_has_a_lower_limit(positives, lower):
-    truth = (np.arange(200) < positives).astype(int)
-    frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth})
-    row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc")).iloc[0]
-    assert 1 - row["upper"] == pytest.approx(lower, abs=5e-4)
-    assert row["lower"] == 0
-    assert row["caution"] == ""
-
-
-def test_folds_and_repetitions_do_not_change_the_reach():
-    truth = np.tile([1, 0, 0, 0], 50)
-    frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth * 1.0})
-    one = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc"))
-    folded = frame.assign(fold=np.arange(200) // 40)
-    twice = pd.concat([folded.assign(repetition=r) for r in range(2)])
-    for predictions in (folded, twice):
-        found = cvstats.interval(cvstats.losses(predictions, prediction="m", loss="auc"))
-        np.testing.assert_allclose(found[["lower", "upper"]], one[["lower", "upper"]], rtol=1e-12)
-
-
 def test_weights_count_by_their_squares():
     truth = (np.arange(200) < 20).astype(int)
     weight = np.where(np.arange(200) < 10, 3.0, 1.0)
@@ -81,12 +60,3 @@ def test_weights_count_by_their_squares():
     row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc", weight="w")).iloc[0]
     effective = 40**2 / 100
     assert row["upper"] == pytest.approx(1 - (0.05 / 2) ** (1 / (2 * effective)))
-
-
-def test_a_part_of_the_folds_and_wald_by_name_keep_their_limits():
-    frame = make_labels().assign(fold=np.arange(100) % 2)
-    log = cvstats.losses(frame, prediction="m", loss="f1", folds="pool")
-    pd.testing.assert_frame_equal(
-        cvstats.interval(log, method="wald")[["lower", "upper"]],
-        log.cvci.wald()[["lower", "upper"]],
-    )

@@ -97,17 +97,6 @@ def test_a_frame_of_dask_has_no_whole_cells() -> None:
         cvstats.losses(dd.from_pandas(frame(), npartitions=2), "y", "a", "auc")
 
 
-def test_missing_predictions_are_left_out_of_their_cell() -> None:
-    one = frame()
-    one.loc[3, "a"] = np.nan
-    log = cvstats.losses(one, "y", "a", "auc")
-    assert np.isnan(log.iloc[3])
-    assert log.isna().sum() == 1
-    here = one[(one["repetition"] == 0) & (one["fold"] == one.loc[3, "fold"])].dropna()
-    mean = log.xs((0, one.loc[3, "fold"]), level=["repetition", "fold"]).mean()
-    assert 1 - mean == pytest.approx(roc_auc_score(here["y"], here["a"]), abs=1e-12)
-
-
 def test_masked_cells_stay_masked() -> None:
     data = arrays()
     several = xr.concat([data["a"], data["a"] * np.nan], "lat").to_dataset(name="a")
@@ -235,16 +224,6 @@ def test_a_scale_needs_its_range() -> None:
     found = cvstats.losses(best, "y", ["a"], "auc").cvci.wald(scale="logit")
     assert found[["lower", "upper"]].isna().all(axis=None)
     assert "end of scale" in found["caution"].item()
-
-
-def test_accuracy_is_a_mean_over_points() -> None:
-    log = cvstats.losses(frame(), "y", ["label"], "accuracy")
-    plain = cvstats.losses(frame(), "y", ["label"], "zero_one")
-    pd.testing.assert_frame_equal(log, plain)
-    score = cvstats.as_scores(log.cvci.wald())
-    assert score["estimate"].item() == pytest.approx(1 - plain["label"].mean())
-    one = frame().query("repetition == 0").drop(columns=["repetition", "fold"])
-    assert cvstats.losses(one, "y", "label", "accuracy").cvci.holdout(interval="wilson") is not None
 
 
 def test_a_file_of_predictions_is_read_as_a_metric() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from frontier import BINARY, CASES, binary_frame
+from frontier import CASES, binary_frame
 
 import cvstats
 from cvstats import LogError
@@ -31,34 +31,6 @@ def test_several_thresholds_are_metrics():
     stored = CASES["net_benefit_0.4"]["outputs"]
     assert table.loc[("net_benefit at 0.4", "p"), "estimate"] == pytest.approx(stored["p"])
     assert list(cvstats.summary(log)) == ["net_benefit at 0.2", "net_benefit at 0.4"]
-
-
-def test_compare_with_treating_all():
-    log = cvstats.losses(binary_frame(), threshold=0.4, baselines=True, **ASK)
-    table = cvstats.compare(log, reference="treat all")
-    assert list(table.index.get_level_values("model")) == ["p", "q", "treat none"]
-    found = cvstats.as_scores(table)["difference"].iloc[0]
-    stored = CASES["net_benefit_0.4"]["outputs"]
-    assert found == pytest.approx(stored["p"] - stored["all"])
-    assert "net benefit" in cvstats.summary(log).text
-
-
-def test_weights_groups_arrays_and_sources():
-    frame = binary_frame(sources=True)
-    plain = cvstats.losses(frame, threshold=0.2, **ASK)
-    assert cvstats.interval(plain).attrs["method"] == "clustered"
-    weight = np.arange(80) % 3 + 1.0
-    log = cvstats.losses(binary_frame().assign(w=weight), threshold=0.2, weight="w", **ASK)
-    treated = BINARY["p"] >= 0.2
-    benefit = treated * np.where(BINARY["y"] == 1, 1, -0.25)
-    found = cvstats.as_scores(cvstats.holdout(log))["estimate"]["p"]
-    assert found == pytest.approx(np.average(benefit, weights=weight))
-    by_group = cvstats.wald(plain.droplevel("fold"), by="source")
-    assert len(by_group) == 24
-    data = binary_frame().set_index("point").to_xarray()
-    array = cvstats.losses(data, threshold=0.2, baselines=True, **ASK)
-    assert list(array.data_vars) == ["p", "q", "treat all", "treat none"]
-    np.testing.assert_allclose(-array["p"].mean(), benefit.mean())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from frontier import BINARY, CASES, binary_frame
 from sklearn.metrics import roc_auc_score
@@ -61,31 +60,7 @@ def test_influences_are_the_derivatives_in_the_weights(limit, ties):
         np.testing.assert_allclose(phi, of_auc, atol=1e-13)
 
 
-def test_folds_groups_and_comparison():
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 2, 400)
-    frame = pd.DataFrame(
-        {
-            "point": range(400), "fold": np.arange(400) % 4, "half": np.arange(400) // 4 % 2,
-            "y_true": truth, "a": truth + rng.normal(size=400), "b": rng.normal(size=400),
-        }
-    )  # fmt: skip
-    ask = {"prediction": ["a", "b"], "loss": "partial_auc", "max_fpr": 0.2}
-    log = cvstats.losses(frame, **ask)
-    assert log.attrs["folds"] == "average"
-    each = [1 - cvstats.losses(part, **ask)["a"].mean() for _, part in frame.groupby("fold")]
-    assert 1 - log["a"].mean() == pytest.approx(np.mean(each))
-    assert cvstats.compare(log)["upper"].item() < 0
-    by_half = cvstats.wald(cvstats.losses(frame, by="half", **ask), by="half")
-    assert len(by_half) == 4
-
-
 @pytest.mark.parametrize("limit", [None, 0, 1.2, "a", True])
 def test_the_rate_is_asked_for(limit):
     with pytest.raises(LogError, match="needs the largest false positive rate, but got max_fpr="):
         cvstats.losses(binary_frame(), prediction="p", loss="partial_auc", max_fpr=limit)
-
-
-def test_other_metrics_have_no_such_rate():
-    with pytest.raises(LogError, match="AUC does not use max_fpr="):
-        cvstats.losses(binary_frame(), prediction="p", loss="auc", max_fpr=0.2)

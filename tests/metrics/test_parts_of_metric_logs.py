@@ -54,11 +54,6 @@ def test_every_road_refuses(ask):
         ask(make_log(folds="average").iloc[5:])
 
 
-def test_one_fold_of_a_pooled_metric():
-    with pytest.raises(LogError, match=r"40 of 200 points"):
-        make_log(folds="pool").xs(0, level="fold").cvci.holdout()
-
-
 def test_gaps_left_out():
     log = make_log()["a"]
     log = log.where(log.index.get_level_values("point") > 50)
@@ -94,16 +89,6 @@ def test_whole_cells_and_models_may_be_chosen():
     assert len(of_sources.cvci.wald(by="source")) == 10
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "nc"])
-def test_files_keep_it(tmp_path, suffix):
-    log, path = make_log(folds="average"), tmp_path / f"log.{suffix}"
-    cvstats.save_log(log, path)
-    again = cvstats.read_log(path)
-    pd.testing.assert_frame_equal(again.cvci.wald(), log.cvci.wald())
-    with pytest.raises(LogError, match=PART):
-        again.iloc[7:].cvci.wald()
-
-
 @pytest.mark.parametrize("lazy", [False, True])
 def test_arrays(lazy):
     rng = np.random.default_rng(1)
@@ -120,16 +105,6 @@ def test_arrays(lazy):
             log.where(log > log.min()).cvci.holdout(missing="drop")
     assert log.cvci.holdout().sizes["cell"] == 3
     assert np.isfinite(float(log.isel(cell=0).cvci.holdout()["se"]))
-
-
-def test_several_metrics():
-    log = make_log(["auc", "rmse"])
-    assert len(log.cvci.wald(by="metric")) == 4
-    assert len(log.loc[["auc"]].cvci.wald()) == 2
-    with pytest.raises(LogError, match=f"{PART} auc"):
-        log.iloc[3:].cvci.wald(by="metric")
-    with pytest.raises(LogError, match=f"{PART} auc"):
-        log.loc[["auc"]].iloc[3:].cvci.wald()
 
 
 def test_batches_of_a_log_make_the_whole():

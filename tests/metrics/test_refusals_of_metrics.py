@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 import cvstats
 from cvstats import LogError
@@ -82,14 +81,6 @@ def test_every_method_takes_metrics_or_says_which() -> None:
     assert {m.name for m in list_methods() if m.takes_metrics == "averaged"} == OF_FOLDS
 
 
-@pytest.mark.parametrize("method", ["out_of_source", "heterogeneity", "source_estimators"])
-def test_methods_of_sources_take_averaged_metrics_only(method: str) -> None:
-    one = frame(120, 6).rename(columns={"fold": "source"})
-    said = words(getattr(cvstats, method), cvstats.losses(one, "y", ["score"], "auc", folds="pool"))
-    assert "was pooled over folds" in said
-    getattr(cvstats, method)(cvstats.losses(one, "y", ["score"], "auc"))
-
-
 @pytest.mark.parametrize("method", ["corrected_t", "cv_t", "quadratic", "decompose"])
 def test_methods_of_fold_means_take_averaged_metrics_only(method: str) -> None:
     said = words(getattr(cvstats, method), made(folds="pool"))
@@ -114,25 +105,6 @@ def test_skewness_corrected_limits_refuse_a_metric() -> None:
     twice.attrs = one.attrs
     for call in (made().cvci.wald, one.cvci.holdout, twice.cvci.holdout):
         assert "was made from a metric" in words(call, interval="hall")
-
-
-def test_a_part_of_a_cell_has_no_metric() -> None:
-    log = made().reset_index().set_index(["fold", "point"])
-    hospital = frame().set_index(["fold", "point"])["hospital"]
-    log = log.assign(hospital=hospital).set_index("hospital", append=True)
-    log.attrs = made().attrs
-    said = words(log.cvci.wald, by="hospital")
-    assert "the groups by 'hospital' split the cells (fold)" in said
-    assert "cvstats.losses(…, loss='auc', by='hospital')" in said
-    whole = made(by="hospital")
-    assert whole.attrs["cells"] == ["fold", "hospital"]
-    found = cvstats.as_scores(whole.cvci.wald(by="hospital"))
-    peer = cvstats.losses(frame().query("hospital == 'a'"), "y", ["score"], loss="auc")
-    expected = cvstats.as_scores(peer.cvci.wald())
-    np.testing.assert_allclose(
-        found.loc["a", ["estimate", "lower", "upper"]].astype(float).to_numpy().ravel(),
-        expected[["estimate", "lower", "upper"]].to_numpy().ravel(), rtol=1e-12,
-    )  # fmt: skip
 
 
 def test_bootstrap_samples_have_no_cells() -> None:
@@ -208,13 +180,6 @@ def test_a_fold_of_one_point_has_no_metric() -> None:
     )
 
 
-def test_perfect_predictions_have_an_rmse_without_variance() -> None:
-    one = frame().assign(same=frame()["t"])
-    found = cvstats.losses(one, "t", "same", "rmse").cvci.wald()
-    assert found["estimate"].item() == 0
-    assert "metric without variance" in found["caution"].item()
-
-
 # --- doubts ---------------------------------------------------------------------------------------
 
 
@@ -232,11 +197,6 @@ def test_small_classes_and_biased_averages_are_labelled() -> None:
         whole = frame(600).drop(columns="fold")  # one test set: nothing is averaged
         parts = cvstats.losses(whole, truth, [column], loss=loss, folds="average", by="hospital")
         assert not parts.cvci.holdout(by="hospital")["caution"].str.contains("biased").any()
-
-
-def test_diagnose_knows_that_pseudo_losses_are_no_scores() -> None:
-    found = cvstats.diagnose(cvstats.losses(frame(600), "y", ["score"], loss="auc"))
-    assert not {"CVS005", "CVS006", "CVS011", "CVS022"} & set(found["code"])
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -320,17 +280,6 @@ def test_a_level_of_an_array_has_to_be_a_coordinate() -> None:
     assert "by='w' is not a level" in words(cvstats.losses, data, "y", "score", "auc", by="w")
 
 
-def test_nullable_numbers_are_numbers() -> None:
-    one = frame().astype({"y": "Int64", "score": "Float64"})
-    pd.testing.assert_frame_equal(cvstats.losses(one, "y", ["score"], "auc"), made())
-
-
-def test_labels_of_one_class_only_are_those_of_0_and_1():
-    frame = pd.DataFrame({"point": range(6), "y": 0, "p": [0, 0, 1, 0, 0, 1]})
-    log = cvstats.losses(frame, truth="y", prediction="p", loss="specificity")
-    assert log.mean() == pytest.approx(1 / 3)
-
-
 def test_a_weight_that_leaves_none_to_the_other_class():
     """A weight of 1e308 was a ZeroDivisionError."""
     frame = pd.DataFrame({"point": range(40), "y_true": np.arange(40) % 2, "a": np.arange(40.0)})
@@ -339,17 +288,3 @@ def test_a_weight_that_leaves_none_to_the_other_class():
             frame.assign(w=np.where(frame["point"] == 3, 1e308, 1.0)), prediction=["a"],
             loss="auc", weight="w",
         )  # fmt: skip
-
-
-def test_a_perfect_metric_of_several_answers_has_the_limits_of_one() -> None:
-    y = np.repeat([1, 0], [15, 85])
-    once = pd.DataFrame({"y": y, "a": y + 0.1, "b": y - 0.1}, pd.RangeIndex(100, name="point"))
-    log = pd.concat({run: once for run in range(3)}, names=["repetition"])
-    one, three = (cvstats.losses(part, "y", ["a", "b"], loss="auc") for part in (once, log))
-    limits = ["lower", "upper"]
-    np.testing.assert_allclose(three.cvci.interval()[limits], one.cvci.interval()[limits])
-    assert three.cvci.interval()["upper"].iloc[0] == pytest.approx(0.1157, abs=1e-4)
-    for found in (one.cvci.compare(), three.cvci.compare()):  # these are no 0/1 losses
-        assert found["caution"].item() == ""
-        reach = stats.norm.ppf(0.975) * np.sqrt(2) / 30
-        np.testing.assert_allclose(found[limits].to_numpy(), [[-reach, reach]], rtol=1e-9)

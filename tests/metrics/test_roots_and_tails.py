@@ -61,15 +61,6 @@ def test_one_test_on_every_road():
     )
 
 
-def test_each_group_has_its_own_test():
-    predictions = make_predictions(outliers="a").drop(columns="source")
-    log = make_log("rmse", predictions, by="fold")
-    table = log.cvci.compare(by="fold", adjust=None)
-    own = predictions.query("fold == 3").drop(columns="fold")
-    expected = make_log("rmse", own).cvci.compare(adjust=None)
-    np.testing.assert_allclose(table.xs(3, level="fold")["p_value"], expected["p_value"], rtol=1e-6)
-
-
 @pytest.mark.parametrize("loss", ["rmse", "r2", "skill", "relative_error"])
 def test_equal_models_with_an_outlier_are_not_different_in_silence(loss):
     options = {"reference": "reference"} if loss in ("skill", "relative_error") else {}
@@ -133,18 +124,6 @@ def test_differences_of_ratios_are_tested_above_the_line(loss, dropped):
     assert "heavy tails" in found["caution"]
 
 
-def test_a_ratio_of_several_seeds():
-    one = make_predictions(seed=1)[["point", "y_true", "a", "b"]]
-    one.loc[5, "y_true"] += 400
-    other = one.assign(a=one["a"] + 0.1, b=one["b"] - 0.1)
-    seeds = pd.concat([one, other], keys=[0, 1], names=["repetition"]).reset_index("repetition")
-    found, wanted = (
-        cvstats.losses(seeds, prediction=["a", "b"], loss=loss).cvci.compare()["p_value"]
-        for loss in ("r2", "squared_error")
-    )
-    np.testing.assert_allclose(found, wanted, rtol=1e-8)
-
-
 def test_ratios_of_groups_clusters_and_chunks():
     numbers = ["difference", "lower", "upper", "p_value"]
     log = ratio_log("r2", 400)
@@ -160,15 +139,3 @@ def test_ratios_of_groups_clusters_and_chunks():
     wanted = log.cvci.compare()
     for name in numbers:
         np.testing.assert_allclose(lazy[name].to_numpy().ravel(), wanted[name], rtol=1e-9)
-
-
-def test_metrics_of_classes_have_no_tails():
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 2, 400)
-    frame = pd.DataFrame(
-        {"point": np.arange(400), "y_true": truth, "m": truth ^ (rng.random(400) < 0.1)}
-    )
-    for loss in ("f1", "matthews"):
-        assert (
-            cvstats.losses(frame, prediction="m", loss=loss).cvci.holdout()["caution"].item() == ""
-        )

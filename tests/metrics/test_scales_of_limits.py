@@ -71,17 +71,3 @@ def test_limits_of_logarithms_are_asymmetric(loss):
     values = row[["lower", "estimate", "upper"]].to_numpy()[0]
     logs = np.log(1 - values if loss == "r2" else values)
     assert logs[1] - logs[0] == pytest.approx(logs[2] - logs[1])
-
-
-def test_groups_and_differences():
-    frame = make_frame(60).assign(half=np.arange(60) % 2)
-    ask = {"prediction": "m", "loss": "pearson"}
-    table = cvstats.interval(cvstats.losses(frame, by="half", **ask), by="half")
-    for half, part in frame.groupby("half"):
-        own = cvstats.interval(cvstats.losses(part, **ask))
-        np.testing.assert_allclose(
-            table.loc[[half], COLUMNS].to_numpy(float), own[COLUMNS].to_numpy(float), rtol=1e-9
-        )
-    log = cvstats.losses(frame, prediction=["m", "ref"], loss="pearson")
-    plain = cvstats.compare(log, method="holdout")[COLUMNS]
-    pd.testing.assert_frame_equal(cvstats.compare(log)[COLUMNS], plain)

@@ -28,24 +28,6 @@ def arrays() -> xr.Dataset:
     return frame().set_index("point").to_xarray().set_coords("fold")
 
 
-def nested() -> pd.DataFrame:
-    """The evaluations of nested cross-validation with four folds."""
-    rng = np.random.default_rng(1)
-    parts = []
-    for outer in range(4):
-        y = np.arange(120) // 4 % 2
-        scores = y + rng.normal(size=(2, 120))
-        parts.append(
-            pd.DataFrame(
-                {
-                    "outer": outer, "fold": np.arange(120) % 4, "point": np.arange(120), "y": y,
-                    "a": scores[0], "b": scores[1],
-                }
-            )
-        )  # fmt: skip
-    return pd.concat(parts)
-
-
 def made(loss: str = "auc", **options: Any) -> pd.DataFrame:
     """A log of one metric of both models."""
     return cvstats.losses(frame(), "y", ["a", "b"], loss, **options)
@@ -105,17 +87,6 @@ def test_ranks_and_variances_have_no_direction() -> None:
     turned = cvstats.as_scores(moments)
     np.testing.assert_allclose(turned["mean"], 1 - moments["mean"])
     np.testing.assert_allclose(turned["var"], moments["var"])
-
-
-def test_bias_of_nested_cross_validation_changes_its_sign() -> None:
-    log = cvstats.losses(nested(), "y", ["a", "b"], "auc")
-    found, pair = log.cvci.nested_cv(), log.cvci.compare(method="nested_cv")
-    score, turned = cvstats.as_scores(found), cvstats.as_scores(pair)
-    for name in ("err_cv", "err_ncv"):
-        np.testing.assert_allclose(score[name], 1 - found[name])
-        np.testing.assert_allclose(turned[name], -pair[name])
-    for before, after in ((found, score), (pair, turned)):
-        np.testing.assert_allclose(after["bias"], -before["bias"])
 
 
 WANTED = ["auc", "matthews", "log_loss"]
@@ -190,19 +161,3 @@ def test_a_log_is_not_a_result() -> None:
     for log in (made(), made()["a"], cvstats.losses(frame(), "y", ["y"], "accuracy")):
         with pytest.raises(LogError, match="a log is not a result"):
             cvstats.as_scores(log)
-
-
-def test_moments_of_a_part_of_a_cell_are_refused() -> None:
-    pooled = made(folds="pool")
-    assert pooled.cvci.moments()["count"].tolist() == [120, 120]
-    with pytest.raises(LogError, match=r"the groups by 'fold' split the cells .*folds='average'"):
-        pooled.cvci.moments(by="fold")
-    half = frame().assign(half=np.where(np.arange(120) // 12 % 2, "x", "z"))
-    log = cvstats.losses(half, "y", ["a"], "auc")
-    log = log.assign(half=half["half"].to_numpy()).set_index("half", append=True)
-    log.attrs = made().attrs
-    with pytest.raises(LogError, match=r"the groups by 'half' split the cells \(fold\)"):
-        log.cvci.moments(by="half")
-    whole = cvstats.losses(half, "y", ["a"], "auc", by="half")
-    found = whole.cvci.moments(by="half")
-    assert found["count"].tolist() == [60, 60]

@@ -162,55 +162,6 @@ def study(kind="surv", folds=3):
     return table.set_index(["fold", "source", "point"])
 
 
-def test_folds():
-    table = study()
-    pooled = cvstats.losses(table, "time", "a", "brier_at", event="event", at=3.0)
-    assert pooled.attrs["folds"] == "pool"
-    assert pooled.mean() == pytest.approx(CASES["brier_surv"]["outputs"]["a"], rel=1e-12)
-    averaged = cvstats.losses(table, "time", "a", "auc_at", event="event", at=3.0)
-    assert averaged.attrs["folds"] == "average"
-    each = [
-        cvstats.losses(part, "time", "a", "auc_at", event="event", at=3.0, folds="pool").mean()
-        for _, part in table.groupby("fold")
-    ]
-    np.testing.assert_allclose(averaged.groupby("fold").mean(), each, rtol=1e-12)
-
-
-@pytest.mark.parametrize("loss", ["brier_at", "auc_at"])
-def test_every_question_is_answered(loss, tmp_path):
-    log = cvstats.losses(
-        study(), "time", {"cox": "a", "forest": "b"}, loss, event="event", at=3.0, folds="pool"
-    )
-    interval = cvstats.interval(log)
-    assert interval.attrs["method"] == "clustered"
-    assert "if censoring is independent of the time of the event" in interval.attrs["guarantee"]
-    result = cvstats.compare(log)
-    assert "if censoring is independent" in result.attrs["guarantee"]
-    delta = CASES[f"{loss.removesuffix('_at')}_surv"]["outputs"]["delta"]
-    assert abs(result["difference"].item()) == pytest.approx(abs(delta), rel=1e-9)
-    assert cvstats.best_set(log, rng=0)["in_set"].all()
-    assert not cvstats.equivalence(log, margin=1e-6)["equivalent"].any()
-    words = METRICS[loss].words_at(3.0)
-    assert words.endswith(" at 3")
-    assert words in " ".join(str(log.cvci.summary()).split())
-    cvstats.save_log(log, tmp_path / "log.parquet")
-    back = cvstats.read_log(tmp_path / "log.parquet")
-    assert cvstats.interval(back).attrs["guarantee"] == interval.attrs["guarantee"]
-    with pytest.raises(LogError, match="this is a part of a log of"):
-        cvstats.interval(log.iloc[:50])
-
-
-def test_files(tmp_path):
-    table = study().reset_index()[["point", "fold", "time", "event", "a"]]
-    table.to_csv(tmp_path / "table.csv", index=False)
-    found = cvstats.read_log(
-        tmp_path / "table.csv", truth="time", prediction="a", loss="brier_at", at=3.0, event="event"
-    )
-    frame = table.set_index(["fold", "point"])
-    made = cvstats.losses(frame, "time", "a", "brier_at", event="event", at=3.0)
-    np.testing.assert_allclose(found.sort_index(), made.sort_index(), rtol=1e-12)
-
-
 def test_each_group_has_a_censoring_of_its_own():
     table = study().assign(sex=lambda t: np.where(np.arange(len(t)) % 2, "f", "m"))
     asked = {"event": "event", "at": 3.0, "folds": "pool"}
@@ -226,23 +177,6 @@ def test_each_group_has_a_censoring_of_its_own():
     whole = cvstats.losses(table, "time", ["a", "b"], "brier_at", **asked)
     with pytest.raises(LogError, match=r"the groups by 'source' split the cells"):
         cvstats.wald(whole, by="source")
-
-
-def test_arrays_with_carried_dimensions():
-    table = data("surv")
-    risk = np.stack([table["a"], table["b"]])
-    arrays = xr.Dataset(
-        {
-            "time": ("point", table["time"]), "event": ("point", table["event"]),
-            "risk": (("region", "point"), risk),
-        },
-        {"point": table.index, "fold": ("point", table.index % 3), "region": ["a", "b"]},
-    )  # fmt: skip
-    log = cvstats.losses(arrays, "time", "risk", "brier_at", event="event", at=3.0)
-    expected = CASES["brier_surv"]["outputs"]
-    for region in "ab":
-        assert float(log.sel(region=region).mean()) == pytest.approx(expected[region], rel=1e-12)
-    assert cvstats.wald(log)["estimate"].dims == ("region",)
 
 
 def test_a_grid_may_be_a_dimension_of_an_array():
@@ -279,15 +213,6 @@ def test_few_cases_or_controls_are_labelled():
     assert (table["time"] > 11).sum() < 10
     assert "few of a class" in cvstats.interval(few)["caution"].item()
     assert "few of a class" not in cvstats.interval(many)["caution"].item()
-
-
-def test_an_auc_of_one_has_limits():
-    table = data("surv")
-    table["best"] = -table["time"]
-    log = cvstats.losses(table, "time", "best", "auc_at", event="event", at=3.0, folds="pool")
-    found = cvstats.as_scores(cvstats.interval(log))
-    assert found["estimate"].item() == 1
-    assert 0.8 < found["lower"].item() < 0.99
 
 
 def test_pairs_that_are_all_in_one_order_have_limits():
@@ -329,16 +254,6 @@ def test_metrics_of_all_points_of_sources_without_folds_are_clustered():
     )
     assert log.cvci.compare().attrs["interval_method"] == "clustered"
     assert "15 sources" in str(log.cvci.summary())
-
-
-def test_a_brier_score_is_compared_in_per_cent():
-    log = cvstats.losses(
-        data("surv"), "time", {"cox": "a", "forest": "b"}, "brier_at", event="event", at=3.0
-    )
-    cox, forest = log.mean()
-    found = log.cvci.compare(relative=True).iloc[0]
-    assert found["difference"] == pytest.approx(100 * (cox / forest - 1), rel=1e-9)
-    assert (found["lower"] > 0) == (log.cvci.compare()["lower"].item() > 0)
 
 
 def test_probabilities_of_surviving_are_found_out():
