@@ -84,31 +84,6 @@ def test_auc_of_two_groups_is_delong_s_unpaired_test():
     assert found["statistic"] == pytest.approx(expected["statistic"], rel=1e-9)
 
 
-def test_folds_and_repetitions_keep_the_variance_of_welch():
-    gap = losses(folds=5)["p"].cvci.contrast(by="group", between=PAIR)
-    once = LOG["p"].cvci.contrast(by="group", between=PAIR).cvci.interval()
-    found = gap.cvci.wald()
-    np.testing.assert_allclose(found["se"], once["se"], rtol=1e-12)
-    np.testing.assert_allclose(found["df"], once["df"], rtol=1e-12)
-    twice = pd.concat({0: losses(folds=5), 1: losses(folds=5)}, names=["repetition"])["p"]
-    twice.attrs = LOG.attrs
-    found = twice.cvci.contrast(by="group", between=PAIR).cvci.wald()
-    np.testing.assert_allclose(found["se"], once["se"], rtol=1e-12)
-    np.testing.assert_allclose(found["df"], once["df"], rtol=1e-12)
-
-
-def test_averaged_metrics_have_the_difference_of_each_fold():
-    frame = predictions(folds=2)
-    log = cvstats.losses(
-        frame, truth="y", prediction="p", loss="auc", positive=1, by="group", folds="average"
-    )
-    gap = log.cvci.contrast(by="group", between=PAIR)
-    values = log.groupby(level=["fold", "group"]).mean().unstack("group")
-    np.testing.assert_allclose(
-        gap.groupby(level="fold").mean(), values["f"] - values["m"], rtol=1e-12
-    )
-
-
 def three_groups() -> pd.DataFrame:
     """Losses of two models in three regions of several sites."""
     random = np.random.default_rng(2)

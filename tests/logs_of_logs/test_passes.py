@@ -100,21 +100,6 @@ def test_problems_that_are_all_right_or_wrong_have_the_limits_of_clopper_and_pea
     assert solved["upper"] == pytest.approx(top, rel=1e-12)
 
 
-def test_problems_of_one_value_between_the_ends_have_no_interval():
-    same = LOG.cvci.passes(k=2) * 0 + 0.3
-    found = same.cvci.interval()
-    assert found[["lower", "upper"]].isna().all(axis=None)
-    assert found["caution"].str.contains("zero variance").all()
-
-
-def test_sources_are_clusters_with_limits_between_the_ends():
-    log = suites().cvci.passes(k=3, all=True)
-    found = log.cvci.interval()
-    assert found.attrs["method"] == "clustered"
-    assert found.attrs["interval"] == "korn-graubard"
-    assert found[["lower", "upper"]].stack().between(0, 1).all()
-
-
 def test_several_numbers_are_metrics_with_a_name_of_their_own():
     log = LOG.cvci.passes(k=[1, 4])
     assert list(log.index.names) == ["metric", "point"]
@@ -171,20 +156,6 @@ def test_clusters_groups_and_every_consumer_work_on_a_log_of_problems():
     assert log.cvci.equivalence(reference="large", margin=0.2)["p_value"].notna().all()
     assert "pass@3" in str(log.cvci.summary())
     assert len(log.cvci.compare(by="suite")) == 6
-
-
-def test_a_file_keeps_the_limits_of_a_log_of_problems(tmp_path):
-    log = suites().cvci.passes(k=3)
-    cvstats.save_log(log, tmp_path / "log.parquet")
-    again = cvstats.read_log(tmp_path / "log.parquet")
-    assert again.attrs["limits"] == log.attrs["limits"]
-
-
-def test_problems_stay_in_their_order():
-    log = LOG.loc[LOG.index.unique("point")[::-1]]
-    found = log.cvci.passes(k=2)
-    assert list(found.index.get_level_values("point")) == list(log.index.unique("point"))
-    assert found["a"].to_dict() == LOG.cvci.passes(k=2)["a"].to_dict()
 
 
 def test_values_of_a_metric_are_no_attempts():

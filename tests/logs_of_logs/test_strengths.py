@@ -108,10 +108,6 @@ def test_every_consumer_takes_the_log():
     assert not fit().cvci.interval()["caution"].str.contains("few points").any()
 
 
-def test_two_prompts_are_a_sample():
-    assert len(fit(BATTLES.assign(prompt=np.arange(len(BATTLES)) % 2))) == 2
-
-
 def won(model: int) -> pd.DataFrame:
     """All results of one model are wins."""
     frame = BATTLES.copy()
@@ -151,12 +147,6 @@ def test_a_part_of_the_log_is_made_of_a_part_of_the_battles(elo, call):
     with pytest.raises(cvstats.LogError, match="of each group: cvstats.strengths") as caught:
         fit(elo=elo).cvci.interval(by="point")
     assert f"cvstats.strengths(battles_of_the_{call}" in str(caught.value)
-
-
-def test_methods_of_folds_are_not_told_to_average_them():
-    why = fit().cvci.methods()["why_not"]
-    assert "the log has one test set" in why["corrected_t"]
-    assert not why.str.contains("pooled over folds").any()
 
 
 def test_strengths_have_no_ratio():
