@@ -50,13 +50,6 @@ def test_each_level_has_a_column():
     pd.testing.assert_series_equal(own, got)  # found by their own names
 
 
-def test_a_name_that_was_given_is_not_found_again(tidy):
-    frame = one_model(tidy).rename(columns={"patient": "source", "algo": "fold"})
-    got = cvstats.as_log(frame, loss="mse", fold="cv_split", point="source")
-    assert got.index.names == ["fold", "point"]
-    assert got.index.tolist() == list(zip("xyxyx", range(11, 16), strict=True))
-
-
 def test_models_below_each_other_come_side_by_side(tidy):
     got = cvstats.as_log(tidy, model="algo", **NAMES)
     assert got.columns.tolist() == ["tree", "net"]  # as they come
@@ -83,13 +76,6 @@ def test_a_column_for_each_model(tidy):
     pd.testing.assert_series_equal(got["mse"], cvstats.as_log(frame, **NAMES))
 
 
-def test_predictions_may_be_kept_for_losses(tidy):
-    frame = one_model(tidy).rename(columns={"mse": "said"}).assign(truth=5.0)
-    log = cvstats.as_log(frame, **{**NAMES, "loss": ["truth", "said"]})
-    got = cvstats.losses(log, truth="truth", prediction="said")
-    np.testing.assert_allclose(got, (tidy["mse"][:5] - 5) ** 2)
-
-
 @pytest.mark.parametrize("kind", ["category", "string", "object", "str"])
 def test_columns_of_any_type(tidy, kind):
     expected = cvstats.as_log(tidy, model="algo", **NAMES)
@@ -103,15 +89,6 @@ def test_columns_of_any_type(tidy, kind):
         check_index_type=False,
     )  # fmt: skip
     assert got.cvci.compare().index.tolist() == [("tree", "net")]
-
-
-def test_labels_of_mixed_types():
-    frame = pd.DataFrame({"fold": [0, "a", None, 2.5] * 2, "point": range(8), "loss": 1.0})
-    frame["fold"] = frame["fold"].fillna("none")
-    got = cvstats.as_log(frame)
-    assert only_row(got.cvci.wald())["n_folds"] == 4
-    doubled = pd.concat([frame.assign(model=1), frame.assign(model="b")])
-    assert cvstats.as_log(doubled).cvci.wald().attrs["n_folds"] == 4
 
 
 def test_index_levels_are_found_too(tidy):
@@ -182,13 +159,6 @@ def test_a_model_without_a_name_is_told(tidy):
         cvstats.as_log(tidy, model="algo", **NAMES)
 
 
-def test_a_missing_label_is_told_by_the_methods(tidy):
-    tidy.loc[[1, 6], "cv_split"] = None
-    log = cvstats.as_log(tidy, model="algo", **NAMES)
-    with pytest.raises(LogError, match="level 'fold' has no label"):
-        log.cvci.wald()
-
-
 @pytest.mark.parametrize("thing", [None, pd.Series([1.0], name="loss"), xr.Dataset(), {"a": [1]}])
 def test_other_tables_are_refused(thing):
     with pytest.raises(LogError, match=f"a {type(thing).__name__} has no named columns. Expected"):
@@ -213,14 +183,6 @@ def test_other_things_are_told_their_way(thing, words):
     with pytest.raises(LogError) as caught:
         cvstats.as_log(thing)
     assert words in str(caught.value)
-
-
-def test_renaming_as_told_makes_a_log():
-    array = xr.DataArray(np.arange(6.0), {"cv_split": ("row", [0, 0, 1, 1, 2, 2])}, "row")
-    assert array.rename({"cv_split": "fold"}).cvci.cv_t()["df"] == 2
-    series = pd.Series(np.arange(4.0), index=pd.Index([0, 0, 1, 1], name="cv_split"))
-    renamed = series.rename_axis(index={"cv_split": "fold"})
-    assert only_row(renamed.cvci.cv_t())["n_folds"] == 2
 
 
 def test_levels_of_one_name():

@@ -74,16 +74,6 @@ def test_labels_that_are_none():
         factorize_level(pd.Series(["a", None, None]), "fold")
 
 
-def test_text_of_a_saved_log_comes_back_as_it_was(tmp_path):
-    index = pd.MultiIndex.from_product([["Fold2", "Fold1"], ["é", "p2", "p3"]])
-    index = index.set_names(["fold", "point"])
-    log = pd.DataFrame({"a": np.arange(6.0), "said": list("xyzxyz")}, index=index)
-    cvstats.save_log(log, tmp_path / "log.parquet")
-    back = cvstats.read_log(tmp_path / "log.parquet")
-    pd.testing.assert_frame_equal(back, log)
-    assert back.index.levels[0].tolist() == ["Fold1", "Fold2"]
-
-
 @pytest.mark.parametrize("package", ["h5py", "h5netcdf"])
 def test_what_netcdf_needs(monkeypatch, tmp_path, package):
     cvstats.save_log(logged("diabetes"), path := tmp_path / "log.nc")

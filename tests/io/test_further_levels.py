@@ -51,15 +51,6 @@ def test_a_metric_has_a_value_for_each_segment(stacked):
     )
 
 
-def test_lead_times_tell_evaluations_apart(stacked):
-    later = pd.concat([stacked.assign(lead=1), stacked.assign(lead=2)])
-    options = {"loss": "squared_error", **NAMES}
-    with pytest.raises(LogError, match=r"occurs twice.* pass by='lead_time'"):
-        cvstats.read_log(later, **options)
-    log = cvstats.read_log(later, by="lead", **options)
-    assert list(log.cvci.interval(by="lead").index.unique("lead")) == [1, 2]
-
-
 def test_what_is_no_column_is_refused(stacked):
     options = {"loss": "squared_error", **NAMES}
     for by, words in (

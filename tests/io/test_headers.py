@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import pandas as pd
 import pytest
 
 import cvstats
-from cvstats.errors import LogError
 
 PLAIN = "fold,point,ridge\n0,a,0.5\n0,b,1.5\n1,c,2.5\n"
 
@@ -51,21 +48,6 @@ def test_capitals_in_truth_and_prediction_change_nothing(tmp_path, options):
     )
 
 
-def test_capitals_in_the_columns_of_a_frame_change_nothing(tmp_path):
-    table = pd.read_csv(io.StringIO(PLAIN))
-    named = table.rename(columns={"fold": "Fold", "point": "Point"})
-    assert cvstats.as_log(named, loss="ridge").equals(cvstats.as_log(table, loss="ridge"))
-    asked = {"truth": "ridge", "prediction": "ridge"}
-    assert cvstats.losses(named, **asked).equals(cvstats.losses(table, **asked))
-    stacked = table.rename(columns={"ridge": "loss"}).assign(Model="a")
-    assert cvstats.as_log(stacked).columns.tolist() == ["a"]
-
-
-def test_of_two_spellings_the_level_s_own_is_taken():
-    table = pd.DataFrame({"fold": [0, 1], "Fold": [5, 6], "loss": [1.0, 2.0]})
-    assert cvstats.as_log(table).index.get_level_values("fold").tolist() == [0, 1]
-
-
 FACTS = ["n_train", "seed", "time_s", "fit_time", "n", "batch_size", "weight", "runtime"]
 
 
@@ -77,16 +59,3 @@ def test_facts_of_a_fit_are_no_models(tmp_path, name):
     ):
         log = read(tmp_path, text)
     assert log.columns.tolist() == ["ridge", "forest"]
-
-
-def test_models_whose_names_only_begin_alike_stay_models(tmp_path):
-    log = read(tmp_path, "fold,point,timesnet,n_beats\n0,a,1.0,2.0\n1,b,3.0,4.0\n")
-    assert log.columns.tolist() == ["timesnet", "n_beats"]
-
-
-def test_two_columns_of_one_name_are_refused(tmp_path):
-    with pytest.raises(LogError) as caught:
-        read(tmp_path, "fold,point,a,a\n0,p,1.0,2.0\n")
-    assert str(caught.value) == (
-        "two columns of log.csv are called 'a'. Expected different names. Rename one of them."
-    )

@@ -90,17 +90,6 @@ def test_dates_that_end_with_the_year(tmp_path, dayfirst, month):
     assert read(tmp_path, text).index.get_level_values("point")[0] == "01/02/2024"
 
 
-def test_labels_stay_what_they_are(tmp_path):
-    text = "fold,point,loss\n0,123456789012345678901234567890,1\n0,1a,2\n1,7,3\n"
-    labels = read(tmp_path, text).index.get_level_values("point")
-    assert labels.tolist() == ["123456789012345678901234567890", "1a", "7"]
-    said = "point,y_true,y_pred\n0,a,1\n1,2,x\n2,2,2\n3,1,1\n"
-    assert read(tmp_path, said, loss="zero_one").tolist() == [1.0, 1.0, 0.0, 0.0]
-    assert np.array_equal(
-        cvstats.read_predictions(tmp_path / "log.csv")["y_pred"], ["1", "x", "2", "1"]
-    )
-
-
 def test_a_file_of_many_models_is_read_in_time(tmp_path):
     """Each column by itself would copy the names of all others: 20,000 took over a minute."""
     seconds = []

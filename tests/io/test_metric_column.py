@@ -49,10 +49,3 @@ def test_scores_of_several_metrics():
     check(log, lambda estimate: 1 - estimate)
     losses = {name: facts["loss"] for name, facts in log.attrs["metrics"].items()}
     assert losses == {"nDCG": "1 - nDCG", "RR": "1 - RR"}
-
-
-def test_a_single_metric_and_numbers_are_no_level():
-    one = TIDY[TIDY["measure"] == "RR"]
-    assert cvstats.as_log(one, loss="value", **NAMES).index.names == ["point"]
-    table = pd.DataFrame({"fold": [0, 1], "point": [0, 1], "metric": [0.5, 0.7]})
-    assert cvstats.read_log(table, metric="metric").tolist() == [0.5, 0.7]

@@ -69,26 +69,7 @@ def test_an_encoding_is_named_with_the_option_that_reads_another(tmp_path, table
     assert list(cvstats.read_log(path, encoding="latin-1")) == ["Süd", "forest"]
 
 
-def test_decimal_commas_are_refused(tmp_path, table):
-    table.to_csv(tmp_path / "log.csv", index=False, sep=";", decimal=",")
-    words = refused(tmp_path / "log.csv")
-    assert "numeric columns contain non-numeric values" in words
-    assert "'ridge' has '0,8" in words
-    assert "Pass decimal=',' for a CSV file" in words
-    call = pd.read_csv(tmp_path / "log.csv", sep=";", decimal=",")
-    assert cvstats.read_log(call).shape == (12, 2)
-
-
 # --- folders --------------------------------------------------------------------------------------
-
-
-def test_a_folder_of_parquet_files_is_one_log(tmp_path, table):
-    pytest.importorskip("pyarrow", reason="the extra io is not installed")
-    table.iloc[:5].to_parquet(tmp_path / "a.parquet")
-    table.iloc[5:].to_parquet(tmp_path / "b.pq")
-    (tmp_path / "_SUCCESS.parquet").write_text("")
-    got = cvstats.read_log(tmp_path)
-    pd.testing.assert_frame_equal(got, cvstats.read_log(table), check_like=True)
 
 
 def test_a_folder_of_saved_logs(tmp_path, table):
@@ -134,11 +115,6 @@ def test_nothing_in_a_list():
 
 
 # --- columns --------------------------------------------------------------------------------------
-
-
-def test_advice_for_evaluations_that_occur_twice(odd):
-    words = refused(odd, loss="err", fold="split")
-    assert words.endswith("once. Name the column in which they differ: point= or repetition=.")
 
 
 def test_misspelt_columns(odd):
@@ -263,12 +239,6 @@ def test_a_single_model_is_called_after_its_column(table):
     assert cvstats.read_log(loss).name == "loss"
 
 
-def test_files_of_a_model_each_are_still_called_after_the_files(tmp_path, table):
-    for name in "ab":
-        table.drop(columns="forest").to_csv(tmp_path / f"{name}.csv", index=False)
-    assert list(cvstats.read_log([tmp_path / "a.csv", tmp_path / "b.csv"])) == ["a", "b"]
-
-
 def test_models_of_a_saved_log(tmp_path, table):
     log = cvstats.read_log(table)
     cvstats.save_log(log, tmp_path / "log.csv")
@@ -326,12 +296,6 @@ def test_labels_are_text_where_numbers_would_merge_them(tmp_path, labels, expect
             enumerate(expected))  # fmt: skip
     else:
         assert list(log) == expected
-
-
-def test_losses_stay_numbers_however_they_are_written(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("fold,point,loss\n0,1,1e0\n0,2,1\n1,3,01\n1,4,2\n")
-    assert cvstats.read_log(path).tolist() == [1.0, 1.0, 1.0, 2.0]
 
 
 # --- models of different splits -------------------------------------------------------------------

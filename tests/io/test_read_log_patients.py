@@ -81,15 +81,6 @@ def test_numbers_are_no_classes(table, positive):
     assert "the truth has 4 " in refused(table, truth="Hospital", **options | {"loss": "hinge"})
 
 
-def test_labels_of_predictions_that_were_saved(answers, tmp_path):
-    log = answers.rename(columns={"Outcome": "y_true"}).set_index(["CV Split", "Patient ID"])
-    saved = log[["y_true", "Prob"]].rename_axis(["fold", "point"])
-    for name in "ab":
-        cvstats.save_log(saved, tmp_path / f"{name}.csv")
-    for files in (tmp_path / "a.csv", [tmp_path / "a.csv", tmp_path / "b.csv"]):
-        assert "positive='no' or positive='yes'" in refused(files, loss="brier")
-
-
 # --- scores of points -----------------------------------------------------------------------------
 
 
@@ -107,22 +98,6 @@ def test_scores_of_points_are_turned(table):
     assert (log.name, log.attrs["loss"]) == ("acc", "acc")
 
 
-def test_all_models_are_turned_alike(table, tmp_path):
-    rng = np.random.default_rng(2)
-    base = {"fold": table["CV Split"], "point": table["Patient ID"]}
-    both = pd.DataFrame({**base, "a": rng.random(60), "b": rng.normal(size=60)})
-    log = cvstats.read_log(both, higher_is_better=True)
-    np.testing.assert_array_equal(log, -both[["a", "b"]])
-    assert log.attrs["loss"] == "-score"
-    for name in "ab":
-        both[["fold", "point", name]].to_csv(tmp_path / f"{name}.csv", index=False)
-    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    np.testing.assert_array_equal(cvstats.read_log(files, higher_is_better=True), log)
-    both.loc[3, "a"] = np.nan
-    log = cvstats.read_log(both[["fold", "point", "a"]], higher_is_better=True)
-    np.testing.assert_array_equal(log, 1 - both["a"])
-
-
 def test_scores_that_cannot_be_turned(table):
     words = refused(
         table, truth="True Value", prediction="Pred (XGB)", loss="squared_error",
@@ -137,13 +112,6 @@ def test_scores_that_cannot_be_turned(table):
 # --- names ----------------------------------------------------------------------------------------
 
 
-def test_a_misspelt_truth(table):
-    for options in ({"prediction": "Pred (XGB)", "loss": "squared_error"}, {}):
-        words = refused(table, truth="True Valu", **options, **CALL)
-        assert "it has no column 'True Valu'" in words
-        assert words.endswith("Did you mean 'True Value'?")
-
-
 @pytest.mark.parametrize("option", ["loss", "metric"])
 def test_one_column_of_losses(table, option):
     words = refused(table, **{option: ["a", "b"]}, **CALL)
@@ -154,12 +122,6 @@ def test_one_column_of_losses(table, option):
     )
     words = refused(table, **{option: ["a"]}, **CALL)
     assert words == f"{option}=['a'] is a list. Expected the name of one column: {option}='a'."
-
-
-def test_one_column_for_everything_else(table):
-    assert refused(table, truth=["a", "b"]).endswith("names several columns. Expected one.")
-    assert refused(table, fold=["a", "b"]).endswith("names several columns. Expected one.")
-    assert refused(table, model={"a", "b"}).endswith("names several columns. Expected one.")
 
 
 # --- columns that nobody named --------------------------------------------------------------------
@@ -182,13 +144,6 @@ def test_columns_that_sound_like_a_level_stay(table):
     assert frame.index.names == ["fold", "point", "Hospital"]
 
 
-def test_such_columns_are_no_models(table):
-    wide = pd.DataFrame({"point": table["Patient ID"], "cv_split": table["CV Split"]})
-    log = cvstats.read_log(wide.assign(hospital=table["Hospital"], a=0.5, b=0.25))
-    assert list(log) == ["a", "b"]
-    assert log.index.names == ["point", "cv_split", "hospital"]
-
-
 def test_what_is_another_for_each_model_does_not_stay(table):
     below = pd.concat([table[["Patient ID"]].assign(model=m, seed=i, loss=i + 0.5)
                        for i, m in enumerate("ab")])  # fmt: skip
@@ -200,12 +155,3 @@ def test_what_is_another_for_each_model_does_not_stay(table):
     gaps = table.assign(Hospital=table["Hospital"].where(table["Hospital"] != "A"), loss=1.0)
     log = cvstats.read_log(gaps.drop(columns="CV Split"), point="Patient ID")
     assert log.index.get_level_values("Hospital").isna().sum() == (table["Hospital"] == "A").sum()
-
-
-def test_columns_of_several_files(table, tmp_path):
-    part = table[["Patient ID", "Hospital", "CV Split"]].assign(loss=1.0)
-    part.to_csv(tmp_path / "a.csv", index=False)
-    part.drop(columns="Hospital").to_csv(tmp_path / "b.csv", index=False)
-    log = cvstats.read_log([tmp_path / "a.csv", tmp_path / "b.csv"], point="Patient ID")
-    assert log.index.names == ["point", "CV Split"]
-    assert log.shape == (60, 2)

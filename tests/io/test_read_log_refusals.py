@@ -39,13 +39,6 @@ def test_text_in_the_place_of_a_path(source):
     assert len(words) < 250
 
 
-def test_the_table_of_such_a_text_is_read():
-    text = "fold,point,loss\n0,1,0.5\n1,2,1.5\n"
-    assert cvstats.read_log(pd.read_csv(io.StringIO(text))).tolist() == [0.5, 1.5]
-    assert "a StringIO cannot be read" in refused(io.StringIO(text))
-    assert "pandas.read_csv(file)" in refused(io.StringIO(text))
-
-
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -59,12 +52,6 @@ def test_paths_that_no_file_can_have(source, words):
     assert words in said
     assert "Expected the path of a file" in said
     assert len(said) < 150
-
-
-def test_a_file_may_have_any_name(tmp_path):
-    path = tmp_path / "two\nlines.csv"
-    path.write_text("fold,point,loss\n0,1,0.5\n1,2,1.5\n", "utf-8")
-    assert cvstats.read_log(path).tolist() == [0.5, 1.5]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
@@ -165,14 +152,6 @@ def test_decimal_commas_in_quotes(tmp_path):
     assert cvstats.read_log(path).index.get_level_values("point").tolist() == ["0,5", "0,6"]
 
 
-def test_decimal_commas_in_predictions():
-    table = {**LEVELS, "y": ["0,5", "1", "2", "3"], "p": [1.0, 2.0, 3.0, 4.0]}
-    options = {"truth": "y", "prediction": "p"}
-    assert "'y_true' has '0,5'" in refused(table, loss="squared_error", **options)
-    table["p"] = table["y"]
-    assert cvstats.read_log(table, loss="zero_one", **options).tolist() == [0, 0, 0, 0]  # labels
-
-
 # --- rows inside rows -----------------------------------------------------------------------------
 
 
@@ -200,14 +179,6 @@ def test_a_path_that_is_not_there(tmp_path):
     assert refused(tmp_path / "resultz") == (
         "No such file: 'resultz'. Expected the path of a file or folder."
     )
-
-
-def test_numbers_with_a_decimal_comma_are_recognised():
-    table = pd.DataFrame({"fold": [1, 2], "point": [1, 2], "y": [1.0, 2.0], "m": ["1,5", "-2,0"]})
-    options = {"truth": "y", "prediction": "m", "loss": "squared_error"}
-    assert "'m' has '1,5'. Expected numbers. Pass decimal=','" in refused(table, **options)
-    table["m"] = ["1.5", "x"]
-    assert "'m' has 'x' (1). Expected numbers. Pass na_values=['x']" in refused(table, **options)
 
 
 def test_a_row_without_a_model_is_named():

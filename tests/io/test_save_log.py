@@ -101,25 +101,6 @@ def test_other_programs_find_short_texts_and_numbers_of_64_bits_in_attrs(tmp_pat
         assert dataset.attrs == readable
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("name", ["diabetes", "flights_by_month"])
-def test_shipped_logs_give_the_same_interval_to_the_last_bit(tmp_path, suffix, name):
-    log = cvstats.datasets.load(name)
-    log = log if name == "diabetes" else log.iloc[::10]
-    path = tmp_path / f"log.{suffix}"
-    back = round_trip(log, path)
-    pd.testing.assert_frame_equal(back, log, check_exact=True)
-    assert back.attrs == log.attrs
-    models = log.attrs["models"]
-    loss = "squared_error" if name == "diabetes" else "brier"
-    losses = cvstats.losses(log, prediction=models, loss=loss)
-    method = "wald" if name == "diabetes" else "out_of_source"
-    want = cvstats.interval(losses, method=method)
-    pd.testing.assert_frame_equal(
-        cvstats.interval(cvstats.read_log(path, loss=loss), method=method), want, check_exact=True
-    )
-
-
 # The CSV reader of pandas 2 ends a cell at a NUL.
 ANY = st.characters(codec="utf-8", exclude_characters="\0" if pd.__version__ < "3" else "")
 
@@ -351,13 +332,6 @@ def test_other_byte_orders_in_arrays(tmp_path, suffix):
     assert back.attrs["units"] == ["kg", "m"]
     assert back.attrs["pair"] == ("a", 1)
     np.testing.assert_array_equal(back.attrs["scale"], np.arange(3))
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_names_that_are_tuples(tmp_path, suffix):
-    log = pd.Series([1.0, 2.0], index=pd.Index([0, 1], name=("my", "point")), name=("ridge", 1))
-    back = round_trip(log, tmp_path / f"log.{suffix}")
-    pd.testing.assert_series_equal(back, log)
 
 
 def test_a_log_of_many_models_is_read_as_often_as_one_of_few(tmp_path, monkeypatch):

@@ -58,15 +58,6 @@ def test_a_failure_leaves_the_file_as_it_was(tmp_path, suffix, monkeypatch):
     assert os.listdir(tmp_path) == [path.name]  # and nothing beside it
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_file_that_is_there_is_replaced(tmp_path, suffix):
-    path = tmp_path / f"log.{suffix}"
-    for factor in (1, 2):
-        cvstats.save_log(LOG * factor, path)
-        assert cvstats.read_log(path).equals(LOG * factor)
-        assert os.listdir(tmp_path) == [path.name]
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no such links and modes")
 def test_links_and_modes_stay(tmp_path):
     path, link = tmp_path / "log.csv", tmp_path / "link.csv"
@@ -206,13 +197,6 @@ def test_a_file_of_an_older_version_has_no_checksum(tmp_path):
     path.write_text(re.sub(r', "rows": 2, "checksum": \d+', "", first) + "\n" + rows, "utf-8")
     assert "checksum" not in path.read_text("utf-8")
     assert cvstats.read_log(path).equals(LOG)
-
-
-def test_the_columns_of_a_csv_file_are_the_levels_and_the_losses(tmp_path):
-    cvstats.save_log(LOG, tmp_path / "log.csv")
-    rows = pd.read_csv(tmp_path / "log.csv", comment="#")
-    assert list(rows.columns) == ["point", "loss"]
-    assert rows["loss"].tolist() == [1.0, 2.0]
 
 
 def test_only_compressed_indexes_of_other_programs_need_cf_xarray(tmp_path, monkeypatch):

@@ -15,7 +15,6 @@ from cvstats import LogError
 from cvstats.large.batches import in_order
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra io is not installed")
-pa = pytest.importorskip("pyarrow", reason="the extra io is not installed")
 
 
 def table(n=900, repetitions=2, seed=3):
@@ -407,26 +406,6 @@ which comparisons need. {advice}."
     assert "pairs=True" not in str(advised.summary())
 
 
-@pytest.mark.parametrize("road", roads())
-def test_moments_are_not_told_to_be_loaded(tmp_path, road):
-    """They have no method compute."""
-    moments = roads()[road](tmp_path, pairs=True)
-    calls = {"best_set": {"rng": 0}, "power": {"effect": 0.2}}
-    for name, options in calls.items():
-        with pytest.raises(cvstats.errors.NeedsLosses) as caught:
-            getattr(moments, name)(**options)
-        assert str(caught.value).endswith("Call it on the losses, as from cvstats.read_log(path).")
-        assert "log.compute()" not in str(caught.value)
-
-
-def test_missing_losses_may_be_dropped(tmp_path):
-    whole = table(repetitions=1)
-    whole["ridge"] = whole["ridge"].where(whole["point"] != 3)
-    whole.to_parquet(tmp_path / "log", index=False)
-    moments = cvstats.scan_parquet(tmp_path / "log", loss="ridge", missing="drop", batch_size=50)
-    assert moments.wald().attrs["n_dropped"] == 1
-
-
 MEASURE = """
 import sys, tempfile
 from pathlib import Path
@@ -490,11 +469,3 @@ def test_files_of_a_partitioned_folder_keep_their_keys(tmp_path):
         found = cvstats.scan_parquet(path, loss=MODELS)
         assert "run" not in found.levels
         pd.testing.assert_frame_equal(found.wald(), expected, rtol=1e-10)
-
-
-def test_rows_without_a_key(tmp_path):
-    whole = table(n=60)
-    whole["fold"] = whole["fold"].astype("Int64").mask(whole["fold"] == 4)
-    whole.to_parquet(tmp_path / "log", partition_cols=["fold"], index=False)
-    with pytest.raises(LogError, match="no label"):
-        cvstats.scan_parquet(tmp_path / "log", loss=MODELS)

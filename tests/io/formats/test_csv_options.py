@@ -27,26 +27,6 @@ def test_decimal_commas_thousands_and_encodings(tmp_path, encoding):
     assert log.index.tolist() == [("Straße", 1001), ("Straße", 1002), ("Platz", 1003)]
 
 
-def test_a_comma_separates_columns_where_there_is_nothing_else(tmp_path):
-    path = written(tmp_path, 'fold,point,loss\n0,1,"0,5"\n1,2,"1,5"\n')
-    assert cvstats.read_log(path, decimal=",").tolist() == [0.5, 1.5]
-    tabs = tmp_path / "log.tsv"
-    tabs.write_text("fold\tpoint\tloss\n0\t1\t0,5\n1\t2\t2'048,5\n", encoding="utf-8")
-    assert cvstats.read_log(tabs, decimal=",", thousands="'").tolist() == [0.5, 2048.5]
-
-
-def test_labels_that_are_written_in_several_ways_stay_text(tmp_path):
-    path = written(tmp_path, "source;point;loss\n01;1;0,5\n1;2;1,5\n1.000;3;2,5\n")
-    log = cvstats.read_log(path, **NUMBERS)
-    assert log.index.get_level_values("source").tolist() == ["01", "1", "1000"]
-
-
-def test_labels_that_pandas_takes_for_missing_are_labels(tmp_path):
-    path = written(tmp_path, "source,point,loss\nNone,1,0.5\nnull,2,1.5\nn/a,3,2.5\n")
-    labels = cvstats.read_log(path).index.get_level_values("source")
-    assert labels.tolist() == ["None", "null", "n/a"]
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -89,20 +89,6 @@ def test_columns_are_listed_with_the_call_that_names_them(table, options):
     assert "read_log(path, fold=…, point=…, metric=…) for losses" in words
 
 
-def test_of_many_columns_some_are_listed():
-    many = {f"column_{i}": [1, 2] for i in range(20)} | {"text": ["a", "b"]}
-    with pytest.raises(LogError, match="'column_11' and 9 more. Expected names"):
-        cvstats.read_log(many)
-
-
-def test_the_error_of_a_loss_of_ones_own_is_passed_on():
-    def broken(truth, prediction):
-        raise ZeroDivisionError("mine")
-
-    with pytest.raises(ZeroDivisionError, match="mine"):
-        cvstats.read_log({"fold": [1], "y_true": [1], "y_pred": [1]}, loss=broken)
-
-
 def test_different_designs_have_no_evaluations_in_common(tmp_path):
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     one.write_text("fold,point,loss\n1,1,0.5\n", encoding="utf-8")
@@ -167,13 +153,6 @@ def test_interval_takes_scores():
         bare.cvci.interval()
     folds = cvstats.read_log(scores(np.random.default_rng(1)), **options)
     assert folds.cvci.interval().attrs["method"] == "corrected_t"
-
-
-def test_interval_takes_scores_of_halves():
-    index = pd.MultiIndex.from_product([range(3), range(4)], names=["sample", "repetition"])
-    table = pd.DataFrame({"a": np.random.default_rng(1).random(12)}, index=index)
-    log = cvstats.read_log(table, format="scores", higher_is_better=False)
-    assert log.cvci.interval().attrs["method"] == "conservative_z"
 
 
 def test_scores_of_random_splits_need_to_know_the_points_behind_them():

@@ -52,17 +52,6 @@ def test_a_sample_that_lacks_an_epoch_is_left_out_of_all():
     log.cvci.holdout(**DROP)
 
 
-def test_each_model_has_gaps_of_its_own():
-    runs = {"a": run_of("a", failed=[(3, 1)]), "bb": run_of("bb", failed=[(5, 2), (6, 2)])}
-    log = cvstats.read_log(runs, **DROP)
-    assert (log.attrs["n_errored"], log.attrs["n_incomplete"]) == (3, 3)
-    whole = {name: run_of(name) for name in runs}
-    expected = cvstats.read_log(whole).drop([3, 5, 6], level="point").cvci.compare()
-    found = log.cvci.compare(**DROP)
-    assert found["difference"].item() == expected["difference"].item()
-    assert found["se"].item() == expected["se"].item()
-
-
 def test_without_leaving_out_the_gaps_are_told():
     log = run_of()
     del log["samples"][5]
@@ -182,17 +171,6 @@ def test_two_runs_in_a_list(twice, monkeypatch):
     named = dict(zip(("first", "second"), files, strict=True))
     assert words.endswith(f"Omit one file, or name the models: read_log({named!r}, …).")
     assert list(cvstats.read_log(named, metric="acc")) == ["first", "second"]
-
-
-def test_advice_names_options_that_the_format_has(twice):
-    file = next(twice.glob("x/*/*"))
-    file.write_text(file.read_text("utf-8") + "\n" + file.read_text("utf-8"), "utf-8")
-    assert refused(file, metric="acc").endswith(
-        "once. Drop duplicate rows with drop_duplicates=True."
-    )
-    again = run_of(epochs=1)
-    again["samples"] *= 2
-    assert refused(again).endswith("in which they differ: model=.")
 
 
 def test_directories_of_a_model_each(twice):

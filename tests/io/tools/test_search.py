@@ -192,20 +192,3 @@ def test_each_round_of_a_halving_search_can_be_read():
         last = cvstats.read_log(search)
     if last.ndim == 1:  # the only one left keeps its name
         assert str(last.name).startswith("alpha=")
-
-
-def test_the_best_of_near_candidates_is_labelled_on_every_way_in():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    y = X[:, 0] + rng.normal(size=120)
-    grid = {"alpha": [0.01, 0.1, 1, 3, 10, 30, 100]}
-    search = GridSearchCV(Ridge(), grid, cv=5, scoring="neg_mean_squared_error").fit(X, y)
-    logs = [cvstats.read_log(search)]
-    results = (search.cv_results_, pd.DataFrame(search.cv_results_))
-    for log in [*logs, *(cvstats.read_log(result, cv=5) for result in results)]:
-        labelled = log.cvci.interval()["caution"].str.contains("selected model")
-        assert labelled.index[labelled].tolist() == ["alpha=3"]
-        words = " ".join(str(log.cvci.summary()).split())
-        assert "winner because it was selected among 7" in words
-    few = logs[0].iloc[:, :4]
-    assert not few.cvci.interval()["caution"].str.contains("selected model").any()

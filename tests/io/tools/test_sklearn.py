@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from rows import only_row
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -73,34 +72,6 @@ def test_cross_validate(numbers, cv, names, n_train):
     if n_train is not None:
         assert log.attrs["n_train"] == n_train
     same_interval(log, direct(X, y, cv, Ridge(), names))
-
-
-def test_random_splits_bring_their_training_sizes(numbers):
-    X, y = numbers
-    cv = ShuffleSplit(8, test_size=0.1, train_size=300, random_state=1)
-    log = cvstats.read_log(
-        cross_validate(Ridge(), X, y, cv=cv, **KEEP), X=X, y=y, loss="squared_error"
-    )
-    assert log.index.names == ["repetition", "point"]
-    assert log.attrs["n_train"] == 300
-    made = direct(X, y, cv, Ridge(), lambda i: {"repetition": i})
-    expected = only_row(cvstats.corrected_t(made, train_size=300))
-    got = only_row(cvstats.corrected_t(log))
-    for name in ("estimate", "lower", "upper"):
-        assert got[name] == pytest.approx(expected[name], rel=1e-12)
-
-
-def test_several_models_side_by_side(numbers):
-    X, y = numbers
-    cv = KFold(5)
-    results = {
-        "weak": cross_validate(Ridge(100), X, y, cv=cv, **KEEP),
-        "strong": cross_validate(Ridge(0.1), X, y, cv=cv, **KEEP),
-    }
-    log = cvstats.read_log(results, X=X, y=y, loss="squared_error")
-    assert list(log) == ["weak", "strong"]
-    for name, penalty in (("weak", 100), ("strong", 0.1)):
-        same_interval(log[name], direct(X, y, cv, Ridge(penalty), lambda i: {"fold": i}))
 
 
 def test_leave_one_out_and_groups(numbers):
@@ -279,46 +250,6 @@ def test_columns_of_models_are_no_class_probabilities(words):
     assert log.mean().tolist() == [wrong["a"].mean(), wrong["b"].mean()]
 
 
-def test_columns_named_as_classes_are_probabilities(classes):
-    X, y = classes
-    cv = KFold(5, shuffle=True, random_state=1)
-    chances = cross_val_predict(LogisticRegression(), X, y, cv=cv, method="predict_proba")
-    table = pd.DataFrame(chances, columns=["benign", "malignant"])
-    options = {"y": y, "cv": cv, "loss": "log_loss", "format": "cross_val_predict"}
-    same_interval(cvstats.read_log(table, **options), cvstats.read_log(chances, **options))
-
-
-def test_one_brier_score_on_every_road(classes):
-    X, y = classes
-    cv = KFold(5, shuffle=True, random_state=1)
-    model = LogisticRegression()
-    chances = cross_val_predict(model, X, y, cv=cv, method="predict_proba")
-    expected = (chances[:, 1] - (y == "malignant")) ** 2
-    result = cross_validate(model, X, y, cv=cv, **KEEP)
-    table = pd.DataFrame({"y_true": y, "no": chances[:, 0], "yes": chances[:, 1]})
-    table = table.rename_axis("point")
-    logs = {
-        "cross_validate": cvstats.read_log(result, X=X, y=y, loss="brier"),
-        "cross_val_predict": cvstats.read_log(chances, y=y, cv=cv, loss="brier"),
-        "positive": cvstats.read_log(chances, y=y, cv=cv, loss="brier", positive="malignant"),
-        "losses": cvstats.losses(table, prediction="yes", loss="brier", positive="malignant"),
-        "classes": cvstats.losses(
-            table, prediction=["no", "yes"], loss="brier", classes=["benign", "malignant"]
-        ),
-    }
-    for name, log in logs.items():
-        assert log.mean() == pytest.approx(expected.mean(), rel=1e-12), name
-        assert (log.attrs["loss"], log.attrs["brier"]) == ("brier", "binary"), name
-    three = np.column_stack([chances * 0.9, np.full(len(y), 0.1)])
-    sums = cvstats.losses(
-        pd.DataFrame(three, columns=list("abc")).assign(y_true=y), prediction=list("abc"),
-        loss="brier", classes=["benign", "malignant", "other"],
-    )  # fmt: skip
-    hot = np.column_stack([y == "benign", y == "malignant", np.zeros(len(y))])
-    np.testing.assert_allclose(sums, ((three - hot) ** 2).sum(axis=1))
-    assert sums.attrs["brier"] == "multi-class"
-
-
 class Report:
     """What a report of skore keeps, under its names."""
 
@@ -377,8 +308,3 @@ def test_groups_of_a_splitter_are_asked_for(numbers):
         cvstats.read_log(predictions, y=y, cv=cv, loss="squared_error")
     log = cvstats.read_log(predictions, y=y, cv=cv, groups=groups, loss="squared_error")
     assert log.index.get_level_values("source").nunique() == 40
-
-
-def test_predictions_without_truth_are_asked_for_it():
-    with pytest.raises(LogError, match=r"neither truth nor folds\. Pass both"):
-        cvstats.read_log({"ridge": np.arange(5.0), "forest": np.arange(5.0)})

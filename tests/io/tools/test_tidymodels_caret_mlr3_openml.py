@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from rows import only_row
 from tool_logs import (
     CLASSES,
     FOLDS,
@@ -140,14 +137,6 @@ def test_openml_looks_the_truth_up_by_row(table):
         cvstats.read_log(laid, loss="squared_error", y=truth.drop(5))
 
 
-@pytest.mark.parametrize(
-    ("rows", "levels"), [("repeat == 1", ["fold", "point"]), ("repeat == fold == 0", ["point"])]
-)
-def test_openml_of_one_repetition_or_one_fold(table, rows, levels):
-    log = cvstats.read_log(openml(table).query(rows), loss="squared_error")
-    assert log.index.names == levels
-
-
 def test_obs_loss_of_mlr3_needs_no_loss(table):
     values = (table["y"] - table["guess"]) ** 2
     laid = mlr3(table).assign(**{"regr.mse": values})
@@ -161,23 +150,6 @@ def test_obs_loss_of_mlr3_needs_no_loss(table):
         cvstats.read_log(two, metric="regr.mae")[["ridge", "tree"]], direct(table, values**0.5)
     )
     same_interval(cvstats.read_log(two, loss="regr.mae"), cvstats.read_log(two, metric="regr.mae"))
-
-
-def test_predictions_are_kept_for_several_losses(table):
-    frame = cvstats.read_predictions(tidymodels(table, classes=True))
-    assert frame.attrs["classes"] == CLASSES
-    log = cvstats.losses(
-        frame, prediction=frame.attrs["probabilities"], classes=CLASSES, loss="brier"
-    )
-    expected = cvstats.read_log(tidymodels(table, classes=True), loss="brier")
-    pd.testing.assert_frame_equal(log, expected.rename_axis(None, axis=1), check_names=False)
-
-
-def test_reading_changes_nothing_that_came_in(table):
-    laid = caret(table)
-    before = laid.copy(deep=True)
-    cvstats.read_log(laid, loss="squared_error")
-    pd.testing.assert_frame_equal(laid, before)
 
 
 # --- traps ----------------------------------------------------------------------------------
@@ -256,19 +228,6 @@ def test_names_of_splits(names, levels):
         assert cvstats.read_log(laid, loss="squared_error").index.names == levels
 
 
-def test_overlapping_resamples_are_repetitions():
-    laid = pd.DataFrame(
-        {
-            "pred": [1.0, 2.0, 3.0], "obs": [1.0, 1.0, 1.0], "rowIndex": [1, 2, 1],
-            "Resample": ["Resample1", "Resample1", "Resample2"],
-        }
-    )  # fmt: skip
-    log = cvstats.read_log(laid, loss="squared_error", n_train=2)
-    assert log.index.names == ["repetition", "point"]
-    assert log.attrs["n_train"] == 2
-    assert only_row(cvstats.corrected_t(log))["n_train"] == 2
-
-
 def test_leave_one_out_of_caret_has_no_column_resample(table):
     one = table[(table["model"] == "ridge") & (table["repetition"] == 1)]
     laid = caret(one).drop(columns=["Resample", "mtry"])
@@ -282,16 +241,6 @@ def test_predictions_without_a_loss_are_not_taken_for_losses(table):
         cvstats.read_log(caret(table))
 
 
-def test_an_option_that_would_change_nothing_is_refused(table):
-    with pytest.raises(LogError, match="does not use filter="):
-        cvstats.read_log(caret(table), loss="squared_error", filter="strict")
-
-
-def test_an_unknown_format_is_refused(table):
-    with pytest.raises(LogError, match="Invalid format='lotus'"):
-        cvstats.read_log(caret(table), format="lotus")
-
-
 def test_learning_curves_and_several_tasks_are_refused(table):
     with pytest.raises(LogError, match="learning curve"):
         cvstats.read_log(openml(table).assign(sample=range(2 * N)), loss="squared_error")
@@ -300,18 +249,3 @@ def test_learning_curves_and_several_tasks_are_refused(table):
         cvstats.read_log(mlr3(table).assign(task_id=tasks), loss="squared_error")
     one = cvstats.read_log(mlr3(table).assign(task_id="iris"), loss="squared_error")
     pd.testing.assert_frame_equal(one, cvstats.read_log(mlr3(table), loss="squared_error"))
-
-
-def test_a_json_document_of_columns(table, tmp_path):
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps(caret(table).to_dict(orient="list")), encoding="utf-8")
-    log = cvstats.read_log(path, loss="squared_error")
-    assert log.shape == (2 * N, 2)
-
-
-def test_predictions_that_are_all_missing_are_missing_losses(table):
-    laid = mlr3(table).assign(response=np.nan)
-    log = cvstats.read_log(laid, loss="squared_error")
-    assert log.isna().all(axis=None)
-    with pytest.raises(LogError, match="is missing"):
-        log.cvci.wald()
