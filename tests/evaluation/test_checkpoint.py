@@ -133,16 +133,6 @@ def test_two_processes_keep_what_one_uses(tmp_path, uninterrupted):
     assert kept(tmp_path) == before
 
 
-def test_a_damaged_result_is_computed_again(tmp_path):
-    estimators = {"ridge": Ridge(0.1), "forest": RandomForestRegressor(2, random_state=0)}
-    options = {"estimators": estimators, "plan": plans.bootstrap(4, rng=1)}
-    log = run(**options, checkpoint=tmp_path)
-    damaged = sorted(kept(tmp_path))[5]
-    damaged.write_bytes(damaged.read_bytes()[:70])
-    same(run(**options, checkpoint=tmp_path), log)
-    same(run(**options), log)
-
-
 def test_every_flipped_bit_is_noticed(tmp_path):
     options = {"estimators": {"a": Ridge()}, "plan": plans.bootstrap(1, rng=1)}
     log = run(**options, checkpoint=tmp_path)
@@ -174,16 +164,6 @@ def test_nothing_that_lies_in_the_folder_is_executed(tmp_path):
         path.write_bytes(pickle.dumps(Planted()))
     same(run(**options, checkpoint=tmp_path), log)
     assert not FITS
-
-
-def odd_loss(truth, guess):
-    """Losses that text would not keep."""
-    return np.resize([np.inf, np.nan, -0.0, 5e-324, 0.1], len(truth))
-
-
-def test_exact_numbers_survive(tmp_path):
-    options = {"loss": odd_loss, "plan": plans.k_fold(3, rng=1), "checkpoint": tmp_path}
-    assert run(**options).to_numpy().tobytes() == run(**options).to_numpy().tobytes()
 
 
 def cubed(truth, guess):

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor, Ridge
 from sklearn.metrics import brier_score_loss, f1_score, log_loss, mean_pinball_loss
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -361,18 +361,6 @@ def test_a_log_loss_is_clipped_on_every_road():
     np.testing.assert_allclose(several.xs("log_loss", level="metric"), log)
     with pytest.raises(LogError, match="does not use clip="):
         cvstats.evaluate({"tree": tree}, X, y, loss="brier", **ask)
-
-
-def test_options_of_losses_are_those_of_losses():
-    X, y = load_diabetes(return_X_y=True)
-    ask = {"cv": 5, "progress": False}
-    log = cvstats.evaluate(Ridge(), X, y, loss="huber", delta=10.0, **ask)
-    folds = KFold(5).split(X)
-    errors = np.concatenate([y[b] - Ridge().fit(X[a], y[a]).predict(X[b]) for a, b in folds])
-    near = np.minimum(np.abs(errors), 10)
-    assert log.mean() == pytest.approx((near * (np.abs(errors) - near / 2)).mean(), rel=1e-9)
-    two = cvstats.evaluate(Ridge(), X, y, loss=["huber", "r2"], delta=10.0, **ask)
-    assert two.xs("huber", level="metric").mean() == pytest.approx(log.mean(), rel=1e-9)
 
 
 def test_a_threshold_takes_probabilities():

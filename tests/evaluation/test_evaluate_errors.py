@@ -145,11 +145,6 @@ def test_the_plan_has_to_be_given():
             cvstats.evaluate(Ridge(), X, Y)
 
 
-def test_a_bar_is_shown_or_not():
-    with pytest.raises(LogError, match="Invalid progress='no'. Expected True or False"):
-        cvstats.evaluate(Ridge(), X, Y, plan=PLAN, progress="no")
-
-
 def test_a_model_that_predicts_a_table_is_refused():
     class Wide(Failing):
         def predict(self, X):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -69,16 +69,6 @@ def test_labels_of_any_kind_and_several_classes():
     np.testing.assert_allclose(np.sort(means), np.sort(scores), atol=1e-12)
 
 
-def test_numbers():
-    Xr, yr = load_diabetes(return_X_y=True)
-    plan = plans.k_fold(5, rng=1)
-    log = run(["r2", "rmse", "squared_error", "pinball"], {"ridge": Ridge()}, Xr, yr, plan,
-              folds="average", quantile=0.5)  # fmt: skip
-    expected = cross_val_score(Ridge(), Xr, yr, cv=splits(plan, Xr, yr), scoring="r2")
-    means = -log.xs("r2", level="metric")["ridge"].groupby(level="fold").mean()
-    np.testing.assert_allclose(np.sort(means), np.sort(expected), atol=1e-12)
-
-
 def test_refusals():
     with pytest.raises(LogError, match="draws bootstrap samples"):
         run("auc", plan=plans.bootstrap(3, rng=1))
@@ -88,9 +78,3 @@ def test_refusals():
         run("auc", models={"svm": LinearSVC()})
     with pytest.raises(LogError, match="Unknown loss"):
         run(["auc", "area"])
-
-
-def test_a_metric_continues_from_a_checkpoint(tmp_path):
-    first = run("auc", checkpoint=tmp_path)
-    again = run("auc", checkpoint=tmp_path)
-    assert first.equals(again)
