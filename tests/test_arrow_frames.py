@@ -71,13 +71,6 @@ def test_a_log_in_columns_is_one_in_an_index(name):
         same(answer(lambda frame=FRAMES[library]: function(frame, **options)), expected)
 
 
-def test_the_report_of_a_polars_frame(tmp_path):
-    page = cvstats.report(POLARS)
-    assert "ridge" in page
-    cvstats.save_log(POLARS, tmp_path / "log.parquet")
-    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "log.parquet"), LOG)
-
-
 @pytest.mark.parametrize(
     "call",
     [

@@ -13,28 +13,10 @@ from strategies import ARRAYS
 
 import cvstats
 from cvstats import LogError
-from cvstats.log.groups import Groups
-from cvstats.log.read import read
 
 
 def label_of(frame, by):
     return frame.index.get_level_values(by)
-
-
-def test_groups_that_lie_in_one_fold_are_told_so():
-    n = 80
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(n) // 20, np.arange(n) // 10, np.arange(n)], names=["fold", "source", "point"]
-    )
-    log = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 2)), index, ["a", "b"])
-    found = log.cvci.wald(by="source")
-    assert found["caution"].str.startswith("one fold, few points").all()
-    assert "one fold" in found.attrs["cautions"]
-    assert log.cvci.wald(by="fold")["caution"].str.contains("one fold").all()
-    region = np.where(np.arange(n) < 20, "one", "several")
-    found = log.set_index(pd.Index(region, name="region"), append=True).cvci.wald(by="region")
-    assert found.loc["one", "caution"].str.contains("one fold").all()
-    assert not found.loc["several", "caution"].str.contains("one fold").any()
 
 
 def test_curves_over_rho():
@@ -66,21 +48,6 @@ def test_curves_over_rho():
             cvstats.decompose(log, rho=bad)
 
 
-def test_parts_know_their_points():
-    """Repetitions that each part has for itself: some parts are partitions and some are not."""
-    rows = [row._replace(point=f"{row.source}{row.point}", fold=row.point % 2)
-            for row in random_rows((4, 6), 5, repetitions=2)]  # fmt: skip
-    log = log_of(rows, levels=("repetition", "fold", "source", "point"))
-    groups = Groups(read(log, by="source"), "source")
-    assert [part.design.splits().points for part in groups.parts()] == [4, 6]
-    cut = log.drop((1, 0, "s1", "s10"))
-    with pytest.raises(
-        cvstats.LogError, match=r"1 of the 2 groups by 'source'.*source='s1'.*only 5 of the 6"
-    ):
-        cvstats.wald(cut, by="source")
-    assert cvstats.wald(cut.drop("s1", level="source"), by="source").attrs["n_points"] == 4
-
-
 def test_a_part_without_an_answer_is_named():
     log = log_of(random_rows((1, 4, 1), 6))
     with pytest.raises(cvstats.LogError) as caught:
@@ -94,16 +61,6 @@ def test_a_part_without_an_answer_is_named():
         cvstats.wald(log, by="source", variance="x")
     kept = log.drop(["s0", "s2"], level="source")
     assert len(cvstats.wald(kept, by="source")) == 1
-
-
-def test_sources_are_ignored_only_in_the_parts_that_have_several():
-    number = np.arange(120)
-    source = np.where(number < 40, 0, number % 7)
-    index = pd.MultiIndex.from_arrays([number % 5, number // 40, source, number])
-    index = index.set_names(["fold", "region", "source", "point"])
-    log = pd.Series(np.random.default_rng(0).normal(size=120), index=index)
-    found = cvstats.wald(log, by="region")
-    assert list(found["caution"]) == ["", "sources ignored", "sources ignored"]
 
 
 def sites(binary=False, seed=0):
@@ -299,20 +256,3 @@ def test_groups_between_those_that_are_read_have_their_labels():
         assert (labelled == labelled[:, :1]).all()
     few = losses[losses.index.get_level_values("site") < 100].cvci.holdout(by="site")
     assert few["caution"].str.contains("skewed").mean() > 0.9
-
-
-def test_rows_of_some_groups_are_theirs_in_order():
-    rng = np.random.default_rng(4)
-    site, point = rng.permutation(np.repeat(np.arange(40), 30)), np.arange(1200)
-    index = pd.MultiIndex.from_arrays([point % 5, site, point], names=["fold", "site", "point"])
-    log = pd.Series(rng.normal(size=1200), index, name="model")
-    log.iloc[::7] = np.nan
-    design = read(log, missing="drop", by="site").design
-    groups = Groups(read(log, missing="drop", by="site"), "site")
-    present = np.ones(1200, dtype=bool) if design.valid is None else design.valid
-    labels = [groups.labels[at] for at in (3, 0, 17)]
-    for label, rows in zip(labels, groups.find_rows([3, 0, 17]), strict=True):
-        own = design.levels["site"].codes[: design.size] == list(
-            design.levels["site"].labels
-        ).index(label)
-        np.testing.assert_array_equal(rows, np.flatnonzero(own & present))

@@ -85,19 +85,6 @@ def test_any_order_of_imports(first):
     assert ran.stdout.split() == [str(first != "cvstats"), "True", "True"]
 
 
-def test_other_names():
-    whole = table()
-    log = cvstats.as_log(whole, loss=MODELS)
-    other = whole.rename(columns={"fold": "split", "point": "id", "ridge": "se"})
-    with guard():
-        frame = cvstats.as_log(parted(other), loss=["se", "forest"], fold="split", point="id")
-        later = frame.cvci.wald()
-    assert list(frame.columns) == ["repetition", "fold", "source", "point", "se", "forest"]
-    with now():
-        found = later.compute()
-    pd.testing.assert_frame_equal(found.rename({"se": "ridge"}), log.cvci.wald(), rtol=1e-12)
-
-
 @pytest.mark.parametrize("prediction", ["ridge", MODELS, {"a": "ridge", "b": "forest"}])
 def test_losses_of_predictions(prediction):
     whole = table().assign(y_true=1.5).set_axis(np.zeros(400, dtype=int), axis=0)
@@ -156,24 +143,6 @@ def test_models_below_each_other():
         cvstats.as_log(parted(lost), loss="se", model="who").cvci.wald().compute()
 
 
-def test_a_level_that_is_no_level_of_logs():
-    whole = table()
-    log = cvstats.as_log(whole, loss=MODELS)
-    log = log.set_index(pd.Index(whole["month"], name="month"), append=True)
-    with guard():
-        later = (
-            cvstats.naive(parted(whole), by="month"), cvstats.clustered(parted(whole), by="month"),
-            cvstats.moments(parted(whole), by="month"),
-        )  # fmt: skip
-    with now():
-        naive, clustered, cells = dask.compute(*later)
-    pd.testing.assert_frame_equal(naive, cvstats.naive(log, by="month"), rtol=1e-12)
-    pd.testing.assert_frame_equal(clustered, cvstats.clustered(log, by="month"), rtol=1e-12)
-    pd.testing.assert_frame_equal(
-        cells.sort_index(), cvstats.moments(log, by="month").sort_index(), rtol=1e-12
-    )
-
-
 def test_a_series_and_an_index():
     whole = table(repetitions=1).set_index("point")
     series = parted(whole["ridge"])
@@ -187,18 +156,6 @@ def test_a_series_and_an_index():
     pd.testing.assert_frame_equal(
         frame, cvstats.wald(cvstats.as_log(whole, loss=MODELS)), rtol=1e-12
     )
-
-
-def test_missing_losses_are_dropped():
-    whole = table(repetitions=1)
-    whole["ridge"] = whole["ridge"].where(whole["point"] != 3)
-    log = cvstats.as_log(whole, loss=MODELS)
-    with now():
-        found = parted(whole).cvci.wald(missing="drop").compute()
-    pd.testing.assert_frame_equal(found, log.cvci.wald(missing="drop"), rtol=1e-12)
-    assert found.attrs["n_dropped"] == 1
-    with now(), pytest.raises(LogError, match="'ridge' has no loss"):
-        parted(whole).cvci.wald().compute()
 
 
 def refusals():

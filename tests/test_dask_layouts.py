@@ -100,30 +100,6 @@ def test_any_chunking_of_any_layout(layout, data):
     assert found[0]["se"].chunksizes == sizes
 
 
-def random_splits():
-    rng = np.random.default_rng(1)
-    rows = [(r, int(p)) for r in range(6) for p in rng.permutation(POINTS)[:12]]
-    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point"])
-    split = index.to_frame().assign(fold=0).set_index("fold", append=True).index
-    return pd.DataFrame(rng.standard_normal((len(rows), 2)), index=split, columns=["a", "b"])
-
-
-@pytest.mark.parametrize("layout", ["dense", "by point"])
-def test_random_splits(layout):
-    array = ARRAYS[layout](random_splits())
-    lazy = array.chunk(repetition=2, point=20)
-    with guard():
-        found = cvstats.corrected_t(lazy, train_size=20)
-    with now():
-        found = counts_to_attrs(found.compute())
-    eager = cvstats.corrected_t(array, train_size=20)
-    xr.testing.assert_allclose(found, eager)
-    metadata = array.assign_attrs(n_train=20)
-    with now():
-        again = counts_to_attrs(cvstats.corrected_t(metadata.chunk(point=5)).compute())
-    xr.testing.assert_allclose(again, found)
-
-
 def test_an_interval_that_was_chosen_too_early():
     log = LAYOUTS["dense"](frame())
     log[occupied(log)] = np.nan
@@ -234,20 +210,3 @@ def test_a_model_that_misses_a_whole_chunk():
         xr.testing.assert_allclose(
             counts_to_attrs(lazy.compute()), cvstats.naive(one, missing="drop")
         )
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # inf - inf
-def test_infinite_losses_are_no_missing_ones():
-    log = LAYOUTS["by point"](frame(repetitions=1))
-    log[{"repetition": 0, "point": 3}] = np.inf
-    with guard():
-        lazy = cvstats.compare(log.chunk(point=9), missing="drop")
-    with now(), pytest.raises(LogError, match="model='a'.* is infinite at .*point='p3'"):
-        lazy.compute()
-    for each in (log * np.nan, (log * np.nan).chunk(point=9)):  # a grid without losses
-        with now():
-            found = cvstats.naive(each, missing="drop").compute()
-        assert np.isnan(found["estimate"]).all()
-        assert (cvstats.cautions(found) == "no losses").all()
-    with now(), pytest.raises(LogError, match="leaves nothing"):
-        cvstats.naive((log * np.nan).isel(lat=0, lon=0).chunk(point=9), missing="drop").compute()

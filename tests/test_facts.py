@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats.errors import LogError
@@ -103,35 +102,6 @@ def without(log, fact):
     log = log.copy()
     del log.attrs[fact]
     return log
-
-
-def test_a_difference_of_one_minus_a_score_is_turned_and_not_reflected():
-    draw = np.random.default_rng(2)
-    frame = pd.DataFrame({"y": draw.integers(0, 2, 200), "fold": np.arange(200) % 5})
-    frame["a"], frame["b"] = draw.random(200), draw.random(200) + 0.3 * frame["y"]
-    losses = cvstats.losses(
-        frame.rename_axis("point").set_index("fold", append=True), truth="y",
-        prediction=["a", "b"], loss="auc", positive=1,
-    )  # fmt: skip
-    gap = losses.cvci.difference()
-    assert gap.attrs["metric"] == "auc"
-    assert "range" not in gap.attrs
-    ours = cvstats.as_scores(gap.cvci.wald())
-    theirs = cvstats.as_scores(losses.cvci.compare(method="wald"))
-    assert ours["estimate"].item() == pytest.approx(theirs["difference"].item(), rel=1e-12)
-    assert ours["lower"].item() == pytest.approx(theirs["lower"].item(), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["log.parquet", "log.csv", "log.jsonl", "log.nc", pytest.param("log.zarr", marks=writes_zarr)],
-)
-def test_facts_are_saved_and_read(name, tmp_path):
-    for log in (scores(), splits(32)):
-        cvstats.save_log(log, tmp_path / name)
-        found = cvstats.read_log(tmp_path / name)
-        for gap in (found.cvci.difference(), found):
-            assert gap.cvci.interval().attrs["method"] == "corrected_t"
 
 
 def test_facts_travel_through_parts_gaps_and_moments(tmp_path):

@@ -78,10 +78,6 @@ def losses_of_leads():
     return cvstats.losses(table)
 
 
-def test_lead_times_are_asked_for_one_by_one():
-    assert losses_of_leads().cvci.interval(by="lead").index.tolist() == [1, 2, 3]
-
-
 @pytest.mark.parametrize("name", ["fold", "point", "source", "repetition", "model"])
 def test_levels_are_not_options_of_losses(name):
     with pytest.raises(TypeError, match="Levels are the index of the frame") as caught:
@@ -127,29 +123,6 @@ def test_models_of_a_dataset_may_have_fewer_members():
     np.testing.assert_array_equal(both["narrow"], alone["narrow"])
 
 
-def test_cells_with_a_significant_difference_are_named():
-    lead = np.array([-0.4, -0.4, 0, 0, 0.4, 0.4])[:, None]
-    log = xr.Dataset(
-        {name: (("lead", "point"), RANDOM.random((6, 80))) for name in "ab"},
-        {"lead": range(1, 7), "point": range(80)},
-    )
-    log["b"] = log["b"] + lead
-    words = " ".join(str(log.cvci.summary()).split())
-    assert "(lead=1; lead=2)" in words
-    assert "(lead=5; lead=6)" in words
-
-
-def test_sources_in_several_folds_are_no_new_groups():
-    log = cvstats.losses(
-        NUMBERS.rename(columns={"site": "source"}).set_index(["fold", "source", "point"]),
-        prediction=["ridge", "lasso"],
-    )
-    assert "points are the sampling unit" in log.cvci.interval().attrs["reason"]
-    assert "on new points from groups in the training data" in log.cvci.clustered().attrs["target"]
-    words = " ".join(str(log.cvci.summary()).split())
-    assert "not trained on them" not in words
-
-
 def test_the_command_scores_survival(tmp_path, capsys):
     survival().to_csv(tmp_path / "s.csv", index=False)
     read = ["--truth", "time", "--event", "died", "--fold", "fold", "--point", "id"]
@@ -181,23 +154,3 @@ def test_events_have_to_be_the_same_for_all_models():
         cvstats.read_log(table, loss="uno", event="died", at=1.0, **ask)
     with pytest.raises(LogError, match=r"table with this event=.*'deid'"):
         cvstats.read_log(table, loss="uno", event="deid", at=1.0, **ask)
-
-
-def test_the_command_takes_names_of_the_field(tmp_path, capsys):
-    NUMBERS.to_csv(tmp_path / "n.csv", index=False)
-    read = ["--loss", "mse", "--prediction", "ridge", "--source", "site"]
-    file = str(tmp_path / "n.csv")
-    assert cli.main(["interval", file, *read, "--method", "nadeau-bengio"]) == 0
-    assert "Nadeau and Bengio" in capsys.readouterr().out
-    assert cli.main(["interval", file, *read, "--method", "wal"]) == 2
-    assert "Did you mean 'wald'" in capsys.readouterr().err
-
-
-def test_the_summary_of_the_command_says_what_was_left_out(tmp_path, capsys):
-    gap = NUMBERS.drop(columns="site")
-    gap.loc[3, "ridge"] = np.nan
-    gap.to_csv(tmp_path / "n.csv", index=False)
-    models = ["--prediction", "ridge", "--prediction", "lasso"]
-    words = ["summary", str(tmp_path / "n.csv"), "--loss", "mse", *models, "--missing", "drop"]
-    assert cli.main(words) == 0
-    assert "1 evaluation dropped" in capsys.readouterr().err

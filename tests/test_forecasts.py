@@ -89,13 +89,6 @@ def test_the_parts_of_the_weighted_interval_score_add_up():
     assert (log.xs("underprediction", level="metric")[lies] == 0).all()
 
 
-def test_far_from_zero_an_ensemble_has_the_same_score():
-    table = frame()
-    near = cvstats.losses(table, "y", MEMBERS, "crps")
-    far = cvstats.losses(table + 1e6, "y", MEMBERS, "crps")
-    np.testing.assert_allclose(far, near, atol=1e-9)
-
-
 def test_scores_of_one_member_and_of_no_spread_are_absolute_errors():
     table = frame().assign(sd=0.0)
     expected = (table["y"] - table["mu"]).abs()
@@ -189,41 +182,6 @@ def test_weights_and_strata():
     assert log["a"].mean() == pytest.approx(expected, rel=1e-12)
     fair = cvstats.losses(table, "y", {"a": MEMBERS}, "crps", weight="w", fair=True)
     assert fair["a"].mean() < log["a"].mean()
-
-
-def two_models():
-    table = frame().assign(site=np.arange(30) % 10)
-    shifted = [f"other_{at}" for at in range(7)]
-    table[shifted] = table[MEMBERS[:7]].to_numpy() + 1
-    return cvstats.losses(
-        table.set_index("site", append=True).rename_axis(index={"site": "source"}),
-        "y", {"ens": MEMBERS, "short": shifted}, "crps",
-    )  # fmt: skip
-
-
-def test_every_question_is_answered(tmp_path):
-    log = two_models()
-    differences = log["ens"] - log["short"]
-    result = cvstats.compare(log)
-    assert abs(result["difference"].item()) == pytest.approx(abs(differences.mean()))
-    assert "n_clusters" in result.attrs
-    assert cvstats.best_set(log).loc["ens", "in_set"]
-    assert cvstats.equivalence(log, margin=5)["equivalent"].all()
-    assert "mean CRPS" in str(log.cvci.summary())
-    assert len(cvstats.wald(log, by="source")) == 20
-    cvstats.save_log(log, tmp_path / "log.parquet")
-    pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "log.parquet"), log)
-
-
-def test_a_frame_of_dask_stays_lazy():
-    pytest.importorskip("dask.dataframe")
-    import dask.dataframe as dd
-
-    table = frame().reset_index()
-    lazy = dd.from_pandas(table, npartitions=3)
-    log = cvstats.losses(lazy, "y", {"a": MEMBERS}, "crps")
-    expected = CASES["crps_ensemble"]["outputs"]["crps"]
-    np.testing.assert_allclose(log.compute()["a"], expected, rtol=1e-9)
 
 
 def test_coverage_is_compared_with_its_level():

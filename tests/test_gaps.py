@@ -109,13 +109,6 @@ def test_a_point_that_one_outer_fold_lacks_is_dropped_from_nested_cross_validati
         cvstats.interval(gap.where((gap.outer != 1) | (gap.fold != 2)), missing="drop")
 
 
-def test_two_folds_of_which_one_is_lost_are_not_one_test_set():
-    log = frame(fold=POINTS % 2, point=POINTS)
-    log.loc[0] = np.nan
-    assert cvstats.interval(log, missing="drop").attrs["method"] == "wald"
-    assert cvstats.compare(log, missing="drop").attrs["interval_method"] == "wald"
-
-
 def test_duplicates_that_are_missing_are_no_duplicates():
     log = REPEATED["k-fold"]
     ours = pd.concat([log, log.iloc[:4] * np.nan])
@@ -146,15 +139,6 @@ def grid(n=60):
 
 
 GRID = grid()
-
-
-def test_cells_that_miss_the_same_share_one_count():
-    log = GRID.where(GRID["point"] != 7).isel(lat=[0, 1], lon=[1, 3]).drop_sel(model="b")
-    log = log.where((log["lat"] != 20) | (log["lon"] != 1) | (log["point"] > 0))
-    log = log.where(log["point"] > 0)
-    table = log.cvci.wald(missing="drop")
-    assert table.attrs["n_points"] == 58
-    assert table.attrs["n_dropped"] == 2
 
 
 def test_p_values_of_all_cells_are_adjusted_together():

@@ -105,15 +105,6 @@ def test_arrays_datasets_and_carried_cells():
         prediction_powered(*(array.expand_dims(lat=[1.0, 2.0]) for array in arrays[:2]), other)
 
 
-def test_two_models_are_compared_by_their_differences():
-    human, judge, every = (log.cvci.difference(reference="a") for log in rules())
-    found = prediction_powered(human, judge, every)
-    assert list(found.index) == ["b"]
-    row = only_row(found)
-    assert 0 < row["lower"] < 0.2 < row["upper"]
-    assert row["se"] < row["human_se"]
-
-
 def test_a_judge_that_hardly_errs():
     human, judge, every = (log[["a"]] for log in rules(agree=1.0))
     judge.iloc[:9] = 1 - judge.iloc[:9]

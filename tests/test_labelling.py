@@ -72,30 +72,7 @@ def test_missing_values_of_nullable_types(single, dtype):
         cvstats.wald(typed["tree"].cvci.difference(typed["ridge"]).to_frame().assign(b=1.0))
 
 
-def test_row_major_and_column_major(frame):
-    wide = pd.concat([frame + i for i in range(8)], axis=1, keys=range(8), names=["shift", "model"])
-    expected = pd.concat([wide[[column]].cvci.wald() for column in wide])
-    for order in "CF":
-        table = pd.DataFrame(np.array(wide.to_numpy(), order=order), wide.index, wide.columns)
-        pd.testing.assert_frame_equal(table.cvci.wald(), expected, rtol=1e-13)
-        strided = table.iloc[::-1].iloc[:, ::-1]
-        pd.testing.assert_frame_equal(strided.cvci.wald(), expected.iloc[::-1], rtol=1e-13)
-
-
 # --- results --------------------------------------------------------------------------------------
-
-
-def test_nothing_of_the_input_is_inherited(frame):
-    frame.attrs = {"units": "K", "source": "somewhere"}
-    frame["ridge"].attrs = {"note": "mine"}
-    for result in (frame.cvci.wald(), frame["ridge"].cvci.wald(), frame.cvci.compare()):
-        assert not set(result.attrs) & {"units", "source", "note"}
-
-
-def test_an_attribute_changed_in_one_result_stays_there(frame):
-    result = frame.cvci.wald()
-    result.attrs["target"] = "another"
-    assert frame.cvci.wald().attrs["target"] != "another"
 
 
 def test_column_labels_of_any_kind(frame):
@@ -187,14 +164,6 @@ def test_results_survive_a_file(tmp_path, frame, call):
         for name in result.data_vars:
             for key, value in result[name].attrs.items():
                 np.testing.assert_array_equal(file[name].attrs[key], value)
-
-
-def test_cells_of_differences_name_both_models():
-    log = cvstats.datasets.load("diabetes")
-    gaps = cvstats.losses(log, prediction=log.attrs["models"]).cvci.difference()
-    cells = gaps.cvci.moments(by="repetition")
-    assert list(cells.index.names) == ["model", "other", "repetition"]
-    assert len(cells) == 30
 
 
 def test_folds_in_another_order_of_bytes():

@@ -83,16 +83,3 @@ def test_labels_are_tested_together():
 def test_refusals(call, words):
     with pytest.raises(LogError, match=words):
         call()
-
-
-def test_a_missing_loss_is_an_error_or_left_out_for_all_models():
-    gaps = LOG.copy()
-    gaps.iloc[5, 0] = np.nan
-    for call in (
-        gaps.cvci.largest_differences,
-        lambda **options: cvstats.largest_differences(gaps["a"], gaps["b"], **options),
-    ):
-        with pytest.raises(LogError, match=r"(?s)NaN.*missing='drop'"):
-            call()
-    left = gaps.cvci.largest_differences(n=N, missing="drop").sort_index().loc[("b", "c")]
-    assert left["count"].sort_values().tolist() == [1] + [2] * (N - 1)

@@ -164,16 +164,6 @@ def test_computed_together_as_alone_and_as_in_memory(layout, lazy):
         assert found.attrs == table.attrs
 
 
-def test_two_variables_of_one_dataset():
-    data = dask.array.from_array(LOSSES, chunks=(60, 2))
-    few, many = (rows(data, n_train=n, **SPLITS).cvci.corrected_t()["se"] for n in (50, 5000))
-    with now():
-        both = xr.Dataset({"few": few, "many": many}).compute()
-        xr.testing.assert_equal(both["few"], few.compute())
-        xr.testing.assert_equal(both["many"], many.compute())
-    assert (both["few"] > 1.3 * both["many"]).all()
-
-
 def test_the_words_name_the_labels_of_their_own_log():
     """Which row is refused is a matter of the losses, and its name one of the log."""
     gap = LOSSES.copy()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.loss_functions.pointwise import LOSSES, known
+from cvstats.loss_functions.pointwise import LOSSES
 
 NAN = math.nan
 ONE_COLUMN = [name for name, loss in LOSSES.items() if loss.reads != "forecasts"]
@@ -153,14 +153,6 @@ def test_threshold():
     assert got.tolist() == [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize("wrap", [list, tuple, np.array, pd.Index, pd.Series])
-def test_classes_may_come_in_any_sequence(wrap):
-    p = [[0.5, 0.25, 0.25], [0.0, 0.125, 0.875]]
-    for labels, truth in ((["a", "b", "c"], ["a", "b"]), ([3, 1, 2], [3, 1])):
-        got = of_classes(truth, p, "log_loss", classes=wrap(labels))
-        np.testing.assert_allclose(got, [math.log(2), math.log(8)], rtol=1e-15)
-
-
 # --- what is missing ------------------------------------------------------------------------
 
 
@@ -195,13 +187,6 @@ def test_missing_dates_and_nullable_numbers():
     np.testing.assert_array_equal(lost(whole, [1.0, 2.0, 1.0], "squared_error"), [0, NAN, 4])
 
 
-@pytest.mark.parametrize("loss", ["log_loss", "brier"])
-def test_missing_probabilities_of_classes(loss):
-    p = [[NAN, 0.5, 0.5], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]
-    got = of_classes(["b", None, "a"], p, loss)
-    np.testing.assert_array_equal(got, [NAN, NAN, 0])
-
-
 # --- a function of one's own ----------------------------------------------------------------
 
 
@@ -213,13 +198,6 @@ def test_a_function_gets_arrays_and_gives_losses():
     assert lost([1, 2], [2.0, 4.0], cubed).tolist() == [1, 8]
     assert lost([1, 2], [2.0, 4.0], lambda y, p: list(y > p)).tolist() == [0, 0]
     assert lost(list("ab"), list("ac"), lambda y, p: y != p).tolist() == [0, 1]
-
-
-def test_a_function_sees_all_columns_of_its_classes():
-    got = of_classes(
-        ["a", "c"], [[0.5, 0.25, 0.25], [0, 0.5, 0.5]], lambda y, p: p.max(axis=1)
-    )  # fmt: skip
-    assert got.tolist() == [0.5, 0.5]
 
 
 def test_a_function_cannot_change_the_table():
@@ -411,16 +389,3 @@ def test_predictions_that_note_their_models_need_no_mapping():
     del several.attrs["models"], several.attrs["probabilities"]
     with pytest.raises(LogError, match="no column 'y_pred'"):
         cvstats.losses(several, loss="zero_one")
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.array([1.0, np.nan, 0.0]),
-        np.array(["a", None, "b"], dtype=object),
-        np.array([1, np.nan, None], dtype=object)[[0, 2, 0]],
-        np.array(["2024-01-01", "NaT", "2024-01-02"], dtype="datetime64[D]"),
-    ],
-)
-def test_what_is_missing(values):
-    np.testing.assert_array_equal(known(values), [1, np.nan, 1])

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from rows import only_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -55,21 +54,6 @@ def test_a_list_gives_a_column_for_each_model(frame):
         pd.testing.assert_frame_equal(cvstats.losses(frame, prediction=other), got)
 
 
-def test_a_mapping_names_the_models(frame):
-    got = cvstats.losses(frame, prediction={"A": "forest", "B": "ridge"})
-    expected = cvstats.losses(frame, prediction=["forest", "ridge"]).set_axis(["A", "B"], axis=1)
-    pd.testing.assert_frame_equal(got, expected)
-    assert list(cvstats.losses(frame, prediction={"A": "forest"}).columns) == ["A"]
-
-
-def test_columns_may_have_other_names(frame):
-    other = frame.set_axis([2013, "p", 7, 8], axis=1)
-    got = cvstats.losses(other, truth=2013, prediction=[7, 8])
-    expected = cvstats.losses(frame, prediction=MODELS)
-    pd.testing.assert_frame_equal(got, expected.set_axis([7, 8], axis=1))
-    assert cvstats.losses(other, truth=2013, prediction=7).name == 7
-
-
 def test_models_with_a_probability_for_each_class(frame):
     p = np.random.default_rng(1).dirichlet([1, 1, 1], (2, 8))
     names = [[f"{model}_{label}" for label in "abc"] for model in MODELS]
@@ -111,27 +95,6 @@ def test_a_variable_gives_a_data_array(dataset):
     own = cvstats.losses(dataset, loss=lambda y, p: (y - p) ** 4)
     xr.testing.assert_allclose(own, got**4)
     assert own.attrs == {"long_name": "loss"}
-
-
-def test_variables_know_which_definition_was_used(dataset):
-    chances = dataset.assign(y_true=dataset["y_true"] > 0)
-    for name in ("y_pred", "other"):
-        chances[name] = dataset["y_pred"] * 0 + 0.5
-    got = cvstats.losses(chances, prediction=["y_pred", "other"], loss="brier")
-    for name in ("y_pred", "other"):
-        assert got[name].attrs == {"brier": "binary", "long_name": "brier"}
-
-
-def test_several_variables_give_a_dataset(dataset):
-    got = cvstats.losses(dataset, prediction=MODELS)
-    assert list(got) == MODELS
-    for model in MODELS:
-        xr.testing.assert_equal(got[model], cvstats.losses(dataset, prediction=model))
-    named = cvstats.losses(dataset, prediction={"A": "ridge"})
-    xr.testing.assert_equal(named["A"], got["ridge"].rename("A"))
-    result = got.cvci.wald()
-    assert result.sizes == {"model": 2, "lat": 3}
-    assert result.attrs["n_folds"] == 3
 
 
 @pytest.mark.parametrize("loss", ["squared_error", lambda y, guess: abs(y - guess)])
@@ -235,13 +198,6 @@ def test_columns_that_do_not_fit_are_named(frame, container, options, words):
     assert words in str(caught.value)
 
 
-def test_an_array_of_losses_is_a_list(frame):
-    names = ["squared_error", "absolute_error"]
-    listed = cvstats.losses(frame, prediction=MODELS, loss=names)
-    for same in (np.array(names), pd.Index(names)):
-        pd.testing.assert_frame_equal(cvstats.losses(frame, prediction=MODELS, loss=same), listed)
-
-
 def test_a_column_that_is_there_twice_is_named(frame):
     twice = pd.concat([frame, frame["ridge"]], axis=1)
     with pytest.raises(LogError, match="several columns are named 'ridge'"):
@@ -296,18 +252,6 @@ def test_levels_beside_the_index_are_not_lost(container, inside, loss):
     wanted = cvstats.losses(table, loss=loss, **options).cvci.clustered()
     assert found.attrs["method"] == "clustered"
     assert float(found["se"].to_numpy().item()) == pytest.approx(wanted["se"].item(), rel=1e-12)
-
-
-def test_columns_that_sound_like_levels_are_not_lost_unseen():
-    table = pd.DataFrame({"CV Split": np.arange(40) % 4, "Hospital": list("ab") * 20})
-    table = table.assign(y_true=np.arange(40.0), y_pred=np.arange(40.0) ** 1.1)
-    log = cvstats.losses(table)
-    assert log.index.names == ["CV Split", "Hospital"]
-    with pytest.raises(LogError, match=r"rename_axis\(index=\{'CV Split': 'fold'\}\)"):
-        log.cvci.wald()
-    log = cvstats.losses(table.assign(point=range(40)))
-    assert log.index.names == ["point", "CV Split", "Hospital"]
-    assert "unused level" in only_row(log.cvci.holdout())["caution"]
 
 
 def test_predictions_are_no_losses_and_the_words_say_what_is():

@@ -132,15 +132,6 @@ def test_labels_that_never_occur_change_nothing_and_cost_little():
     assert Moments.of_log(log).prints.tolist() == Moments.of_log(plain).prints.tolist()
 
 
-def test_points_of_sources_with_labels_that_never_occur():
-    log = filtered(400_000)
-    source = log.index.get_level_values("point") % 5
-    log = log.to_frame("loss").set_index(source.rename("source"), append=True)["loss"]
-    plain = log.copy()
-    plain.index = log.index.remove_unused_levels()
-    pd.testing.assert_frame_equal(cvstats.clustered(log), cvstats.clustered(plain))
-
-
 # --- rows without a label -------------------------------------------------------------------------
 
 

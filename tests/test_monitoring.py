@@ -188,21 +188,6 @@ def test_a_batch_that_does_not_fit_changes_nothing():
         monitor(folds)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"alpha": 2.0}, "alpha=2.0 is out of range"),
-        ({"method": "wald"}, "Invalid method='wald'"),
-        ({"adjust": "max-t"}, "Invalid adjust='max-t'"),
-        ({"tightest_at": 3}, "tightest_at=3 is out of range"),
-        ({"margin": 0}, "Invalid margin=0"),
-    ],
-)
-def test_options(options, words):
-    with pytest.raises(LogError, match=words):
-        monitor(**options)
-
-
 @pytest.mark.slow
 def test_equal_models_are_seldom_decided():
     """2,000 runs of losses of 0 and 1, a look after every 20 questions up to 600, as cells."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 import numpy as np
@@ -127,25 +126,6 @@ def test_pyarrow_numbers_and_labels():
     np.testing.assert_allclose(cvstats.wald(words)["estimate"], (FRAME > 0.5).mean())
 
 
-@pytest.mark.parametrize("call", [cvstats.compare, cvstats.best_set, cvstats.diagnose])
-def test_losses_without_end_raise_no_warning(call):
-    infinite = ARRAY.where(ARRAY["point"] != 3, np.inf)
-    if call is cvstats.diagnose:
-        assert "infinite" in " ".join(cvstats.diagnose(infinite)["finding"])
-        assert "too large" in " ".join(cvstats.diagnose(FRAME * 1e200)["finding"])
-        return
-    with pytest.raises(LogError, match="is infinite at fold=3, point=3"):
-        call(infinite)
-    with pytest.raises(LogError, match="too large to be squared"):
-        call(FRAME * 1e200)
-
-
-def test_errors_too_large_for_a_square_are_told():
-    table = FRAME.rename(columns={"a": "y_true", "b": "y_pred"}) * 1e200
-    with pytest.raises(LogError, match="is infinite"):
-        cvstats.wald(cvstats.losses(table))
-
-
 @pytest.mark.parametrize("models", [[("a", 1), "b", "c"], [("a", 1), ("a", 2), ("b", 1)]])
 def test_tuples_that_name_models(models):
     log = FRAME.set_axis(pd.Index(models, tupleize_cols=False), axis=1)
@@ -158,38 +138,15 @@ def test_tuples_that_name_models(models):
     assert row.cvci.wald()["model"].values.tolist() == [*map(str, models)]
 
 
-@pytest.mark.parametrize("units", [["m", "s"], np.array([1, 2]), 7])
-def test_units_that_are_not_text_are_not_used(units):
-    result = ARRAY.assign_attrs(units=units).cvci.wald()
-    assert "units" not in result["estimate"].attrs
-    models = {name: ARRAY.sel(model=name, drop=True) for name in "ab"}
-    result = xr.Dataset(models).map(lambda one: one.assign_attrs(units=units)).cvci.wald()
-    assert "units" not in result["estimate"].attrs
-
-
 def test_the_level_count_alone_is_diagnosed():
     log = pd.Series(np.arange(8.0), index=pd.Index([3, 4, 5, 6, 0, 1, 2, 7], name="count"))
     assert "CVS" in log.cvci.diagnose()["code"].iloc[0]
-
-
-def test_error_rates_at_both_ends():
-    with pytest.raises(LogError, match="n_draws=10000 is too small"):
-        FRAME.cvci.best_set(alpha=1e-320)
-    assert len(FRAME.cvci.best_set(alpha=0.9999999999999999, n_draws=50)) == 3
 
 
 def test_lists_are_not_labels():
     table = pd.DataFrame({"fold": [[1]] * 4, "point": range(4), "loss": 1.0})
     with pytest.raises(LogError, match="a label of 'fold' is a list. Expected names or numbers"):
         cvstats.as_log(table)
-
-
-def test_a_report_of_columns_of_two_levels():
-    pytest.importorskip("jinja2", reason="needs jinja2")
-    pytest.importorskip("matplotlib", reason="needs matplotlib")
-    log = SAME["columns of two levels"]()
-    plots = re.findall(r"<svg.*?</svg>", cvstats.report(log), re.DOTALL)
-    assert any("x · a" in plot for plot in plots)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "Int64", "int64[pyarrow]"])

@@ -1,7 +1,5 @@
 """Logs of models that were only tested, such as language models: nothing is advised about folds."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,22 +25,6 @@ CONTAINERS = {
 }
 
 
-def tasks():
-    """Three models on three tasks of unequal size, four answers to each question."""
-    rng = np.random.default_rng(0)
-    names = [f"{task}-{i}" for task, n in (("a", 200), ("b", 60), ("c", 400)) for i in range(n)]
-    index = pd.MultiIndex.from_tuples(
-        [(run, name[0], name) for run in range(4) for name in names],
-        names=["repetition", "source", "point"],
-    )
-    hard = np.tile(rng.normal(size=len(names)), 4)[:, None]
-    wrong = rng.random((len(index), 3)) < 1 / (1 + np.exp(hard + [0.5, 0.6, 1.0]))
-    log = pd.DataFrame(wrong.astype(float), index, list("abc"))
-    log.attrs = {"sources_are": "fixed", "loss": "1 - acc", "metric": "acc",
-                 "orientation": "1 - score"}  # fmt: skip
-    return log
-
-
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_passages_are_a_sample_and_no_folds(container):
     log = CONTAINERS[container]()
@@ -63,23 +45,6 @@ def test_the_summary_has_one_story():
     assert LOSSES.droplevel("source").cvci.diagnose().empty
 
 
-def test_sampled_answers_are_no_unstable_training_without_the_attribute_either():
-    log = LOSSES.copy()
-    log.attrs = {}
-    assert log.cvci.interval().attrs["method"] == "out_of_source"
-    assert "unstable" not in str(log.cvci.summary())
-    assert log.cvci.diagnose().empty
-
-
-def test_a_report_of_tasks_says_nothing_about_folds(monkeypatch):
-    monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
-    log = tasks()
-    assert log.cvci.diagnose().empty
-    text = log.cvci.report().partition('id="how"')[0]
-    text = re.sub(r"<(svg|style|script).*?</\1>", "", text, flags=re.DOTALL)
-    assert "fold" not in re.sub(r"<[^>]*>", " ", text)
-
-
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_folds_of_models_that_were_not_trained_are_refused(container):
     """They were taken for cross-validation, whose interval ignored the passages."""
@@ -92,16 +57,6 @@ def test_folds_of_models_that_were_not_trained_are_refused(container):
         read(log.chunk(row=500) if "lazy" in container else log)
     del log.attrs["models_are"]
     assert log.cvci.wald().attrs["method"] == "wald"
-
-
-def test_models_trained_on_chosen_tasks_are_trained():
-    """The data sets of a benchmark are fixed, but each has folds."""
-    log = tasks()
-    folds = pd.factorize(log.index.get_level_values("point"))[0] % 5
-    log = log.set_index(pd.Index(folds, name="fold"), append=True)
-    log.attrs = tasks().attrs
-    assert "trained in this cross-validation" in log.cvci.wald().attrs["target"]
-    assert "partition into 5 folds" in log.cvci.interval().attrs["reason"]
 
 
 def test_repetitions_that_lack_questions_are_no_random_splits():
@@ -172,19 +127,3 @@ def test_no_target_or_guarantee_mentions_training(method, container):
     words = f"{result.attrs['target']} {result.attrs['guarantee']}"
     assert "train" not in words
     assert "stable" not in words
-
-
-def test_two_levels_and_one_test_set_do_not_mention_training_either():
-    single = LOSSES.droplevel("source")
-    single.attrs = LOSSES.attrs
-    crossed = LOSSES.cvci.clustered(by=("point", "repetition"))
-    pairs = LOSSES.cvci.compare(method="clustered", options={"by": ("point", "repetition")})
-    times = pd.date_range("2026-01-01", periods=300, name="point")
-    days = pd.Series(LOSSES.iloc[:300, 0].to_numpy(float), times)
-    days.attrs = LOSSES.attrs
-    assert days.cvci.ordered().attrs["target"].startswith("long-run mean loss, if")
-    once = single.xs(single.index[0][0], level="repetition").astype(float)
-    tests = once.iloc[:, :2].cvci.mcnemar(), once.cvci.cochran_q()
-    for result in (single.cvci.holdout(), LOSSES.cvci.wild_cluster(rng=0), crossed, pairs, *tests):
-        assert "train" not in f"{result.attrs['target']} {result.attrs['guarantee']}"
-    assert "train" not in LOSSES.cvci.passes(k=2).cvci.interval().attrs["target"]

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from resampled_logs import example
-from rows import only_row
 
 import cvstats
-from cvstats import LogError, options, plans
+from cvstats import LogError, options
 from cvstats.errors import is_number, nearest
 from cvstats.intervals import interval_names
 
@@ -103,17 +102,6 @@ def test_what_is_no_error_rate(name):
                   np.array([0.05]), np.nan, np.inf, 1j, 10**400):  # fmt: skip
         said = refusal(name, alpha=wrong)
         assert said.startswith(f"alpha={wrong!r} is out of range. Expected an error rate between")
-
-
-def test_an_alpha_of_single_precision_loses_no_digits():
-    log = pd.Series(np.arange(9.0)).rename_axis("point")
-    single, double = np.float32(0.125), 0.125
-    for interval in ("wald", "t"):
-        ours = only_row(cvstats.holdout(log, interval=interval, alpha=single))
-        assert (
-            ours["upper"]
-            == only_row(cvstats.holdout(log, interval=interval, alpha=double))["upper"]
-        )
 
 
 FIRST = ", ".join(map(repr, interval_names(for_differences=True)[:2]))
@@ -220,12 +208,6 @@ def test_leave_one_out_losses_that_are_none(wrong):
     log = example("corrected_t")["a"].to_frame("a").assign(count=1).set_index("count", append=True)
     with pytest.raises(LogError, match="leave_one_out=.*is not numeric"):
         cvstats.case_bootstrap(log, leave_one_out=wrong)
-
-
-@pytest.mark.parametrize("option", ["stratified", "grouped"])
-def test_flags_of_plans(option):
-    with pytest.raises(LogError, match=f"Invalid {option}='yes'. Expected True or False."):
-        plans.k_fold(5, **{option: "yes"})
 
 
 @pytest.mark.parametrize("name", ["wald", "compare", "moments"])

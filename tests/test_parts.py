@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from grouped_logs import log_of, random_rows
-from rows import only_row
 from strategies import ARRAYS
 
 import cvstats
@@ -72,19 +71,6 @@ def test_a_part_is_a_log(kind):
             np.testing.assert_allclose(one, two, rtol=1e-13, atol=1e-15)
 
 
-def test_dropped_repetitions_of_parts():
-    """A point counts where it is left, and in which of the parts."""
-    rows = random_rows((4, 5), 2, repetitions=2)
-    log = log_of(rows)
-    gone = log.index.get_loc((0, "s1", 3)), log.index.get_loc((1, "s1", 3))
-    log.iloc[list(gone)] = np.nan
-    table = cvstats.wald(log, by="source", missing="drop")
-    assert table.attrs["n_points"] == 4
-    assert table.attrs["n_repetitions"] == 2
-    clusters = only_row(cvstats.clustered(log, missing="drop"))
-    assert (clusters["n_points"], clusters["smallest"], clusters["largest"]) == (8, 4, 4)
-
-
 def test_repetitions_without_points():
     """Nothing tells points apart, and no part is a partition then."""
     log = log_of([r._replace(fold=r.point % 2) for r in random_rows((4, 4), 3, repetitions=2)],
@@ -93,20 +79,3 @@ def test_repetitions_without_points():
         cvstats.wald(log, by="source")
     table = cvstats.wald(log, by="repetition")
     assert table.attrs["n_points"] == 8
-
-
-def test_biases_in_words():
-    log = log_of(random_rows((4, 5, 3), 4))
-    words = {
-        (0, 1, -2): "omega - 2 gamma",
-        (0.5, 0, -1): "0.5 sigma^2 - gamma + 0.5 mu^2",
-        (0, -1, 0): "-omega",
-        (0, 0, 0): "mu^2",
-    }
-    for bias, said in words.items():
-        assert cvstats.quadratic(log, bias=bias).attrs["bias"] == said
-    assert cvstats.quadratic(log).attrs["bias"].startswith("omega - 2 gamma (none if")
-    assert "theta_3: -gamma" in cvstats.decompose(log).attrs["bias"]
-    assert "theta_b: K^-2" in cvstats.source_estimators(log).attrs["bias"]
-    these = cvstats.out_of_source(log, target="these_sources", variance="theta_a")
-    assert these.attrs["bias"] == "-K^-2 (sum_k omega_k + sum_kl gamma_kl)"

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
 
 from cvstats import LogError, plans
 
@@ -252,8 +252,3 @@ def test_words(call, words):
 def test_groups_may_be_labels_of_any_kind():
     bound = plans.leave_one_source_out().bind(3, groups=np.array(["b", 1, "b"], dtype=object))
     assert [label for _, _, label in evaluations(bound)] == [("b",), (1,)]
-
-
-def test_unseeded_folds_have_the_sizes_of_scikit_learn():
-    ours = [len(test) for _, test in plans.k_fold(4).split(np.zeros((10, 1)))]
-    assert ours == [len(test) for _, test in KFold(4).split(np.zeros((10, 1)))]

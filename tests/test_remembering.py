@@ -63,13 +63,6 @@ def test_facts_are_shared_by_views_of_an_index(log):
     assert read(stacked(log.to_frame())).design.facts is facts
 
 
-def test_another_index_of_equal_labels_is_checked_anew(log):
-    facts = read(log).design.facts
-    other = log.set_axis(again(log.index))
-    assert other.index.equals(log.index)
-    assert read(other).design.facts is not facts
-
-
 def test_a_part_of_an_index_is_checked_anew(log):
     whole = read(log).design.facts
     for part in (log.iloc[:12], log.iloc[12:], log.iloc[::2], log.iloc[::-1], log.iloc[:0:-1]):

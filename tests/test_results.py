@@ -12,7 +12,6 @@ import resampled_logs
 
 import cvstats
 from cvstats.core.cautions import Caution, flag_attrs, label_cautions
-from cvstats.core.results import is_count
 from cvstats.errors import LogError
 
 
@@ -68,45 +67,6 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", INTERVALS)
-def test_three_models_print_complete_in_80_columns(name):
-    table = INTERVALS[name]()
-    with pd.option_context("display.width", 80, "display.max_columns", 0):
-        lines = str(table).split("\n")
-    assert len(lines) == 5
-    assert max(map(len, lines)) <= 80
-    assert lines[0].split() == list(table.columns)
-    assert lines[0].split()[:4] == ["estimate", "lower", "upper", "se"]
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_results_print_every_column_in_80_columns(name):
-    table = OTHERS[name]()
-    with pd.option_context("display.width", 80, "display.max_columns", 0):
-        shown = repr(table)
-    assert "..." not in shown
-    assert all(column in shown for column in table)
-    assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_pairs_put_the_limits_first():
-    table = FOLDS.cvci.compare()
-    assert list(table) == [
-        "difference", "lower", "upper", "se", "statistic", "p_value", "p_adjusted", "caution",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", {**INTERVALS, **OTHERS})
-def test_columns_are_numbers_that_can_be_rounded(name):
-    table = {**INTERVALS, **OTHERS}[name]()
-    assert table.columns[-1] == "caution"
-    assert not any(map(is_count, table.columns))
-    assert all(table[column].dtype.kind in "fib" for column in table.columns[:-1])
-    rounded = table.round(3)
-    first = table.columns[0]
-    np.testing.assert_array_equal(rounded[first], np.round(table[first].to_numpy(), 3))
-
-
 @pytest.mark.parametrize("name", {**INTERVALS, **OTHERS})
 def test_attrs_are_plain_and_survive(name):
     table = {**INTERVALS, **OTHERS}[name]()
@@ -139,13 +99,6 @@ def test_counts_are_columns_only_where_rows_differ():
     assert table["n_points"].tolist() == [40, 40, 40, 80, 80, 80]
     assert table.attrs["n_folds"] == 5
     assert "n_points" not in table.attrs
-
-
-def test_the_loss_is_named():
-    log = cvstats.datasets.load("diabetes")
-    losses = cvstats.losses(log, prediction="ridge", loss="absolute_error")
-    assert losses.cvci.wald().attrs["loss"] == "absolute_error"
-    assert FOLDS.cvci.wald().attrs["loss"] == "loss"
 
 
 # --- cautions -------------------------------------------------------------------------------------

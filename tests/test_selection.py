@@ -225,27 +225,6 @@ def test_random_splits_are_not_suggested_where_they_would_divide_groups():
     assert cvstats.methods(grouped).attrs["suggestion"] == ""
 
 
-@pytest.mark.parametrize("format", ["lm-eval", "inspect"])
-def test_no_training_is_suggested_for_models_that_were_only_tested(format):
-    log = folds(100, 5).droplevel("fold")
-    assert cvstats.interval(log).attrs["suggestion"]
-    log.attrs["format"] = format
-    assert cvstats.interval(log).attrs["suggestion"] == ""
-
-
-def test_scores_name_methods_for_the_same_question():
-    log = folds(40, 5).groupby("fold").mean()
-    log.attrs["holds"] = "scores"
-    with pytest.raises(
-        LogError, match="not losses of individual points. Use corrected_t or five_by"
-    ):
-        cvstats.wald(log)
-    with pytest.raises(
-        LogError, match="not losses of individual points. Use compare, rope or winn"
-    ):
-        cvstats.best_set(log)
-
-
 def test_what_no_log_tells_is_asked_for():
     log = example("corrected_t")
     with pytest.raises(LogError, match=re.escape("corrected_t(losses, train_size=90)")):
@@ -258,16 +237,6 @@ def test_what_no_log_tells_is_asked_for():
     log.attrs = {"n_train": [16] * 5}  # some splits were taken out since
     with pytest.raises(LogError, match="the number of points each model was trained on"):
         cvstats.interval(log)
-
-
-def test_repetitions_of_nameless_points():
-    log = example("corrected_t")["a"].droplevel("point")
-    with pytest.raises(
-        LogError, match="6 repetitions and no level 'point', so random splits cannot be disting"
-    ):
-        cvstats.interval(log)
-    assert cvstats.methods(log).attrs["suggestion"] == ""
-    assert cvstats.methods(log).loc["corrected_t", "applies"]
 
 
 # --- what a log does not say ----------------------------------------------------------------------
@@ -290,28 +259,6 @@ def test_sources_are_no_folds_without_a_word():
     assert "level 'decade' with" in other.cvci.diagnose().set_index("code").loc["CVS021", "finding"]
     clear = odd.droplevel("cv_split")
     assert "unused level" not in only_row(clear.cvci.out_of_source())["caution"]
-
-
-def test_the_reason_tells_what_folds_do_to_sources():
-    assert "sources occur in several folds" in flights("fold").cvci.interval().attrs["reason"]
-    month = cvstats.datasets.load("flights_by_month")
-    losses = cvstats.losses(month, prediction="naive_bayes", loss="brier").reset_index()
-    losses["fold"] = losses["source"].str[-2:].astype(int) // 2
-    grouped = cvstats.as_log(losses, loss="naive_bayes")
-    result = grouped.cvci.interval()
-    assert chosen_for(result) == "7 folds of whole sources, 12 in all"
-    assert result.attrs["method"] == "clustered"
-
-
-def test_tests_of_models_ask_for_models():
-    table = cvstats.methods(flights("fold"))
-    assert "has only 1 model" in table.loc["friedman", "why_not"]
-    log = cvstats.datasets.load("flights")
-    losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
-    assert (
-        "contains 0.00938961. Expected the zero-one loss"
-        in cvstats.methods(losses).loc["mcnemar", "why_not"]
-    )
 
 
 @pytest.mark.parametrize("pairs", [False, True])
@@ -346,20 +293,6 @@ def test_options_replace_the_limits_of_a_proportion():
     log = (folds() > 2).astype(float)
     assert log.cvci.interval(scale="logit").equals(log.cvci.wald(scale="logit"))
     assert not log.cvci.interval().equals(log.cvci.wald())
-
-
-def test_options_for_every_group():
-    log = folds()
-    side = pd.Index(np.where(np.arange(len(log)) % 2, "odd", "even"), name="side")
-    log = log.set_index(side, append=True)
-    found = log.cvci.interval(by="side", fold_weights="equal")
-    pd.testing.assert_frame_equal(found, log.cvci.wald(by="side", fold_weights="equal"))
-
-
-def test_random_splits_get_their_training_size():
-    log = example("corrected_t")
-    expected = cvstats.corrected_t(log, train_size=16)
-    pd.testing.assert_frame_equal(cvstats.interval(log, train_size=16), expected)
 
 
 def test_these_sources_of_crossed_times():

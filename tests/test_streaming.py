@@ -8,7 +8,6 @@ import sys
 import tracemalloc
 from contextlib import suppress
 
-import golden
 import numpy as np
 import pandas as pd
 import pytest
@@ -268,13 +267,6 @@ def test_hashes_are_the_same_in_every_process():
     assert printed.split() == str(ours).split()
 
 
-def test_whole_numbers_of_any_type_are_the_same_points():
-    for dtype in (np.int8, np.int32, np.uint64, np.float32, object):
-        np.testing.assert_array_equal(
-            hashes_of(pd.Index(np.arange(9, dtype=dtype))), hashes_of(range(9))
-        )
-
-
 # --- refusals -----------------------------------------------------------------------------------
 
 
@@ -336,33 +328,6 @@ def test_refused_in_words(name):
         call()
 
 
-def test_repr_and_methods():
-    moments = Moments.of_log(sourced())
-    assert repr(moments) == (
-        "<Moments of 240 evaluations in 59 cells by 'repetition', 'fold', 'source'; 3 models>"
-    )
-    assert "checked" not in moments.wald().attrs
-    assert list(moments.moments(by="source").loc["a"].index) == [f"site {i}" for i in range(6)]
-
-
-def test_random_splits_are_answered_for():
-    """What chooses a method for the log chooses the same for its moments."""
-    rng = np.random.default_rng(2)
-    tests = np.concatenate([rng.permutation(40)[:8] for _ in range(12)])
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(np.arange(12), 8), tests], names=["repetition", "point"]
-    )
-    frame = pd.DataFrame(rng.standard_normal((96, 2)), index, columns=["a", "b"])
-    frame.attrs["n_train"] = 32
-    moments = Moments.of_log(frame, pairs=True)
-    chosen = cvstats.interval(frame)
-    assert chosen.attrs["method"] == moments.interval().attrs["method"] == "corrected_t"
-    pd.testing.assert_frame_equal(moments.interval(), chosen, rtol=1e-12)
-    compared = cvstats.compare(frame)
-    assert compared.attrs["interval_method"] == moments.compare().attrs["interval_method"]
-    pd.testing.assert_frame_equal(moments.compare(), compared, rtol=1e-12)
-
-
 def test_points_whose_numbers_may_be_years_are_no_dates_in_one_batch_only():
     draw = np.random.default_rng(0)
     levels = [np.repeat([0, 1], 1000), draw.integers(0, 5, 2000), np.tile(np.arange(1400, 2400), 2)]
@@ -393,12 +358,3 @@ def test_batches_of_times_show_the_dependence_of_the_log(kind):
     found, expected = streamed(parts).wald(), log.cvci.wald()
     assert only_row(found)["caution"] == only_row(expected)["caution"]
     assert "serial dependence" in only_row(found)["caution"]
-
-
-def test_moments_of_a_short_log_count_its_points():
-    """The verdict over several models takes Student's t, which needs the number of points."""
-    log = golden.log_named("halves")
-    moments = sum((Moments.of_log(log.iloc[at::3], pairs=True) for at in range(1, 3)),
-                  Moments.of_log(log.iloc[0::3], pairs=True))  # fmt: skip
-    assert cvstats.conservative_z(moments).attrs["n_points"] == 24
-    assert str(moments.summary()) == str(log.cvci.summary())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from rows import only_row, with_counts
+from rows import with_counts
 
 import cvstats
 from cvstats import LogError, Moments
@@ -52,20 +52,6 @@ def test_training_sizes_need_not_be_said_again(tmp_path, name, saved):
         pd.testing.assert_frame_equal(found[list(expected)], expected, rtol=1e-11)
         assert "mixed" not in ours.attrs
     assert moments.attrs["loss"] == "squared_error"
-
-
-def test_a_lazy_array_knows_its_training_sizes():
-    pytest.importorskip("dask.array", reason="the extra dask is not installed")
-    fold = np.random.default_rng(0).permutation(24) % 4
-    log = xr.DataArray(
-        np.random.default_rng(1).standard_normal((2, 12)),
-        {"fold": (("repetition", "point"), fold[:24].reshape(2, 12))},
-        ("repetition", "point"), attrs={"n_train": 9},
-    )  # fmt: skip
-    found = cvstats.corrected_t(log.chunk(point=5)).compute(scheduler="synchronous")
-    xr.testing.assert_allclose(found, cvstats.corrected_t(log))
-    moments = Moments.of_log(log.chunk(point=5))
-    assert moments.attrs == {"n_train": 9}
 
 
 @pytest.mark.parametrize("other", [{"n_train": 50}, {}, {"n_train": 40.0}])
@@ -223,14 +209,3 @@ def test_threads_may_save_to_one_path(tmp_path):
     plain = tmp_path / "plain"
     plain.touch()
     assert path.stat().st_mode == plain.stat().st_mode  # as any file of this user
-
-
-@pytest.mark.parametrize("level", [0, 1e3, 1e6, 1e9])
-def test_digits_are_what_the_page_of_moments_says(level):
-    log = folded()["a"] + level
-    rng = np.random.default_rng(6)
-    parts = np.array_split(rng.permutation(len(log)), 40)
-    whole = sum(Moments.of_log(log.iloc[rows]) for rows in parts)
-    for name in ("wald", "cv_t"):
-        found, expected = (only_row(getattr(cvstats, name)(given))["se"] for given in (whole, log))
-        assert found == pytest.approx(expected, rel=1e-14)

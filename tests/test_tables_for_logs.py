@@ -39,15 +39,6 @@ def test_models_in_rows_are_not_points(index):
         cvstats.losses(frame)
 
 
-def test_what_the_message_says_works():
-    table = stacked().assign(point=np.tile(np.arange(60), 2))
-    options = {"truth": "y_true", "prediction": "y_pred", "loss": "squared_error"}
-    log = cvstats.read_log(table, model="model", point="point", source="patient", **options)
-    assert list(log.columns) == ["ridge", "forest"]
-    one = cvstats.losses(table[table["model"] == "ridge"])
-    assert one.to_numpy() == pytest.approx(log["ridge"].to_numpy())
-
-
 @pytest.mark.parametrize("rows", [slice(None), slice(10, None)], ids=["all", "some"])
 def test_a_table_is_not_a_log(rows):
     with pytest.raises(LogError, match=r"'y_true' is a column .*cvstats\.losses\(frame, truth="):
@@ -55,12 +46,6 @@ def test_a_table_is_not_a_log(rows):
     with pytest.raises(LogError, match=r"named like the level 'source'.*source='patient'\)"):
         WIDE[rows].cvci.interval()
     assert len(WIDE[rows][["ridge", "forest"]].cvci.interval()) == 2
-
-
-def test_columns_named_like_levels_stay_if_some_rows_are_left_out():
-    losses = cvstats.losses(PREDICTIONS[10:], prediction=["ridge", "forest"])
-    assert losses.index.names == ["patient"]
-    assert "unused level" in losses.cvci.interval()["caution"].iloc[0]
 
 
 @pytest.mark.parametrize(
@@ -98,18 +83,6 @@ def test_an_error_rate_is_not_another_log():
         LOG.cvci.compare(0.1)
 
 
-def test_a_missing_member_is_a_missing_loss_that_is_named():
-    members = [f"m{i}" for i in range(4)]
-    frame = pd.DataFrame(RNG.random((30, 4)), columns=members).assign(y_true=RNG.random(30))
-    frame.loc[[3, 7], "m2"] = np.nan
-    losses = cvstats.losses(frame.rename_axis("point"), prediction={"ens": members}, loss="crps")
-    with pytest.raises(
-        LogError, match=r"'ens' is missing \(NaN\) at point=3, point=7.*missing='drop'"
-    ):
-        losses.cvci.interval()
-    assert losses.cvci.interval(missing="drop").attrs["n_dropped"] == 2
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -137,14 +110,6 @@ def test_json_of_columns_and_rows_is_a_table(tmp_path):
     assert read["ridge"].to_numpy() == pytest.approx(table["ridge"].to_numpy())
     table.to_json(tmp_path / "rows.json", orient="split", index=False)
     pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "rows.json"), read, check_names=True)
-
-
-def test_scores_are_shown_in_their_own_direction():
-    table = pd.DataFrame({"fold": range(5), "a": [0.9, 0.8, 0.9, 0.7, 0.8], "b": 0.5})
-    log = cvstats.read_log(table, format="scores", higher_is_better=True, n_train=80, n_test=20)
-    words = " ".join(str(log.cvci.summary()).split())
-    assert words.startswith("a is better than b: its score is higher by 0.32")
-    assert cvstats.as_scores(log.cvci.interval()).loc["a", "estimate"] == pytest.approx(0.82)
 
 
 ANYTHING = object()

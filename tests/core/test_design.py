@@ -150,15 +150,6 @@ def test_a_sparse_plan(log, block):
         check_plan(sparse, codes, ("repetition",))
 
 
-def test_plans_are_remembered():
-    design = Design({"fold": Level("ab", np.array([0, 1, 0], np.int8))}, 3)
-    assert design.cell_table(("fold",)) is design.cell_table(("fold",))
-    assert design.number("fold") == 2
-    assert design.number("point") == 1
-    assert design.has("fold")
-    assert not design.has("source")
-
-
 def test_labels_that_do_not_occur_are_no_folds():
     design = Design({"fold": Level("abcd", np.array([1, 1, 3], np.int8))}, 3)
     assert design.number("fold") == 2
@@ -301,8 +292,3 @@ def test_what_is_known_of_an_index_depends_on_its_labels():
     more = index.set_levels(range(9), level="point")
     assert facts_about(index) is facts_about(index[:])
     assert facts_about(index) is not facts_about(more)
-
-
-def test_points_without_any_label_are_named():
-    log = pd.DataFrame({"x": [1.0]}, index=pd.Index([np.nan], name="point"))
-    assert "has no label" in repr(log.cvci)

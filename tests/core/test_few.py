@@ -41,13 +41,6 @@ def test_the_moments_are_those_of_the_loops(seed, by, masked, level):
     np.testing.assert_allclose(ours.m2, theirs.m2, rtol=1e-12, atol=1e-12)
 
 
-def test_equal_losses_have_no_spread():
-    losses = LossColumns((np.full((10, 2), 0.1),))
-    found = compute_moments(Design({}, 10), losses, ())
-    assert (found.m2 == 0).all()
-    assert (found.location == 0.1).all()
-
-
 SMALL = """
 import numpy as np, pandas as pd, cvstats
 index = pd.MultiIndex.from_arrays([np.arange(60) % 5, np.arange(60)], names=["fold", "point"])
