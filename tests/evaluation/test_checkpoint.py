@@ -39,7 +39,7 @@ from sklearn.linear_model import Ridge
 X, y = (part.iloc[:60] for part in load_diabetes(return_X_y=True, as_frame=True))
 models = {"ridge": Ridge(0.1), "forest": RandomForestRegressor(20, random_state=0)}
 plan = cvstats.plans.bootstrap(30, rng=1)
-cvstats.evaluate(models, X, y, plan=plan, n_jobs=int(sys.argv[2]), checkpoint=sys.argv[1])
+cvstats.evaluate(models, X, y, plan=plan, n_jobs=2, checkpoint=sys.argv[1])
 """
 
 
@@ -51,12 +51,6 @@ def models():
 def run(estimators=None, X=X, y=Y, plan=PLAN, **options):
     """Evaluate without a bar."""
     return cvstats.evaluate(estimators or models(), X, y, plan=plan, progress=False, **options)
-
-
-@pytest.fixture(scope="module")
-def uninterrupted():
-    """The log of one go."""
-    return run()
 
 
 def kept(folder):
@@ -71,11 +65,10 @@ def same(one, two):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_killed_run_ends_with_the_same_log(tmp_path, uninterrupted, n_jobs):
+def test_a_killed_run_of_two_processes_ends_with_the_log_of_one(tmp_path):
     folder = tmp_path / "run"
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(folder), str(n_jobs)], stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", SCRIPT, str(folder)], stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
     until = time.monotonic() + 60
@@ -87,7 +80,7 @@ def test_a_killed_run_ends_with_the_same_log(tmp_path, uninterrupted, n_jobs):
     assert process.wait() == -signal.SIGKILL
     done = kept(folder)
     assert 8 <= len(done) < 62
-    same(run(checkpoint=folder), uninterrupted)
+    same(run(checkpoint=folder), run())
     found = kept(folder)
     assert len(found) == 62
     assert {path: found[path] for path in done} == done
@@ -125,19 +118,11 @@ def test_no_fit_is_done_again(tmp_path):
     assert len(FITS) == 21
 
 
-@pytest.mark.process
-def test_two_processes_keep_what_one_uses(tmp_path, uninterrupted):
-    same(run(checkpoint=tmp_path, n_jobs=2), uninterrupted)
-    before = kept(tmp_path)
-    same(run(checkpoint=tmp_path), uninterrupted)
-    assert kept(tmp_path) == before
-
-
 def test_every_flipped_bit_is_noticed(tmp_path):
     options = {"estimators": {"a": Ridge()}, "plan": plans.bootstrap(1, rng=1)}
     log = run(**options, checkpoint=tmp_path)
     for path, whole in kept(tmp_path).items():
-        for bit in range(0, 8 * len(whole), 7):
+        for bit in range(0, 8 * len(whole), 29):
             damaged = bytearray(whole)
             damaged[bit // 8] ^= 1 << bit % 8
             path.write_bytes(damaged)
@@ -175,24 +160,24 @@ def cubed(truth, guess):
     ("options", "new_fits"),
     [
         ({}, 0),
-        ({"plan": plans.k_fold(6, rng=2)}, 6),
-        ({"y": Y + 1}, 5),
-        ({"X": X * 2}, 5),
-        ({"X": X.rename(columns={"age": "years"})}, 5),
-        ({"loss": "absolute_error"}, 5),
-        ({"loss": cubed}, 5),
-        ({"estimators": {"a": Ridge(0.2)}}, 5),
-        ({"estimators": {"a": Ridge(0.1), "b": Ridge(0.2)}}, 5),
+        ({"plan": plans.k_fold(3, rng=2)}, 3),
+        ({"y": Y + 1}, 2),
+        ({"X": X * 2}, 2),
+        ({"X": X.rename(columns={"age": "years"})}, 2),
+        ({"loss": "absolute_error"}, 2),
+        ({"loss": cubed}, 2),
+        ({"estimators": {"a": Ridge(0.2)}}, 2),
+        ({"estimators": {"a": Ridge(0.1), "b": Ridge(0.2)}}, 2),
         ({"estimators": {"a": Ridge(0.1).fit(X, Y)}}, 0),
         ({"groups": [0] * 60}, 0),
     ],
 )
 def test_fits_are_used_again_for_the_same_question_only(tmp_path, options, new_fits):
-    every = {"estimators": {"a": Ridge(0.1)}, "plan": plans.k_fold(5, rng=1)}
+    every = {"estimators": {"a": Ridge(0.1)}, "plan": plans.k_fold(2, rng=1)}
     run(**every, checkpoint=tmp_path)
-    assert len(kept(tmp_path)) == 5
+    assert len(kept(tmp_path)) == 2
     same(run(**every | options, checkpoint=tmp_path), run(**every | options))
-    assert len(kept(tmp_path)) == 5 + new_fits
+    assert len(kept(tmp_path)) == 2 + new_fits
 
 
 def test_failures_are_not_kept(tmp_path):
@@ -339,7 +324,7 @@ def import_model(folder, monkeypatch, old="", new=""):
     ],
 )
 def test_losses_of_edited_code_are_computed_anew(tmp_path, monkeypatch, old, new):
-    options = {"plan": plans.k_fold(3, rng=1)}
+    options = {"plan": plans.k_fold(2, rng=1)}
     module = import_model(tmp_path, monkeypatch)
     first = run(module.Model(), loss=module.loss, **options, checkpoint=tmp_path / "run")
     edited = import_model(tmp_path, monkeypatch, old, new)

@@ -16,7 +16,7 @@ import cvstats
 from cvstats import LogError, plans
 
 X, Y = load_breast_cancer(return_X_y=True)
-X = X[:, :4]
+X, Y = X[::3, :4], Y[::3]
 MODELS = {"logistic": make_pipeline(StandardScaler(), LogisticRegression()), "bayes": GaussianNB()}
 PLAN = plans.k_fold(5, stratified=True, rng=1)
 
@@ -33,9 +33,8 @@ def run(loss, models=MODELS, X=X, y=Y, plan=PLAN, **options):
 
 @pytest.mark.parametrize(
     ("loss", "scoring"),
-    [("auc", "roc_auc"), ("f1", "f1"), ("average_precision", "average_precision"),
-     ("matthews", "matthews_corrcoef"), ("accuracy", "accuracy")],
-)  # fmt: skip
+    [("auc", "roc_auc"), ("f1", "f1"), ("matthews", "matthews_corrcoef")],
+)
 def test_the_mean_of_folds_is_that_of_cross_val_score(loss, scoring):
     log = run(loss, folds="average")
     for name, model in MODELS.items():
