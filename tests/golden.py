@@ -595,7 +595,7 @@ WITH_GAPS = ("gaps", "grid with gaps", "dask grid with gaps")
 FOR_VARIANTS = ("frame", "dask by point", "moments", "groups")
 """The containers of all cases but the first of each function and of each log."""
 
-AT_FAR_LEVEL = ("frame", "dense dask array", "moments")
+AT_FAR_LEVEL = ("frame", "moments")
 """The containers of the cases whose losses lie far from zero."""
 
 
