@@ -17,7 +17,6 @@ from cvstats.core.threads import Scratch
 from cvstats.errors import LogError
 from cvstats.log.pandas import facts_about
 
-some = settings(max_examples=30)
 BLOCKS = st.sampled_from([1, 3, 16, 1 << 18])
 INTS = [np.int8, np.int16, np.int32, np.int64]
 
@@ -86,7 +85,6 @@ def check_plan(design, codes, by):
 # --- cells and plans ------------------------------------------------------------------------------
 
 
-@some
 @given(drawn(), BLOCKS, st.integers(0, 3))
 def test_cells_and_plans(log, block, many):
     design, codes = log
@@ -96,7 +94,6 @@ def test_cells_and_plans(log, block, many):
             check_plan(design, codes, by)
 
 
-@some
 @given(drawn(), st.data())
 def test_cells_of_some_rows(log, data):
     design, codes = log
@@ -108,7 +105,6 @@ def test_cells_of_some_rows(log, data):
     np.testing.assert_array_equal(design.cells(by, start, stop, Scratch()), part)
 
 
-@some
 @given(drawn(nowhere=False), BLOCKS)
 def test_a_coarser_plan_is_read_off_a_finer_one(log, block):
     design, codes = log
@@ -131,7 +127,6 @@ def test_a_coarser_plan_reads_no_codes(monkeypatch):
     assert design.cell_table(("repetition",)).total.tolist() == [6, 6, 0]
 
 
-@some
 @given(drawn(), BLOCKS)
 def test_a_sparse_plan(log, block):
     """More products of labels than cells could ever be used: only those that occur count."""
@@ -158,7 +153,6 @@ def test_labels_that_do_not_occur_are_no_folds():
     assert one.number("fold") == 1
 
 
-@some
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
 def test_grid(shape, data):
     shape = tuple(shape)
@@ -208,7 +202,7 @@ LEVEL_SETS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data(), st.sampled_from(LEVEL_SETS), BLOCKS, st.sampled_from([1, 7, 1 << 25]))
 def test_each_evaluation_stands_once(data, names, block, window):
     """Whatever the blocks, and however many windows the table of points needs."""

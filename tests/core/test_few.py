@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cvstats.core import kernels
@@ -18,7 +18,6 @@ from cvstats.core.reduce import compute_moments
 BYS = [(), ("fold",), ("repetition", "fold"), ("repetition", "fold", "source")]
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(BYS), st.booleans(), st.sampled_from([0.0, 1e9]))
 def test_the_moments_are_those_of_the_loops(seed, by, masked, level):
     rng = np.random.default_rng(seed)
