@@ -52,8 +52,6 @@ def folded(array):
 
 LAYOUTS = {
     "dense": lambda log: ARRAYS["dense"](log),
-    "dense, a map": lambda log: mapped(ARRAYS["dense"](log)),
-    "dense, without sources": lambda log: ARRAYS["dense"](log.droplevel("source")),
     "dense, sources beside": lambda log: (
         ARRAYS["dense"](log.droplevel("source"))
         .assign_coords(source=("point", [f"site {i % SOURCES}" for i in range(POINTS)]))),

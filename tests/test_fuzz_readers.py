@@ -21,7 +21,7 @@ import cvstats
 from cvstats.errors import LogError
 
 SECONDS = 40
-FAST, SLOW = 25, 1000
+FAST, SLOW = 12, 1000
 
 TOKENS = [
     b"", b"NaN", b"-1", b"1e999", b"-inf", b"9" * 400, b"null", b"[]", b"{}", b"[[", b'"', b"'",

@@ -15,10 +15,10 @@ from strategies import as_dataset, by_point, dense
 import cvstats
 from cvstats.accessor import CVAccessor
 
-NUMBER_TYPES = ["float64", "float32", "Float64", "Float32", "int64", "int8", "uint16", "Int64",
-                "UInt8", "bool", "boolean", "Sparse[float]"]  # fmt: skip
+NUMBER_TYPES = ["float64", "float32", "Float64", "int8", "Int64", "bool", "boolean",
+                "Sparse[float]"]  # fmt: skip
 if find_spec("pyarrow"):
-    NUMBER_TYPES += ["double[pyarrow]", "float[pyarrow]", "int16[pyarrow]", "bool[pyarrow]"]
+    NUMBER_TYPES += ["double[pyarrow]", "bool[pyarrow]"]
 
 
 @pytest.fixture

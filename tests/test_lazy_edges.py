@@ -103,10 +103,8 @@ WIDE = np.abs(3 * np.random.default_rng(0).normal(size=(150, 17)))
 """Enough columns to be read in rows, and enough differences for compiled loops."""
 
 COMPARED = {
-    "reference": partial(cvstats.compare, reference=0),
     "all pairs": cvstats.compare,
     "max-t": partial(cvstats.compare, adjust="max-t", rng=0, n_draws=100),
-    "wald": cvstats.wald,
     "lazy": lambda log: cvstats.compare(log.chunk(point=77), reference=0).compute(),
 }
 

@@ -231,8 +231,9 @@ def test_columns_with_the_names_of_levels_become_the_index():
     pd.testing.assert_frame_equal(table, before)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "r2"])
-@pytest.mark.parametrize("inside", ["point", "fold", "patient"])
+@pytest.mark.parametrize(
+    ("loss", "inside"), [("squared_error", "patient"), ("squared_error", "fold"), ("r2", "point")]
+)
 @pytest.mark.parametrize("container", ["frame", "dataset", "chunks", "dask frame"])
 def test_levels_beside_the_index_are_not_lost(container, inside, loss):
     """Without the folds or the sources the log would silently mean something else."""

@@ -135,7 +135,7 @@ def test_what_has_no_cautions_is_refused():
 # --- variances of rounding ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("unit", [1.0, 0.1, 1e-100, 1e100])
+@pytest.mark.parametrize("unit", [0.1, 1e100])
 def test_a_standard_error_below_the_rounding_of_means_is_zero(unit):
     """Ten folds, or sources, with three errors of seven each: their means are 3/7."""
     rng = np.random.default_rng(0)

@@ -36,21 +36,18 @@ def test_two_logs_in_any_order(rows, seed, data):
     # The doubles of the second log are sums, rounded; the oracle gets those.
     exact_rows = [row._replace(loss=oracle.exact(float(row.loss))) for row in other]
     gaps = oracle.difference(rows, exact_rows)
-    for variance, alternative in itertools.product(["all-pairs"], ALTERNATIVES):
-        exact = oracle.improvement(rows, exact_rows, variance, alternative=alternative)
-        ours = cvstats.compare(one, two, method="wald", alternative=alternative)
-        assert list(ours.index) == [("model", "other")]
-        ours = ours.iloc[0]
-        for name in ("difference", "se", "lower", "upper"):
-            assert close(
-                only_row(ours)[name],
-                getattr(exact, name),
-                rows + exact_rows + gaps,
-                tolerance=4e-12,
-            )
-        if float(exact.se) > 1e-3:
-            assert only_row(ours)["statistic"] == pytest.approx(exact.statistic, rel=1e-9, abs=1e-9)
-            assert only_row(ours)["p_value"] == pytest.approx(exact.p_value, rel=1e-8, abs=1e-12)
+    alternative = data.draw(st.sampled_from(ALTERNATIVES))
+    exact = oracle.improvement(rows, exact_rows, "all-pairs", alternative=alternative)
+    ours = cvstats.compare(one, two, method="wald", alternative=alternative)
+    assert list(ours.index) == [("model", "other")]
+    ours = ours.iloc[0]
+    for name in ("difference", "se", "lower", "upper"):
+        assert close(
+            only_row(ours)[name], getattr(exact, name), rows + exact_rows + gaps, tolerance=4e-12
+        )
+    if float(exact.se) > 1e-3:
+        assert only_row(ours)["statistic"] == pytest.approx(exact.statistic, rel=1e-9, abs=1e-9)
+        assert only_row(ours)["p_value"] == pytest.approx(exact.p_value, rel=1e-8, abs=1e-12)
 
 
 def test_labels_decide_and_never_the_order():

@@ -144,7 +144,7 @@ def union_of(owner, **options):
 
 
 @pytest.mark.parametrize("road", ROADS)
-@pytest.mark.parametrize("gap", [0.3, 2.2, 3.0, 40.0])
+@pytest.mark.parametrize("gap", [0.3, 2.2])
 def test_p_values_of_models_with_different_degrees_of_freedom_agree_with_limits(road, gap):
     asked = {"options": {"method": "clustered", "by": ("source", "point")}}
     if road == "dask":  # lazy labels are not compared
@@ -193,12 +193,11 @@ def test_a_model_without_variance_leaves_the_quantile_of_the_other(order):
     assert union_of(log.cvci)["p_value"] == pytest.approx(p, rel=1e-9)
 
 
-@pytest.mark.parametrize("interval", ["betting", "bernstein"])
-def test_limits_of_bounded_losses_have_no_p_value(interval):
+def test_limits_of_bounded_losses_have_no_p_value():
     log = PLAIN.xs(0, level="repetition").droplevel("fold")[["a", "b"]].rank(pct=True)
-    options = {"method": "holdout", "interval": interval, "bounds": (0, 1)}
+    options = {"method": "holdout", "interval": "bernstein", "bounds": (0, 1)}
     row = log.cvci.compare(method="union", options=options).iloc[0]
-    each = log.cvci.holdout(interval=interval, bounds=(0, 1), alpha=0.025)
+    each = log.cvci.holdout(interval="bernstein", bounds=(0, 1), alpha=0.025)
     assert row["lower"] == each.loc["a", "lower"] - each.loc["b", "upper"]
     assert np.isnan(row["p_value"])
     assert "no p-value" in row["caution"]

@@ -114,7 +114,7 @@ def test_models_without_an_error_and_twins():
 
 def test_losses_of_0_and_1_have_limits_of_a_proportion():
     """Twenty equal models, errors of 5% on 60 points: normal limits cover in half of the runs."""
-    losses = np.random.default_rng(4).random((20, 60, 100)) < 0.05
+    losses = np.random.default_rng(4).random((20, 60, 40)) < 0.05
     array = xr.DataArray(losses.astype(float), dims=("model", "point", "run"))
     found = array.cvci.winner(n_draws=500)
     lower, upper = found["lower"].values, found["upper"].values
@@ -123,11 +123,9 @@ def test_losses_of_0_and_1_have_limits_of_a_proportion():
     assert np.mean((lower <= 0.05) & (upper >= 0.05)) > 0.95
 
 
-@pytest.mark.parametrize("kind", ["squared", "lognormal"])
-def test_the_best_of_equal_models_with_skewed_losses(kind):
-    """Symmetric limits cover .85 and .84 of 1,000 runs, these .98 and .97."""
-    z = correlated(20, 100 if kind == "squared" else 200, runs=150, seed=7)
-    losses, truth = (z**2, 1.0) if kind == "squared" else (np.exp(z), np.exp(0.5))
+def test_the_best_of_equal_models_with_skewed_losses():
+    """Symmetric limits cover .84 of 1,000 runs, these .97."""
+    losses, truth = np.exp(correlated(20, 200, runs=150, seed=7)), np.exp(0.5)
     found = xr.DataArray(losses, dims=("model", "point", "run")).cvci.winner(n_draws=500)
     covers = (found["lower"].values <= truth) & (found["upper"].values >= truth)
     assert np.mean(covers) >= 0.93
@@ -181,7 +179,7 @@ def test_of_equal_means_the_first_model_wins_whatever_the_order_of_rows():
     losses = np.round(correlated(3, 50, means=[0.0, 0.0, 3.0]), 1)
     losses[1] = np.random.default_rng(1).permutation(losses[0])
     frame = frame_of(losses)
-    for seed in range(20):
+    for seed in range(5):
         assert list(frame.sample(frac=1, random_state=seed).cvci.winner(n_draws=99).index) == ["m0"]
 
 

@@ -77,8 +77,7 @@ def assert_limits(row, mean, variance, df):
 # --- numbers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("days", [True, False])
-@pytest.mark.parametrize("kept", [1.0, 0.7])
+@pytest.mark.parametrize(("days", "kept"), [(True, 0.7), (False, 1.0)])
 @pytest.mark.parametrize(("of_source", "of_point"), [(0, 1), (1, 0), (1, 1), (0, 0)])
 def test_the_card_in_loops(days, kept, of_source, of_point):
     log = simulate(7, 30, of_source=of_source, of_point=of_point, days=days)[0].rename("net")

@@ -33,8 +33,9 @@ def table(n=900, repetitions=2, seed=3):
 MODELS = ["ridge", "forest"]
 
 
-@pytest.mark.parametrize("batch_size", [1, 100, 10**6])
-@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize(
+    ("batch_size", "folder"), [(1, False), (100, False), (100, True), (10**6, False)]
+)
 def test_a_file_or_a_folder(tmp_path, batch_size, folder):
     whole = table(n=300 if batch_size > 1 else 20)
     log = cvstats.as_log(whole, loss=MODELS)
@@ -56,8 +57,10 @@ def test_a_file_or_a_folder(tmp_path, batch_size, folder):
         assert ("checked" in ours.attrs) == (len(seen) > 1)
 
 
-@pytest.mark.parametrize("loss", ["absolute_error", lambda _truth, prediction: prediction])
-@pytest.mark.parametrize("batch_size", [100, 10**6])
+@pytest.mark.parametrize(
+    ("loss", "batch_size"),
+    [("absolute_error", 100), (lambda _truth, prediction: prediction, 10**6)],
+)
 def test_predictions_are_read_as_by_read_log(tmp_path, loss, batch_size):
     whole = table(n=300).assign(y=lambda one: one["point"] / 100)
     whole.to_parquet(path := tmp_path / "predictions.parquet", index=False)
@@ -224,12 +227,11 @@ def stacked(whole):
     return pd.concat([rest.assign(ridge=loss, model=name) for name, loss in parts.items()])
 
 
-@pytest.mark.parametrize("batch_size", [17, 10**6])
-def test_models_below_each_other(tmp_path, batch_size):
+def test_models_below_each_other(tmp_path):
     rows = stacked(table(n=60)).sample(frac=1, random_state=1)
     rows.to_parquet(tmp_path / "log", index=False)
     log = cvstats.as_log(rows, loss="ridge", model="model")
-    moments = cvstats.scan_parquet(tmp_path / "log", loss="ridge", batch_size=batch_size)
+    moments = cvstats.scan_parquet(tmp_path / "log", loss="ridge", batch_size=17)
     assert moments.models == ["a", "b"]
     for name in ("wald", "clustered", "cv_t"):
         ours, theirs = getattr(moments, name)(), getattr(cvstats, name)(log.loc[:, ["a", "b"]])
@@ -439,7 +441,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 # --- folders that hold labels ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", ["site {}", "0{}", "{}"])
+@pytest.mark.parametrize("source", ["site {}", "0{}"])
 def test_the_keys_of_a_partitioned_folder_are_levels(tmp_path, source):
     whole = table(n=60).assign(source=lambda t: [source.format(i % 7) for i in t["point"]])
     whole.to_parquet(tmp_path / "log", partition_cols=["fold", "source"], index=False)

@@ -62,8 +62,7 @@ def assert_same(one: pd.DataFrame, two: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(one.loc[:, ~number], two.loc[:, ~number])
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-@pytest.mark.parametrize("folds", ["average", "pool"])
+@pytest.mark.parametrize(("folds", "weight"), [("average", None), ("pool", "w")])
 @pytest.mark.parametrize("loss", HARD)
 def test_every_metric_of_labels_is_that_of_the_log(loss: str, folds: Any, weight: Any) -> None:
     options: dict[str, Any] = {} if (loss, weight) == ("accuracy", None) else {"folds": folds}
@@ -86,8 +85,10 @@ def test_every_metric_of_labels_is_that_of_the_log(loss: str, folds: Any, weight
     assert score.attrs["score"] == METRICS[loss].words
 
 
-@pytest.mark.parametrize("average", ["binary", "macro", "weighted", "micro"])
-@pytest.mark.parametrize("loss", ["precision", "f1"])
+@pytest.mark.parametrize(
+    ("average", "loss"),
+    [("binary", "precision"), ("macro", "f1"), ("weighted", "precision"), ("micro", "f1")],
+)
 def test_two_labels_and_each_average(loss: str, average: Any) -> None:
     table = frame(2, n=80)
     names = {0: "ill", 1: "well"}
