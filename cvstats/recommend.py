@@ -40,6 +40,9 @@ from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name
 from cvstats.registry import unknown_option
 
+BY_NAME = "requested by name"
+"""The reason of a method that the caller named."""
+
 
 def methods(losses: Losses) -> pd.DataFrame:
     """List all methods, whether each applies to this log, and what is missing if it does not.
@@ -337,7 +340,7 @@ def choose(
 ) -> tuple[str, str, dict[str, Any]]:
     """Choose the method, unless it is given, with the reason and all options."""
     if method is not None:
-        return method, "requested by name", options
+        return method, BY_NAME, options
     name, reason = recommend_method(log)
     if not options:
         return name, reason, recommend_options(log)
@@ -353,7 +356,7 @@ def interval_by_label(
     log: Log, by: str, method: str | None, alpha: float, options: Mapping[str, Any]
 ) -> Table:
     """Compute an interval for each label of a level, by the method recommended for all of them."""
-    groups, name, reason = Groups(log, by), method, "requested by name"
+    groups, name, reason = Groups(log, by), method, BY_NAME
     if name is None and log.lazy is None:
         chosen = {recommend_method(groups.part(at)): at for at in reversed(groups.kinds())}
         (name, reason), first = min(chosen.items(), key=lambda choice: choice[1])

@@ -31,6 +31,7 @@ from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.log.tables import as_container, names_a_score
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
+from cvstats.recommend import BY_NAME
 from cvstats.reporting.verdict import (
     ONLY,
     Scale,
@@ -70,7 +71,7 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
         return f"{points} in {again}{what} cross-validation"
     if "n_splits" in whole and "n_divisions" not in whole:
         return f"{whole['n_splits']:,.0f} splits" + (f" of {points}" if points else "")
-    reason = str(facts.get("reason", ""))
+    reason = str(facts.get("reason", "")).replace(BY_NAME, "")
     if facts.get("by") == "source, point" and ": " in reason:
         return reason.partition(": ")[2].partition(", and ")[0]
     reason = reason.partition(";")[0].partition(":")[0]
@@ -569,6 +570,7 @@ def describe_targets(verdict: Verdict) -> list[str]:
     name, many = scales[0].name, estimate.size > FEW_VERDICTS
     decimals = count_decimals(result_frame(verdict.simultaneous))
     adjusted = f", adjusted for {estimate.size:,} intervals" if estimate.size > 1 else ""
+    adjusted += describe_switch(verdict, "intervals")
     basis = f"measured on {basis_of(verdict)}"
     if many:
         places = f"{estimate.size:,} {'cells' if len(verdict.models) == 1 else 'models and cells'}"

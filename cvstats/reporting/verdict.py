@@ -121,9 +121,9 @@ class Verdict:
         """The interval of each model."""
         return self.settle("intervals", self.compute_intervals)
 
-    def compute_intervals(self, method: str | None) -> Any:
+    def compute_intervals(self, method: str | None, alpha: float | None = None) -> Any:
         """Compute the interval of each model by a method; None for that of the design."""
-        return self.facts.apply(interval, method=method, alpha=self.alpha)
+        return self.facts.apply(interval, method=method, alpha=alpha or self.alpha)
 
     @cached_property
     def comparison(self) -> Any:
@@ -265,7 +265,8 @@ class Verdict:
     def simultaneous(self) -> Any:
         """Simultaneous intervals of all models and cells, by Šidák's method."""
         alpha = split_alpha(self.alpha, len(self.frame))
-        return self.facts.apply(interval, method=self.method, alpha=alpha)
+        switch = self.switches.get("intervals")
+        return self.compute_intervals(self.method if switch is None else switch.method, alpha)
 
     @property
     def tables(self) -> list[Any]:

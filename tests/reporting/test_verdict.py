@@ -219,6 +219,25 @@ def test_the_verdict_uses_the_method_that_the_caution_calls_for():
     assert "using ordered" in clear
 
 
+@pytest.mark.parametrize("models", [1, 2])
+def test_a_target_is_judged_by_the_method_that_the_caution_calls_for(models):
+    """Intervals whose misses last for days were judged as if days were independent."""
+    rng = np.random.default_rng(4)
+    level = np.convolve(rng.normal(size=419), np.ones(20) / 20**0.5, mode="valid")
+    days = pd.date_range("2024-01-01", periods=400, name="point")
+    forecasts = pd.DataFrame({"y_true": level, "lower": -1.4, "upper": 1.4}, days)
+    columns = {str(model): ["lower", "upper"] for model in range(models)}
+    inside = cvstats.losses(forecasts, prediction=columns, loss="coverage", level=0.9)
+    found = inside.cvci.ordered(alpha=split_alpha(0.05, models)).iloc[0]
+    words = inside.cvci.summary().sentences
+    assert f" {found['lower']:.3f} to {found['upper']:.3f}" in words[0]
+    assert "using ordered because of serial dependence), not significantly " in words[0]
+    named = inside.cvci.summary(method="ordered").sentences
+    assert named[0] == words[0].replace(", using ordered because of serial dependence", "")
+    assert "measured on 400 points." in named[1]
+    assert "below 0.9" in inside.cvci.summary(method="holdout").sentences[0]
+
+
 def test_a_search_of_one_partition_is_judged_by_what_allows_for_it():
     rng = np.random.default_rng(4)
     index = pd.MultiIndex.from_arrays([np.arange(300) % 10, range(300)], names=["fold", "point"])
