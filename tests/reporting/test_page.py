@@ -10,6 +10,7 @@ from functools import partial
 from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
+from unittest import mock
 from xml.etree import ElementTree
 
 import html5lib
@@ -20,7 +21,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
-from plotted import draw_without_marks, logged, many, schools, write_without_marks
+from plotted import draw_without_marks, grid, logged, many, schools, write_without_marks
 
 import cvstats
 from cvstats import cli, report
@@ -70,11 +71,16 @@ def texts():
         return {
             "diabetes": cvstats.report(logged("diabetes")),
             "flights": cvstats.report(logged("flights"), title="Flights"),
-            "months": cvstats.report(logged("flights_by_month")),
-            "many": cvstats.report(many()),
-            "one": cvstats.report(logged("flights")["naive_bayes"].droplevel("source")),
             "evil": cvstats.report(evil()),
+            "grid": cvstats.report(grid()),
         }
+
+
+@pytest.fixture(scope="module")
+def months():
+    """A page whose plots have their tips alone."""
+    with mock.patch.object(sections, "draw_svg", write_without_marks):
+        return cvstats.report(logged("flights_by_month"))
 
 
 @pytest.fixture
@@ -91,7 +97,8 @@ def undrawn(monkeypatch):
 
 def evil():
     losses = logged("diabetes").loc[[0, 1]]
-    losses = losses.rename(columns={"ridge": SCRIPT, "random_forest": 'a" onload="x & $y$'})
+    names = {"ridge": SCRIPT, "random_forest": 'a" onload="x & $y$', "gradient_boosting": "岭回归"}
+    losses = losses.rename(columns=names)
     losses.attrs = {"title": f"{SCRIPT}&", "long_name": "<b>loss</b>", "units": "<i>"}
     return losses
 
@@ -109,7 +116,7 @@ def words_of_pictures(text):
 
 
 WORKS = ("https://doi.org/10.", "https://arxiv.org/abs/")
-NAMES = ("diabetes", "flights", "months", "many", "one", "evil")
+NAMES = ("diabetes", "flights", "evil", "grid")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -154,7 +161,7 @@ def test_it_needs_nothing_else(texts, name):
                 assert not key.endswith("href") or value.startswith("#")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["diabetes", "flights", "evil"])
 def test_it_can_be_read_without_eyes_or_mouse(texts, name):
     tree = html5lib.parse(texts[name])
     html = tree.find(".") if tree.tag == f"{HTML}html" else tree
@@ -193,6 +200,7 @@ def test_names_are_shown_as_text(texts):
     assert 'a" onload="x & $y$' in page.words("table")
     assert 'a" onload="x & $y$' in drawn
     assert "<b>loss</b> [<i>]" in drawn
+    assert "岭回归" in drawn  # the reader's fonts show it: a missing glyph is no warning
     assert not [attrs for _, attrs in page.tags if "onload" in attrs]
 
 
@@ -285,7 +293,7 @@ def test_it_holds_the_numbers(texts):
     assert "losses.cvci.report()" in text
 
 
-def test_sections_follow_the_log(texts):
+def test_sections_follow_the_log(texts, months):
     heads = {name: re.findall(r"<h2[^>]*>(.*?)</h2>", text) for name, text in texts.items()}
     assert heads["flights"] == [
         "Summary", "How large is the Brier score?", "Which model is better?",
@@ -293,14 +301,13 @@ def test_sections_follow_the_log(texts):
         "Warnings and limitations", "The log", "Appendix: how it was computed",
     ]  # fmt: skip
     assert "How much do sources differ?" not in heads["diabetes"]
-    assert "Which model is better?" not in heads["one"]
     assert "CVS020" in texts["flights"]
     assert "CVS024" in texts["diabetes"]
-    assert "The checks found no problems, but" in texts["one"]
     assert "<h1>Flights</h1>" in texts["flights"]
-    assert "intervals for a new source" in texts["months"]
+    assert "intervals for a new source" in months
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_findings_do_not_contradict_the_cautions_of_the_summary():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
@@ -322,7 +329,7 @@ def test_nothing_technical_comes_before_the_appendix(texts):
 
 
 def test_models_are_sorted_and_what_is_for_comparison_is_pale(texts):
-    for name in ("diabetes", "flights", "months"):
+    for name in ("diabetes", "flights"):
         table = re.search(r"<tbody>(.*?)</tbody>", texts[name], re.DOTALL)[1]
         estimates = [
             float(cell.replace(",", "")) for cell in re.findall(r'<td class="num">(.*?)<', table)
@@ -358,32 +365,6 @@ def test_scores_are_shown_in_their_own_direction():
     assert "a difference above zero means that the first model is better" in page.words("p")
     assert "The difference is statistically significant at the 5% level." in page.words("p")
     assert "Which models could be the best?" not in page.words("h2")  # of two there is a better one
-
-
-@pytest.mark.parametrize("models", [1, 2, 3])
-def test_a_grid_is_a_map(models):
-    rng = np.random.default_rng(2)
-    log = xr.DataArray(
-        rng.gamma(1, 1, (models, 6, 9, 40)) * np.linspace(1, 3, 9)[:, None],
-        dims=["model", "lat", "lon", "point"],
-        coords={
-            "model": [f"m{k}" for k in range(models)], "lat": np.linspace(-60, 60, 6),
-            "lon": np.arange(9.0), "fold": ("point", np.arange(40) % 5),
-        },
-    )  # fmt: skip
-    text = cvstats.report(log)
-    page = Page(text)
-    assert "Mean loss over 54 cells (lat, lon)" in page.words("caption")
-    assert len(row_of(text, "m0")) == 6
-    assert len(pictures(text)) == 2 + (models > 1)  # maps, and the differences in the mean
-    drawn = words_of_pictures(text)
-    assert "lat" in drawn
-    assert {1: "half-width of the interval", 2: "advantage", 3: "m2"}[models] in drawn
-    assert "rows)" not in page.words("caption")
-    for picture in pictures(text):
-        for element in picture.iter(f"{SVG}image"):  # the cells, which the page holds itself
-            href = next(value for key, value in element.attrib.items() if key.endswith("href"))
-            assert href.startswith("data:image/png;base64,")
 
 
 SCATTER = {
@@ -493,45 +474,6 @@ def test_the_title_names_the_models_and_the_loss(texts):
     assert "<h1>Loss log</h1>" in cvstats.report(several.isel(point=[0]))
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_slices_of_a_grid_and_a_grid_of_one_dimension():
-    rng = np.random.default_rng(2)
-    log = xr.DataArray(
-        rng.gamma(1, 1, (2, 6, 3, 4, 40)), dims=["model", "lead", "lat", "lon", "point"],
-        coords={"fold": ("point", np.arange(40) % 5), "lead": list("abcdef"), "model": ["x", "y"]},
-    )  # fmt: skip
-    text = cvstats.report(log)
-    assert "Only 4 of 6 maps are shown" in text
-    assert len(pictures(text)) == 8 + 1
-    assert "Map of the difference at lead=a" in text
-    for lead, tips in zip("aabbccdd", tips_of(text), strict=False):
-        assert len(tips) == 12
-        assert all(tip.startswith(f"lead={lead}, lat=") for tip in tips)
-    line = log.isel(lat=0, lon=0, drop=True).isel(lead=[0, 1, 2, 3] * 4)
-    line = cvstats.report(line.assign_coords(lead=np.arange(16)))
-    assert "bands are pointwise 95% intervals" in line
-    alone = cvstats.report(log.isel(lat=0, lon=0, model=0, drop=True))
-    assert '<th scope="col">lead</th>' in alone
-    assert row_of(alone, "a")
-
-
-def test_many_models_are_a_picture_and_the_top_of_the_table():
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays([np.arange(60) % 5, np.arange(60)], names=["fold", "point"])
-    base = rng.normal(size=(60, 1))
-    losses = pd.DataFrame(
-        base + rng.normal(0, 0.3, (60, 64)) + 0.02 * np.arange(64), index,
-        [f"m{k}" for k in range(64)],
-    )  # fmt: skip
-    text = cvstats.report(losses)
-    page = Page(text)
-    assert "(the first 20 of 64 rows)" in page.words("caption")
-    assert "Differences from " in page.words("caption")
-    assert "rank of the model" in words_of_pictures(text)
-    assert re.search(r"\d+ of 64 models could be the best", page.words("p"))
-    assert all(f"m{k}" in page.words("p") for k in range(64))
-
-
 @pytest.mark.usefixtures("unmarked")
 def test_a_table_with_a_name_for_its_columns():
     tidy = pd.DataFrame({"fold": np.arange(80) % 5, "point": np.arange(80) // 2})
@@ -545,15 +487,7 @@ def test_a_table_with_a_name_for_its_columns():
     assert "is not statistically significant" in text
 
 
-def test_names_beyond_the_fonts_of_plots():
-    """The reader's fonts show the text of a plot, so a missing glyph is no reason for a warning."""
-    names = {"ridge": "岭回归", "random_forest": "随机森林", "gradient_boosting": "梯度提升"}
-    text = report(logged("diabetes").rename(columns=names))
-    for name in names.values():
-        assert name in text[text.index("<svg") :]
-
-
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_models_whose_names_read_alike():
     alike = {"naive_bayes": 1, "gradient_boosting": "1"}
     losses = logged("flights")[list(alike)].rename(columns=alike)
@@ -564,25 +498,18 @@ def test_models_whose_names_read_alike():
     assert row_of(text, "models (2)") == ["1, &#x27;1&#x27;"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_small_and_a_strange_log_have_a_page_too():
     flat = pd.Series(np.arange(1.0, 9.0), pd.RangeIndex(8, name="point"))
     text = cvstats.report(flat)
     assert "holdout" in text
     assert "CVS008" in text
-    nameless = flat.rename_axis("repetition").repeat(4)
-    text = cvstats.report(nameless)
-    assert "CVS004" in text
-    assert "No interval could be computed for this log; see the appendix for the reason." in text
-    before, _, appendix = text.partition('id="how"')
-    assert "no level" not in before.partition('id="diagnostics"')[0]
-    assert "no level &#39;point&#39;" in appendix
-    twins = pd.DataFrame(
-        {"a": logged("flights")["naive_bayes"], "b": logged("flights")["naive_bayes"]}
-    )
-    assert "CVS019" in cvstats.report(twins)
+    assert "CVS004" in cvstats.report(flat.rename_axis("repetition").repeat(4))
+    wrong = logged("flights")["naive_bayes"]
+    assert "CVS019" in cvstats.report(pd.DataFrame({"a": wrong, "b": wrong}))
 
 
-@pytest.mark.usefixtures("unmarked")
+@pytest.mark.usefixtures("undrawn")
 def test_missing_losses():
     losses = logged("flights").copy()
     losses.iloc[5, 0] = np.nan
@@ -617,7 +544,7 @@ def test_the_call_is_that_of_the_page(tmp_path):
 
 
 @pytest.mark.usefixtures("unmarked")
-@pytest.mark.parametrize("plot", ["forest", "comparison", "folds", "stability", "decomposition"])
+@pytest.mark.parametrize("plot", ["forest", "decomposition"])
 def test_a_plot_whose_file_is_broken_is_left_out(plot, monkeypatch):
     monkeypatch.delattr(f"cvstats.plot.{plot}")
     monkeypatch.setitem(sys.modules, f"cvstats.plot.{plot}", None)
@@ -686,9 +613,13 @@ def test_hundreds_of_models_are_compared_with_the_best_alone(monkeypatch):
     assert text.count("<tr>") < 150
 
 
-def test_the_same_log_gives_the_same_page_and_nothing_is_left_behind(texts):
+def test_the_same_log_gives_the_same_page_and_nothing_is_left_behind(texts, monkeypatch):
+    """Each plot is drawn once."""
+    drawn, draw = [], Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda *args: [drawn.append(1), draw(*args)][1])
     before, figures_open, log = dict(mpl.rcParams), plt.get_fignums(), logged("flights").copy()
     assert cvstats.report(logged("flights"), title="Flights") == texts["flights"]
+    assert len(drawn) == len(pictures(texts["flights"])) > 3
     assert dict(mpl.rcParams) == before
     assert plt.get_fignums() == figures_open
     pd.testing.assert_frame_equal(logged("flights"), log)
@@ -753,7 +684,7 @@ def test_the_page_says_what_it_is_about(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("unmarked")
-@pytest.mark.parametrize("name", ["diabetes", "flights", "flights_by_month"])
+@pytest.mark.parametrize("name", ["diabetes", "flights_by_month"])
 def test_a_log_is_read_once(name, monkeypatch):
     reading = importlib.import_module("cvstats.log.read")
     calls, read_container = [], reading.read_container
@@ -764,13 +695,6 @@ def test_a_log_is_read_once(name, monkeypatch):
         calls.clear()
         view(logged(name))
         assert len(calls) == 1
-
-
-def test_each_plot_is_drawn_once(monkeypatch):
-    drawn, draw = [], Figure.draw
-    monkeypatch.setattr(Figure, "draw", lambda *args: [drawn.append(1), draw(*args)][1])
-    page = cvstats.report(logged("diabetes"))
-    assert len(drawn) == len(pictures(page)) > 3
 
 
 @pytest.mark.usefixtures("unmarked")
@@ -796,16 +720,12 @@ def test_limits_are_those_of_the_table_beyond_the_ends_of_a_scale():
     assert re.search(rf"to {upper}[\d.]*%", losses.cvci.summary(method="clustered").sentences[0])
 
 
-def test_a_new_source_has_a_prediction_interval(texts):
-    captions = Page(texts["months"]).words("caption")
-    assert "prediction intervals for a new source" in captions
-
-
 @pytest.mark.usefixtures("undrawn")
-def test_a_table_of_sources_is_not_shown_twice(texts):
+def test_a_table_of_sources_is_not_shown_twice(months):
     """Intervals of the first table are explained where sources are; others get their own table."""
-    assert "intervals for the mean over new sources" not in Page(texts["months"]).words("caption")
-    assert "the sampling unit of the intervals of the models" in texts["months"]
+    assert "intervals for the mean over new sources" not in Page(months).words("caption")
+    assert "prediction intervals for a new source" in Page(months).words("caption")
+    assert "the sampling unit of the intervals of the models" in months
     log = logged("flights_by_month")  # with random folds, which split the months
     split = log.set_index(pd.Index(np.arange(len(log)) % 5, name="fold"), append=True)
     assert "intervals with sources" not in cvstats.report(split)
@@ -877,17 +797,6 @@ def test_plots_name_what_is_below_the_pointer(texts):
         assert top <= y < y + down <= top + height
 
 
-def test_pictures_of_thousands_of_sources_stay_small():
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays(
-        [np.arange(6000) % 5, np.repeat(np.arange(2000), 3), np.arange(6000)],
-        names=["fold", "source", "point"],
-    )
-    page = cvstats.report(pd.DataFrame(rng.gamma(1, 1, (6000, 2)), index, ["a", "b"]))
-    assert len(page) < 250_000  # 2.3 MB as shapes
-    assert "data:image/png;base64," in page
-
-
 def test_what_does_not_apply_has_a_reason_without_code(texts):
     for name in NAMES:
         appendix = texts[name].partition('id="how-title"')[2]
@@ -924,24 +833,11 @@ def tips_of(text):
     ]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_sources_cells_and_places_are_named_below_the_pointer(texts):
-    months = logged("flights_by_month")
-    first = months[["naive_bayes"]].cvci.wald(by="source").loc[("2013-01", "naive_bayes")]
-    words = next(tip for tips in tips_of(texts["months"]) for tip in tips if "2013-01" in tip)
+def test_sources_are_named_below_the_pointer(months):
+    losses = logged("flights_by_month")[["naive_bayes"]]
+    first = losses.cvci.wald(by="source").loc[("2013-01", "naive_bayes")]
+    words = next(tip for tips in tips_of(months) for tip in tips if "2013-01" in tip)
     assert f"naive_bayes {first['estimate']:.4f} " in words
-    rng = np.random.default_rng(0)
-    losses = xr.DataArray(
-        rng.gamma(2, 1, (2, 40, 7, 8)), dims=["model", "point", "lat", "lon"],
-        coords={"model": ["x", "y"], "lat": np.linspace(-60, 60, 7), "lon": np.arange(8) * 45.0,
-                "fold": ("point", np.arange(40) % 5)},
-    )  # fmt: skip
-    cells = tips_of(cvstats.report(losses))[0]
-    assert len(cells) == 56
-    assert cells[0].startswith("lat=-60.0, lon=0.0: ")
-    lines = tips_of(cvstats.report(losses.stack(cell=["lat", "lon"]).drop_vars(
-        ["lat", "lon", "cell"]).assign_coords(cell=np.arange(56))))[0]  # fmt: skip
-    assert lines[3].startswith("cell=3: ")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -1050,7 +946,7 @@ AS_MANY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("n", [LIMIT - 1, LIMIT, LIMIT + 1])
+@pytest.mark.parametrize("n", [LIMIT, LIMIT + 1])
 @pytest.mark.parametrize("what", AS_MANY)
 @pytest.mark.usefixtures("undrawn")
 def test_many_are_more_than_the_limit(what, n, monkeypatch):
