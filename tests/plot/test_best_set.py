@@ -24,7 +24,7 @@ def test_ranks(ax):
 
 
 def test_ranks_of_a_grid_are_drawn_for_one_cell(ax):
-    each = many().to_xarray()
+    each = many(4).to_xarray()
     grid = xr.concat([each, 2 * each], xr.DataArray([1, 2], dims="lead"))
     with pytest.raises(cvstats.LogError, match="one cell at a time. Select one, as in log.sel"):
         plot.best_set(grid, rng=0, ax=ax)

