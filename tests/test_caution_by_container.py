@@ -455,7 +455,9 @@ LONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["array", "lazy array", "cell", "batches", "dask frame"])
+@pytest.mark.parametrize(
+    "path", ["array", "dense lazy array", "lazy array", "batches", "dask frame"]
+)
 @pytest.mark.parametrize("name", LONG)
 def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
     for module in (checks, batches):

@@ -435,14 +435,6 @@ def test_each_model_is_named_and_worst_cells_are_counted():
     assert row["value"] == found(with_outlier()).loc["CVS005", "value"]
 
 
-def test_findings_do_not_depend_on_the_container():
-    frame = pd.DataFrame({"a": with_outlier(), "b": drifting().iloc[: len(SOUND)].to_numpy()},
-                         index=SOUND.index)  # fmt: skip
-    pd.testing.assert_frame_equal(
-        cvstats.diagnose(frame), cvstats.diagnose(frame.to_xarray()), rtol=1e-9
-    )
-
-
 def test_enough_of_everything_is_not_told():
     assert "CVS016" not in found(splits(20)).index
     assert "CVS015" in found(by_source(29)).index
@@ -476,13 +468,6 @@ def test_what_is_no_container_is_refused():
         cvstats.diagnose([1.0, 2.0])
     with pytest.raises(LogError, match="lazy"):
         cvstats.diagnose(SOUND.to_xarray().chunk(point=100))
-
-
-def test_the_log_stays_as_it_was():
-    losses = with_outlier()
-    copy = losses.copy()
-    cvstats.diagnose(losses)
-    pd.testing.assert_series_equal(losses, copy)
 
 
 # --- what is not what it seems ----------------------------------------------------------------

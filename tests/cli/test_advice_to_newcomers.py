@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import numpy as np
@@ -151,14 +150,6 @@ def test_of_a_saved_log_no_column_can_be_named(capsys, folder):
     status, out, err = run(capsys, "interval", "log.csv")
     assert (status, err) == (0, "")
     assert "caution, unused level: An index level that is not used may contain folds" in out
-
-
-def test_scores_of_points_are_turned(capsys, folder):
-    words = ["--metric", "acc", "--higher-is-better", *POINT, *FOLD, "--format", "csv"]
-    _, out, _ = run(capsys, "interval", "acc.csv", *words)
-    table = pd.read_csv(io.StringIO(out))
-    accuracy = pd.read_csv("acc.csv")["acc"].mean()
-    assert table["estimate"].tolist() == pytest.approx([accuracy], rel=1e-12)
 
 
 def test_scores_of_folds_are_read_as_scores(capsys, folder):

@@ -54,27 +54,6 @@ def test_interval_in_json_has_every_digit(capsys, files):
         assert told[name] == table.attrs[name]
 
 
-def test_interval_in_csv_can_be_read_back(capsys, files):
-    words = ("--format", "csv", "--alpha", "0.2", "--method", "naive")
-    status, out, _ = run(capsys, "interval", files / "log.csv", *words)
-    table = pd.read_csv(io.StringIO(out), index_col="model", dtype={"lower": str})
-    expected = cvstats.naive(logged("diabetes"), alpha=0.2)
-    assert status == 0
-    assert table["lower"].map(float).tolist() == expected["lower"].tolist()
-    assert table["caution"].tolist() == expected["caution"].tolist()
-
-
-def test_interval_as_a_table_and_in_markdown(capsys, files):
-    _, out, _ = run(capsys, "interval", files / "log.csv", "--method", "naive")
-    lines = out.splitlines()
-    assert lines[1].split()[:3] == ["ridge", "3,006", "2,890"]
-    assert "caution, dependence ignored: The method treats all losses (naive)" in out
-    assert "target: expected risk (claimed, but not covered)." in out
-    assert max(map(len, lines)) <= 120
-    _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "markdown")
-    assert out.strip() == cvstats.to_markdown(cvstats.interval(logged("diabetes")))
-
-
 def test_predictions_become_losses(capsys, files):
     words = ("compare", files / "predictions.csv", *PREDICTED, "--format", "json")
     status, out, _ = run(capsys, *words)
@@ -99,33 +78,6 @@ def test_options_of_compare(capsys, files):
     assert json.loads(out)["seed"] == 4
     _, out, _ = run(capsys, "compare", files / "log.csv")
     assert "ridge - random_forest" in out
-
-
-def test_methods_tell_why_not(capsys, files):
-    _, out, _ = run(capsys, "methods", files / "log.csv")
-    table = cvstats.methods(logged("diabetes"))
-    for name, row in table.iterrows():
-        start = f"{name}  "
-        (line,) = [line for line in out.splitlines() if line.startswith(start)]
-        assert line[len(start) :].strip().startswith("yes: " if row["applies"] else "no: ")
-    assert table.attrs["suggestion"][:40] in out
-    _, out, _ = run(capsys, "methods", files / "log.csv", "--format", "json")
-    applies = {row["method"]: row["applies"] for row in json.loads(out)["rows"]}
-    assert applies == table["applies"].to_dict()
-    assert applies["wald"] is True
-
-
-def test_diagnose_tells_codes(capsys, files):
-    _, out, _ = run(capsys, "diagnose", files / "flights.csv")
-    assert out.startswith("CVS015  the log has only 12 sources.\n")
-    assert "\nCVS020  12 of 12 sources occur in several folds" in out
-    assert "clustered()" in out
-    _, out, _ = run(capsys, "diagnose", files / "ridge.csv")
-    assert out == "no problems found\n"
-    _, out, _ = run(capsys, "diagnose", files / "flights.csv", "--format", "csv")
-    assert pd.read_csv(io.StringIO(out))["code"].tolist() == ["CVS015", "CVS020"]
-    _, out, _ = run(capsys, "diagnose", files / "tiny.csv", "--format", "json")
-    assert json.loads(out)["rows"][0]["code"] == "CVS008"
 
 
 def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):
@@ -186,19 +138,6 @@ def test_a_reader_who_leaves_ends_the_command_quietly(files):
     assert process.returncode == 141
 
 
-@pytest.mark.parametrize("columns", [60, 80])
-def test_summary_prints_the_sentences_and_cautions(capsys, files, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    expected = cvstats.summary(logged("diabetes"))
-    status, out, err = run(capsys, "summary", files / "log.csv")
-    assert (status, err) == (0, "")
-    assert out == f"{expected.write(columns)}\n"
-    assert max(map(len, out.splitlines())) <= columns
-    _, out, _ = run(capsys, "summary", files / "log.csv", "--format", "json")
-    assert json.loads(out)["sentences"] == list(expected.sentences)
-    assert json.loads(out)["cautions"] == dict(expected.cautions)
-
-
 def test_summary_as_rows(capsys, files):
     log = files / "log.csv"
     rows = pd.read_csv(io.StringIO(run(capsys, "summary", log, "--format", "csv")[1]), dtype=object)
@@ -224,8 +163,3 @@ def test_help_shows_an_example_and_how_to_read(capsys, monkeypatch, command):
     for option in ("--read-as", "--loss", "--truth", "--prediction", "--fold"):
         assert option in flat
     assert "--reading" not in flat
-
-
-def test_json_is_indented_by_two(capsys, files):
-    _, out, _ = run(capsys, "interval", files / "log.csv", "--format", "json")
-    assert {len(line) - len(line.lstrip()) for line in out.splitlines()[:3]} == {0, 2}

@@ -63,16 +63,6 @@ def test_the_commands_print_what_the_functions_return(capsys, folder, words, ask
     assert "target: " in out
 
 
-def test_commands_on_several_models_refuse_one(capsys, folder):
-    for words in (["best-set"], ["equivalence", "--margin", "1"], ["power"]):
-        status, out, err = run(capsys, words[0], folder / "one.csv", *words[1:])
-        assert (status, out) == (2, "")
-        assert "the log has only one model. Expected at least two" in err
-    status, _, err = run(capsys, "equivalence", folder / "flights.csv")
-    assert status == 2
-    assert "--margin" in err
-
-
 def test_an_interval_for_each_group(capsys, folder):
     rows = rows_of(capsys, "interval", folder / "one.csv", "--by", "source")
     log = logged("flights")["naive_bayes"]
@@ -87,15 +77,6 @@ def test_an_interval_for_each_group(capsys, folder):
     status, _, err = run(capsys, "interval", folder / "one.csv", "--by", "hospital")
     assert status == 2
     assert "no level 'hospital'. Expected by= to be one of 'fold', 'source', 'point'" in err
-
-
-def test_scores_are_shown_in_their_own_direction(capsys, folder):
-    rows = rows_of(capsys, "interval", folder / "auc.parquet")
-    log = cvstats.read_log(folder / "auc.parquet")
-    scores = cvstats.as_scores(cvstats.interval(log))
-    assert [row["estimate"] for row in rows] == scores["estimate"].tolist()
-    pairs = rows_of(capsys, "compare", folder / "auc.parquet", "--reference", "naive_bayes")
-    assert all(row["difference"] > 0 for row in pairs)
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -293,20 +293,6 @@ def test_it_holds_the_numbers(texts):
     assert "losses.cvci.report()" in text
 
 
-def test_sections_follow_the_log(texts, months):
-    heads = {name: re.findall(r"<h2[^>]*>(.*?)</h2>", text) for name, text in texts.items()}
-    assert heads["flights"] == [
-        "Summary", "How large is the Brier score?", "Which model is better?",
-        "How much do sources differ?", "Folds and repetitions",
-        "Warnings and limitations", "The log", "Appendix: how it was computed",
-    ]  # fmt: skip
-    assert "How much do sources differ?" not in heads["diabetes"]
-    assert "CVS020" in texts["flights"]
-    assert "CVS024" in texts["diabetes"]
-    assert "<h1>Flights</h1>" in texts["flights"]
-    assert "intervals for a new source" in months
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_no_findings_do_not_contradict_the_cautions_of_the_summary():
     rng = np.random.default_rng(0)
@@ -326,45 +312,6 @@ def test_nothing_technical_comes_before_the_appendix(texts):
         before = IMAGE.sub("", text) + words_of_pictures(text)
         for word in ("rho", "ρ", "γ", "θ", "I²", "tau", "cannot be drawn", "log.sel", "Expected "):
             assert word not in re.sub(r"<em>What to do:</em>[^<]*", "", before), (name, word)
-
-
-def test_models_are_sorted_and_what_is_for_comparison_is_pale(texts):
-    for name in ("diabetes", "flights"):
-        table = re.search(r"<tbody>(.*?)</tbody>", texts[name], re.DOTALL)[1]
-        estimates = [
-            float(cell.replace(",", "")) for cell in re.findall(r'<td class="num">(.*?)<', table)
-        ]
-        assert estimates[::4] == sorted(estimates[::4])
-    forest = pictures(texts["diabetes"])[0]
-    grey = [
-        element.get("style")
-        for element in forest.iter()
-        if "stroke: var(--grey)" in (element.get("style") or "")
-    ]
-    assert any("opacity: 0.35" in style for style in grey)
-
-
-def score_log():
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays([np.arange(90) % 3, np.arange(90)], names=["fold", "point"])
-    right = pd.DataFrame({"y": 1, "a": rng.random(90) < 0.9, "b": rng.random(90) < 0.6}, index)
-    return cvstats.losses(right.astype(int), truth="y", prediction=["a", "b"], loss="accuracy")
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_scores_are_shown_in_their_own_direction():
-    losses = score_log()
-    text = cvstats.report(losses)
-    page = Page(text)
-    assert "a is better than b: its accuracy is higher by" in page.words("p")
-    assert "How high is the accuracy?" in page.words("h2")
-    table = re.search(r"<tbody>(.*?)</tbody>", text, re.DOTALL)[1]
-    assert re.findall(r'<th scope="row">(.*?)<', table) == ["a", "b"]
-    shown = cvstats.as_scores(cvstats.interval(losses)).loc["a"]
-    assert row_of(text, "a")[:2] == [f"{shown['estimate']:.3f}", f"{shown['lower']:.3f}"]
-    assert "a difference above zero means that the first model is better" in page.words("p")
-    assert "The difference is statistically significant at the 5% level." in page.words("p")
-    assert "Which models could be the best?" not in page.words("h2")  # of two there is a better one
 
 
 SCATTER = {
@@ -431,29 +378,6 @@ def test_quantiles_of_a_grid_are_those_of_the_cells(loss, shares, ends):
     np.testing.assert_allclose(np.array(written, float), [*quantiles, half], atol=0.006)
     assert f"from the {ends[0]} cell to the {ends[1]};" in Page(text).words("caption")
     assert all(f">{end}</th>" in text for end in ends)
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_tasks_are_described_as_tasks():
-    n = 120
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(["sums", "words"], n // 2), np.arange(n)], names=["source", "point"]
-    )
-    wrong = np.random.default_rng(0).random((n, 3)) < [0.2, 0.3, 0.5]
-    log = pd.DataFrame(1.0 * wrong, index, ["model_a", "model_b", "model_c"])
-    log.attrs = {"sources_are": "fixed", "loss": "1 - acc", "metric": "acc"}
-    log.attrs |= {"orientation": "1 - score"}
-    text = cvstats.report(log)
-    page = Page(text)
-    assert "<h1>Accuracy of 3 models</h1>" in text
-    assert "120 points, 2 tasks, 3 models" in page.words("p")
-    assert "How much do tasks differ?" in page.words("h2")
-    assert "2 tasks, which have equal weight in every mean." in page.words("p")
-    assert "Task by task" in text
-    for word in ("source", "expected loss", "Standard deviation between"):
-        shown = Page(IMAGE.sub("", text)).words("main")
-        assert word not in re.split("Appendix: how", shown)[0]
-    assert '<th scope="row">model_<wbr>a</th>' in text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -731,18 +655,6 @@ def test_a_table_of_sources_is_not_shown_twice(months):
     assert "intervals with sources" not in cvstats.report(split)
 
 
-def test_guarantees_and_advice_are_those_of_the_methods_used(texts):
-    """Random folds split the months, so the report uses clustered, also for differences."""
-    page = " ".join(texts["flights"].split())
-    assert "the wider of wald and clustered, because some sources are split" in page
-    row = "<dt>guarantee of differences</dt><dd>heuristic, because sources are in both"
-    assert row in page
-    assert "Use log.cvci.clustered()" not in page
-    assert "The intervals of the models in this report are computed with clustered" in page
-    page = " ".join(texts["diabetes"].split())
-    assert "<dt>method of differences</dt><dd>refit_corrected</dd>" in page
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_the_method_of_some_differences_is_not_said_of_all():
     """Of six differences one depends on the training points, and the others are by wald."""
@@ -756,28 +668,6 @@ def test_the_method_of_some_differences_is_not_said_of_all():
     assert "wald; for differences with the caution 'unstable difference', the wider of" in page
     assert "asymptotically exact in the number of points, if" in page
     assert "For such differences, this report uses refit_corrected where" in page
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_crossed_sources_are_not_called_the_only_sampling_unit():
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_product([range(12), range(40)], names=["source", "point"])
-    page = cvstats.report(pd.DataFrame(rng.gamma(2, 1, (480, 2)), index, columns=["a", "b"]))
-    assert "with both sources and points as sampling units" in page
-    assert "the sampling unit of the intervals of the models" not in page
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_cells_without_a_loss_are_not_counted():
-    rng = np.random.default_rng(2)
-    log = xr.DataArray(
-        rng.gamma(1, 1, (2, 6, 9, 40)) ** 6, dims=["model", "lat", "lon", "point"],
-        coords={"model": ["a", "b"], "lat": np.linspace(-60, 60, 6), "lon": np.arange(9.0)},
-    )  # fmt: skip
-    land = log.where(log["lon"] > 2)
-    assert "36 cells" in land.cvci.summary().sentences[0]
-    assert "of 36 cells" in land.cvci.diagnose()["finding"].str.cat()
-    assert "<td>36</td>" in cvstats.report(land)
 
 
 def test_plots_name_what_is_below_the_pointer(texts):
@@ -811,14 +701,6 @@ def test_what_does_not_apply_has_a_reason_without_code(texts):
     assert sections.reason_in_words(LogError(words)) == "the log has no level 'source'."
     bare = sections.reason_in_words(LogError("cvstats.losses(…) makes none. Expected losses."))
     assert bare == "it does not apply to this log."
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_names_of_many_models_are_all_on_the_page():
-    log = many(40)
-    page = cvstats.report(log)
-    before = page.partition("The log</h2>")[0]
-    assert all(f"{name}" in before for name in log.columns)
 
 
 def tips_of(text):
@@ -861,12 +743,6 @@ def test_a_method_that_replaces_the_default_is_explained():
     )
     assert told
     assert set(told) <= {f"{change:.0%}" for change in wider}
-
-
-def test_works_behind_the_numbers_are_listed(texts):
-    listed = texts["diabetes"].partition('id="how-title"')[2]
-    assert "Bayle, Bayle, Janson and Mackey (2020)" in listed
-    assert "Bengio and Grandvalet (2004). No unbiased estimator" in " ".join(listed.split())
 
 
 @pytest.mark.parametrize(("what", "name"), [("lead", "RdBu"), ("estimate", "viridis")])

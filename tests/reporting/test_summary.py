@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from plotted import logged, many
+from plotted import many
 
 import cvstats
 from cvstats import cli
@@ -17,7 +17,7 @@ from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.reporting import Summary
 from cvstats.reporting.page import list_facts
-from cvstats.reporting.sentences import describe_basis, list_names, p_words
+from cvstats.reporting.sentences import list_names, p_words
 from cvstats.reporting.verdict import read_scale
 
 
@@ -56,20 +56,6 @@ def grid(models=2, shape=(4, 5), n=60, shift=0.6, dims=("lat", "lon")):
     )
 
 
-def test_one_model_is_described_with_its_interval():
-    losses = logged("diabetes")["ridge"]
-    row = cvstats.interval(losses).iloc[0]
-    first, last = losses.cvci.summary().sentences
-    assert first == (
-        f"The squared error of ridge is {row['estimate']:,.0f} score² (95% interval "
-        f"{row['lower']:,.0f} to {row['upper']:,.0f}), measured on 442 points in 10 repetitions of "
-        f"10-fold cross-validation."
-    ).replace("The squared", "The mean squared")
-    assert last == (
-        "The interval is for the average test error of the models trained in this cross-validation."
-    )
-
-
 def test_the_better_of_two_models_has_its_lead_and_its_p_value():
     losses = pairs(loss="squared_error")
     row = cvstats.compare(losses).iloc[0]
@@ -82,31 +68,6 @@ def test_the_better_of_two_models_has_its_lead_and_its_p_value():
     assert "narrow" not in found.sentences[-1]
     assert found.cautions == {}
     assert len(found.sentences) == 3
-
-
-def test_what_may_be_chance_is_tied():
-    losses = pairs(0.005)
-    assert cvstats.compare(losses)["p_value"].iloc[0] > 0.05
-    words = " ".join(losses.cvci.summary().sentences)
-    assert "m0 has a lower mean loss than m1, but its advantage of" in words
-    assert "is not statistically significant (" in words
-    assert words.endswith("; they would narrow with more test points.")
-
-
-def test_three_models_are_ranked_by_adjusted_p_values():
-    losses = pairs(0.3, models=3)
-    assert "m0 is the best of 3 models" in str(losses.cvci.summary())
-    assert "p < 0.001, adjusted for 3 comparisons)" in losses.cvci.summary().sentences[0]
-    losses["m1"] = losses["m0"] + np.random.default_rng(3).normal(0.001, 0.3, len(losses))
-    best, other = losses[["m0", "m1"]].mean().sort_values().index
-    words = losses.cvci.summary().sentences[0]
-    assert words.startswith(f"{best} has the lowest mean loss of 3 models, but its advantage of ")
-    assert f" over {other} is not statistically significant (" in words
-    losses["m2"] = losses["m0"] + np.random.default_rng(4).normal(0.001, 0.3, len(losses))
-    assert (
-        "None of the 3 models is significantly worse than any other"
-        in losses.cvci.summary().sentences[0]
-    )
 
 
 @pytest.mark.parametrize("shift", [0.01, 0.07, 0.16])
@@ -143,44 +104,12 @@ def test_tied_are_the_models_that_none_is_significantly_better_than(models):
     assert f"adjusted for {models * (models - 1) // 2} comparisons)" in words
 
 
-def test_the_best_of_many_models():
-    losses = many(12)
-    losses["model_0"] -= 5
-    assert losses.cvci.summary().sentences[0].startswith("model_0 is the best of 12 models")
-
-
-def test_many_models_of_random_splits_are_compared_in_pairs():
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_arrays(
-        [np.repeat(range(20), 10), np.concatenate([rng.permutation(60)[:10] for _ in range(20)])],
-        names=["repetition", "point"],
-    )
-    losses = pd.DataFrame(rng.random((200, 11)), index, [f"m{k}" for k in range(11)])
-    losses.attrs["n_train"] = 50
-    assert (
-        "None of the 11 models is significantly worse than any other"
-        in losses.cvci.summary().sentences[0]
-    )
-    assert "measured on 20 splits of 57 points" in losses.cvci.summary().sentences[1]
-
-
 @pytest.mark.parametrize("share", [0.4, 0.6])
 def test_scores_for_losses_are_told_above_one_half(share):
     right = pd.DataFrame({name: np.arange(100.0) < 100 * share for name in "ab"}, dtype=float)
     right["b"] = right["b"].to_numpy()[::-1]
     words = str(right.rename_axis("point").cvci.summary())
     assert ("are these scores?" in " ".join(words.split())) == (share > 0.5)
-
-
-def test_a_score_keeps_its_name_and_its_direction():
-    words = " ".join(hits(180, 130).cvci.summary().sentences)
-    row = cvstats.interval(hits(180, 130)).iloc[0]
-    assert "m0 is better than m1: its accuracy is higher by 25.0 percentage points" in words
-    assert "The accuracy of m0 is 90.0%" in words
-    assert f"{100 * (1 - row['upper']):.1f}% to {100 * (1 - row['lower']):.1f}%" in words
-    words = " ".join(hits(180, 130, loss="zero_one").cvci.summary().sentences)
-    assert "its error rate is lower by 25.0 percentage points" in words
-    assert "The error rate of m0 is 10.0%" in words
 
 
 def test_scores_without_a_percent_and_named_by_their_loss():
@@ -199,37 +128,6 @@ def test_scores_without_a_percent_and_named_by_their_loss():
     assert read_scale({}, {"loss": "brier"}).name == "Brier score"
 
 
-def test_sources_are_the_sample_where_the_log_has_them():
-    losses = pairs(levels=("source", "point"))
-    facts = cvstats.interval(losses).attrs
-    words = losses.cvci.summary()
-    assert "measured on 200 points from 20 sources." in words.sentences[1]
-    assert facts["target"] in words.sentences[2]
-    assert "few sources" in words.cautions
-    whole = losses.set_index(losses.index.get_level_values("source") % 4, append=True)
-    whole = whole.rename_axis(["source", "point", "fold"])
-    assert cvstats.interval(whole).attrs["method"] == "clustered"
-    assert "200 points from 20 sources" in whole.cvci.summary().sentences[1]
-    tied = pairs(0.001, levels=("source", "point")).cvci.summary()
-    assert tied.sentences[2].endswith("; they would narrow with more sources.")
-
-
-def test_designs_are_named():
-    test_set = pairs(levels=("point",))
-    assert "measured on one test set of 200 points" in str(test_set.cvci.summary()).replace(
-        "\n", " "
-    )
-    twice = pd.concat({0: test_set, 1: test_set + 0.01}, names=["repetition"])
-    assert "one test set of 200 points, evaluated 2 times" in twice.cvci.summary().sentences[1]
-    alone = pairs().droplevel("fold").set_index(np.arange(200), append=True)
-    alone = alone.rename_axis(["point", "fold"])
-    assert "200 points in leave-one-out cross-validation" in alone.cvci.summary().sentences[1]
-    assert describe_basis({"n_points": 20, "reason": "nested folds: all; so"}) == (
-        "20 points in nested folds"
-    )
-    assert describe_basis({"reason": "nested folds"}) == "nested folds"
-
-
 def test_what_was_evaluated_are_test_sets_where_there_are_scores_alone():
     scores = pd.DataFrame(
         {"a": [0.2, 0.1, 0.3, 0.2], "b": [0.3, 0.2, 0.4, 0.1]}, pd.RangeIndex(4, name="fold")
@@ -241,22 +139,6 @@ def test_what_was_evaluated_are_test_sets_where_there_are_scores_alone():
     scores.attrs = {"holds": "scores"}
     assert "measured on 4 test sets." in scores.cvci.summary().text
     assert repr(scores.cvci) == "<cvci: 4 scores, 4 folds, 2 models>"
-
-
-def test_the_line_about_a_grid_counts_its_cells():
-    assert repr(grid().cvci) == "<cvci: 60 points, 6 folds, 2 models, 20 cells>"
-
-
-def test_tasks_are_not_folds():
-    losses = pairs(0.0, levels=("source", "point"), sources_are="fixed", loss="1 - match")
-    assert repr(losses.cvci) == "<cvci: 200 points, 20 tasks, 2 models>"
-    words = losses.cvci.summary().text
-    assert "200 points from 20 tasks" in " ".join(words.split())
-    rows = dict(list_facts(LogFacts(losses)))
-    assert rows["tasks"] == "20"
-    assert not {"folds", "sources"} & set(rows)
-    del losses.attrs["sources_are"]
-    assert repr(losses.cvci) == "<cvci: 200 points, 20 sources, 2 models>"
 
 
 def test_a_lead_that_is_rounding_noise_is_a_draw():
@@ -365,41 +247,6 @@ def test_the_mean_over_cells_is_weighted_by_area():
     assert plain == (f"Averaged over 20 cells (y and lon), {expected}")
 
 
-def test_all_cells_may_be_alike():
-    first = grid().cvci.summary().sentences[1]
-    assert first == (
-        "m0 has the lower mean loss in 20 of 20 cells (lat and lon), and m1 in 0; m0 is "
-        "significantly better in 20, and m1 in none, adjusted for 20 comparisons."
-    )
-
-
-def test_cells_of_one_model_have_a_range():
-    log = grid(1)
-    estimate = log.cvci.wald()["estimate"]
-    for one in (log, log.isel(model=0, drop=True)):
-        whole, first, last = one.cvci.summary().sentences
-        name = " of m0" if one is log else ""
-        assert f"over 20 cells (lat and lon, weighted by area), the mean loss{name} is" in whole
-        assert (
-            f"ranges from {float(estimate.min()):.3f} to {float(estimate.max()):.3f} over 20"
-            in first
-        )
-        assert f"and is {np.median(estimate):.3f} in the median cell" in first
-        assert "measured on 60 points in 6-fold cross-validation" in whole
-        assert last.startswith("The intervals are for")
-
-
-def test_masked_cells_are_left_out():
-    log = grid().where(lambda cells: cells["lat"] > 1)
-    words = log.cvci.summary()
-    assert (
-        "over 10 cells (lat and lon, weighted by area), m0 is better than m1" in words.sentences[0]
-    )
-    cells = "in 10 of 10 cells (lat and lon), and m1 in 0; m0 is significantly better in 10,"
-    assert cells in words.sentences[1]
-    assert "no losses" not in words.cautions
-
-
 def test_too_many_tests_are_not_made(monkeypatch):
     monkeypatch.setattr("cvstats.reporting.verdict.MOST_TESTS", 10)
     _, first, _ = grid(3).cvci.summary().sentences
@@ -452,27 +299,6 @@ def test_a_frame_of_dask_is_delayed():
     assert str(cvstats.summary(frame).compute()) == str(losses.cvci.summary())
 
 
-def test_several_models_of_one_name_of_a_level():
-    tidy = pairs().stack().rename("loss").rename_axis(["fold", "point", "learner"]).reset_index()
-    log = tidy.pivot(index=["fold", "point"], columns="learner", values="loss")
-    assert log.columns.name == "learner"
-    assert log.cvci.summary().sentences[0].startswith("m0 is better than m1")
-
-
-def test_doubts_are_the_cautions_of_intervals_and_comparison():
-    losses = pairs(n=20)
-    found = losses.cvci.summary()
-    labels = {
-        *cvstats.interval(losses).attrs["cautions"],
-        *cvstats.compare(losses).attrs["cautions"],
-    }
-    assert set(found.cautions) == labels
-    assert "few points" in labels
-    assert "Caution, few points: There are fewer than 30 points" in str(found)
-    assert max(map(len, str(found).splitlines())) <= 88
-    assert repr(found) == str(found)
-
-
 @pytest.mark.parametrize(
     ("p", "alpha", "words"),
     [
@@ -514,12 +340,6 @@ def test_a_log_without_an_answer_is_an_error():
         pairs().cvci.summary(alpha=2.0)
     with pytest.raises(LogError, match="seed=-1"):
         pairs().cvci.summary(seed=-1)
-
-
-def test_names_in_a_list():
-    assert list_names(["a"]) == "a"
-    assert list_names(["a", "b", "c"]) == "a, b and c"
-    assert list_names(list("abcdef")) == "a, b, c and 3 more"
 
 
 def test_the_command_prints_the_sentences(tmp_path, capsys, monkeypatch):
