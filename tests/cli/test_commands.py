@@ -21,8 +21,6 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("logs")
     predictions = cvstats.datasets.load("diabetes")
     cvstats.save_log(logged("diabetes"), folder / "log.csv")
-    cvstats.save_log(logged("diabetes")["ridge"], folder / "ridge.csv")
-    cvstats.save_log(logged("flights"), folder / "flights.csv")
     predictions.reset_index().to_csv(folder / "predictions.csv", index=False)
     tiny = pd.Series([1.0, 2.0], pd.RangeIndex(2, name="point"), name="m")
     cvstats.save_log(tiny, folder / "tiny.csv")
