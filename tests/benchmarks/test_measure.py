@@ -59,7 +59,8 @@ def test_bounds_and_units():
     assert measure.unpack(measure.pack([fast, slow, large])) == [fast, slow, large]
 
 
-def test_every_call_of_the_contract_is_measured():
+def test_every_call_of_the_contract_is_measured(monkeypatch):
+    monkeypatch.setattr(measure, "is_enough", lambda pairs, *_: pairs >= 1)
     rows = list(contract.calls(TINY))
     assert {row.peer for row in rows} == {
         "np.sum", "groupby.agg", "mean, sem", "X.T @ X", 'mean("point")', "same formula in numpy",

@@ -87,7 +87,7 @@ def test_one_part_is_run_again_and_the_others_are_kept(tiny, tmp_path):
 
 def test_verdicts_and_habits():
     (trial,) = [one for one in verdicts.list_trials() if one.population == "stores and days"]
-    rows = verdicts.summarize(trial, verdicts.run(trial, 15, 1))
+    rows = verdicts.summarize(trial, verdicts.run(trial, 8, 1))
     by_name = {row["method"]: row for row in rows}
     assert set(by_name) == {"summary", "t-test over rows", "bootstrap of rows"}  # no folds
     assert by_name["summary"]["wrong"] < 0.3 < by_name["t-test over rows"]["wrong"]
