@@ -244,17 +244,3 @@ def test_interval_of_a_lazy_array_by_label_needs_a_method():
         cvstats.interval(lazy, by="region")
     found = cvstats.interval(lazy, by="region", method="holdout").compute()
     np.testing.assert_allclose(found["se"], losses.cvci.holdout(by="region")["se"])
-
-
-def test_groups_between_those_that_are_read_have_their_labels():
-    """Of 400 groups every fourth is read; the others had no label at all."""
-    rng = np.random.default_rng(2)
-    index = pd.MultiIndex.from_product([range(400), range(40)], names=["site", "point"])
-    losses = pd.DataFrame({"a": rng.lognormal(sigma=3, size=len(index))}, index)
-    for log in (losses, cvstats.Moments.of_log(losses, by="site")):
-        table = log.holdout(by="site") if log is not losses else losses.cvci.holdout(by="site")
-        labelled = table["caution"].str.contains("skewed").to_numpy().reshape(-1, 4)
-        assert labelled[:, 0].mean() > 0.9
-        assert (labelled == labelled[:, :1]).all()
-    few = losses[losses.index.get_level_values("site") < 100].cvci.holdout(by="site")
-    assert few["caution"].str.contains("skewed").mean() > 0.9

@@ -269,14 +269,6 @@ def test_a_common_level_costs_no_digits():
                 check(design_of(300), wanted, losses, ("fold",), tolerance=1e-12)
 
 
-@pytest.mark.parametrize("away", [slice(9, 10), slice(4, 10), slice(1, 10, 2)])
-def test_models_far_away_cost_the_others_no_digits(away):
-    table = np.random.default_rng(7).integers(-500, 500, size=(300, 10)) / 64
-    table[:, away] += 1e9
-    *_, (_, every, wanted) = kinds(table)
-    check(design_of(300), wanted, every, ("fold",), tolerance=1e-12)
-
-
 # --- zeros and ones -------------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from strategies import as_dataset
 
 from cvstats.core.cautions import Caution
 
@@ -35,16 +34,6 @@ def grid():
     )
 
 
-def test_coordinates_of_carried_dimensions_stay(grid):
-    result = grid.cvci.wald()
-    for name in ("lat", "lon", "model", "lead_time", "height", "run"):
-        xr.testing.assert_identical(
-            result[name].reset_coords(drop=True), grid[name].reset_coords(drop=True)
-        )
-    assert "point" not in result.coords
-    assert "fold" not in result.coords
-
-
 def test_only_the_units_of_the_loss_are_inherited(grid):
     for result in (grid.cvci.wald(), grid.cvci.compare(reference="old"), grid.cvci.decompose()):
         assert "history" not in result.attrs
@@ -59,14 +48,6 @@ def test_only_the_units_of_the_loss_are_inherited(grid):
     bare = grid.copy()
     bare.attrs = {}
     assert "units" not in bare.cvci.wald()["estimate"].attrs
-
-
-def test_models_in_other_units_have_none_in_common(grid):
-    table = as_dataset(grid)
-    table["new"].attrs["units"] = "K"
-    assert "units" not in table.cvci.wald()["estimate"].attrs
-    table["new"].attrs["units"] = "K2"
-    assert table.cvci.wald()["estimate"].attrs == {"units": "K2"}
 
 
 def test_caution_is_a_cf_flag_variable(grid):

@@ -55,35 +55,10 @@ def test_the_reason_of_an_interval():
     assert f"{words}{worst:.0f}% in the worst case: " in measured
 
 
-def test_losses_of_0_and_1_are_those_of_wilsons_limits():
-    log = folds((np.arange(1000) % 7 == 0).astype(float))
-    reason = log.cvci.interval().attrs["reason"]
-    shares = shares_near(
-        "wald", 1000, lambda name: KIND[name] == "zero_one" and DESIGN[name] == "points",
-        {"interval": "wilson"},
-    )  # fmt: skip
-    words = f"contained the true value in {100 * np.median(shares):.0f}% of runs (median)"
-    assert words in reason
-    assert f"{len(shares)} simulated populations" in reason
-
-
 def test_groups_are_measured_on_groups():
     reason = normal(300, sources=30).cvci.interval().attrs["reason"]
     shares = shares_near("clustered", 300, lambda name: DESIGN[name] in ("groups", "sources"))
     assert f"{100 * min(shares):.0f}% in the worst case" in reason
-
-
-def test_a_lazy_array_does_not_know_its_losses():
-    array = xr.DataArray(
-        np.random.default_rng(0).normal(size=(100, 3)), dims=("point", "lat"),
-        coords={"fold": ("point", np.arange(100) % 10)},
-    )  # fmt: skip
-    reason = array.chunk(lat=1).cvci.interval().attrs["reason"]
-    shares = shares_near(
-        "wald", 100, lambda name: KIND[name] != "score"
-        and DESIGN[name] in ("points", "repeated answers"),
-    )  # fmt: skip
-    assert f"in {len(shares)} simulated populations (n = " in reason
 
 
 def test_the_table_of_methods():

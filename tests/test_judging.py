@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import statistics
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 from rows import only_row
-from scipy import stats
 
 from cvstats import LogError, prediction_powered
 
@@ -50,24 +47,6 @@ def test_the_interval_is_that_of_the_reference():
     assert (tuned["n_points"], tuned["n_judged"]) == (25, 120)
 
 
-def test_the_weight_makes_the_variance_small():
-    human, judge, every = rules()
-    best = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]]))
-    for weight in np.linspace(0, 1, 21):
-        other = only_row(
-            prediction_powered(human[["a"]], judge[["a"]], every[["a"]], weight=weight)
-        )
-        assert best["se"] <= other["se"] * 1.005
-    alone = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]], weight=0))
-    y = human["a"].tolist()
-    assert alone["estimate"] == pytest.approx(statistics.mean(y), rel=1e-12)
-    assert alone["se"] == pytest.approx(statistics.pstdev(y) / math.sqrt(60), rel=1e-12)
-    assert best["human_se"] == pytest.approx(statistics.stdev(y) / math.sqrt(60), rel=1e-12)
-    z = stats.norm.isf(0.1)
-    wide = only_row(prediction_powered(human[["a"]], judge[["a"]], every[["a"]], alpha=0.2))
-    assert wide["upper"] - wide["estimate"] == pytest.approx(z * best["se"], rel=1e-12)
-
-
 def test_points_are_matched_by_name():
     human, judge, every = rules()
     wanted = prediction_powered(human, judge, every)
@@ -103,27 +82,6 @@ def test_arrays_datasets_and_carried_cells():
     other = arrays[2].expand_dims(lat=[1.0, 5.0])
     with pytest.raises(LogError, match="different grids along 'lat'"):
         prediction_powered(*(array.expand_dims(lat=[1.0, 2.0]) for array in arrays[:2]), other)
-
-
-def test_a_judge_that_hardly_errs():
-    human, judge, every = (log[["a"]] for log in rules(agree=1.0))
-    judge.iloc[:9] = 1 - judge.iloc[:9]
-    assert prediction_powered(human, judge, every)["caution"].item() == "few disagreements"
-    judge.iloc[9] = 1 - judge.iloc[9]
-    assert prediction_powered(human, judge, every)["caution"].item() == ""
-    other = prediction_powered(human * 0.5, judge * 0.5, every * 0.5)
-    assert other["caution"].item() == ""
-
-
-def test_a_judge_that_says_nothing():
-    human, judge, every = rules()
-    constant = prediction_powered(human, judge * 0 + 1, every * 0 + 1)
-    assert constant["caution"].tolist() == ["judge ignored"] * 2
-    assert constant["weight"].tolist() == [0.0, 0.0]
-    np.testing.assert_allclose(constant["estimate"], human.mean(), rtol=1e-12)
-    contrary = prediction_powered(human, 1 - human, 1 - every)
-    assert contrary["caution"].tolist() == ["judge ignored"] * 2
-    assert "another judge" in contrary.attrs["cautions"]["judge ignored"]
 
 
 def test_sources_and_gaps():

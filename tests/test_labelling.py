@@ -72,23 +72,6 @@ def test_missing_values_of_nullable_types(single, dtype):
         cvstats.wald(typed["tree"].cvci.difference(typed["ridge"]).to_frame().assign(b=1.0))
 
 
-# --- results --------------------------------------------------------------------------------------
-
-
-def test_column_labels_of_any_kind(frame):
-    labels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["family", "size"])
-    table = frame.set_axis(labels, axis=1).cvci.wald()
-    pd.testing.assert_index_equal(table.index, labels)
-    numbered = frame.set_axis([0, 1, 2], axis=1)
-    assert numbered.cvci.wald().index.tolist() == [0, 1, 2]
-    assert numbered.cvci.compare(reference=0).index.tolist() == [(1, 0), (2, 0)]
-    named = frame.rename_axis(columns="learner").cvci.wald()
-    assert named.index.name == "learner"
-    for name in (3, ("a", 1), pd.Timestamp("2024-01-01")):
-        assert frame["tree"].rename(name).cvci.wald().index.tolist() == [name]
-    assert frame["tree"].rename(None).cvci.wald().index.tolist() == ["loss"]
-
-
 # --- the accessor ---------------------------------------------------------------------------------
 
 

@@ -9,7 +9,6 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import cvstats
@@ -324,38 +323,7 @@ def test_refusals_of_classes(loss, truth, p, options, words):
 
 size = st.shared(st.integers(1, 20), key="size")
 numbers = hnp.arrays(np.float64, size, elements=st.floats(-1e6, 1e6))
-shares = hnp.arrays(np.float64, size, elements=st.floats(0, 1))
 signs = hnp.arrays(np.int64, size, elements=st.integers(0, 1))
-
-
-@given(signs, shares)
-def test_two_classes_and_one_probability_say_the_same(truth, p):
-    both = np.column_stack([1 - p, p])
-    np.testing.assert_allclose(
-        of_classes(truth, both, "log_loss", (0, 1)), lost(truth, p, "log_loss"), atol=1e-15
-    )
-    np.testing.assert_allclose(
-        of_classes(truth, both, "brier", (0, 1)), lost(truth, p, "brier"), atol=1e-15
-    )
-
-
-def test_a_clipped_log_loss_is_finite_and_the_same_where_it_was():
-    p, y = np.array([0.0, 1e-9, 0.3, 1.0, 1.0]), np.array([1, 1, 0, 1, 0])
-    frame = pd.DataFrame({"y_true": y, "y_pred": p}, pd.RangeIndex(5, name="point"))
-    plain = cvstats.losses(frame, loss="log_loss")
-    clipped = cvstats.losses(frame, loss="log_loss", clip=1e-6)
-    most = -np.log(1e-6)
-    np.testing.assert_array_equal(clipped, np.minimum(plain, most))
-    assert np.isinf(plain.iloc[[0, 4]]).all()
-    np.testing.assert_allclose(clipped.iloc[[0, 1, 4]], most)
-    two = pd.DataFrame({"y_true": y, "no": 1 - p, "yes": p}, frame.index)
-    both = cvstats.losses(two, prediction=["no", "yes"], loss="log_loss", classes=[0, 1], clip=1e-6)
-    np.testing.assert_allclose(both, clipped, rtol=1e-12)
-    np.testing.assert_allclose(clipped.cvci.holdout()["estimate"], clipped.mean(), rtol=1e-12)
-    array = cvstats.losses(frame.to_xarray(), loss="log_loss", clip=1e-6)
-    np.testing.assert_array_equal(array, clipped)
-    frame.loc[2, "y_pred"] = np.nan
-    assert np.isnan(cvstats.losses(frame, loss="log_loss", clip=1e-6)).sum() == 1
 
 
 def test_predictions_that_note_their_models_need_no_mapping():

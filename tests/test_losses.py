@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 
 import dask
@@ -14,9 +13,6 @@ import xarray as xr
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.loss_functions.losses import LossKeywords
-from cvstats.loss_functions.pointwise import LOSSES
-from cvstats.metrics import METRICS
 
 MODELS = ["ridge", "forest"]
 
@@ -35,23 +31,6 @@ def frame():
 
 
 # --- losses: one model or several -----------------------------------------------------------
-
-
-def test_one_column_gives_a_series_of_its_name(frame):
-    got = cvstats.losses(frame)
-    expected = ((frame["y_true"] - frame["y_pred"]) ** 2).rename("y_pred")
-    pd.testing.assert_series_equal(got, expected)
-    # What is said of the predictions need not be true of their losses.
-    assert got.attrs == {"loss": "squared_error"}
-
-
-def test_a_list_gives_a_column_for_each_model(frame):
-    got = cvstats.losses(frame, prediction=MODELS)
-    assert list(got.columns) == MODELS
-    for model in MODELS:
-        pd.testing.assert_series_equal(got[model], cvstats.losses(frame, prediction=model))
-    for other in (tuple(MODELS), pd.Index(MODELS), np.array(MODELS)):
-        pd.testing.assert_frame_equal(cvstats.losses(frame, prediction=other), got)
 
 
 def test_models_with_a_probability_for_each_class(frame):
@@ -82,19 +61,6 @@ def dataset():
         coords={"fold": ("point", list("xyzxyz")), "point": np.arange(6), "lat": [10.0, 20, 30]},
         attrs={"title": "made up"},
     )
-
-
-def test_a_variable_gives_a_data_array(dataset):
-    before = dataset.copy(deep=True)
-    got = cvstats.losses(dataset, loss="absolute_error")
-    xr.testing.assert_equal(got, abs(dataset["y_true"] - dataset["y_pred"]))
-    assert got.name == "y_pred"
-    assert got.attrs == {"long_name": "absolute_error"}
-    assert set(got.coords) == {"fold", "point", "lat"}
-    xr.testing.assert_identical(dataset, before)
-    own = cvstats.losses(dataset, loss=lambda y, p: (y - p) ** 4)
-    xr.testing.assert_allclose(own, got**4)
-    assert own.attrs == {"long_name": "loss"}
 
 
 @pytest.mark.parametrize("loss", ["squared_error", lambda y, guess: abs(y - guess)])
@@ -264,17 +230,6 @@ def test_predictions_are_no_losses_and_the_words_say_what_is():
 
 
 # --- options of individual losses and metrics -----------------------------------------------------
-
-
-def test_losses_shows_few_options_and_names_those_of_each_loss():
-    assert len(inspect.signature(cvstats.losses).parameters) <= 12
-    others = (cvstats.losses.__doc__ or "").split("Other Parameters")[1].split("Returns")[0]
-    for option in LossKeywords.__annotations__:
-        assert f"\n{option} : " in inspect.cleandoc(others)
-        if option in ("member", "baselines"):  # of a Dataset; of net_benefit, before it is computed
-            continue
-        users = [metric for metric in METRICS.values() if metric.uses(option)]
-        assert users or any(option in loss.takes for loss in LOSSES.values()), option
 
 
 @pytest.mark.parametrize(

@@ -30,27 +30,9 @@ def again(index):
     )
 
 
-def results(log):
-    return [
-        cvstats.wald(log),
-        cvstats.wald(log, variance="within-fold"),
-        cvstats.cv_t(log),
-        cvstats.moments(log),
-        cvstats.moments(log, by="point"),
-    ]
-
-
 def assert_same(ours, theirs):
     for one, other in zip(ours, theirs, strict=True):
         pd.testing.assert_frame_equal(one, other)
-
-
-def test_the_second_call_says_the_same(log):
-    first = results(log)
-    assert_same(results(log), first)
-    assert_same(results(log.copy()), first)
-    assert_same(results(log.to_frame()["model"]), first)
-    assert_same(results(log.set_axis(again(log.index))), first)
 
 
 def test_facts_are_shared_by_views_of_an_index(log):
@@ -76,15 +58,6 @@ def test_a_part_of_an_index_is_checked_anew(log):
         cvstats.wald(log.iloc[3:])
 
 
-def test_other_names_are_checked_anew(log):
-    facts = read(log).design.facts
-    swapped = log.rename_axis(["fold", "repetition", "point"])
-    assert read(swapped.rename_axis(["sample", "fold", "point"])).design.facts is not facts
-    with pytest.raises(LogError):
-        cvstats.wald(swapped)
-    assert "n_points" in cvstats.wald(log).attrs
-
-
 def test_facts_are_forgotten_with_the_index(log):
     index = again(log.index)
     gc.collect()
@@ -99,23 +72,6 @@ def test_facts_are_forgotten_with_the_index(log):
     del view
     gc.collect()
     assert len(frames._remembered) == known
-
-
-def test_many_short_lived_logs_leave_nothing_behind(log):
-    gc.collect()
-    known = len(frames._remembered)
-    for r in (0, 1):
-        for shift in range(20):
-            part = log.xs(r, level="repetition")
-            codes = [(np.asarray(part.index.codes[0]) + shift) % 3, part.index.codes[1]]
-            index = pd.MultiIndex(part.index.levels, codes, names=part.index.names)
-            fresh = part.set_axis(again(index))
-            expected = cvstats.wald(fresh, variance="within-fold")["se"].item()
-            found = cvstats.wald(part.set_axis(index), variance="within-fold")["se"].item()
-            assert found == expected
-    del part, index, fresh, codes
-    gc.collect()
-    assert len(frames._remembered) <= known + 2
 
 
 def test_changed_losses_are_seen(log):
@@ -136,15 +92,6 @@ def test_changed_losses_are_seen(log):
     array[5, 0] = np.nan
     with pytest.raises(LogError, match="missing .NaN."):
         cvstats.wald(array)
-
-
-def test_a_refused_index_is_refused_again(log):
-    twice = pd.concat([log, log.iloc[:1]])
-    for _ in range(3):
-        with pytest.raises(LogError, match="appears twice"):
-            cvstats.wald(twice)
-    fixed = twice.iloc[:-1]
-    assert cvstats.wald(fixed)["se"].item() == cvstats.wald(log)["se"].item()
 
 
 def test_left_out_evaluations_are_not_remembered(log):
@@ -177,16 +124,6 @@ def test_coordinates_beside_the_index_are_looked_at_each_time(log):
     )
     with pytest.raises(LogError, match="a point appears in two folds"):
         same_point.cvci.wald()
-
-
-def test_an_index_with_more_labels_is_another(log):
-    """``set_levels`` keeps the codes in place and lengthens the table that they point into."""
-    cvstats.wald(log, variance="within-fold")
-    longer = log.index.set_levels(["x", "y", "z", "u", "v"], level="fold")
-    assert np.shares_memory(longer.codes[1], log.index.codes[1])
-    assert frames.facts_about(longer) is not frames.facts_about(log.index)
-    assert_same([cvstats.wald(log.set_axis(longer))], [cvstats.wald(log)])
-    assert cvstats.moments(log.set_axis(longer))["count"].tolist() == [4] * 6
 
 
 def view_of(own, points):

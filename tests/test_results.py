@@ -77,14 +77,6 @@ def test_attrs_are_plain_and_survive(name):
     assert pd.concat([table, table]).attrs == table.attrs
 
 
-def test_a_series_is_a_table_of_one_row():
-    row = FOLDS["ridge"].cvci.wald()
-    pd.testing.assert_frame_equal(row, FOLDS.cvci.wald().loc[["ridge"]])
-    nameless = FOLDS["ridge"].rename(None).cvci.wald()
-    assert nameless.index.tolist() == ["loss"]
-    assert nameless.index.name == "model"
-
-
 def test_decompose_of_a_series_is_a_series_of_numbers():
     parts = FOLDS["ridge"].cvci.decompose(rho=0.1)
     assert parts.dtype == np.float64
@@ -156,17 +148,3 @@ def test_a_standard_error_below_the_rounding_of_means_is_zero(unit):
 def test_a_small_variance_about_a_far_mean_is_not_zero():
     log = pd.Series(1e6 + np.tile([0.0, 1e-6], 50), pd.RangeIndex(100, name="point"))
     assert cvstats.holdout(log)["se"].item() == pytest.approx(5e-8, rel=1e-2)
-
-
-@pytest.mark.parametrize("metric", ["matthews", "pearson"])
-def test_a_perfect_metric_has_no_variance(metric):
-    rng = np.random.default_rng(1)
-    truth = rng.integers(0, 2, 90) if metric == "matthews" else rng.normal(size=90)
-    levels = [np.arange(90) % 9, np.arange(90)]
-    table = pd.DataFrame(
-        {"y": truth, "m": truth}, pd.MultiIndex.from_arrays(levels, names=["fold", "point"])
-    )
-    log = cvstats.losses(table, truth="y", prediction="m", loss=metric, folds="average")
-    found = cvstats.wald(log, interval="wald").iloc[0]
-    assert found["se"] == 0
-    assert "zero variance" in found["caution"]

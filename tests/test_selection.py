@@ -188,43 +188,6 @@ def test_what_applies_runs_and_what_does_not_says_why(kind):
         assert (table[column].str.len() > 0).all()
 
 
-def test_methods_that_apply_come_first_and_those_that_claim_too_much_last():
-    table = cvstats.methods(folds(repetitions=3))
-    ranks = [
-        (
-            not applies,
-            getattr(METHODS[name], "claims_too_much", False),
-            not METHODS[name].is_interval,
-            name,
-        )
-        for name, applies in table["applies"].items()
-    ]
-    assert ranks == sorted(ranks)
-    applicable = table.index[table["applies"]].tolist()
-    assert applicable.index("wald") < applicable.index("decompose") < applicable.index("naive")
-
-
-def test_suggestions_depend_on_the_points_and_are_not_followed():
-    small, large = folds(100, 5), folds(101, 5)
-    words = [cvstats.interval(log).attrs["suggestion"] for log in (small, large)]
-    assert words[0].startswith("for 100 points, Schulz-Kümpel, Fischer")
-    assert "nested_cv with 5 folds and at least 25 repetitions" in words[0]
-    assert "25 divisions and 10 splits" in words[0]
-    assert "for 101 points" in words[1]
-    assert "at least 25 random splits that train on 90% of the points" in words[1]
-    assert "10 divisions and 5 splits" in words[1]
-    assert cvstats.methods(small).attrs["suggestion"] == words[0]
-    assert cvstats.interval(small).attrs["method"] == "wald"
-
-
-def test_random_splits_are_not_suggested_where_they_would_divide_groups():
-    log = folds(100, 5)
-    sources = log.index.get_level_values("fold") // 2
-    grouped = log.set_index(pd.Index(sources, name="source"), append=True)
-    assert cvstats.interval(grouped).attrs["suggestion"] == ""
-    assert cvstats.methods(grouped).attrs["suggestion"] == ""
-
-
 def test_what_no_log_tells_is_asked_for():
     log = example("corrected_t")
     with pytest.raises(LogError, match=re.escape("corrected_t(losses, train_size=90)")):

@@ -17,7 +17,6 @@ from cvstats.core.reduce import compute_moments, cross_products
 from cvstats.errors import LogError
 
 RNG = np.random.default_rng(29)
-COLUMNS = ["estimate", "p_value", "in_set", "lower_rank", "upper_rank", "statistic"]
 
 
 def models(n=60, k=4, names="abcd", step=0.1, repetitions=1):
@@ -150,21 +149,6 @@ def test_ranks_by_their_definition(m, seed, alpha):
 
 
 # --- ties, copies and models that are never better ------------------------------------------------
-
-
-def test_copies_share_all_numbers():
-    frame = FRAME.assign(a2=FRAME["a"], a3=FRAME["a"], d2=FRAME["d"])
-    table, alone = frame.cvci.best_set(rng=0), FRAME.cvci.best_set(rng=0)
-    for name in ("a2", "a3"):
-        assert list(table.loc[name, COLUMNS]) == list(table.loc["a", COLUMNS])
-    for name in FRAME:
-        assert table.loc[name, "p_value"] == alone.loc[name, "p_value"]
-    twins = table["caution"].str.contains("identical model")
-    assert list(table.index[twins]) == ["a", "d", "a2", "a3", "d2"]
-    assert table.loc["b", "lower_rank"] == 1 + (3 if alone.loc["b", "lower_rank"] == 2 else 0)
-    three = pd.DataFrame({name: FRAME["a"] for name in "xyz"}).cvci.best_set()
-    assert (three["p_value"] == 1).all()
-    assert (three[["lower_rank", "upper_rank"]] == [1, 3]).all(axis=None)
 
 
 def test_a_copy_of_the_second_of_two_that_are_nearly_alike():

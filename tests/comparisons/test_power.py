@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
 from scipy import stats
-from sklearn.dummy import DummyRegressor
 
-import cvstats
 from cvstats.errors import LogError
 
 RNG = np.random.default_rng(53)
@@ -92,18 +90,6 @@ def test_parts_of_the_variance(k, repetitions):
         assert row["se"] ** 2 == pytest.approx(float(stays + goes / repetitions) / n)
 
 
-def test_a_negative_part_is_told():
-    index = pd.MultiIndex.from_product([range(2), range(40)], names=["repetition", "point"])
-    noise = RNG.normal(size=40)
-    noise -= noise.mean()
-    frame = pd.DataFrame({"a": np.concatenate([noise, -noise]), "b": 0.0}, index)
-    row = frame.cvci.power(effect=0.1).iloc[0]
-    assert row["point_variance"] < 0
-    assert row["smallest_effect_limit"] == 0
-    assert row["points_needed_limit"] == 2
-    assert "variance clamped" in row["caution"]
-
-
 def test_words():
     for effect in (0, 0.0):
         with pytest.raises(LogError, match="Expected the smallest difference that matters"):
@@ -146,35 +132,6 @@ def test_the_range_is_that_of_chi_squared_with_the_kurtosis_of_the_pilot(repetit
     assert row["points_needed_lower"] < row["points_needed"] < row["points_needed_upper"]
 
 
-def test_the_range_of_groups_has_the_degrees_of_freedom_of_their_standard_error():
-    table = models(60, k=1)[["a", "b"]]
-    table.index = pd.MultiIndex.from_arrays(
-        [np.arange(60) // 5, np.arange(60)], names=["source", "point"]
-    )
-    row = table.cvci.power(effect=1.0, method="clustered").iloc[0]
-    width = table.cvci.compare(method="clustered").iloc[0]
-    df = table["a"].sub(table["b"]).rename("d").cvci.clustered()["df"].item()
-    assert row["se"] == width["se"]
-    errors = [row["se"] * np.sqrt(df / stats.chi2.ppf(share, df)) for share in (0.1, 0.9)]
-    t = stats.t.ppf(0.975, df)
-    for name, error in zip(["power_lower", "power_upper"], errors, strict=True):
-        law = stats.nct(df, 1 / error)
-        assert row[name] == pytest.approx(law.sf(t) + law.cdf(-t), rel=1e-6)
-
-
-def test_a_method_without_degrees_of_freedom_has_no_range():
-    plan = cvstats.plans.nested_cv(3, 2, rng=1)
-    y = RNG.normal(size=30)
-    estimators = {
-        "low": DummyRegressor(strategy="quantile", quantile=0.2),
-        "mean": DummyRegressor(),
-    }
-    losses = cvstats.evaluate(estimators, np.zeros((30, 1)), y, plan=plan, progress=False)
-    row = losses.cvci.power(effect=1.0, method="nested_cv").iloc[0]
-    assert 0 < row["power"] < 1
-    assert row[RANGE].isna().all()
-
-
 # --- planned repetitions --------------------------------------------------------------------------
 
 
@@ -197,20 +154,6 @@ def test_repetitions_are_planned_with_the_two_parts_of_the_variance(repetitions)
     if repetitions == 4:  # as many as the pilot has
         np.testing.assert_allclose(plan["points_needed"], pilot["points_needed"])
         np.testing.assert_allclose(plan["power_lower"], pilot["power_lower"], rtol=1e-9)
-
-
-def test_repetitions_of_losses_of_0_and_1_are_planned_by_standard_errors():
-    frame = (models(n=200, k=1, repetitions=4, names="ab") > 0.5).astype(float)
-    plan = only_row(frame.cvci.power(effect=0.1, repetitions=1))
-    parts = plan["point_variance"] + plan["repetition_variance"]
-    assert plan["planned_se"] == pytest.approx((parts / 200) ** 0.5, rel=1e-12)
-    assert plan["power"] == pytest.approx(
-        oracle_many.power(0.1, plan["planned_se"], 0.05, "two-sided"), rel=1e-9
-    )
-    same = only_row(frame.assign(b=frame["a"]).cvci.power(effect=0.1, repetitions=9))
-    assert np.isnan(same["power"])
-    few = frame.assign(b=frame["a"].where(frame.index.get_level_values("point") > 3, 1.0))
-    assert "few discordant points" in only_row(few.cvci.power(effect=0.1, repetitions=9))["caution"]
 
 
 @pytest.mark.parametrize(

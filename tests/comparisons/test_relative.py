@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from frontier import CASES
-from paired_logs import as_array, models
+from paired_logs import models
 from scipy import stats
 
 import cvstats
@@ -111,22 +111,6 @@ def test_the_command_prints_per_cent_over_data_sets(tmp_path, capsys):
     assert "-15.2" in capsys.readouterr().out.replace("−", "-")
 
 
-def test_every_container_gives_the_same_limits():
-    frame = FOLDED.cvci.compare(reference="ridge", relative=True)
-    array = as_array(FOLDED)
-    for log in (array, array.to_dataset("model"), array.chunk(point=40)):
-        found = log.cvci.compare(reference="ridge", relative=True).compute()
-        for name in ("difference", "lower", "upper", "se", "p_value"):
-            np.testing.assert_allclose(found[name], frame[name], rtol=1e-9)
-        assert found["lower"].attrs["units"] == "percent"
-    sums = cvstats.Moments.of_log(FOLDED, pairs=True)
-    found = sums.compare(reference="ridge", relative=True)
-    np.testing.assert_allclose(found["lower"], frame["lower"], rtol=1e-9)
-    maps = array.expand_dims(cell=[0, 1]) * 2.0
-    found = maps.cvci.compare(reference="ridge", relative=True)
-    np.testing.assert_allclose(found["lower"].isel(cell=1), frame["lower"], rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("repetitions", "folds", "method"),
     [(3, 5, None), (3, 5, "corrected_t"), (1, 5, "wald"), (1, 60, None)],
@@ -164,18 +148,6 @@ def test_labels_max_t_and_one_side():
     less = FOLDED.cvci.compare(reference="ridge", relative=True, alternative="less")
     assert np.isneginf(less["lower"]).all()
     assert (less["upper"] < plain["upper"]).all()
-
-
-def test_a_reference_without_errors_has_no_interval():
-    random = np.random.default_rng(0)
-    rare = pd.DataFrame(
-        {"a": random.gamma(1, 1, 40), "b": np.r_[np.zeros(38), 3.0, 1.0]},
-        pd.RangeIndex(40, name="point"),
-    )
-    found = rare.cvci.compare(reference="b", relative=True).iloc[0]
-    assert np.isnan(found["lower"])
-    assert np.isnan(found["upper"])
-    assert "reference near zero" in found["caution"]
 
 
 F_TEST = {"method": "five_by_two", "options": {"test": "f"}}

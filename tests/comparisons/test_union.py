@@ -49,31 +49,6 @@ def test_limits_are_those_of_both_models_at_half_the_level(method, options, alph
     assert found.attrs["alpha"] == alpha
 
 
-def test_the_p_value_by_hand():
-    each = PLAIN.cvci.wald()
-    row = PLAIN[["a", "b"]].cvci.compare(method="union").iloc[0]
-    statistic = (each["estimate"]["a"] - each["estimate"]["b"]) / (
-        each["se"]["a"] + each["se"]["b"]
-    )
-    assert row["statistic"] == pytest.approx(statistic, rel=1e-12)
-    assert row["p_value"] == pytest.approx(min(1, 4 * stats.norm.sf(abs(statistic))), rel=1e-12)
-
-
-def test_the_interval_of_each_is_the_default_of_differences_unless_another_is_named():
-    plain = PLAIN.cvci.compare(method="union")
-    named = PLAIN.cvci.compare(method="union", options={"method": "wald"})
-    pd.testing.assert_frame_equal(plain, named)
-    assert plain.attrs["interval_of_each"] == "wald"
-    for sources in (FRAME, PLAIN):
-        log = sources.xs(0, level="repetition").droplevel("fold")
-        chosen = log.cvci.compare().attrs["interval_method"]
-        found = log.cvci.compare(method="union")
-        assert found.attrs["interval_of_each"] == chosen != "wald"
-        each = getattr(log.cvci, chosen)(alpha=0.025)
-        lower = each.loc["a", "lower"] - each.loc["b", "upper"]
-        assert found.loc[("a", "b"), "lower"] == pytest.approx(lower, rel=1e-12)
-
-
 REFUSALS = {
     "one-sided": ({"alternative": "less"}, "needs a standard error, but union"),
     "max-t": ({"adjust": "max-t"}, "those of union with these options do not"),

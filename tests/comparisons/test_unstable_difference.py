@@ -188,19 +188,6 @@ def test_two_repetitions_and_one_test_set_show_nothing():
         assert not table["caution"].str.contains(LABEL).any()
 
 
-def test_rounding_is_not_instability():
-    rng = np.random.default_rng(2)
-    noise = 1 + 1e-16 * rng.integers(-2, 3, size=len(NULL))
-    log = NULL[["zero"]].assign(twin=NULL["zero"] * noise) + 1e3
-    caution = log.cvci.compare(method="wald")["caution"].item()
-    assert "zero variance" in caution
-    assert LABEL not in caution
-    same = NULL[["zero", "copy"]]
-    assert LABEL not in same.cvci.compare()["caution"].item()
-    assert not same.cvci.best_set(rng=0)["caution"].str.contains(LABEL).any()
-    assert LABEL not in same.cvci.rope(margin=0.1)["caution"].item()
-
-
 # --- each point replaced ------------------------------------------------------------------------
 
 
@@ -238,14 +225,6 @@ def test_the_exchange_of_a_training_point_as_in_the_formula():
     for log in (losses, shuffled, losses.to_xarray().to_dataarray("model")):
         ours = read_pairs(log, None, None, "raise")
         assert exchange_ratio(ours) == pytest.approx([wanted], rel=1e-10)
-
-
-def test_masked_cells_of_replaced_points_are_left_alone():
-    losses = replace_points(0.0, 1, n=20).to_xarray().to_dataarray("model")
-    both = xr.concat([losses, losses * np.nan], "cell")
-    labels = cvstats.cautions(both.cvci.compare()).values.reshape(-1)
-    assert [LABEL in label for label in labels] == [True, False]
-    assert labels[1] == "no losses"
 
 
 # --- how often ----------------------------------------------------------------------------------

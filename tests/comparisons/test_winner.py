@@ -65,19 +65,6 @@ def test_the_limits_are_simultaneous_ones_about_the_smallest_mean():
     assert "10.1007/s10994-018-5714-4" in found.attrs["reference"]
 
 
-def test_the_label_of_a_selected_model_points_here():
-    frame = frame_of(correlated(12, 100))
-    label = frame.cvci.holdout()
-    assert (label["caution"] == "selected model").sum() == 1
-    assert "accounts for the selection" in label.attrs["cautions"]["selected model"]
-    found = frame.cvci.winner(rng=1)
-    assert list(found.index) == list(label.index[label["caution"] == "selected model"])
-    assert found["caution"].item() == ""
-    row = only_row(found)
-    assert row["estimate"] > row["mean"]
-    assert row["upper"] > label["upper"].min()
-
-
 def test_folds_sources_and_moments():
     log = cvstats.datasets.load("flights_by_month")
     losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
@@ -164,23 +151,6 @@ def test_two_ways_have_degrees_of_freedom_of_their_own():
         assert plan.loc[pair, "smallest_effect"] == pytest.approx(
             alone["smallest_effect"], rel=1e-9
         )
-
-
-def test_one_noisy_model_does_not_take_the_estimate_outside_the_limits():
-    rng = np.random.default_rng(5)
-    losses = 434 + 100 * rng.standard_normal((3, 200))
-    losses[2, 7] = 5e8  # mean and standard error of 2.5 million
-    row = only_row(frame_of(losses).cvci.winner())
-    assert row["mean"] < row["estimate"] < row["upper"]
-    assert row["estimate"] - row["mean"] < row["se"]
-
-
-def test_of_equal_means_the_first_model_wins_whatever_the_order_of_rows():
-    losses = np.round(correlated(3, 50, means=[0.0, 0.0, 3.0]), 1)
-    losses[1] = np.random.default_rng(1).permutation(losses[0])
-    frame = frame_of(losses)
-    for seed in range(5):
-        assert list(frame.sample(frac=1, random_state=seed).cvci.winner(n_draws=99).index) == ["m0"]
 
 
 def test_without_a_common_covariance_the_limits_are_those_of_bonferroni():

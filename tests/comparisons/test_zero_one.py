@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from paired_logs import ALTERNATIVES, wrong_answers
+from paired_logs import ALTERNATIVES
 from rows import only_row
 from scipy import optimize, stats
 
@@ -182,28 +182,6 @@ def test_models_that_agree_on_few_points_are_not_equivalent(folds, repetitions):
     assert cvstats.equivalence(many, margin=0.01)["equivalent"].item()
 
 
-@pytest.mark.parametrize("method", ["wald", "naive", "corrected_t"])
-def test_no_variance_of_0_and_1_shows_nothing(method):
-    alike = pair(0, 0, 20, both=4, folds=5)
-    row = cvstats.equivalence(alike, margin=0.1, method=method).iloc[0]
-    assert np.isnan(row["p_value"])
-    assert not row["equivalent"]
-    assert "zero variance" in row["caution"]
-    errors = alike * 0.7 + 0.1  # two models with the very same errors are one
-    assert cvstats.equivalence(errors, margin=0.1, method=method)["equivalent"].item()
-
-
-def test_equivalence_of_mixed_losses():
-    frame = wrong_answers(n=200).assign(brier=lambda f: f["a"] * 0.8 + 0.1)
-    found = cvstats.equivalence(frame, margin=0.1)
-    assert found.attrs["test"] == "tango for 0/1 losses, otherwise wald"
-    wald = cvstats.equivalence(frame, margin=0.1, method="wald")
-    other = found.index.get_level_values("other") == "brier"
-    pd.testing.assert_series_equal(found["p_value"][other], wald["p_value"][other])
-    assert (found["p_value"] != wald["p_value"])[~other].all()
-    assert "test" not in cvstats.equivalence(frame + 0.5, margin=0.1).attrs
-
-
 # --- power ----------------------------------------------------------------------------------------
 
 
@@ -234,24 +212,6 @@ def test_what_is_planned_is_mcnemars_test(alternative, counts):
     else:
         assert np.isinf(against["points_needed"])
         assert against["power"] < 0.05
-
-
-def test_models_that_agree_get_bounds():
-    """No 20 points say that two points suffice."""
-    for repetitions in (1, 3):
-        alike = pair(0, 0, 20, both=4, folds=5, repetitions=repetitions)
-        row = cvstats.power(alike, effect=0.05).iloc[0]
-        assert "no discordant points" in row["caution"]
-        assert row["points_needed"] > 100
-        assert row["power"] < 0.2
-        assert row["power"] == row["power_lower"]
-        assert row["points_needed"] == row["points_needed_upper"]
-        assert np.isnan(row["points_needed_limit"])
-        assert np.isnan(row["smallest_effect_limit"])
-        # 3 of 20 points are .15, and 1 - .1^(1/20) is .11
-        apart = pair(0, 3, 20, both=4, folds=5, repetitions=repetitions)
-        assert row["points_needed"] < cvstats.power(apart, effect=0.05)["points_needed"].item()
-    assert np.isnan(cvstats.power(pair(0, 0, 3), effect=0.5)["smallest_effect"].item())
 
 
 def test_averages_of_many_points_keep_their_standard_error():

@@ -145,14 +145,6 @@ def test_a_sparse_plan(log, block):
         check_plan(sparse, codes, ("repetition",))
 
 
-def test_labels_that_do_not_occur_are_no_folds():
-    design = Design({"fold": Level("abcd", np.array([1, 1, 3], np.int8))}, 3)
-    assert design.number("fold") == 2
-    assert design.cell_table(("fold",)).codes.tolist() == [[1], [3]]
-    one = Design(design.levels, 3, np.array([True, True, False]))
-    assert one.number("fold") == 1
-
-
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
 def test_grid(shape, data):
     shape = tuple(shape)
@@ -249,15 +241,6 @@ def test_points_named_within_their_sources():
         Design(again, 5).splits()
     only_some = Design(again, 5, np.array([True, True, True, True, False]))
     assert only_some.splits().points == 4
-
-
-def test_a_log_without_points():
-    fold = Level("ab", np.array([0, 1, 1]))
-    assert Design({"fold": fold}, 3).splits().points == 3
-    assert Design({}, 3).splits().points == 3
-    repeated = Design({"repetition": Level("ab", np.array([0, 1, 1]))}, 3).splits()
-    assert repeated.points is None
-    assert repeated.rows.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("name", ["repetition", "fold", "point"])

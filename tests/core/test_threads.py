@@ -73,16 +73,6 @@ def test_who_stops_asking_leaves_no_thread_behind(monkeypatch):
     assert threading.active_count() == before
 
 
-def test_who_takes_all_answers_and_asks_no_more_leaves_no_thread_behind(monkeypatch):
-    """A pool that is shut down as its generator is thrown away swallows a Ctrl-C."""
-    monkeypatch.setenv("CVSTATS_THREADS", "3")
-    before = threading.active_count()
-    for tasks in (2, 7, 1_000):
-        answers = ordered_map(lambda task: task, tasks)
-        assert [next(answers) for _ in range(tasks)] == list(range(tasks))
-        assert threading.active_count() == before
-
-
 PLAIN = pd.Series(np.arange(6.0), pd.Index(range(6), name="point"))
 
 

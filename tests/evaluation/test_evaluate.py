@@ -325,17 +325,6 @@ def test_a_bound_plan_and_a_search_serve_too():
     pd.testing.assert_frame_equal(log, run({"search": search}, X, y, plan))
 
 
-def test_the_bar_shows_on_stderr_and_can_be_left_out(capfd):
-    X, y, _ = small()
-    cvstats.evaluate({"a": Ridge(), "b": Ridge(2.0)}, X, y, plan=plans.k_fold(3, rng=1))
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "k_fold" in err
-    assert "6/6" in err
-    run(Ridge(), X, y, plans.k_fold(3, rng=1))
-    assert capfd.readouterr() == ("", "")
-
-
 def test_without_a_standard_error_stream_there_is_no_bar(monkeypatch):
     X, y, _ = small()
     monkeypatch.setattr(sys, "stderr", None)

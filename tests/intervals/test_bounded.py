@@ -110,31 +110,6 @@ def test_a_mean_too_small_to_bet_on_has_the_limit_0():
     assert 0.05 < row["upper"] < 0.2
 
 
-@pytest.mark.parametrize("interval", BOTH)
-def test_other_bounds_are_another_unit(interval):
-    values = np.random.default_rng(1).random(40)
-    moved = limits(one_set(5 * values - 2), interval, bounds=[-2, 3])
-    np.testing.assert_allclose(moved, 5 * limits(one_set(values), interval) - 2, rtol=1e-12)
-    mirrored = limits(one_set(-values), interval, bounds=(-1, 0))
-    np.testing.assert_allclose(mirrored[:, ::-1], -limits(one_set(values), interval), rtol=1e-12)
-
-
-@pytest.mark.parametrize("interval", BOTH)
-def test_what_the_result_says(interval):
-    values = np.r_[np.random.default_rng(2).random(20) / 50, 1.0]
-    wald = cvstats.holdout(one_set(values))
-    found = cvstats.holdout(one_set(values), interval=interval, bounds=(0, 1))
-    assert {"few points", "skewed"} <= set(wald["caution"].iloc[0].split(", "))
-    assert found["caution"].iloc[0] == ""
-    assert found.attrs["bounds"] == "[0, 1]"
-    assert found.attrs["guarantee"].startswith("finite-sample")
-    assert "doi" in found.attrs["reference"] or "arXiv" in found.attrs["reference"]
-    assert found[["estimate", "se"]].equals(wald[["estimate", "se"]])
-    same = cvstats.holdout(one_set(np.full(20, 0.25)), interval=interval, bounds=(0, 1))
-    assert same["caution"].iloc[0] == ""
-    assert same["upper"].iloc[0] - same["lower"].iloc[0] > 0.1
-
-
 # --- containers -----------------------------------------------------------------------------------
 
 

@@ -191,27 +191,6 @@ def test_points_that_are_numbered_anew():
         cvstats.clustered(one, by=BOTH)
 
 
-def test_folds():
-    log = two_models(days=False)
-    source, point = (log.index.get_level_values(name) for name in BOTH)
-
-    def chosen(fold):
-        return cvstats.interval(log.set_index(pd.Index(fold, name="fold"), append=True)).attrs
-
-    for fold in (source, source // 3, point // 13):  # sources or points kept whole
-        assert chosen(fold)["by"] == "source, point"
-    spread = chosen((source + point) % 5)
-    assert spread["method"] == "wald"
-    tasks = log.copy()
-    tasks.attrs["sources_are"] = "fixed"
-    assert cvstats.interval(tasks).attrs["method"] == "out_of_source"
-    one = log.reset_index("point", drop=True)
-    one = one.set_index(pd.RangeIndex(len(one), name="point"), append=True)
-    assert "left out" not in cvstats.interval(one).attrs["reason"]
-    left_out = one.set_index(pd.Index(source, name="fold"), append=True)
-    assert "left out one at a time" in cvstats.interval(left_out).attrs["reason"]
-
-
 # --- other roads ----------------------------------------------------------------------------------
 
 

@@ -11,34 +11,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from rows import only_row
-from strategies import close, losses, series, shuffled, spread
+from strategies import losses, series, shuffled, spread
 
 import cvstats
-from cvstats.errors import LogError
 
 WEIGHTS = ["size", "equal"]
 
 
 def variance(result):
     return only_row(result)["se"] ** 2
-
-
-# --- one number under several names ---------------------------------------------------------------
-
-
-@given(
-    st.integers(2, 6).flatmap(lambda m: st.tuples(st.integers(2, 7), losses(m))),
-    st.sampled_from(WEIGHTS),
-)
-def test_equal_fold_means_give_theta_3_of_zero(shape, fold_weights):
-    """A sum of W and D would fall on either side of zero by rounding, and be clamped."""
-    k, values = shape
-    rows = oracle.relabel([len(values)] * k, values * k)
-    ours = only_row(cvstats.quadratic(series(rows), estimator="theta_3", fold_weights=fold_weights))
-    rounding = 8 * np.finfo(float).eps * max(map(abs, values))
-    assert 0 <= ours["variance_raw"] <= rounding**2
-    assert 0 <= ours["se"] <= rounding
-    assert "clamped" not in ours["caution"]
 
 
 # --- interval and test ----------------------------------------------------------------------------
@@ -102,22 +83,6 @@ def test_equal_losses_make_a_point(value):
     assert (parts[["sigma2_minus_omega", "omega_minus_gamma", "theta_5", "theta_a"]] == 0).all()
 
 
-@pytest.mark.parametrize("folds", [None, [0] * 4])
-def test_one_fold(folds):
-    log = log_of([0.0, 1.0, 3.0, 5.0], folds)
-    log = log if folds else log.droplevel("fold")
-    wald = only_row(cvstats.wald(log))
-    assert "one fold" in wald["caution"]
-    naive = only_row(cvstats.naive(log))["se"]
-    assert only_row(cvstats.wald(log, variance="within-fold"))["se"] == pytest.approx(
-        naive, rel=1e-15
-    )
-    assert only_row(cvstats.holdout(log))["se"] == naive
-    for refused in (cvstats.cv_t, cvstats.quadratic, cvstats.decompose):
-        with pytest.raises(LogError, match="one fold, a single test set"):
-            refused(log)
-
-
 def test_folds_may_be_called_anew_in_each_repetition():
     values = [1.0, 2, 3, 5, 1, 2, 4, 7]
     repetitions = [0] * 4 + [1] * 4
@@ -127,20 +92,6 @@ def test_folds_may_be_called_anew_in_each_repetition():
         pd.testing.assert_frame_equal(call(log), call(same), check_exact=True)
     pd.testing.assert_series_equal(
         cvstats.decompose(log), cvstats.decompose(same), check_exact=True
-    )
-
-
-def test_a_fold_of_one_point():
-    log = log_of([1.0, 2.0, 4.0, 5.0, 9.0], [0, 0, 1, 1, 2])
-    rows = oracle.log([1.0, 2.0, 4.0, 5.0, 9.0], fold=[0, 0, 1, 1, 2])
-    with pytest.raises(LogError, match="folds of one point"):
-        cvstats.wald(log, variance="within-fold")
-    assert close(only_row(cvstats.wald(log))["se"], oracle.wald(rows).se, rows)
-    assert np.isnan(only_row(cvstats.decompose(log))["theta_a"])
-    within = (0.5 + 0.5) / 2  # W: five points, three folds
-    h = 1 / 5  # the sum of (n_k / N)^2 / n_k
-    assert only_row(cvstats.quadratic(log, estimator="theta_4"))["variance_raw"] == pytest.approx(
-        h * within
     )
 
 

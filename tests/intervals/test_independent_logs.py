@@ -68,38 +68,6 @@ def test_the_variance_of_one_repetition(repetitions):
     np.testing.assert_allclose(variance_of_one(means), expected, rtol=1e-12)
 
 
-def small(logs, weights):
-    """`exactly.independent`, for folds that may hold one point: W from pairs of all folds."""
-    folds = [oracle.folds_of(rows) for rows in logs]
-    theta = exactly.half_differences([oracle.weighted_mean(part, weights) for part in folds])
-    each = []
-    for part in folds:
-        spare = sum(len(fold) - 1 for fold in part)
-        W = sum(oracle.squares(fold, oracle.mean(fold)) for fold in part) / Fraction(spare)
-        v, S2, H = oracle.weigh(part, weights)
-        mu = oracle.weighted_mean(part, weights)
-        V = sum(w * (oracle.mean(f) - mu) ** 2 for w, f in zip(v, part, strict=True))
-        G = sum(w / len(f) for w, f in zip(v, part, strict=True))
-        each.append((W, (V - (G - H) * W) / (1 - S2), S2, H))
-    W, D, S2, H = (oracle.mean(column) for column in zip(*each, strict=True))
-    gamma = theta - H * W - S2 * D
-    return {"theta": theta, "gamma": gamma, "omega": gamma + D, "sigma2": gamma + D + W}
-
-
-@pytest.mark.parametrize("weights", WEIGHTS)
-def test_logs_of_other_fold_sizes(weights):
-    logs = [
-        oracle.relabel(sizes, np.arange(5.0) ** 2 + d)
-        for d, sizes in enumerate([(2, 3), (1, 2, 2)])
-    ]
-    log = several(logs, levels=("fold", "point"))
-    ours = only_row(cvstats.decompose(log, independent="dataset", fold_weights=weights))
-    exact = small(logs, WEIGHTS[weights])
-    for name, value in exact.items():
-        assert ours[name] == pytest.approx(float(value), rel=1e-12), name
-    assert ours["n_folds"] == 2.5
-
-
 def test_repetitions_within_independent_logs():
     """theta is for one repetition: what they share, and what each has for itself."""
     rng = np.random.default_rng(3)

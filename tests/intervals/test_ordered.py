@@ -16,9 +16,8 @@ from scipy import stats
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.core.design import Design, Level
 from cvstats.errors import LogError
-from cvstats.log.checks import is_regular, order_times
+from cvstats.log.checks import is_regular
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "ordered.json").read_text())
 CASE = CASES[0]
@@ -189,15 +188,6 @@ def test_steps_between_times(times, regular):
     assert is_regular(pd.Index(times)) is regular
 
 
-def test_only_times_that_occur_count():
-    codes = np.array([3, 1, 0], dtype=np.int32)
-    design = Design({"point": Level(pd.Index([30, 10, 0, 20]), codes)}, 3)
-    times = order_times(design)
-    np.testing.assert_array_equal(times.place, [1, 0, 2])
-    assert times.number == 3
-    assert times.regular
-
-
 # --- gaps and doubts ------------------------------------------------------------------------------
 
 
@@ -238,17 +228,6 @@ def test_dependence_that_is_too_strong():
     assert only_row(sums.cvci.ordered(horizon=1))["caution"] == "strong dependence"
 
 
-def test_weak_correlation_beyond_the_horizon_is_not_strong_dependence():
-    """One of 8%, which hardly widens the limits, or one that errors of its estimate explain."""
-    for n, weight, caution in (
-        (4000, 0.16, ""), (4000, 0.4, "strong dependence"),
-        (200, 0.25, ""), (200, 0.3, "strong dependence"),
-    ):  # fmt: skip
-        new = series(n, 0)
-        losses = (new + new.shift(1) + weight * new.shift(2)).dropna()
-        assert only_row(losses.cvci.ordered(horizon=2))["caution"] == caution
-
-
 def test_false_alarms_are_rare():
     noise = series(200, 0, models=200)
     for options in ORDERED:
@@ -265,24 +244,6 @@ def test_a_variance_that_is_not_positive():
     pair = pd.DataFrame({"a": losses, "b": 0.0})
     table = pair.cvci.compare(method="ordered", options={"horizon": 2})
     assert "horizon not used" in table["caution"].iloc[0]
-
-
-# --- panels, repetitions, folds and parts ---------------------------------------------------------
-
-
-def panel(stores=4, n=60):
-    parts = {f"s{i}": series(n, seed=i, models=2) + 0.1 * i for i in range(stores)}
-    return pd.concat(parts, names=["source"])
-
-
-def test_series_that_begin_later():
-    losses = panel().drop([("s1", day) for day in series().index[:10]])
-    means = losses.groupby("point").mean()
-    pd.testing.assert_frame_equal(losses.cvci.ordered(), means.cvci.ordered(), rtol=1e-12)
-    array = losses.to_xarray().to_dataarray("model").chunk({"source": 2})
-    np.testing.assert_allclose(
-        array.cvci.ordered().compute()["se"], means.cvci.ordered()["se"], rtol=1e-12
-    )
 
 
 # --- grids ----------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import resampled_logs
-import xarray as xr
 from resampled_logs import example
 from rows import only_row
 
@@ -104,41 +103,6 @@ def test_train_size(train_size, words):
 # --- no variance, empty, at the end of the range --------------------------------------------------
 
 
-def test_empty_f_interval_and_its_neighbours():
-    index = pd.MultiIndex.from_product([range(5), range(2)], names=["repetition", "fold"])
-    log = pd.Series([1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.1], index=index)
-    found = cvstats.five_by_two(log, test="f")
-    assert only_row(found)[["lower", "upper"]].isna().all()
-    assert only_row(found)["estimate"] == pytest.approx(log.mean())
-    assert only_row(found)["caution"] == "empty interval"
-    assert "No value is compatible with the log" in found.attrs["cautions"]["empty interval"]
-    wide = only_row(cvstats.five_by_two(log, test="f", alpha=1e-9))
-    assert wide["lower"] < log.mean() < wide["upper"]
-    equal = only_row(cvstats.five_by_two(log * 0, test="f"))
-    assert (equal["statistic"], equal["p_value"], equal["lower"]) == (0.0, 1.0, 0.0)
-    ones = only_row(cvstats.five_by_two(log * 0 + 1, test="f"))
-    assert (ones["statistic"], ones["p_value"], ones["lower"]) == (np.inf, 0.0, 1.0)
-    with_array = cvstats.five_by_two(xr.DataArray.from_series(log), test="f")
-    assert np.isnan(with_array["lower"])
-
-
-def test_the_first_fold_is_told_and_does_not_depend_on_rows():
-    log = example("five_by_two")["a"]
-    found = [cvstats.five_by_two(log.iloc[::step]) for step in (1, -1)]
-    assert only_row(found[0])["estimate"] == pytest.approx(
-        only_row(found[1])["estimate"], rel=1e-14
-    )
-    first = log.xs(0, level="repetition").xs(0, level="fold").mean()
-    assert only_row(found[0])["estimate"] == pytest.approx(first)
-    assert found[0].attrs["first"] == "repetition=0, fold=0"
-    other = cvstats.five_by_two(relabel(log.to_frame(), "repetition", lambda r: -r)["a"])
-    assert other.attrs["first"] == "repetition=-4, fold=0"
-    listed = log.to_frame("model").iloc[::-1]
-    codes = {n: ("row", listed.index.get_level_values(n)) for n in listed.index.names}
-    array = xr.DataArray(listed["model"].to_numpy(), codes, ("row",))
-    assert float(cvstats.five_by_two(array)["estimate"]) == pytest.approx(first)
-
-
 def test_nested_standard_error_stays_in_range():
     frame = example("nested_cv")
     outer = frame.index.get_level_values("outer").to_numpy()
@@ -192,19 +156,6 @@ def test_words_lead_to_what_can_be_typed():
     with pytest.raises(LogError, match="or of folds with missing points, does not contain"):
         cvstats.corrected_t(folds.iloc[1:])
     assert cvstats.corrected_t(folds, train_size=10, missing="drop").attrs["n_train"] == 10
-
-
-def test_evaluations_left_out_were_trained_on():
-    draw = np.random.default_rng(5)
-    index = pd.MultiIndex.from_arrays([np.arange(40) // 8, np.arange(40)], names=["fold", "point"])
-    log = pd.Series(draw.normal(size=40), index)
-    log[log.index.get_level_values("fold") == 2] = np.nan  # the whole fold failed
-    assert log.cvci.corrected_t(missing="drop").attrs["n_train"] == 32
-    again = pd.concat({r: log.sample(frac=1, random_state=r) for r in (0, 1)}, names=["repetition"])
-    again.iloc[3] = np.nan
-    result = only_row(again.cvci.corrected_t(missing="drop"))
-    assert result["n_train"] == 32
-    assert result["n_splits"] == again.dropna().groupby(["repetition", "fold"]).ngroups
 
 
 def test_halves_that_share_a_point_are_doubted():

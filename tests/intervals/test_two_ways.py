@@ -126,19 +126,6 @@ def test_mean_squares_in_fractions(i, j):
         assert turned[name] == pytest.approx(row[name], rel=1e-13), name
 
 
-def test_several_losses_of_a_pair_are_averaged_first():
-    answers = [crossed(9, 4, seed) for seed in (1, 2, 3)]
-    means = {key: sum(table[key] for table in answers) / 3 for key in answers[0]}
-    every = pd.concat([log_of(table) for table in answers], keys=range(3), names=["repetition"])
-    row = only_row(cvstats.clustered(every, by=BOTH))
-    assert_limits(row, *analysis(means)[:3])
-    assert row["n_points"] == 9
-    judged = every.rename_axis(["answer", "prompt", "judge"])
-    again = only_row(cvstats.clustered(judged, by=("prompt", "judge")))
-    assert again["se"] == pytest.approx(row["se"], rel=1e-13)
-    assert "n_points" in again
-
-
 @pytest.mark.parametrize("missing", [1, 9])
 def test_an_incomplete_log_in_fractions(missing):
     table = crossed(8, 5, seed=7)
@@ -147,25 +134,6 @@ def test_an_incomplete_log_in_fractions(missing):
     row = only_row(cvstats.clustered(log_of(table), by=BOTH))
     mean, _, variance = clusters([(*key, loss) for key, loss in table.items()])
     assert_limits(row, mean, variance, 4)
-
-
-def test_sources_of_unequal_sizes_under_seeds():
-    sizes, rng = (5, 2, 7, 3), np.random.default_rng(3)
-    rows = [
-        (f"s{k}", r, i, Fraction(int(1000 * (k + r + rng.standard_normal())), 1000))
-        for r, (k, size) in product(range(3), enumerate(sizes))
-        for i in range(size)
-    ]
-    names = ["source", "repetition", "point"]
-    index = pd.MultiIndex.from_tuples([row[:3] for row in rows], names=names)
-    log = pd.Series([float(row[3]) for row in rows], index)
-    row = only_row(cvstats.clustered(log, by=("source", "repetition")))
-    mean, _, variance = clusters([(source, r, loss) for source, r, _, loss in rows])
-    assert_limits(row, mean, variance, 2)
-    assert row["n_points"] == 17
-    unnamed = cvstats.clustered(log.droplevel("point"), by=("source", "repetition"))
-    assert only_row(unnamed)["se"] == pytest.approx(row["se"], rel=1e-13)
-    assert "n_points" not in unnamed.attrs
 
 
 # --- differences ----------------------------------------------------------------------------------
@@ -246,48 +214,6 @@ def test_a_variance_below_its_floor_is_replaced_by_it():
     assert variance < 0
     assert_limits(row, mean, sum(parts), 3)
     assert "two-way variance clamped" in labels
-
-
-def test_the_floor_also_holds_where_the_estimate_is_positive():
-    table = {
-        (a, b): Fraction((a + b) % 4) + Fraction(3 * a, 5) for a, b in product(range(4), repeat=2)
-    }
-    mean, variance, _, (first, second, rest) = analysis(table)
-    assert 0 < first + second - rest < rest
-    assert variance < rest / 16
-    row, labels = labels_of(table)
-    assert_limits(row, mean, rest / 16, 9)
-    assert "two-way variance clamped" in labels
-
-
-def test_labels_across_folds():
-    rng = np.random.default_rng(2)
-    point = np.arange(48)
-    levels = {"fold": point % 3, "source": point % 8, "month": point // 12, "point": point}
-    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
-    log = pd.Series(rng.standard_normal(48), index)
-    result = cvstats.clustered(log, by=("source", "month"))
-    row = only_row(result)
-    assert "sources across folds" in row["caution"]
-    assert result.attrs["guarantee"].startswith("heuristic")
-    twice = pd.concat([log, log + rng.standard_normal(48)], keys=[0, 1], names=["repetition"])
-    result = cvstats.clustered(twice, by=("point", "repetition"))
-    row = only_row(result)
-    assert "sources across folds" not in row["caution"]
-    assert result.attrs["guarantee"].startswith("asymptotically exact")
-    judged = pd.concat([log, log + rng.standard_normal(48)], keys=["x", "y"], names=["judge"])
-    whole = judged.droplevel("fold").rename_axis(index={"source": "fold"})
-    row = only_row(cvstats.clustered(whole, by=("month", "judge")))
-    assert "sources across folds" in row["caution"]  # months are in several folds
-    row = only_row(cvstats.clustered(whole, by=("fold", "judge")))
-    assert "sources across folds" not in row["caution"]
-    unnamed = pd.concat([log, log + 1], keys=["x", "y"], names=["judge"]).reset_index(
-        "point", drop=True
-    )
-    row = only_row(cvstats.clustered(unnamed, by=("source", "judge")))
-    assert "sources across folds" in row["caution"]
-    row = only_row(cvstats.clustered(unnamed.droplevel("source"), by=("fold", "judge")))
-    assert "sources across folds" not in row["caution"]
 
 
 REFUSALS = {

@@ -90,17 +90,6 @@ def test_with_fewer_than_six_clusters_nothing_is_rejected():
     assert six["caution"] == "few clusters"
 
 
-@pytest.mark.parametrize("clusters", [7, 14])
-def test_clusters_that_do_not_vary(clusters):
-    log = 0 * log_of(random_rows((4,) * clusters, 9))
-    least = {7: 2 / 2**7, 14: 1 / 500}[clusters]
-    for level, p in ((0.0, 1.0), (2.0, least)):
-        row = only_row(cvstats.wild_cluster(log + level, n_draws=499))
-        assert (row["lower"], row["estimate"], row["upper"]) == (level,) * 3
-        assert row["p_value"] == pytest.approx(p, rel=1e-12)
-        assert row["caution"] in ("zero variance", "zero variance, few clusters")
-
-
 def test_clusters_across_folds_and_parts():
     rows = random_rows((6, 6, 6), 13)
     split = [row._replace(fold=row.point % 3) for row in rows]
@@ -115,21 +104,6 @@ def test_clusters_across_folds_and_parts():
     parts = cvstats.wild_cluster(log, per="fold")
     alone = cvstats.wild_cluster(log.xs(1, level="fold"))
     assert parts["p_value"].iloc[1] == alone["p_value"].item()
-
-
-def test_comparisons_take_it():
-    rng = np.random.default_rng(1)
-    index = log_of(random_rows((4, 6, 3, 5, 4, 6, 7), 11), ("fold", "source", "point")).index
-    own = rng.normal(size=7)[pd.factorize(index.get_level_values("source"))[0]]
-    frame = pd.DataFrame(rng.normal(size=(len(index), 2)), index, ["a", "b"])
-    frame["b"] += 0.5 + own
-    ours = only_row(frame.cvci.compare(method="wild_cluster"))
-    gap = only_row(cvstats.wild_cluster(frame["a"] - frame["b"]))
-    for name in ("lower", "upper", "p_value"):
-        assert ours[name] == pytest.approx(gap[name], rel=1e-12)
-    assert (ours["p_value"] <= 0.05) == (ours["lower"] > 0 or ours["upper"] < 0)
-    with pytest.raises(LogError, match="alternative='less' needs a standard error"):
-        frame.cvci.compare(method="wild_cluster", alternative="less")
 
 
 @pytest.mark.parametrize(

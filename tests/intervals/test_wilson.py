@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import oracle
 import pandas as pd
 import pytest
-import xarray as xr
 from scipy import stats
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.intervals._limits import NOT_ZERO_ONE
-from cvstats.loss_functions.pointwise import LOSSES
 
 KINDS = {"wilson": oracle.wilson, "clopper-pearson": oracle.clopper_pearson}
 
@@ -51,23 +46,6 @@ def test_other_losses_are_refused():
         cvstats.compare(log, log, method="wald", options={"interval": "wilson"})
 
 
-def test_few_errors_are_flagged():
-    for errors, flagged in ((1, True), (9, True), (10, False), (25, False), (41, True)):
-        for log, run in (
-            (few_errors(errors), cvstats.wald),
-            (few_errors(errors, repetitions=2), cvstats.wald),
-            (few_errors(errors).droplevel(["repetition", "fold"]), cvstats.holdout),
-            (few_errors(errors).droplevel("fold"), partial(cvstats.holdout, interval="t")),
-            (few_errors(errors, repetitions=3).droplevel("fold"), cvstats.holdout),
-        ):
-            assert ("few errors" in run(log)["caution"].item()) == flagged
-    assert "few errors" not in cvstats.wald(few_errors(3) / 2)["caution"].item()
-    by = cvstats.wald(few_errors(25, n=100, k=2), by="fold")
-    assert (by["caution"].str.contains("few errors")).sum() == 0
-    by = cvstats.wald(few_errors(8, n=100, k=2), by="fold")
-    assert by["caution"].str.contains("few errors").all()
-
-
 # --- interval() -----------------------------------------------------------------------------------
 
 
@@ -85,42 +63,6 @@ def test_interval_takes_wilson_for_losses_of_0_and_1(errors):
         assert ("Wilson" if kind == "wilson" else "Clopper") in table.attrs["reason"]
         asked = cvstats.interval(log, method=run.__name__)
         pd.testing.assert_frame_equal(asked, run(log))
-
-
-def test_interval_decides_column_by_column():
-    frame = pd.DataFrame({"hits": few_errors(12), "brier": few_errors(12) * 0.7 + 0.01})
-    table = cvstats.interval(frame)
-    wald, wilson = cvstats.wald(frame), cvstats.wald(frame[["hits"]], interval="wilson")
-    pd.testing.assert_series_equal(table.loc["hits"], wilson.loc["hits"])
-    pd.testing.assert_series_equal(table.loc["brier"], wald.loc["brier"])
-    assert table.attrs["interval"] == "wilson for 0/1 losses, otherwise wald"
-    assert "Wilson" not in table.attrs["reason"]
-    array = frame.droplevel(["repetition", "fold"]).rename_axis("model", axis=1).stack().to_xarray()
-    array = array.assign_coords(fold=("point", np.arange(50) % 10)).transpose("model", "point")
-    pytest.importorskip("dask")
-    lazy = array.chunk(model=1, point=20).cvci.interval()
-    assert lazy.attrs["interval"] == table.attrs["interval"]
-    eager = array.cvci.interval()
-    without = lazy.compute().drop_vars("caution"), eager.drop_vars("caution")
-    xr.testing.assert_allclose(*without, rtol=1e-12)
-    np.testing.assert_allclose(
-        eager["lower"].sel(model=list(frame)), table["lower"], rtol=1e-12, atol=1e-15
-    )
-    asked = array.chunk(model=1).cvci.interval(method="wald")
-    assert asked.attrs["interval"] == "wald"
-
-
-def test_what_may_be_zero_everywhere_is_not_a_count():
-    zeros = few_errors(0)
-    for loss in ("zero_one", "1 - accuracy", "error"):
-        zeros.attrs["loss"] = loss
-        assert cvstats.interval(zeros)["upper"].item() > 0
-    for loss in (None, *NOT_ZERO_ONE):
-        zeros.attrs["loss"] = loss
-        for table in (cvstats.interval(zeros), cvstats.Moments.of_log(zeros).interval()):
-            assert table[["lower", "upper"]].isna().all(axis=None)
-            assert "zero variance" in table["caution"].item()
-    assert {*NOT_ZERO_ONE, "zero_one", "coverage"} == set(LOSSES)
 
 
 # --- coverage -------------------------------------------------------------------------------------
@@ -157,15 +99,6 @@ def answered(wrong, n_answers: int, **attrs) -> pd.DataFrame:
     log = pd.DataFrame({"llm": wrong.T.ravel()}, index)
     log.attrs |= attrs
     return log
-
-
-@pytest.mark.parametrize("errors", [0, 1, 12, 30])
-def test_equal_answers_have_the_exact_limits_of_one(errors):
-    wrong = (np.arange(30) < errors)[:, None]
-    found = answered(wrong, 4, loss="zero_one").cvci.interval().iloc[0]
-    exact = stats.binomtest(errors, 30).proportion_ci(method="exact")
-    np.testing.assert_allclose(found[["lower", "upper"]].astype(float), exact, rtol=1e-9)
-    assert found["caution"] == ""
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.3])

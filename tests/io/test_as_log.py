@@ -28,17 +28,6 @@ def one_model(tidy):
     return tidy[tidy["algo"] == "tree"]
 
 
-def test_columns_become_levels(tidy):
-    before = tidy.copy(deep=True)
-    got = cvstats.as_log(one_model(tidy), **NAMES)
-    assert isinstance(got, pd.Series)
-    assert got.name == "mse"
-    assert got.index.names == ["fold", "point"]
-    assert got.index.tolist() == list(zip("xyxyx", range(11, 16), strict=True))
-    assert got.tolist() == tidy["mse"][:5].tolist()
-    pd.testing.assert_frame_equal(tidy, before)
-
-
 def test_each_level_has_a_column():
     levels = ["sample", "outer", "repetition", "fold", "source", "point", "count"]
     frame = pd.DataFrame({f"my {level}": [i, i + 1] for i, level in enumerate(levels)})
@@ -48,17 +37,6 @@ def test_each_level_has_a_column():
     assert got.index.tolist() == [tuple(range(7)), tuple(range(1, 8))]
     own = cvstats.as_log(frame.set_axis(levels, axis=1).assign(loss=[0.5, 0.25]))
     pd.testing.assert_series_equal(own, got)  # found by their own names
-
-
-def test_models_below_each_other_come_side_by_side(tidy):
-    got = cvstats.as_log(tidy, model="algo", **NAMES)
-    assert got.columns.tolist() == ["tree", "net"]  # as they come
-    assert got.columns.name == "model"
-    for model, rows in tidy.groupby("algo", observed=True):
-        expected = cvstats.as_log(rows, **NAMES).rename(model)
-        pd.testing.assert_series_equal(got[model], expected.sort_index(), check_names=False)
-    own = cvstats.as_log(tidy.rename(columns={"algo": "model"}), **NAMES)
-    pd.testing.assert_frame_equal(own, got)
 
 
 def test_a_gap_of_one_model_is_left_for_the_methods_to_name(tidy):

@@ -30,24 +30,6 @@ def test_blanks_and_capitals_in_a_header_change_nothing(tmp_path, text):
     pd.testing.assert_series_equal(log, read(tmp_path, PLAIN), check_exact=True)
 
 
-PREDICTED = "fold,point,y_true,y_pred\n0,a,0.5,1.0\n0,b,1.5,1.0\n1,c,2.5,0.0\n"
-
-
-@pytest.mark.parametrize("options", [{}, {"truth": "y_true", "prediction": "y_pred"}])
-def test_capitals_in_truth_and_prediction_change_nothing(tmp_path, options):
-    header, rows = PREDICTED.split("\n", 1)
-    expected = read(tmp_path, PREDICTED, loss="squared_error")
-    found = read(tmp_path, f"{header.title()}\n{rows}", loss="squared_error", **options)
-    pd.testing.assert_series_equal(found, expected, check_exact=True)
-    named = {"truth": "Y_Pred", "prediction": "Y_True"}
-    swapped = read(tmp_path, f"{header.title()}\n{rows}", loss="squared_error", **named)
-    assert swapped.tolist() == expected.tolist()
-    losses = PLAIN.replace("ridge", "loss")
-    pd.testing.assert_series_equal(
-        read(tmp_path, losses.replace("loss", "Loss")), read(tmp_path, losses)
-    )
-
-
 FACTS = ["n_train", "seed", "time_s", "fit_time", "n", "batch_size", "weight", "runtime"]
 
 

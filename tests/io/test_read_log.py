@@ -51,14 +51,6 @@ def test_separators_are_seen_in_the_header(tmp_path, table, name, separator):
     )
 
 
-def test_what_is_usual_comes_first(tmp_path, table):
-    path = tmp_path / "log.csv"
-    table.rename(columns={"ridge": "a;b"}).to_csv(path, index=False)
-    assert list(cvstats.read_log(path)) == ["a;b", "forest"]
-    path.write_text('fold;point;"a, b"\n0;1;2.5\n1;2;3.5\n')
-    assert cvstats.read_log(path).name == "a, b"
-
-
 def test_an_encoding_is_named_with_the_option_that_reads_another(tmp_path, table):
     path = tmp_path / "log.csv"
     table.rename(columns={"ridge": "Süd"}).to_csv(path, index=False, encoding="latin-1")
@@ -166,17 +158,6 @@ def test_the_same_log_of_wide_and_long_tables(tmp_path, repetitions):
     np.testing.assert_array_equal(both.to_numpy(), log.to_numpy())
 
 
-def test_a_log_has_its_own_memory(table):
-    options = {"truth": "fold", "prediction": ["ridge", "forest"]}
-    for log in (
-        cvstats.read_log(table),
-        cvstats.read_log(table, loss=lambda _truth, prediction: prediction, **options),
-        cvstats.read_predictions(table, point="point", **options),
-    ):
-        pd.testing.assert_series_equal(log["forest"], table["forest"], check_index=False)
-        assert not np.shares_memory(log["forest"].to_numpy(), table["forest"].to_numpy())
-
-
 @pytest.mark.parametrize("names", [["y_true", "ridge"], ["ridge", "y_true"]])
 def test_a_model_is_not_taken_for_the_truth(table, names):
     table = table.rename(columns={"forest": "y_true"}).assign(y=0.0)
@@ -226,17 +207,6 @@ def test_rows_without_points_are_to_be_numbered(table):
 
 
 # --- models ---------------------------------------------------------------------------------------
-
-
-def test_a_single_model_is_called_after_its_column(table):
-    assert cvstats.read_log(table.drop(columns="forest")).name == "ridge"
-    assert cvstats.read_log(table, metric="forest").name == "forest"
-    options = {"truth": "forest", "loss": "squared_error"}
-    assert cvstats.read_log(table, prediction="ridge", **options).name == "ridge"
-    for name in ("y_pred", "pred"):
-        assert cvstats.read_log(table.rename(columns={"ridge": name}), **options).name == "loss"
-    loss = table.drop(columns="forest").rename(columns={"ridge": "loss"})
-    assert cvstats.read_log(loss).name == "loss"
 
 
 def test_models_of_a_saved_log(tmp_path, table):
@@ -332,15 +302,6 @@ def test_models_of_different_splits_are_refused(tmp_path, levels):
         assert str(raised.value) == words
     same = one.assign(loss=1.0).sample(frac=1, random_state=1)
     assert cvstats.read_log({"a": one, "b": same}).notna().all(axis=None)
-
-
-def test_evaluations_that_a_model_lacks_are_no_different_splits():
-    one = split(1, ("repetition", "fold"))
-    log = cvstats.read_log({"a": one.iloc[3:], "b": one.iloc[:-3]})
-    assert log.isna().sum().tolist() == [3, 3]
-    epochs = pd.DataFrame({"repetition": [1, 1, 2, 2], "point": [1, 2, 1, 2], "loss": 0.5})
-    log = cvstats.read_log({"a": epochs.iloc[1:], "b": epochs.iloc[:-1]})
-    assert log.isna().sum().tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -206,20 +206,6 @@ def test_whole_numbers_of_any_size_are_labels(tmp_path, name, level):
     np.testing.assert_array_equal(sum_of_points(found), sum_of_points(again))
 
 
-def test_other_names_and_other_columns(tmp_path):
-    whole = table().rename(columns={"fold": "split", "ridge": "se"})
-    whole["month"] = pd.Categorical(["may", "june"] * (len(whole) // 2))
-    whole.to_parquet(tmp_path / "log", index=False)
-    moments = cvstats.scan_parquet(tmp_path / "log", loss="se", fold="split", by=["fold", "month"])
-    assert moments.levels == ("fold", "month")
-    found = whole.groupby(["split", "month"], observed=True)["se"].mean()
-    ours = moments.moments(by=("fold", "month"))["mean"]
-    np.testing.assert_allclose(ours.sort_index().to_numpy(),
-                               found.rename_axis(["fold", "month"]).reset_index()
-                               .assign(month=lambda t: t["month"].astype(str))
-                               .set_index(["fold", "month"])["se"].sort_index())  # fmt: skip
-
-
 def stacked(whole):
     """Two models below each other."""
     parts = {"a": whole["ridge"], "b": whole["forest"]}
@@ -354,14 +340,6 @@ def test_refused_in_words(tmp_path, name):
     change(table()).to_parquet(tmp_path / "log", index=False)
     with pytest.raises(LogError, match=words):
         cvstats.scan_parquet(tmp_path / "log", **options)
-
-
-def test_all_models_are_named_if_no_column_is_called_loss(tmp_path):
-    whole = table().assign(lasso=1.0)
-    cvstats.save_log(cvstats.as_log(whole, loss=[*MODELS, "lasso"]), tmp_path / "log.parquet")
-    with pytest.raises(LogError) as caught:
-        cvstats.scan_parquet(tmp_path / "log.parquet")
-    assert str(caught.value).endswith("loss=['ridge', 'forest', 'lasso'].")
 
 
 def roads():

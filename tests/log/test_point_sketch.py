@@ -52,14 +52,6 @@ def test_a_point_in_two_folds_is_there_twice():
     assert (of_log(log) + of_log(other)).wald().attrs["n_repetitions"] == 2
 
 
-def test_points_of_two_sources_may_share_their_names():
-    log = logged(repetitions=1).rename("loss").reset_index()
-    logs = [cvstats.as_log(log.assign(source=name)) for name in "ab"]
-    assert sum(map(of_log, logs)).moments()["count"].sum() == 120
-    with pytest.raises(LogError, match=WORDS):
-        sum(map(of_log, [*logs, logs[0]]))
-
-
 def test_places_along_a_bare_dimension_are_no_names():
     day = xr.DataArray(np.arange(12.0), {"fold": ("point", np.arange(12) % 3)}, "point")
     moments = of_log(day) + of_log(day + 1)
@@ -67,16 +59,6 @@ def test_places_along_a_bare_dimension_are_no_names():
     named = day.assign_coords(point=np.arange(12))
     with pytest.raises(LogError, match=WORDS):
         of_log(named) + of_log(named)
-
-
-def test_logs_below_each_other_are_told_apart():
-    log = logged(repetitions=1)
-    both = pd.concat({"x": log, "y": log}, names=["dataset"])
-    moments = [of_log(part, by=("dataset", "fold")) for _, part in both.groupby("dataset")]
-    whole = of_log(both, by=("dataset", "fold"))
-    assert whole.sketch.hashes.tolist() == sum(moments).sketch.hashes.tolist()
-    for found in (whole, sum(moments)):
-        assert found.wald(by="dataset").attrs["n_points"] == 60
 
 
 def test_parts_of_a_file_and_of_a_frame(tmp_path):

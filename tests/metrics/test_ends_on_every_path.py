@@ -9,7 +9,6 @@ import xarray as xr
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.intervals._limits import korn_graubard
 
 COLUMNS = ["lower", "upper"]
 
@@ -71,23 +70,6 @@ def test_carried_cells_are_known_by_their_labels(column, loss):
     np.testing.assert_allclose(lazy, whole["lower"], rtol=1e-12)
 
 
-def test_clusters_count_in_place_of_points():
-    frame = make_frame(sources=True)
-    log = cvstats.losses(frame, prediction=["b"], loss="auc")
-    table = cvstats.interval(log)
-    assert (table.attrs["method"], table.attrs["interval"]) == ("clustered", "korn-graubard")
-    row = table.iloc[0]
-    positives = frame[frame["y_true"] == 1].groupby("source").size()
-    reach = 0.5 * (positives**2).sum() / positives.sum() ** 2
-    expected = korn_graubard(
-        np.array([row["estimate"]]), np.array([row["se"] ** 2]), np.array([reach]), 0.05,
-        errors=0.1, clusters=(np.array([40.0]), np.array([row["df"]])),
-    )  # fmt: skip
-    np.testing.assert_allclose(row[COLUMNS].astype(float), np.ravel(expected), rtol=1e-10)
-    usual = cvstats.clustered(log).iloc[0]
-    assert usual["lower"] != row["lower"]
-
-
 def test_a_difference_has_two_pseudo_errors():
     """Judge's card J4: 15 positives of 100, and the standard error that the losses have."""
     rng = np.random.default_rng(4)
@@ -107,19 +89,6 @@ def test_a_difference_has_two_pseudo_errors():
     assert limits["upper"] == pytest.approx(1.96 * np.sqrt(2) / 30, rel=1e-3)
     assert limits["p_value"] == 1
     assert limits["caution"] == ""
-
-
-def test_few_of_a_class_counts_all_folds():
-    frame = make_frame()
-    assert (frame.groupby("fold")["y_true"].sum() == 10).all()
-    some = frame[(frame["y_true"] == 0) | (frame["point"] % 16 == 0)]
-    log = cvstats.losses(some, prediction=["a"], loss="auc")
-    assert log.attrs["rarest_class"] == 5
-    assert "few of a class" in cvstats.wald(log)["caution"].item()
-    assert cvstats.interval(log)["caution"].item() == ""
-    rare = frame[(frame["y_true"] == 0) | (frame["point"] < 72)]
-    log = cvstats.losses(rare, prediction=["a"], loss="auc", folds="pool")
-    assert "few of a class" in cvstats.interval(log)["caution"].item()
 
 
 @pytest.mark.parametrize("loss", ["spearman", "kendall", "concordance", "somers_d", "gini"])

@@ -171,23 +171,6 @@ def test_counts_grow_with_cells_and_not_with_points() -> None:
     assert repr(pairs).endswith("2 models, 3 labels, with pairs>")
 
 
-def test_missing_predictions_are_refused_or_left_out() -> None:
-    table = frame(2).query("repetition == 0").drop(columns="repetition").astype({"a": float})
-    table.iloc[7, table.columns.get_loc("a")] = np.nan
-    with pytest.raises(LogError, match="'a'"):
-        counted(table, ["a", "b"])
-    counts = counted(table, ["a", "b"], missing="drop")
-    known = table["a"].notna()
-    log = cvstats.losses(table[known], "y", ["a", "b"], "f1", folds="average")
-    assert counts.part.n_losses == known.sum() == len(table) - 1
-    found = counts.moments("f1", folds="average").wald()
-    assert found.attrs["n_dropped"] == 1
-    assert_same(log.cvci.wald(), found)
-    gone = table.assign(a=np.nan)
-    with pytest.raises(LogError, match="'a'"):
-        counted(gone, ["a"], rows=480)
-
-
 # --- refusals -------------------------------------------------------------------------------------
 
 

@@ -230,15 +230,6 @@ def test_one_test_set_gives_delong() -> None:
     assert pair["p_value"] == pytest.approx(stored["pROC_p"], abs=1e-10)
 
 
-def test_paired_difference_of_averaged_aucs() -> None:
-    stored = CASES["auc_difference"]["outputs"]
-    frame = DATA.set_index("fold", append=True)
-    log = cvstats.losses(frame, "truth_binary", ["score", "score_b"], loss="auc", ddof=0)
-    pair = log.cvci.compare().iloc[0]
-    assert pair["difference"] == pytest.approx(-stored["difference"], abs=1e-12)
-    assert pair["se"] == pytest.approx(stored["se_all_pairs"], abs=1e-12)
-
-
 def test_class_shares_of_the_log_give_the_interval_of_cvauc() -> None:
     data, stored = CASES["cvauc"]["inputs"], CASES["cvauc"]["outputs"]
     frame = pd.DataFrame(

@@ -75,20 +75,6 @@ def test_a_margin_changes_sides() -> None:
     assert (turned["p_better"] == rope["p_better"]).all()
 
 
-def test_ranks_and_variances_have_no_direction() -> None:
-    best = made().cvci.best_set(rng=0)
-    turned = cvstats.as_scores(best)
-    np.testing.assert_allclose(turned["estimate"], 1 - best["estimate"])
-    rest = best.columns.drop("estimate")
-    pd.testing.assert_frame_equal(turned[rest], best[rest])
-    parts = made().cvci.decompose()
-    pd.testing.assert_frame_equal(cvstats.as_scores(parts), parts)
-    moments = made().cvci.moments()
-    turned = cvstats.as_scores(moments)
-    np.testing.assert_allclose(turned["mean"], 1 - moments["mean"])
-    np.testing.assert_allclose(turned["var"], moments["var"])
-
-
 WANTED = ["auc", "matthews", "log_loss"]
 
 

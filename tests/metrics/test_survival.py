@@ -10,13 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from scipy import stats
 
 import cvstats
 from cvstats.errors import LogError
 from cvstats.metrics import METRICS
 from cvstats.metrics.metric import MetricOptions, Points
-from cvstats.metrics.survival import estimate_censoring
 
 CASES = {
     case["id"]: case
@@ -205,16 +203,6 @@ def test_weights_count_a_point_as_often():
         assert own.mean() == pytest.approx(copies.mean(), rel=1e-12)
 
 
-def test_few_cases_or_controls_are_labelled():
-    asked = {"event": "event", "folds": "pool"}
-    table = data("surv")
-    many = cvstats.losses(table, "time", "a", "auc_at", at=3.0, **asked)
-    few = cvstats.losses(table, "time", "a", "auc_at", at=11.0, **asked)
-    assert (table["time"] > 11).sum() < 10
-    assert "few of a class" in cvstats.interval(few)["caution"].item()
-    assert "few of a class" not in cvstats.interval(many)["caution"].item()
-
-
 def test_pairs_that_are_all_in_one_order_have_limits():
     table = data("surv")
     for sign, value in ((1, 1.0), (-1, 0.0)):
@@ -225,21 +213,6 @@ def test_pairs_that_are_all_in_one_order_have_limits():
         lower, upper = result[["lower", "upper"]].to_numpy()[0]
         assert (upper == 1 and 0.8 < lower < 1) if value else (lower == 0 and 0 < upper < 0.2)
         assert "zero variance" not in result["caution"].item()
-
-
-def test_one_prediction_changes_unos_index_by_half_of_the_weight_of_an_event():
-    table = data("surv")
-    log = cvstats.losses(table, "time", "a", "uno", event="event", at=5.0)
-    found, t = cvstats.interval(log).iloc[0], log.mean()
-    time, event = (table[name].to_numpy() for name in ("time", "event"))
-    before = estimate_censoring(time, event.astype(bool), np.ones(len(time))).before()
-    weight = np.where((event == 1) & (time <= 5), before**-2.0, 0)
-    d = 0.5 * (weight**2).sum() / weight.sum() ** 2
-    n = len(log)
-    size = (t * (1 - t) + d) / (found["se"] ** 2 * (n - 1) / n + d**2)
-    right, wrong = t * size, (1 - t) * size
-    expected = stats.beta.ppf([0.025, 0.975], [right, right + 1], [wrong + 1, wrong])
-    np.testing.assert_allclose(found[["lower", "upper"]].astype(float), expected, rtol=1e-9)
 
 
 def test_metrics_of_all_points_of_sources_without_folds_are_clustered():

@@ -21,20 +21,6 @@ def table():
 # --- a mapping of columns -------------------------------------------------------------------
 
 
-def test_columns_by_their_own_names(table, tmp_path):
-    values = (table["y"] - table["guess"]) ** 2
-    columns = {"seed": table["repetition"], "cv_split": table["fold"], "id": table["point"]}
-    named = {"repetition": "seed", "fold": "cv_split", "point": "id", "model": "who"}
-    guesses = {**columns, "who": table["model"], "target": table["y"], "oof": table["guess"]}
-    log = cvstats.read_log(guesses, truth="target", prediction="oof", loss="squared_error", **named)
-    same_interval(log[MODELS], direct(table, values))
-    held = {**columns, "who": table["model"].tolist(), "loss": values.tolist()}
-    same_interval(cvstats.read_log(held, **named)[MODELS], direct(table, values))
-    path = tmp_path / "oof.csv"
-    pd.DataFrame(held).rename(columns={"loss": "se"}).to_csv(path, index=False)
-    same_interval(cvstats.read_log(path, metric="se", **named)[MODELS], direct(table, values))
-
-
 def test_a_column_for_each_model(table):
     values = direct(table, (table["y"] - table["guess"]) ** 2)
     same_interval(cvstats.read_log(values.reset_index()), values)
@@ -121,21 +107,6 @@ def test_scores_say_which_way_is_better():
     assert (log == -table).all(axis=None)
     log = cvstats.read_log(table.reset_index(), format="scores", higher_is_better=False)
     assert (log == table).all(axis=None)
-
-
-def test_scores_are_for_methods_of_splits_only():
-    table = scores(np.random.default_rng(1))
-    log = cvstats.read_log(table, format="scores", higher_is_better=True)
-    same = cvstats.five_by_two(-table)
-    got = cvstats.five_by_two(log)
-    pd.testing.assert_frame_equal(got, same)
-    assert log.cvci.corrected_t()["estimate"].tolist() == pytest.approx((-table).mean().tolist())
-    for method in ("wald", "holdout", "naive", "cv_t", "decompose"):
-        with pytest.raises(LogError, match="one score per split"):
-            getattr(log.cvci, method)()
-    assert len(log.cvci.compare(method="corrected_t")) == 1
-    with pytest.raises(LogError, match="one score per split"):
-        log.cvci.compare(method="wald")
 
 
 def test_interval_takes_scores():
