@@ -64,12 +64,6 @@ def test_methods_read_the_frame_once():
     assert wald.attrs["checked"].startswith("within each of 5 batches and across them")
 
 
-def moments_tasks(*answers):
-    return {
-        key for answer in answers for key in map(str, answer.__dask_graph__()) if "part_of" in key
-    }
-
-
 @pytest.mark.process
 @pytest.mark.parametrize("first", ["cvstats", "dask.dataframe"])
 def test_any_order_of_imports(first):
@@ -202,8 +196,6 @@ def test_what_is_said_of_a_frame():
 
 
 # --- logs of one frame --------------------------------------------------------------------------
-
-NAMED = {"loss": MODELS, "fold": "split", "source": "site", "point": "id"}
 LOGS = {
     "itself": {}, "folds": {"fold": "half"}, "sources": {"source": "month"},
     "one model": {"loss": ["ridge"]}, "the other": {"loss": ["forest"]},
@@ -225,26 +217,4 @@ CALLS = {(log, name): ASKED[name] for log in LOGS for name in BASIC}
 CALLS |= {("itself", name): ask for name, ask in ASKED.items()}
 
 
-def several(frame):
-    """Ask several logs of one frame several questions."""
-    logs = {name: cvstats.as_log(frame, **NAMED | named) for name, named in LOGS.items()}
-    gaps = cvstats.as_log(frame, **NAMED | {"loss": ["ridge", "gap"]})
-    answers = {(log, name): ask(logs[log]) for (log, name), ask in CALLS.items()}
-    return answers | {("gap", name): ASKED[name](gaps, missing="drop") for name in BASIC}
-
-
 same = partial(pd.testing.assert_frame_equal, check_like=True)
-
-
-def test_several_logs_of_one_frame_computed_together():
-    whole = table().rename(columns={"fold": "split", "source": "site", "point": "id"})
-    whole["half"], whole["gap"] = whole["id"] % 2, whole["forest"].where(whole["id"] != 3)
-    frame = parted(whole, 3)
-    lazy, again = several(frame), several(frame)
-    with now():
-        together = dict(zip(lazy, dask.compute(*lazy.values()), strict=True))
-        for asked, answer in lazy.items():
-            same(together[asked], answer.compute(), rtol=0)
-            assert moments_tasks(answer) == moments_tasks(again[asked]), asked
-    for asked, answer in several(whole).items():
-        same(together[asked], answer, rtol=1e-11)

@@ -324,36 +324,3 @@ def test_refusals_of_classes(loss, truth, p, options, words):
 size = st.shared(st.integers(1, 20), key="size")
 numbers = hnp.arrays(np.float64, size, elements=st.floats(-1e6, 1e6))
 signs = hnp.arrays(np.int64, size, elements=st.integers(0, 1))
-
-
-def test_predictions_that_note_their_models_need_no_mapping():
-    log = cvstats.datasets.load("diabetes")
-    pd.testing.assert_frame_equal(
-        cvstats.losses(log), cvstats.losses(log, prediction=log.attrs["models"])
-    )
-    table = {
-        "Resample": ["Fold1", "Fold2", "Fold1", "Fold2"], "rowIndex": [1, 2, 3, 4],
-        "obs": ["a", "b", "b", "a"], "pred": ["a", "a", "b", "a"],
-        "a": [0.9, 0.6, 0.2, 0.7], "b": [0.1, 0.4, 0.8, 0.3],
-    }  # fmt: skip
-    found = cvstats.read_predictions(table)
-    expected = -np.log([0.9, 0.8, 0.4, 0.7])
-    np.testing.assert_allclose(cvstats.losses(found, loss="log_loss").sort_index(), expected)
-    assert cvstats.losses(found, loss="zero_one").sum() == 1
-    assert cvstats.losses(found, loss="auc", folds="pool").attrs["metric"] == "auc"
-    for loss in ("log_loss", "brier"):
-        by_hand = cvstats.read_log(table, loss=loss)
-        np.testing.assert_allclose(cvstats.losses(found, loss=loss), by_hand, rtol=1e-12)
-    two = {"ridge": table, "forest": {**table, "a": table["b"], "b": table["a"]}}
-    several = cvstats.read_predictions(two)
-    np.testing.assert_allclose(
-        cvstats.losses(several, loss="brier"), cvstats.read_log(two, loss="brier"), rtol=1e-12
-    )
-    assert list(cvstats.losses(several, loss="brier")) == ["ridge", "forest"]
-    positive = cvstats.losses(
-        several, prediction={"ridge": "ridge:prob_b"}, loss="brier", positive="b"
-    )
-    assert list(positive) == ["ridge"]
-    del several.attrs["models"], several.attrs["probabilities"]
-    with pytest.raises(LogError, match="no column 'y_pred'"):
-        cvstats.losses(several, loss="zero_one")

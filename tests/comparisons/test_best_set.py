@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cvstats
-from cvstats.comparisons.best_set import model_confidence_set
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments, cross_products
-from cvstats.errors import LogError
 
 RNG = np.random.default_rng(29)
 
@@ -112,19 +110,6 @@ def test_cross_products_of_rows_and_of_columns(order):
     np.testing.assert_allclose(rest, 0, atol=1e-11)
 
 
-def test_few_points_screen_later():
-    """30 points and 6 models at .005: q = 3.09, and h = q / sqrt(1 - q^2 / n) = 3.74."""
-    rng = np.random.default_rng(32)
-    m, n = 6, 30
-    squares = n * 2.0 * (1 - np.eye(m))
-    options = {"df": n - 1, "alpha": 0.05, "n_draws": 999, "seed": 0, "screening": 0.005}
-    for lead, screened in ((3.6, False), (3.9, True)):
-        t = rng.normal(0, 0.1, (m, m))
-        t[0, 1], t[1, 0] = lead, -lead
-        _, p, _ = model_confidence_set(t, squares, n=n, **options)
-        assert (p[0] == 0.005) == screened
-
-
 @given(st.integers(3, 6), st.integers(0, 10_000), st.sampled_from([0.01, 0.05, 0.2]))
 def test_ranks_by_their_definition(m, seed, alpha):
     rng = np.random.default_rng(seed)
@@ -209,30 +194,6 @@ def test_screening_leaves_the_only_good_model_in():
 
 
 # --- words ----------------------------------------------------------------------------------------
-
-
-def test_words():
-    with pytest.raises(LogError, match="Invalid center='median'"):
-        FRAME.cvci.best_set(center="median")
-    with pytest.raises(LogError, match="at least 99 for alpha=0.01"):
-        FRAME.cvci.best_set(alpha=0.01, n_draws=50)
-    for screening in (0.05, 0, "low"):
-        with pytest.raises(LogError, match="a level between 0 and alpha=0.05"):
-            FRAME.cvci.best_set(screening=screening)
-    with pytest.raises(LogError, match=r"folds of one point.*center='global'"):
-        FRAME.droplevel("fold").assign(fold=range(60)).set_index(
-            "fold", append=True
-        ).cvci.best_set()
-    with pytest.raises(LogError, match="at least two points"):
-        FRAME.iloc[:1].cvci.best_set(center="global")
-    gap = FRAME.copy()
-    gap.iloc[3, 1] = np.nan
-    with pytest.raises(LogError, match="'b' has no loss"):
-        gap.cvci.best_set()
-    assert gap.cvci.best_set(missing="drop").attrs["n_dropped"] == 1
-    splits = FRAME.rename({0: 1}, level="repetition").iloc[:20]
-    with pytest.raises(LogError, match="best_set needs one test set or a K-fold partition"):
-        pd.concat([FRAME, splits]).cvci.best_set()
 
 
 def judged(log, method):

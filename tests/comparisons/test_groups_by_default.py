@@ -77,17 +77,6 @@ def test_one_rule_for_all_functions(log, method):
     )
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
-def test_the_method_may_be_given(call):
-    for design, method in {"one test set": "holdout", "grouped folds": "wald"}.items():
-        for log in (log_of(design), repeated(log_of(design))):
-            table = call(log, method=method)
-            assert table.attrs["interval_method"] == method
-            assert table["caution"].str.contains("sources ignored").all()
-    with pytest.raises(LogError, match="Invalid method='walt'. Expected one of"):
-        call(log_of("divided"), method="walt")
-
-
 # --- the label ------------------------------------------------------------------------------------
 
 

@@ -65,24 +65,3 @@ def test_pairs_reference_and_adjustment():
     assert table["n01"].dtype.kind == "i"
     with pytest.raises(LogError, match="Invalid adjust='max-t'"):
         FRAME.cvci.mcnemar(adjust="max-t")
-
-
-def test_words():
-    for call, row in itertools.product((cvstats.mcnemar, cvstats.cochran_q), (0, 3, -1)):
-        other = FRAME.copy()
-        other.iloc[row, 1] = 0.5
-        with pytest.raises(LogError, match=r"'b' contains 0.5.*loss='zero_one'"):
-            call(other)
-        with pytest.raises(LogError, match=r"2 repetitions, and losses.*use compare"):
-            call(pd.concat({0: FRAME, 1: FRAME}, names=["repetition"]))
-        with pytest.raises(LogError, match="one model"):
-            call(FRAME["a"])
-    with pytest.raises(LogError, match="Invalid test='z'"):
-        FRAME.cvci.mcnemar(test="z")
-    gap = FRAME.copy()
-    gap.iloc[2, 0] = np.nan
-    with pytest.raises(LogError, match="no loss"):
-        gap.cvci.mcnemar()
-    assert gap.cvci.mcnemar(missing="drop").attrs["n_points"] == 79
-    with pytest.raises(LogError, match="not evaluated on the same points"):
-        cvstats.mcnemar(FRAME["a"], FRAME["b"].iloc[1:])

@@ -93,27 +93,6 @@ def test_the_card_in_loops(days, kept, of_source, of_point):
     assert far["se"] == pytest.approx(only_row(result)["se"], rel=1e-6)
 
 
-def number_points(log):
-    """The same log with its dates on another level, and points numbered at random."""
-    source, day = (log.index.get_level_values(name) for name in BOTH)
-    number = np.random.default_rng(0).permutation(len(day.unique()))[pd.factorize(day)[0]]
-    index = pd.MultiIndex.from_arrays([source, day, number], names=["source", "Date", "point"])
-    return log.set_axis(index)
-
-
-def test_dates_of_numbered_points_are_times():
-    """Points with other labels were independent, whatever the level of dates beside them said."""
-    log = simulate(6, 40, ar=0.8, runs=3)
-    numbered = number_points(log)
-    for call in (cvstats.interval, cvstats.compare):
-        wanted, found = call(log), call(numbered.sample(frac=1, random_state=0))
-        assert found.attrs["n_cosines"] == wanted.attrs["n_cosines"]
-        np.testing.assert_allclose(found["se"], wanted["se"], rtol=1e-12)
-        assert (found["caution"] == wanted["caution"]).all()
-    wanted, found = (cvstats.best_set(table, rng=0) for table in (log, numbered))
-    np.testing.assert_allclose(found["p_value"], wanted["p_value"], rtol=1e-12)
-
-
 def test_years_days_and_quarters_are_times():
     log = simulate(6, 40)
     for freq, form in (("YS", "%Y"), ("D", "%Y%m%d"), ("QS", None)):

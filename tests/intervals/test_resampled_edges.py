@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import resampled_logs
 from resampled_logs import example
 from rows import only_row
 
@@ -123,19 +122,6 @@ def test_nested_standard_error_stays_in_range():
         assert bias == pytest.approx(factor * (found["err_ncv"] - found["err_cv"]))
 
 
-@pytest.mark.parametrize(("points", "labelled"), [(18, False), (16, True), (24, True)])
-def test_halves_tested_on_more_or_fewer_points(points, labelled):
-    """A tenth of the points that the data are tested on, here two of 20, is let pass."""
-    index = pd.MultiIndex.from_product([range(5), range(4), range(24)])
-    index = index.set_names(["sample", "repetition", "point"])
-    log = pd.Series(np.random.default_rng(1).gamma(2.0, size=len(index)), index=index)
-    sample, _, point = (log.index.get_level_values(level) for level in range(3))
-    found = only_row(cvstats.conservative_z(log[point < np.where(sample == 0, 20, points)]))
-    assert ("unequal test sizes" in found["caution"]) == labelled
-    one = only_row(cvstats.conservative_z(log[point < np.where(sample == 1, points, 20)]))
-    assert ("unequal test sizes" in one["caution"]) == labelled
-
-
 def test_words_lead_to_what_can_be_typed():
     four = example("five_by_two")["a"]
     four = four[four.index.get_level_values("repetition") < 4]
@@ -174,43 +160,3 @@ def test_halves_that_share_a_point_are_doubted():
     source = ["north" if sample % 2 else "south" for sample, *_ in moved.index]
     scoped = moved.to_frame("a").assign(source=source).set_index("source", append=True)["a"]
     assert words not in only_row(cvstats.conservative_z(scoped))["caution"]
-
-
-@pytest.mark.parametrize("n", [12, 13])
-def test_a_dropped_loss_is_not_taken_for_another_half(n):
-    index = resampled_logs.index_of(resampled_logs.replace_one(n, 3, 1, np.random.default_rng(1)))
-    log = pd.Series(np.random.default_rng(2).gamma(2.0, size=len(index)), index=index)
-    assert only_row(cvstats.replace_one(log))["n_points"] == n
-    for row in (0, n, len(log) - 1):
-        gap = log.where(np.arange(len(log)) != row)
-        with pytest.raises(LogError) as caught:
-            cvstats.replace_one(gap, missing="drop")
-        assert f"expected {n} points of the data and 6 of each half" in str(caught.value)
-
-
-def test_training_sizes_of_parts():
-    """Points of one source were tested by models that were trained on all sources."""
-    rng = np.random.default_rng(0)
-    levels = [np.arange(60) % 5, np.repeat(list("abcdef"), 10), range(60)]
-    index = pd.MultiIndex.from_arrays(levels, names=["fold", "source", "point"])
-    log = pd.Series(rng.gamma(2.0, size=60), index=index)
-    parts = cvstats.corrected_t(log, by="source")
-    assert parts.attrs["n_train"] == 48
-    assert parts.attrs["n_test"] == 2
-    given = cvstats.corrected_t(log, by="source", train_size=48)
-    np.testing.assert_allclose(parts["se"], given["se"], rtol=1e-15)
-    twice = pd.concat(
-        {0: log, 1: log.rename(lambda k: (k + 1) % 5, level="fold")}, names=["repetition"]
-    )
-    assert cvstats.corrected_t(twice, by="source").attrs["n_train"] == 48
-    by_repetition = cvstats.corrected_t(twice, by="repetition")
-    assert by_repetition.attrs["n_train"] == 48
-    # logs of their own, whose points have the same names, were trained by themselves
-    logs = pd.concat({"x": log, "y": log}, names=["dataset"])
-    assert cvstats.corrected_t(logs, by="dataset").attrs["n_train"] == 48
-    # of another level nobody knows
-    region = log.rename_axis(index={"source": "region"})
-    with pytest.raises(LogError, match=r"labels of 'region', and models may .* train_size=90\)"):
-        cvstats.corrected_t(region, by="region")
-    asked = cvstats.corrected_t(region, by="region", train_size=48)
-    np.testing.assert_allclose(asked["se"], parts["se"], rtol=1e-15)

@@ -44,18 +44,6 @@ def test_values_rounded_before_get_no_zeros():
     assert {len(cell.split(".")[1]) for row in shown for cell in row.split()[1:]} == {1}
 
 
-@pytest.mark.parametrize("method", [None, "corrected_t", "wald"])
-def test_pairs_fit_80_columns(losses, method):
-    table = losses.cvci.compare(method=method)
-    shown = repr(table)
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "\\" not in shown  # one block
-    assert all(str(column) in shown for column in table)
-    for _, other in table.index:
-        assert sum(f"- {other}" in line for line in shown.splitlines()) >= 1
-    assert ("unstable difference" in shown) == ("unstable difference" in table.attrs["cautions"])
-
-
 def test_cautions_that_do_not_fit_are_explained_below(losses):
     table = few(losses).cvci.compare()
     shown = repr(table)
