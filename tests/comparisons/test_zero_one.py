@@ -72,10 +72,12 @@ def as_arrays(*numbers):
 
 def test_where_normal_tests_stay_they_are_labelled():
     often = pair(4, 0, 40, folds=5, repetitions=3)
+    within = {"variance": "within-fold"}
     for table in (
         cvstats.compare(often),
         cvstats.compare(often.droplevel("fold")),
         cvstats.compare(pair(4, 0, 40, folds=5), method="wald"),
+        cvstats.compare(pair(4, 0, 40, folds=5), method="wald", options=within),
         cvstats.compare(pair(4, 0, 40), method="holdout"),
         cvstats.compare(pair(4, 0, 40, folds=5), adjust="max-t", rng=1, n_draws=199),
     ):
