@@ -191,9 +191,10 @@ def find_sizes(log: Log, found: Cells, train_size: TrainSize) -> tuple[FloatArra
         if tested is not None:
             count = np.full(len(count), float(tested))
         elif train_size is not None or not ask_groups(log, is_partition):
+            form = "format='scores', " if log.metadata.get("format") == "scores" else ""
             raise LogError(
                 "the numbers of training and test points behind each score are unknown. Pass "
-                "both to read_log: read_log(…, format='scores', n_train=90, n_test=10)."
+                f"both to read_log: read_log(…, {form}n_train=90, n_test=10)."
             )
     return count, find_train_sizes(log, found, train_size)
 

@@ -104,16 +104,18 @@ def read_log(
         ``.zarr``, ``.eval``, a folder of Parquet files (a key in the name of a folder, such as
         ``fold=0``, is a level), of ``.eval`` files, or of samples of lm-evaluation-harness; if a
         model has several runs on a task, the newest is read. An object: a table, a mapping of
-        columns, the dict of ``cross_validate``, the array of ``cross_val_predict``, a fitted
+        columns, the result of ``cross_validate``, ``cross_val_predict`` or ``cross_val_score``
+        (one score per split, with ``cv=`` and the name of the score as ``metric=``), a fitted
         ``GridSearchCV`` or ``RandomizedSearchCV``, or its ``cv_results_`` as a dict, DataFrame or
         CSV file (each candidate is a model with one score per split, since a search stores no
         predictions), a report of skore, a log of inspect. Several models evaluated on the same
         points: a list of files, or a mapping of model names to files or objects.
     format : str, optional
-        ``cross_validate``, ``cross_val_predict``, ``search``, ``skore``, ``tidymodels``, ``caret``,
-        ``mlr3``, ``openml``, ``autogluon``, ``lm-eval``, ``inspect``, ``nixtla``, ``scores`` (one
-        score per split) or ``columns``. All except ``autogluon`` and ``scores`` are recognized
-        automatically. Also the type of a file without a suffix, such as ``csv``.
+        ``cross_validate``, ``cross_val_predict``, ``cross_val_score``, ``search``, ``skore``,
+        ``tidymodels``, ``caret``, ``mlr3``, ``openml``, ``autogluon``, ``lm-eval``, ``inspect``,
+        ``nixtla``, ``scores`` (one score per split) or ``columns``. All except ``autogluon`` and
+        ``scores`` are recognized automatically. Also the type of a file without a suffix, such as
+        ``csv``.
     loss : str, callable or list, optional
         For predictions: the loss or metric of `cvstats.losses`, or a list of them for a log with
         the level ``metric``. ``log_loss``, ``brier`` and ``auc`` use the probabilities of the
@@ -131,9 +133,10 @@ def read_log(
         same ``by=``. A metric such as ``auc`` has a value for each of their labels.
     X, y, groups, cv : optional
         Inputs that a tool does not store: the data and the truth of ``cross_validate``, truth and
-        splitter of ``cross_val_predict``, the data of a search (to count the points of each
-        split) and the splitter of its ``cv_results_``, the truth of ``openml`` and ``autogluon``
-        (a Series, aligned by index). ``groups`` become sources; for ``autogluon``, folds.
+        splitter of ``cross_val_predict``, the splitter of ``cross_val_score`` and of
+        ``cv_results_`` (and the data, to count the points of each split), the truth of ``openml``
+        and ``autogluon`` (a Series, aligned by index). ``groups`` become sources; for
+        ``autogluon``, folds.
     filter, metric : str, optional
         For ``lm-eval`` and ``inspect``: the filter and the score. A task with a single one uses it;
         for several tasks pass a mapping, as in ``metric={"gsm8k": "exact_match", "arc":
@@ -365,12 +368,12 @@ def read_object(source: Any, options: ReadOptions) -> Any:
 def is_predicted(source: Any, options: ReadOptions) -> bool:
     """Whether these are predictions of cross_val_predict, with separate truth and folds."""
     given = {"y", "cv"} & set(options.given())
-    if is_search(source):
+    if is_search(source) or is_result(source):
         return False
     arrays = (np.ndarray, pd.Series)
     if isinstance(source, Mapping):
         bare = not options.given() and not {*LEVELS, LOSS, TRUTH, "truth"} & set(source)
-        if not source or is_result(source) or not (given or bare):
+        if not source or not (given or bare):
             return False
         return all(isinstance(part, arrays) for part in source.values())
     return "cv" in given and isinstance(source, (np.ndarray, pd.Series, pd.DataFrame))

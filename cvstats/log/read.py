@@ -144,7 +144,8 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
         f"or DataFrame, an xarray DataArray or Dataset, or a frame of polars, Arrow or DuckDB. "
         f"Make one with cvstats.as_log(pandas.DataFrame(…), loss='loss', fold='fold', point='id'); "
         f"or, for the losses of one test set, with pandas.Series(losses).rename_axis('point'). "
-        f"Scores of splits are read by cvstats.read_log(frame, format='scores', "
+        f"Scores of cross_val_score are read by cvstats.read_log(scores, cv=cv, "
+        f"metric='accuracy'), other scores of splits by cvstats.read_log(frame, format='scores', "
         f"higher_is_better=…)."
     )
 

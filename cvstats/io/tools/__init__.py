@@ -19,7 +19,9 @@ SCORE = re.compile(r"split(\d+)_test_(.+)")
 
 
 def is_result(found: Any) -> bool:
-    """Whether this is what cross_validate returned."""
+    """Whether this is what cross_validate returned, as a dict or a table."""
+    if isinstance(found, pd.DataFrame):
+        return {"fit_time", "score_time"} <= set(found.columns)
     return isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
 
 
@@ -93,7 +95,8 @@ SCORING = ("metric", "higher_is_better")
 FORMATS = {
     "cross_validate": Format(is_result, "sklearn:cross_validate", (*SPLITTING, *SCORING), False),
     "cross_val_predict": Format(
-        lambda found: isinstance(found, np.ndarray), "sklearn:cross_val_predict", SPLITTING, False
+        lambda found: isinstance(found, np.ndarray), "sklearn:cross_val_predict",
+        (*SPLITTING, *SCORING), False,
     ),
     "search": Format(is_search, "sklearn:search", (*SPLITTING, *SCORING), False),
     "skore": Format(is_skore, "sklearn:skore", ("groups",), False),
@@ -126,7 +129,7 @@ ALIASES = {
     **dict.fromkeys(("gridsearchcv", "randomizedsearchcv", "grid_search", "cv_results_"), "search"),
     **dict.fromkeys(("lm_eval", "lm-evaluation-harness", "lm_evaluation_harness"), "lm-eval"),
     **dict.fromkeys(("statsforecast", "mlforecast", "neuralforecast"), "nixtla"),
-    "mapping": "columns", "score": "scores",
+    "cross_val_score": "cross_val_predict", "mapping": "columns", "score": "scores",
 }  # fmt: skip
 CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
 SKLEARN = ("sklearn", "scikit-learn")

@@ -1,8 +1,9 @@
-"""scikit-learn: ``cross_validate``, ``cross_val_predict``, fitted searches; reports of skore."""
+"""scikit-learn: results of cross-validation and fitted searches; reports of skore."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -14,7 +15,7 @@ from cvstats.core.orientation import TURNED, facts_of_score, turn
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, listed, spelled
 from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
-from cvstats.io.tools import SCORE, is_search
+from cvstats.io.tools import SCORE, SPLITTING, is_search, refuse_unused
 from cvstats.loss_functions.losses import find_loss
 from cvstats.metrics import METRICS
 
@@ -172,13 +173,20 @@ def train_sizes(trains: Sequence[Any]) -> dict[str, Any]:
 
 
 def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable:
-    """Split again, to find the fold in which each point was predicted."""
+    """Split again, to find the fold in which each point was predicted.
+
+    Without a truth, or with the name of a score, the values are those of ``cross_val_score``.
+    """
     y, cv = options.data.get("y"), options.data.get("cv")
+    if cv is not None and (y is None or options.metric_name):
+        return cross_val_score(predictions, options)
     if y is None or cv is None:
         raise LogError(
             "predictions of cross_val_predict contain neither truth nor folds. Pass both, as in "
-            "read_log(predictions, y=y, cv=cv, loss=…), with the cv= of cross_val_predict."
+            "read_log(predictions, y=y, cv=cv, loss=…), with the cv= of cross_val_predict. For "
+            "scores of cross_val_score, name the score: read_log(scores, cv=cv, metric='accuracy')."
         )
+    refuse_unused("format='cross_val_predict'", options, SPLITTING)
     truth, points = truth_of(y, options.data.get("X"))
     models: list[Hashable] = []
     if isinstance(predictions, pd.DataFrame):
@@ -189,7 +197,8 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     if values.ndim not in (1, 2) or len(values) != len(truth):
         raise LogError(
             f"the predictions have the shape {values.shape} for {len(truth):,} points. Expected "
-            f"one prediction for each point, or one for each point and class."
+            "one prediction for each point, or one for each point and class. For scores of "
+            "cross_val_score, name the score: metric='accuracy'."
         )
     fold = np.full(len(truth), -1)
     trains = []
@@ -229,6 +238,24 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     table = table.assign(y_pred=np.asarray(names)[values.argmax(axis=1)])
     table, found = with_classes(table, names, [values])
     return PredictionTable(table, found, attrs)
+
+
+def cross_val_score(scores: Any, options: ReadOptions) -> PredictionTable:
+    """Read one score per split, in a column for each model if there are several."""
+    if np.ndim(scores) != 1 and not isinstance(scores, pd.DataFrame):
+        raise LogError(
+            f"the values have the shape {np.shape(scores)}. Expected one score of cross_val_score "
+            "for each split; for predictions of cross_val_predict, pass y= and no metric=."
+        )
+    models = scores.items() if isinstance(scores, pd.DataFrame) else [(None, scores)]
+    read = [
+        search(of_one_candidate({"test_score": column}, options.wanted), options)
+        for _, column in models
+    ]
+    table = pd.concat([part.table for part in read], ignore_index=True)
+    if isinstance(scores, pd.DataFrame):
+        table["model"] = np.repeat(scores.columns.map(str), len(scores))
+    return replace(read[0], table=table, attrs={"format": "cross_val_score", **read[0].attrs})
 
 
 def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]]:
@@ -280,14 +307,17 @@ def search(found: Any, options: ReadOptions) -> PredictionTable:
     name = name_of_score(found, key, options)
     values, losses = turn_scores(values[~np.array(failed)], name, options)
     kept = [name for name, out in zip(names, failed, strict=True) if not out]
-    table = pd.concat(
-        [levels.assign(model=name, loss=row) for name, row in zip(kept, values, strict=True)],
-        ignore_index=True,
-    )
+    tables = [levels.assign(model=name, loss=row) for name, row in zip(kept, values, strict=True)]
+    table = pd.concat(tables, ignore_index=True)
+    if names == [CANDIDATE]:
+        table = table.drop(columns="model")
     return PredictionTable(table, {}, {"holds": "scores", **losses, **attrs}, lost, note)
 
 
 # --- candidates -----------------------------------------------------------------------------------
+
+CANDIDATE = "candidate"
+"""The name of a candidate without parameters that differ."""
 
 
 def last_round(results: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
@@ -331,7 +361,7 @@ def name_candidates(
     absent = object()
     differ = [name for name in parameters if len({str(one.get(name, absent)) for one in among}) > 1]
     names = [
-        ", ".join(f"{name}={shorten(one[name])}" for name in differ if name in one) or "candidate"
+        ", ".join(f"{name}={shorten(one[name])}" for name in differ if name in one) or CANDIDATE
         for one in candidates
     ]
     return [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
@@ -358,7 +388,7 @@ def choose_score(results: Mapping[str, Any], options: ReadOptions, *, named: boo
         return every[0]
     if options.wanted is None:
         raise LogError(
-            f"the search has {len(every)} scores: {listed(map(repr, every))}. Expected one of "
+            f"there are {len(every)} scores: {listed(map(repr, every))}. Expected one of "
             f"them: metric={every[0]!r}."
         )
     if every == ["score"]:
@@ -432,17 +462,19 @@ def describe_splits(
     classes = estimator is not None and import_module("sklearn.base").is_classifier(estimator)
     splitter = import_module("sklearn.model_selection").check_cv(cv, y, classifier=classes)
     if X is None and y is None:
+        splits = number
+        with suppress(TypeError, ValueError):  # the number of some splits depends on the data
+            splits = splitter.get_n_splits()
+        refuse_other_splits(splits, number)
         return levels_of(splitter, number), {}
+    if y is None and "Stratified" in type(splitter).__name__:
+        raise LogError(f"{type(splitter).__name__} splits by y. Pass y= too, or omit X=.")
     n = len(np.asarray(X if y is None else y))
     parts = [
         (rows_of(train, n), rows_of(test, n))
         for train, test in splitter.split(np.zeros((n, 1)), y, options.data.get("groups"))
     ]
-    if len(parts) != number:
-        raise LogError(
-            f"cv has {len(parts):,} splits, but the search has {number:,}. Expected the cv and the "
-            "data that were passed to the search."
-        )
+    refuse_other_splits(len(parts), number)
     trained, tested = zip(*parts, strict=True)
     points = pd.DataFrame({"point": np.concatenate(tested)})
     split = np.repeat(np.arange(number), [len(rows) for rows in tested])
@@ -455,6 +487,15 @@ def describe_splits(
     return levels, train_sizes(trained) | {
         "n_test": len(split) / number if len(sizes) > 1 else sizes.pop()
     }
+
+
+def refuse_other_splits(number: int, scores: int) -> None:
+    """Refuse a splitter that did not make the splits of the scores."""
+    if number != scores:
+        raise LogError(
+            f"cv has {number:,} splits, but there are scores of {scores:,}. Expected the cv and "
+            "the data that the scores were computed with."
+        )
 
 
 def levels_of(splitter: Any, number: int) -> pd.DataFrame:

@@ -124,7 +124,7 @@ def test_the_results_alone_need_their_splitter():
         cvstats.read_log(results)
     log = cvstats.read_log(results, cv=5)
     assert log.attrs["loss"] == "1 - score"
-    with pytest.raises(LogError, match="cv has 4 splits, but the search has 5"):
+    with pytest.raises(LogError, match="cv has 4 splits, but there are scores of 5"):
         cvstats.read_log(results, cv=4, y=Y)
     table = cvstats.read_log({**results}, cv=5, format="cv_results_")
     pd.testing.assert_frame_equal(table, log)

@@ -1,4 +1,4 @@
-"""scikit-learn: cross_validate with estimators and indices, cross_val_predict with its cv."""
+"""scikit-learn: cross_validate, and cross_val_predict and cross_val_score with their cv."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from sklearn.model_selection import (
     LeaveOneOut,
     RepeatedKFold,
     ShuffleSplit,
+    StratifiedKFold,
     cross_val_predict,
+    cross_val_score,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -149,10 +151,56 @@ def test_scores_of_splits_are_read_with_their_cv(classes):
     several = cross_validate(models["b"], X, y, cv=cv, scoring=("accuracy", "neg_log_loss"))
     loss = cvstats.read_log(several, cv=cv, metric="neg_log_loss")
     np.testing.assert_allclose(loss.squeeze(), -several["test_neg_log_loss"])
-    with pytest.raises(LogError, match="has 2 scores: 'accuracy', 'neg_log_loss'"):
+    with pytest.raises(LogError, match="there are 2 scores: 'accuracy', 'neg_log_loss'"):
         cvstats.read_log(several, cv=cv)
     with pytest.raises(LogError, match="has no test scores"):
         cvstats.read_log({"fit_time": [1.0]}, cv=cv)
+    frame = pd.DataFrame(results["b"])
+    pd.testing.assert_series_equal(
+        cvstats.read_log(frame, cv=cv, metric="accuracy", X=X, y=y), log["b"].rename("loss")
+    )
+    with pytest.raises(LogError, match=r"result of cross_validate.*read_log\(frame, cv=cv"):
+        frame.cvci.wald()
+
+
+def test_scores_of_cross_val_score_are_those_of_cross_validate(classes):
+    X, y = classes
+    cv = StratifiedKFold(5, shuffle=True, random_state=1)
+    models = {"a": DummyClassifier(), "b": LogisticRegression()}
+    results = {name: cross_validate(model, X, y, cv=cv) for name, model in models.items()}
+    scores = {name: cross_val_score(model, X, y, cv=cv) for name, model in models.items()}
+    given = {"cv": cv, "metric": "accuracy", "X": X, "y": y}
+    expected = cvstats.read_log(results, **given)
+    for same in (scores, pd.DataFrame(scores)):
+        log = cvstats.read_log(same, **given)
+        pd.testing.assert_frame_equal(log, expected)
+        assert log.attrs == expected.attrs | {
+            "format": "cross_val_score", "read_from": type(same).__name__,
+        }  # fmt: skip
+    for bare in (scores["b"], pd.Series(scores["b"])):
+        log = cvstats.read_log(bare, cv=cv)
+        pd.testing.assert_series_equal(log, expected["b"].rename("loss"))
+    assert str(log.cvci.summary()).startswith("The score is 0.")
+
+
+def test_scores_of_other_splits_are_refused(classes):
+    X, y = classes
+    scores = np.full(10, 0.5)
+    for cv, data in ((5, {}), (5, {"X": X}), (RepeatedKFold(n_splits=5, n_repeats=3), {})):
+        with pytest.raises(LogError, match="splits, but there are scores of 10"):
+            cvstats.read_log(scores, cv=cv, metric="accuracy", **data)
+    assert len(cvstats.read_log(scores, cv=GroupKFold(10))) == 10
+    with pytest.raises(LogError, match="StratifiedKFold splits by y. Pass y= too, or omit X="):
+        cvstats.read_log(scores, cv=StratifiedKFold(10), X=X)
+    with pytest.raises(LogError, match=r"have the shape \(5, 2\). Expected one score"):
+        cvstats.read_log(scores.reshape(5, 2), cv=5)
+    with pytest.raises(LogError, match=r"shape \(10,\) for 200 .* score: metric='accuracy'"):
+        cvstats.read_log(scores, cv=5, y=y)
+    log = cvstats.read_log(scores, cv=ShuffleSplit(10))
+    with pytest.raises(LogError, match=r"read_log\(…, n_train=90, n_test=10\)"):
+        log.cvci.interval()
+    sized = cvstats.read_log(scores, cv=ShuffleSplit(10), n_train=90, n_test=10)
+    assert sized.cvci.interval().attrs["n_train"] == 90
 
 
 def test_results_with_estimators_take_no_scores(classes):
