@@ -51,7 +51,7 @@ from cvstats.io.tools import FORMATS, recognize
 from cvstats.io.tools.columns import FACTS as FACT_COLUMNS
 from cvstats.io.tools.columns import USUAL
 from cvstats.large.moments import Moments, SharedAttrs
-from cvstats.log.tables import find_columns
+from cvstats.log.tables import find_columns, names_a_score
 from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
@@ -798,7 +798,10 @@ def values_of(
     others = [
         name for name in found if name not in used and not FACT_COLUMNS.fullmatch(plainly(name))
     ]
-    return (others, None, None) if others and all(found[name] for name in others) else None
+    streamed = (
+        others and all(found[name] for name in others) and not any(map(names_a_score, others))
+    )
+    return (others, None, None) if streamed else None
 
 
 # --- the demonstration ----------------------------------------------------------------------------

@@ -105,12 +105,8 @@ def find_columns(
         )
     if model is not None and not single:
         raise LogError("model= and several columns in loss= both name models. Expected one.")
-    if single and not scores and len(values) == 1 and names_a_score(values[0]):
-        raise LogError(
-            f"{values[0]!r} is named like a score, of which larger values are better. Expected "
-            f"losses. Convert scores: cvstats.read_log(…, loss={values[0]!r}, "
-            "higher_is_better=True); if smaller values are better, pass higher_is_better=False."
-        )
+    if single and not scores and len(values) == 1:
+        refuse_scores(values)
     return TableColumns(tuple(values), levels, model, single)
 
 
@@ -119,6 +115,18 @@ SCORES = {
     "hit", "hits", "is-correct", "precision", "r2", "recall", "roc-auc", "score", "scores",
 }  # fmt: skip
 """Names of scores for which larger is better."""
+
+
+def refuse_scores(columns: Sequence[Hashable], *, of_splits: bool = False) -> None:
+    """Refuse a column of losses that is named like a score, perhaps one per split."""
+    name = next(filter(names_a_score, columns), None)
+    if name is not None:
+        or_splits = ", or for one score per split format='scores', higher_is_better=True"
+        raise LogError(
+            f"{name!r} is named like a score, of which larger values are better. Expected losses. "
+            f"Convert scores: cvstats.read_log(…, loss={name!r}, higher_is_better=True)"
+            f"{or_splits * of_splits}; if smaller values are better, pass higher_is_better=False."
+        )
 
 
 def names_a_score(name: object) -> bool:

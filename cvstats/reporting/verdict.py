@@ -342,7 +342,9 @@ class Verdict:
     @cached_property
     def names(self) -> list[str]:
         """The models in words."""
-        if self.models in ([None], [""], [NAMELESS]) and DIFFERENCE_FROM not in self.facts.attrs:
+        attrs = self.facts.attrs
+        nameless = ([None], [""], [NAMELESS], [attrs.get("loss")])  # a column has the loss's name
+        if self.models in nameless and DIFFERENCE_FROM not in attrs:
             return [ONLY]
         index = pd.Index(self.models, dtype=object, tupleize_cols=False)
         return write_labels(index, self.facts.write_model)[0]

@@ -153,8 +153,9 @@ def test_of_a_saved_log_no_column_can_be_named(capsys, folder):
 
 
 def test_scores_of_folds_are_read_as_scores(capsys, folder):
-    _, out, _ = run(capsys, "interval", "scores.csv")
-    assert "log.attrs['holds'] = 'scores'" in " ".join(out.split())
+    status, _, err = run(capsys, "interval", "scores.csv")
+    assert status == 2
+    assert err.endswith("On the command line: --loss, --higher-is-better, --read-as.\n")
     words = ["--read-as", "scores", "--higher-is-better", "--n-train", "80", "--n-test", "20"]
     words += ["--format", "json"]
     status, out, _ = run(capsys, "interval", "scores.csv", *words)

@@ -13,6 +13,7 @@ import pytest
 import xarray as xr
 
 import cvstats
+from cvstats import cli
 from cvstats.errors import LogError
 from cvstats.io.tools import FORMATS
 
@@ -337,6 +338,34 @@ def test_a_column_named_like_a_score_is_not_taken_for_losses(name, tmp_path):
     log = cvstats.read_log(table, loss=name, higher_is_better=False)
     assert log.mean().tolist() == pytest.approx(table.groupby("model")[name].mean().tolist())
     assert cvstats.as_log(answered(), loss=["correct"]).columns.tolist() == ["correct"]
+
+
+def test_scores_are_not_taken_for_losses_of_models_either(tmp_path, capsys):
+    table = pd.DataFrame({"fold": range(10), "accuracy": 0.8, "f1": 0.7})
+    table.to_parquet(path := tmp_path / "log.parquet")
+    for found in (table, path):
+        with pytest.raises(LogError, match=r"'accuracy' is named .* per split format='scores'"):
+            cvstats.read_log(found)
+        with pytest.raises(LogError, match="^'accuracy' is named ((?!per split).)*$"):
+            cvstats.read_log(table.assign(point=range(10)))
+    assert cli.main(["interval", str(path)]) == 2
+    assert "--higher-is-better" in capsys.readouterr().err
+    assert cvstats.read_log(table, higher_is_better=True)["accuracy"].tolist() == [1 - 0.8] * 10
+    assert (
+        cvstats.read_log(table, format="scores", higher_is_better=True)["f1"].tolist()
+        == [-0.7] * 10
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "start"),
+    [(True, "The accuracy is 70.0%"), (False, "The mean correct is 0.700")],
+)
+def test_a_column_of_losses_names_no_model(given, start):
+    table = pd.DataFrame({"fold": np.arange(60) % 5, "point": range(60)})
+    table["correct"] = (np.arange(60) % 10 < 7) * 1.0
+    log = cvstats.read_log(table, loss="correct", higher_is_better=given)
+    assert str(log.cvci.summary()).startswith(start)
 
 
 @pytest.mark.parametrize("container", ["frame", "array", "dask", "moments"])

@@ -25,7 +25,7 @@ from cvstats.io.table import (
     require_columns,
 )
 from cvstats.io.text import NESTED, SPELLINGS
-from cvstats.log.tables import find_columns, index_to_columns, unnamed_labels
+from cvstats.log.tables import find_columns, index_to_columns, refuse_scores, unnamed_labels
 from cvstats.loss_functions.losses import OF_COLUMNS, is_loss
 from cvstats.loss_functions.pointwise import LOSSES, unknown_loss
 
@@ -217,6 +217,8 @@ def loss_columns(
     if text:
         first = listed(f"{name!r}, as in {str(table[name].iloc[0])[:40]!r}" for name in text)
         raise LogError(f"non-numeric columns are not losses: {first}. {call_to_type(table)}")
+    if options.higher_is_better is None:
+        refuse_scores(others, of_splits="point" not in out)
     found = model_columns(out, table, others, LOSS)
     if not facts:
         return found
