@@ -65,11 +65,12 @@ def test_long_tables_are_cut_and_counted():
 
 def test_html_has_a_caption_and_explains_cautions(losses):
     named = losses.rename(columns={"ridge": "<script>&"})
-    table = named.loc[[0]].cvci.naive()
+    table = named.loc[[0, 1]].cvci.naive()
     page = table._repr_html_()
     tree = html5lib.parse(page)
     caption = "".join(tree.find(f".//{HTML}caption").itertext())
-    assert caption == "Expected risk (claimed, but not covered); 442 points, 10 folds; 95% limits"
+    counts = "442 points, 2 repetitions, 10 folds"
+    assert caption == f"Expected risk (claimed, but not covered); {counts}; 95% limits"
     notes = list(tree.iter(f"{HTML}abbr"))
     assert [note.text for note in notes] == ["dependence ignored"] * 3
     assert notes[0].get("title") == table.attrs["cautions"]["dependence ignored"]
