@@ -25,6 +25,22 @@ CONTAINERS = {
 }
 
 
+def tasks():
+    """Three models on three tasks of unequal size, four answers to each question."""
+    rng = np.random.default_rng(0)
+    names = [f"{task}-{i}" for task, n in (("a", 200), ("b", 60), ("c", 400)) for i in range(n)]
+    index = pd.MultiIndex.from_tuples(
+        [(run, name[0], name) for run in range(4) for name in names],
+        names=["repetition", "source", "point"],
+    )
+    hard = np.tile(rng.normal(size=len(names)), 4)[:, None]
+    wrong = rng.random((len(index), 3)) < 1 / (1 + np.exp(hard + [0.5, 0.6, 1.0]))
+    log = pd.DataFrame(wrong.astype(float), index, list("abc"))
+    log.attrs = {"sources_are": "fixed", "loss": "1 - acc", "metric": "acc",
+                 "orientation": "1 - score"}  # fmt: skip
+    return log
+
+
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_passages_are_a_sample_and_no_folds(container):
     log = CONTAINERS[container]()
@@ -57,6 +73,16 @@ def test_folds_of_models_that_were_not_trained_are_refused(container):
         read(log.chunk(row=500) if "lazy" in container else log)
     del log.attrs["models_are"]
     assert log.cvci.wald().attrs["method"] == "wald"
+
+
+def test_models_trained_on_chosen_tasks_are_trained():
+    """The data sets of a benchmark are fixed, but each has folds."""
+    log = tasks()
+    folds = pd.factorize(log.index.get_level_values("point"))[0] % 5
+    log = log.set_index(pd.Index(folds, name="fold"), append=True)
+    log.attrs = tasks().attrs
+    assert "trained in this cross-validation" in log.cvci.wald().attrs["target"]
+    assert "partition into 5 folds" in log.cvci.interval().attrs["reason"]
 
 
 def test_repetitions_that_lack_questions_are_no_random_splits():
