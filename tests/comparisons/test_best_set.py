@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cvstats
+from cvstats.comparisons.best_set import model_confidence_set
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments, cross_products
@@ -108,6 +109,19 @@ def test_cross_products_of_rows_and_of_columns(order):
     assert losses.c_order == (order == "C")
     np.testing.assert_allclose(total, left.T @ left, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(rest, 0, atol=1e-11)
+
+
+def test_few_points_screen_later():
+    """30 points and 6 models at .005: q = 3.09, and h = q / sqrt(1 - q^2 / n) = 3.74."""
+    rng = np.random.default_rng(32)
+    m, n = 6, 30
+    squares = n * 2.0 * (1 - np.eye(m))
+    options = {"df": n - 1, "alpha": 0.05, "n_draws": 999, "seed": 0, "screening": 0.005}
+    for lead, screened in ((3.6, False), (3.9, True)):
+        t = rng.normal(0, 0.1, (m, m))
+        t[0, 1], t[1, 0] = lead, -lead
+        _, p, _ = model_confidence_set(t, squares, n=n, **options)
+        assert (p[0] == 0.005) == screened
 
 
 @given(st.integers(3, 6), st.integers(0, 10_000), st.sampled_from([0.01, 0.05, 0.2]))

@@ -13,6 +13,7 @@ from grouped_logs import log_of, random_rows
 from rows import only_row
 
 import cvstats
+from cvstats.intervals.decompose import variance_of_one
 
 PARTS = ("sigma2", "omega", "gamma", "theta", "part_sigma2", "part_omega", "part_gamma")
 WEIGHTS = {"size": "pooled", "equal": "macro"}
@@ -52,6 +53,19 @@ def test_components_of_folds(fold_weights, sizes, logs):
             np.mean([only_row(part)[name] for part in single]), rel=1e-13
         )
     assert (ours["n_logs"], ours["n_folds"], ours["n_points"]) == (logs, len(sizes), sum(sizes))
+
+
+@pytest.mark.parametrize("repetitions", [(2, 2, 2), (2, 3, 1), (1, 1), (4, 2)])
+def test_the_variance_of_one_repetition(repetitions):
+    """The variance of the means of logs, plus what averaging took from that of repetitions."""
+    rng = np.random.default_rng(5)
+    means = [rng.normal(size=(r, 2)) for r in repetitions]
+    expected = np.var([part.mean(axis=0) for part in means], axis=0, ddof=1)
+    spare = sum(repetitions) - len(repetitions)
+    if spare:
+        squares = sum(((part - part.mean(axis=0)) ** 2).sum(axis=0) for part in means)
+        expected += squares / spare * (1 - np.mean([1 / r for r in repetitions]))
+    np.testing.assert_allclose(variance_of_one(means), expected, rtol=1e-12)
 
 
 def test_repetitions_within_independent_logs():

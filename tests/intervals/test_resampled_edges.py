@@ -99,6 +99,17 @@ def test_train_size(train_size, words):
         cvstats.corrected_t(example("corrected_t"), train_size=train_size)
 
 
+def test_sources_left_out_are_folds_and_said_so():
+    index = pd.MultiIndex.from_product([list("abcd"), range(5)], names=["source", "point"])
+    log = pd.Series(np.random.default_rng(1).gamma(2.0, size=20), index=index)
+    found = only_row(cvstats.corrected_t(log))
+    assert (found["n_splits"], found["n_train"]) == (4, 15)
+    assert "sources as folds" in found["caution"]
+    # random splits of points that have sources: the splits are the repetitions
+    split = pd.concat({r: log.iloc[r * 3 : r * 3 + 4] for r in range(4)}, names=["repetition"])
+    assert only_row(cvstats.corrected_t(split, train_size=16))["n_splits"] == 4
+
+
 # --- no variance, empty, at the end of the range --------------------------------------------------
 
 
