@@ -79,6 +79,19 @@ def test_any_order_of_imports(first):
     assert ran.stdout.split() == [str(first != "cvstats"), "True", "True"]
 
 
+def test_other_names():
+    whole = table()
+    log = cvstats.as_log(whole, loss=MODELS)
+    other = whole.rename(columns={"fold": "split", "point": "id", "ridge": "se"})
+    with guard():
+        frame = cvstats.as_log(parted(other), loss=["se", "forest"], fold="split", point="id")
+        later = frame.cvci.wald()
+    assert list(frame.columns) == ["repetition", "fold", "source", "point", "se", "forest"]
+    with now():
+        found = later.compute()
+    pd.testing.assert_frame_equal(found.rename({"se": "ridge"}), log.cvci.wald(), rtol=1e-12)
+
+
 @pytest.mark.parametrize("prediction", ["ridge", MODELS, {"a": "ridge", "b": "forest"}])
 def test_losses_of_predictions(prediction):
     whole = table().assign(y_true=1.5).set_axis(np.zeros(400, dtype=int), axis=0)

@@ -89,6 +89,17 @@ def test_the_parts_of_the_weighted_interval_score_add_up():
     assert (log.xs("underprediction", level="metric")[lies] == 0).all()
 
 
+def test_scores_of_one_member_and_of_no_spread_are_absolute_errors():
+    table = frame().assign(sd=0.0)
+    expected = (table["y"] - table["mu"]).abs()
+    np.testing.assert_allclose(cvstats.losses(table, "y", "mu", "crps"), expected)
+    normal = cvstats.losses(table, "y", ["mu", "sd"], "crps", distribution="normal")
+    np.testing.assert_allclose(normal, expected)
+    np.testing.assert_allclose(
+        cvstats.losses(table, "y", {"m": ["mu"]}, "energy_score")["m"], expected
+    )
+
+
 def test_a_missing_number_is_a_missing_loss():
     table = frame()
     for name in ("y", "lo90", "member_3"):

@@ -102,6 +102,19 @@ def test_the_repr_tells_what_was_understood(frame, make, words):
     assert repr(make(frame).cvci) == f"<cvci: {words}>"
 
 
+def test_the_repr_tells_what_was_not_understood(frame):
+    for other in (
+        frame.reset_index(),
+        frame.iloc[:0],
+        xr.DataArray(1.0),
+        xr.Dataset(),
+        pd.Series(),
+    ):
+        words = repr(other.cvci)
+        assert words.startswith("<cvci: ")
+        assert "Expected" in words
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 

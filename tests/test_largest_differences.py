@@ -27,6 +27,12 @@ TABLE.loc[TABLE["segment"] == "z", "a"] += 2
 LOG = TABLE.set_index(["repetition", "source", "point"]).drop(columns="segment")
 
 
+SEGMENTS = (
+    TABLE[TABLE["repetition"] == 0].drop(columns="repetition")
+    .set_index(["source", "point", "segment"])
+)  # fmt: skip
+
+
 def test_points_are_means_over_their_evaluations():
     found = LOG[["a", "b"]].cvci.largest_differences(n=5)
     gap = (LOG["a"] - LOG["b"]).groupby(["source", "point"]).mean()
@@ -47,6 +53,18 @@ def test_pairs_of_models():
     for first, second in ((LOG["a"], LOG["b"]), (LOG[["a"]], LOG[["b"]])):
         two = cvstats.largest_differences(first, second, n=3)
         pd.testing.assert_frame_equal(two, LOG[["a", "b"]].cvci.largest_differences(n=3))
+
+
+def test_labels_are_tested_together():
+    found = SEGMENTS[["a", "b"]].cvci.largest_differences(by="segment", n=2)
+    every = SEGMENTS[["a", "b"]].cvci.compare(by="segment")
+    assert found.index[0] == ("z", "a", "b")
+    assert len(found) == 2
+    pd.testing.assert_frame_equal(found, every.loc[found.index], check_like=True)
+    assert found["p_adjusted"].iloc[0] < 0.05
+    assert found.attrs["adjust"] == "holm"
+    fdr = SEGMENTS[["a", "b"]].cvci.largest_differences(by="segment", adjust="fdr")
+    assert fdr.attrs["adjust"] == "bh"
 
 
 @pytest.mark.parametrize(

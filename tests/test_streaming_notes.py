@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 from rows import with_counts
 
+import cvstats
 from cvstats import LogError, Moments
 
 
@@ -104,6 +105,28 @@ def test_units_are_kept_and_never_mixed(tmp_path):
         Moments.of_log(log) + Moments.of_log(other)
 
 
+def test_logs_of_several_data_sets():
+    rng = np.random.default_rng(3)
+    index = pd.MultiIndex.from_product(
+        [["x", "y", "z"], range(4), range(5)], names=["dataset", "fold", "point"]
+    )
+    points = index.get_level_values("fold") * 5 + index.get_level_values("point")
+    index = index.set_codes(np.asarray(points), level="point", verify_integrity=False)
+    index = index.set_levels(range(20), level="point")
+    log = pd.Series(rng.standard_normal(60), index=index)
+    moments = sum(
+        Moments.of_log(part, by=["dataset", "fold"]) for part in (log.iloc[:25], log.iloc[25:])
+    )
+    eager = log.cvci.wald(by="dataset")
+    pd.testing.assert_frame_equal(moments.wald(by="dataset"), eager, rtol=1e-11)
+    pd.testing.assert_series_equal(
+        moments.decompose(independent="dataset"), log.cvci.decompose(independent="dataset"),
+        rtol=1e-11,
+    )  # fmt: skip
+    with pytest.raises(LogError, match=r"by='dataset' or independent='dataset'"):
+        moments.wald()
+
+
 @pytest.mark.parametrize("given", [42, None, pd.Series([1.0]), "log.npz"])
 def test_moments_are_not_made_by_hand(given):
     with pytest.raises(LogError, match=r"Moments\.of_log\(log\)"):
@@ -136,6 +159,23 @@ def folded(rows=600) -> pd.DataFrame:
         names=["repetition", "fold", "point"],
     )
     return pd.DataFrame(rng.normal(size=(rows, 2)), index=index, columns=["a", "b"])
+
+
+def test_levels_in_another_order_are_the_same_levels():
+    frame = folded()
+    one = Moments.of_log(frame.iloc[:250], by=("fold", "repetition"), pairs=True)
+    two = Moments.of_log(frame.iloc[250:], by=("repetition", "fold"), pairs=True)
+    for both, levels in ((one + two, one.levels), (two + one, two.levels)):
+        assert both.levels == levels
+        pd.testing.assert_frame_equal(both.wald(), cvstats.wald(frame), rtol=1e-12)
+        pd.testing.assert_frame_equal(both.compare(), cvstats.compare(frame), rtol=1e-12)
+        cells = both.moments(by=("fold", "repetition"))
+        pd.testing.assert_frame_equal(
+            cells.sort_index(), frame.cvci.moments(by=("fold", "repetition")).sort_index(),
+            rtol=1e-12,
+        )  # fmt: skip
+    with pytest.raises(LogError, match="different levels"):
+        one + Moments.of_log(frame, by=("fold",), pairs=True)
 
 
 @pytest.mark.parametrize(

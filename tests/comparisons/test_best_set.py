@@ -14,6 +14,7 @@ from cvstats.comparisons.best_set import model_confidence_set
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
 from cvstats.core.reduce import compute_moments, cross_products
+from cvstats.errors import LogError
 
 RNG = np.random.default_rng(29)
 
@@ -205,6 +206,30 @@ def test_screening_leaves_the_only_good_model_in():
     frame = FRAME[["a"]].assign(bad=FRAME["a"] + RNG.normal(9, 1, len(FRAME)))
     table = frame.cvci.best_set(screening=0.01)
     assert list(table["p_value"]) == [0.99, 0.01]
+
+
+def test_words():
+    with pytest.raises(LogError, match="Invalid center='median'"):
+        FRAME.cvci.best_set(center="median")
+    with pytest.raises(LogError, match="at least 99 for alpha=0.01"):
+        FRAME.cvci.best_set(alpha=0.01, n_draws=50)
+    for screening in (0.05, 0, "low"):
+        with pytest.raises(LogError, match="a level between 0 and alpha=0.05"):
+            FRAME.cvci.best_set(screening=screening)
+    with pytest.raises(LogError, match=r"folds of one point.*center='global'"):
+        FRAME.droplevel("fold").assign(fold=range(60)).set_index(
+            "fold", append=True
+        ).cvci.best_set()
+    with pytest.raises(LogError, match="at least two points"):
+        FRAME.iloc[:1].cvci.best_set(center="global")
+    gap = FRAME.copy()
+    gap.iloc[3, 1] = np.nan
+    with pytest.raises(LogError, match="'b' has no loss"):
+        gap.cvci.best_set()
+    assert gap.cvci.best_set(missing="drop").attrs["n_dropped"] == 1
+    splits = FRAME.rename({0: 1}, level="repetition").iloc[:20]
+    with pytest.raises(LogError, match="best_set needs one test set or a K-fold partition"):
+        pd.concat([FRAME, splits]).cvci.best_set()
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -132,6 +132,24 @@ def test_a_lazy_array_gives_the_limits_of_the_frame(repetitions, folds, method):
         assert found[name].item() == pytest.approx(row[name], rel=1e-10)
 
 
+def test_labels_max_t_and_one_side():
+    index = FOLDED.index.to_frame()
+    half = pd.Index(np.where(index["point"] % 2, "odd", "even"), name="half")
+    parts = FOLDED.set_index(half, append=True)
+    table = parts.cvci.compare(reference="ridge", relative=True, by="half", method="wald")
+    alone = parts.xs("odd", level="half").cvci.compare(
+        reference="ridge", relative=True, method="wald"
+    )
+    np.testing.assert_allclose(table.xs("odd")["lower"], alone["lower"], rtol=1e-12)
+    plain = FOLDED.cvci.compare(reference="ridge", relative=True)
+    wide = FOLDED.cvci.compare(reference="ridge", relative=True, adjust="max-t", rng=0)
+    assert (wide["upper"] > plain["upper"]).all()
+    assert (wide["lower"] < plain["lower"]).all()
+    less = FOLDED.cvci.compare(reference="ridge", relative=True, alternative="less")
+    assert np.isneginf(less["lower"]).all()
+    assert (less["upper"] < plain["upper"]).all()
+
+
 F_TEST = {"method": "five_by_two", "options": {"test": "f"}}
 
 

@@ -115,6 +115,22 @@ def test_what_refits_add_to_the_variance_over_sources(repetitions):
     assert found.attrs["n_clusters"] == 40
 
 
+def test_every_comparison_of_repeated_folds_of_sources_uses_it():
+    log = grouped_log(np.random.default_rng(15), n_sources=20)
+    array = grouped_array(np.random.default_rng(15), n_sources=20)[0].isel(run=0)
+    found = log.cvci.compare()
+    for other in (array.cvci.compare(), array.chunk(point=50).cvci.compare()):
+        assert other.attrs["interval_method"] == "refit_corrected"
+        np.testing.assert_allclose(other["se"], found["se"], rtol=1e-12)
+    kept = cvstats.Moments.of_log(log, pairs=True).compare()
+    np.testing.assert_allclose(kept["se"], found["se"], rtol=1e-12)
+    margin = log.cvci.equivalence(margin=0.1)
+    np.testing.assert_allclose(margin["se"], found["se"], rtol=1e-12)
+    best = log.cvci.best_set(rng=0)
+    assert best.attrs["interval_method"] == "refit_corrected"
+    assert best["statistic"].abs().to_numpy() == pytest.approx(abs(found["statistic"].iloc[0]))
+
+
 def test_small_groups_of_repeated_folds_are_compared_by_one_method():
     """A few points may be in one fold in some repetition, or all apart in the first one."""
     rng = np.random.default_rng(0)

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import resampled_logs
 from resampled_logs import example
 from rows import only_row
 
@@ -171,3 +172,43 @@ def test_halves_that_share_a_point_are_doubted():
     source = ["north" if sample % 2 else "south" for sample, *_ in moved.index]
     scoped = moved.to_frame("a").assign(source=source).set_index("source", append=True)["a"]
     assert words not in only_row(cvstats.conservative_z(scoped))["caution"]
+
+
+@pytest.mark.parametrize("n", [12, 13])
+def test_a_dropped_loss_is_not_taken_for_another_half(n):
+    index = resampled_logs.index_of(resampled_logs.replace_one(n, 3, 1, np.random.default_rng(1)))
+    log = pd.Series(np.random.default_rng(2).gamma(2.0, size=len(index)), index=index)
+    assert only_row(cvstats.replace_one(log))["n_points"] == n
+    for row in (0, n, len(log) - 1):
+        gap = log.where(np.arange(len(log)) != row)
+        with pytest.raises(LogError) as caught:
+            cvstats.replace_one(gap, missing="drop")
+        assert f"expected {n} points of the data and 6 of each half" in str(caught.value)
+
+
+def test_training_sizes_of_parts():
+    """Points of one source were tested by models that were trained on all sources."""
+    rng = np.random.default_rng(0)
+    levels = [np.arange(60) % 5, np.repeat(list("abcdef"), 10), range(60)]
+    index = pd.MultiIndex.from_arrays(levels, names=["fold", "source", "point"])
+    log = pd.Series(rng.gamma(2.0, size=60), index=index)
+    parts = cvstats.corrected_t(log, by="source")
+    assert parts.attrs["n_train"] == 48
+    assert parts.attrs["n_test"] == 2
+    given = cvstats.corrected_t(log, by="source", train_size=48)
+    np.testing.assert_allclose(parts["se"], given["se"], rtol=1e-15)
+    twice = pd.concat(
+        {0: log, 1: log.rename(lambda k: (k + 1) % 5, level="fold")}, names=["repetition"]
+    )
+    assert cvstats.corrected_t(twice, by="source").attrs["n_train"] == 48
+    by_repetition = cvstats.corrected_t(twice, by="repetition")
+    assert by_repetition.attrs["n_train"] == 48
+    # logs of their own, whose points have the same names, were trained by themselves
+    logs = pd.concat({"x": log, "y": log}, names=["dataset"])
+    assert cvstats.corrected_t(logs, by="dataset").attrs["n_train"] == 48
+    # of another level nobody knows
+    region = log.rename_axis(index={"source": "region"})
+    with pytest.raises(LogError, match=r"labels of 'region', and models may .* train_size=90\)"):
+        cvstats.corrected_t(region, by="region")
+    asked = cvstats.corrected_t(region, by="region", train_size=48)
+    np.testing.assert_allclose(asked["se"], parts["se"], rtol=1e-15)

@@ -35,6 +35,26 @@ def test_close_whole_numbers_are_numbered_as_pandas_does(values, shift):
     assert names.dtype == values.dtype
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["b", "a", "b", None],
+        [1, "a", (2, 3), 1],
+        [2.5, np.nan, 1.0],
+        pd.to_datetime(["2024-01-02", "2024-01-01", None]),
+        pd.Categorical(["x", "y", None], ["y", "x", "unused"], ordered=True),
+        [10**15, -(10**15), 3],
+        [2**63 - 1, -(2**63)],
+        [True, False, True],
+    ],
+)
+def test_other_labels_too(labels):
+    values = pd.Series(labels)
+    codes, names = factorize(values)
+    taken = [None if code < 0 else names[code] for code in codes]
+    assert taken == [None if pd.isna(v) is True else v for v in values]
+
+
 def test_rows_with_the_same_labels_have_the_same_number(monkeypatch):
     rng = np.random.default_rng(1)
     parts = [factorize(pd.Series(rng.integers(0, 5, 200))) for _ in range(3)]

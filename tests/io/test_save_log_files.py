@@ -121,6 +121,27 @@ def test_the_path_is_none(path):
     assert f"the path is {path!r}, of type {type(path).__name__}. Expected a string" in words
 
 
+SPANS = [
+    pd.period_range("2024", periods=2),
+    pd.interval_range(0, 2),
+    list(pd.period_range("2024", periods=2)),
+]
+
+
+@pytest.mark.parametrize("labels", SPANS)
+@pytest.mark.parametrize("levels", [1, 2])
+def test_spans_as_labels(tmp_path, labels, levels):
+    index = pd.MultiIndex.from_arrays([[0, 1], labels], names=["fold", "month"])
+    log = pd.Series([1.0, 2.0], index=index if levels == 2 else pd.Index(labels, name="month"))
+    words = refused(log, tmp_path / "log.csv")
+    _, _, typed = words.partition(" As text: ")
+    assert typed.startswith("log.index = log.index")
+    exec(typed, {"log": log})
+    cvstats.save_log(log, tmp_path / "log.csv")
+    back = cvstats.read_log(tmp_path / "log.csv")
+    assert back.index.get_level_values("month").tolist() == [str(label) for label in labels]
+
+
 def test_spans_as_a_column(tmp_path):
     log = pd.DataFrame({"y_true": pd.period_range("2024", periods=2)}, index=LOG.index)
     words = refused(log, tmp_path / "log.csv")

@@ -143,6 +143,24 @@ def test_equivalence_is_the_statement_of_fairness():
     assert loose["p_value"].item() == pytest.approx(expected, rel=1e-9)
 
 
+def test_sources_may_be_the_groups():
+    log = REGIONS["a"].rename_axis(index={"region": "source"})
+    gap = log.cvci.contrast(by="source", between=("east", "west"))
+    expected = REGIONS["a"].cvci.contrast(by="region", between=("east", "west"))
+    pd.testing.assert_frame_equal(
+        gap.cvci.interval(), expected.cvci.interval(), check_exact=False, rtol=1e-12
+    )
+    numbered = log.groupby(level="source").cumcount()
+    nested = pd.Series(
+        log.to_numpy(), pd.MultiIndex.from_arrays(
+            [log.index.get_level_values("source"), numbered], names=["source", "point"]
+        ), name="a",
+    )  # fmt: skip
+    nested.attrs["points_are"] = "nested"
+    again = nested.cvci.contrast(by="source", between=("east", "west")).cvci.interval()
+    np.testing.assert_allclose(again["se"], gap.cvci.interval()["se"], rtol=1e-12)
+
+
 def regions_array() -> xr.DataArray:
     """The same losses as an array, the regions a coordinate."""
     array = REGIONS.droplevel("region").to_xarray().to_dataarray("model")

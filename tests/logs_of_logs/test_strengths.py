@@ -94,6 +94,20 @@ def test_judges_and_prompts_are_both_samples():
     assert found["se"].notna().all()
 
 
+def test_every_consumer_takes_the_log():
+    log = fit()
+    assert log.cvci.best_set()["in_set"].any()
+    assert "strength of 0 is 0.67" in str(log.cvci.summary()).replace("\n", " ")
+    assert log.cvci.equivalence(reference=0, margin=3.0)["equivalent"].all()
+    array = log.to_xarray().to_dataarray("model").assign_attrs(log.attrs)
+    np.testing.assert_allclose(array.cvci.interval()["se"], log.cvci.interval()["se"], rtol=1e-12)
+    with pytest.raises(cvstats.LogError, match="part of a log of strength"):
+        log.iloc[:20].cvci.interval()
+    few = BATTLES[BATTLES["prompt"] < 20]
+    assert fit(few).cvci.interval()["caution"].str.contains("few points").all()
+    assert not fit().cvci.interval()["caution"].str.contains("few points").any()
+
+
 def won(model: int) -> pd.DataFrame:
     """All results of one model are wins."""
     frame = BATTLES.copy()

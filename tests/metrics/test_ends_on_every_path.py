@@ -130,3 +130,28 @@ def test_lazy_scores_have_the_limits_of_scores_in_memory(positives):
             np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-12, err_msg=name)
         few = found[1]["caution"].to_numpy() & int(Caution.FEW_OF_A_CLASS)
         assert (few != 0).all() == (positives == 7)
+
+
+def test_a_perfect_auc_of_crossed_sources_has_limits():
+    """Its interval was (1, 1): the variance of both ways is 0."""
+    truth = np.tile(np.arange(40) % 4 == 0, 5).astype(int)
+    frame = pd.DataFrame({
+        "y_true": truth, "a": truth + 0.1 * np.sin(np.arange(200)),
+        "source": np.repeat(range(5), 40), "point": np.tile(np.arange(40), 5),
+    })  # fmt: skip
+    log = cvstats.losses(frame, prediction=["a"], loss="auc", folds="pool")
+    table = cvstats.interval(log)
+    assert table.attrs["by"] == "source, point"
+    assert table["lower"].iloc[0] == 0
+    points = np.log(0.025) / np.log(1 - table["upper"].iloc[0])  # as of 0 errors in so many
+    np.testing.assert_allclose(points, 10)
+    other = cvstats.interval(log.rename(columns={"a": "z"}))  # the only model keeps its counts
+    np.testing.assert_array_equal(other[["lower", "upper"]], table[["lower", "upper"]])
+    far = cvstats.losses(frame.assign(a=truth + np.sin(7 * np.arange(200))), loss="auc",
+                         prediction=["a"], folds="pool")  # fmt: skip
+    rough = cvstats.interval(far).iloc[0]
+    assert rough["df"] > 4  # the limits rest on those of five sources
+    np.testing.assert_allclose(
+        rough[["lower", "upper"]].astype(float), [0.118857, 0.254297], rtol=1e-5
+    )
+    assert "zero variance" not in table["caution"].iloc[0]

@@ -283,3 +283,15 @@ def test_only_frames_and_files_with_rows_are_counted(tmp_path: Any) -> None:
     frame(2).iloc[:0].to_parquet(file)
     said = words(cvstats.scan_predictions, file, truth="y", prediction="a")
     assert "the files have no rows" in said
+
+
+@pytest.mark.parametrize("low", [0, -1, False])
+def test_one_is_positive_unless_told(low: Any) -> None:
+    table = frame(2)
+    told = cvstats.losses(table, "y", "a", "precision", positive=1)
+    labels = table.assign(**{name: np.where(table[name] == 1, type(low)(1), low) for name in "ya"})
+    assert_same(told.cvci.wald(), cvstats.losses(labels, "y", "a", "precision").cvci.wald())
+    alone = labels.assign(y=low)
+    assert (cvstats.losses(alone, "y", "a", "precision") == 1).all(axis=None)
+    with pytest.raises(LogError, match="Specify which one is positive"):
+        cvstats.losses(labels.replace({"y": {low: 3}, "a": {low: 3}}), "y", "a", "precision")

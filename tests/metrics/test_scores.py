@@ -63,6 +63,18 @@ def test_differences_change_their_sign(container: Any) -> None:
     np.testing.assert_allclose(own["estimate"], turned["difference"])
 
 
+def test_a_margin_changes_sides() -> None:
+    found = made().cvci.equivalence(margin=(-0.3, 0.1))
+    turned = cvstats.as_scores(found)
+    assert (turned.attrs["margin_low"], turned.attrs["margin_high"]) == (-0.1, 0.3)
+    np.testing.assert_allclose(turned["lower"], -found["upper"])
+    assert (turned["equivalent"] == found["equivalent"]).all()
+    rope = made().cvci.rope(margin=0.02)
+    turned = cvstats.as_scores(rope)
+    np.testing.assert_allclose(turned["difference"], -rope["difference"])
+    assert (turned["p_better"] == rope["p_better"]).all()
+
+
 WANTED = ["auc", "matthews", "log_loss"]
 
 

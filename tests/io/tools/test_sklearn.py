@@ -211,6 +211,27 @@ def test_results_with_estimators_take_no_scores(classes):
             cvstats.read_log(full, X=X, y=y, **option)
 
 
+def test_arrays_of_several_models_with_their_truth_and_cv(classes):
+    X, y = classes
+    cv = KFold(5, shuffle=True, random_state=1)
+    model = LogisticRegression()
+    labels = {"a": cross_val_predict(DummyClassifier(), X, y, cv=cv)}
+    labels["b"] = cross_val_predict(model, X, y, cv=cv)
+    log = cvstats.read_log(labels, y=y, cv=cv, loss="accuracy")
+    expected = cvstats.read_log(labels, y=y, cv=cv, loss="accuracy", format="cross_val_predict")
+    pd.testing.assert_frame_equal(log, expected)
+    frame = pd.DataFrame(labels)
+    for same in (frame, {name: frame[name] for name in frame}):
+        read = cvstats.read_log(same, y=y, cv=cv, loss="accuracy")
+        pd.testing.assert_frame_equal(read, expected)
+    chances = {"b": cross_val_predict(model, X, y, cv=cv, method="predict_proba")}
+    assert len(cvstats.read_log(chances, y=y, cv=cv, loss="log_loss")) == len(y)
+    with pytest.raises(
+        LogError, match=r"neither truth nor folds.* with the cv= of cross_val_predict"
+    ):
+        cvstats.read_log(labels, y=y, loss="accuracy")
+
+
 def test_an_array_is_not_the_name_of_a_column(classes):
     X, y = classes
     with pytest.raises(LogError, match=r"truth= is an ndarray of 200 values.*pass y= and cv="):
