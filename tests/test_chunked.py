@@ -150,6 +150,19 @@ def test_the_wide_path_is_taken(monkeypatch):
     assert not taken
 
 
+@pytest.mark.parametrize(("dtype", "width"), [(np.float16, 17), (np.int64, 3)])
+def test_types(dtype, width):
+    """Every type is widened before it is subtracted or squared."""
+    rng = np.random.default_rng(1)
+    table = (rng.normal(size=(90, width)) * 40 + 100).astype(dtype)
+    wide = table.astype(float)
+    for (_, losses, _), (_, doubles, _) in zip(kinds(table), kinds(wide), strict=True):
+        for by in BYS:
+            found = compute_moments(design_of(90), losses, by)
+            nearly(found, compute_moments(design_of(90), doubles, by), level=100)
+    check(design_of(90), wide, LossColumns((table,)), ("fold",), tolerance=1e-12)
+
+
 # --- any blocks, any threads ----------------------------------------------------------------------
 
 
