@@ -106,8 +106,15 @@ def test_files_and_names_of_the_recipes_exist():
         assert re.search(rf"^{constant}\b.* = ", text, re.MULTILINE), (constant, name)
 
 
-def test_what_follows_the_recipes_works(tmp_path):
-    found = follow(tmp_path, broken=False)
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory):
+    """A copy in which the recipes were followed, and what it answers."""
+    folder = tmp_path_factory.mktemp("recipes")
+    return folder, follow(folder, broken=False)
+
+
+def test_what_follows_the_recipes_works(followed):
+    _, found = followed
     assert found["wald"] == ["ridge", "random_forest"]
     assert found["methods"] is True
     assert found["accessor"] == 0.1
@@ -119,15 +126,15 @@ def test_what_follows_the_recipes_works(tmp_path):
     assert found["report"] is True
 
 
-def test_type_checkers_see_what_follows_the_recipes(tmp_path):
-    follow(tmp_path, broken=False)
-    subprocess.run([sys.executable, "-m", "tools.stubs"], cwd=tmp_path, check=True)
+def test_type_checkers_see_what_follows_the_recipes(followed):
+    folder, _ = followed
+    subprocess.run([sys.executable, "-m", "tools.stubs"], cwd=folder, check=True)
     for stub, line in {
         "__init__.pyi": "from cvstats.intervals.every_loss import every_loss as every_loss",
         "log/methods.pyi": "    every_loss = method(cvstats.every_loss)",
         "plot/__init__.pyi": "    means = method(plot.means)",
     }.items():
-        assert line in (tmp_path / "cvstats" / stub).read_text("utf-8").splitlines()
+        assert line in (folder / "cvstats" / stub).read_text("utf-8").splitlines()
 
 
 def test_files_that_cannot_be_imported_break_themselves_only(tmp_path):
