@@ -23,16 +23,6 @@ PEERS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """Run the one command on the smallest logs, in a copy of the page."""
-    docs = tmp_path_factory.mktemp("docs")
-    shutil.copy(DOCS / "benchmarks.md", docs)
-    command = [sys.executable, "-m", "benchmarks.page", "--scale", "tiny", "--docs", str(docs)]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    return docs
-
-
 def tables(page):
     """Read the tables of a page by their names."""
     text = page.read_text("utf-8")
@@ -86,8 +76,31 @@ def test_the_saved_run_has_every_promise():
 
 
 @pytest.mark.process
-def test_a_run_fills_every_table(measured):
-    found = tables(measured / "benchmarks.md")
+def test_a_run_fills_every_table_and_redrawing_changes_nothing(tmp_path, monkeypatch):
+    shutil.copy(DOCS / "benchmarks.md", tmp_path)
+    command = [sys.executable, "-m", "benchmarks.page", "--scale", "tiny", "--docs", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    every_table_is_filled(tmp_path)
+    page, folder = tmp_path / "benchmarks.md", tmp_path / "benchmarks"
+    before = {path: path.read_bytes() for path in (page, *folder.iterdir())}
+    options = ["page", "--redraw", "--docs", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", options)
+    page_module.main()
+    assert {path: path.read_bytes() for path in before} == before
+    run = json.loads((folder / "run.json").read_text("utf-8"))
+    billion = {"heading": "elsewhere", "lines": [["work", "time"], ["scan_parquet", "2 s"]]}
+    (folder / "run.json").write_text(json.dumps(run | {"billion": billion}), "utf-8")
+    page_module.main()
+    heading, *_, line = tables(page)["billion"]
+    assert (heading, line) == (["elsewhere"], ["scan_parquet", "2 s"])
+    monkeypatch.setattr(sys, "argv", ["page", "--scale", "tiny", "--docs", str(tmp_path)])
+    monkeypatch.setattr(page_module, "measured", lambda scale: run)
+    page_module.main()
+    assert tables(page)["billion"][0] == ["elsewhere"]
+
+
+def every_table_is_filled(docs):
+    found = tables(docs / "benchmarks.md")
     assert set(found) == {
         "heading", "promises", "peers", "machine", "sizes", "methods", "growth", "scaling",
         "billion",
@@ -109,27 +122,7 @@ def test_a_run_fills_every_table(measured):
     assert len(found["methods"]) == 2 + 2 * len(methods.METHODS)
     assert found["billion"] == [["Not measured in this run."]]
     for name in ("growth_time", "growth_memory"):
-        assert "<svg" in (measured / "benchmarks" / f"{name}.svg").read_text("utf-8")
-
-
-@pytest.mark.process
-def test_redrawing_changes_nothing_and_keeps_the_billion(measured, monkeypatch):
-    page, folder = measured / "benchmarks.md", measured / "benchmarks"
-    before = {path: path.read_bytes() for path in (page, *folder.iterdir())}
-    options = ["page", "--redraw", "--docs", str(measured)]
-    monkeypatch.setattr(sys, "argv", options)
-    page_module.main()
-    assert {path: path.read_bytes() for path in before} == before
-    run = json.loads((folder / "run.json").read_text("utf-8"))
-    billion = {"heading": "elsewhere", "lines": [["work", "time"], ["scan_parquet", "2 s"]]}
-    (folder / "run.json").write_text(json.dumps(run | {"billion": billion}), "utf-8")
-    page_module.main()
-    heading, *_, line = tables(page)["billion"]
-    assert (heading, line) == (["elsewhere"], ["scan_parquet", "2 s"])
-    monkeypatch.setattr(sys, "argv", ["page", "--scale", "tiny", "--docs", str(measured)])
-    monkeypatch.setattr(page_module, "measured", lambda scale: run)
-    page_module.main()
-    assert tables(page)["billion"][0] == ["elsewhere"]
+        assert "<svg" in (docs / "benchmarks" / f"{name}.svg").read_text("utf-8")
 
 
 @pytest.mark.process
