@@ -191,6 +191,25 @@ def test_independent_days_are_not_serial():
     assert "serial dependence" not in labels(dated(0.9, n=20).cvci.wald())
 
 
+@pytest.mark.parametrize("grid", [False, True])
+def test_tests_of_models_examine_their_differences_on_successive_dates(grid):
+    """The best of three equal models was often excluded without a word."""
+    losses = pd.DataFrame({seed: dated(0.8, seed=seed).droplevel("fold") for seed in range(3)})
+    right = losses[[0, 1]] > losses.median().mean()
+    told = {"serial dependence"}
+    if grid:
+        losses, right = (
+            frame.to_xarray().to_dataarray("model").astype(float).expand_dims(cell=2) for frame in
+            (losses, right)
+        )  # fmt: skip
+    assert labels(losses.cvci.best_set(rng=0, n_draws=200)) == told
+    assert labels(right.astype(float).cvci.mcnemar()) == told
+    mixed = losses.copy()
+    mixed[:] = np.random.default_rng(0).normal(size=losses.shape)
+    assert labels(mixed.cvci.best_set(rng=0, n_draws=200)) == set()
+    assert labels((mixed > 0).astype(float).cvci.mcnemar(reference=0)) == set()
+
+
 def test_each_source_is_a_series_and_groups_may_depend():
     losses = dated(0.6, n=400)
     day = losses.index.get_level_values("point")
@@ -413,6 +432,12 @@ def test_points_stored_five_times_are_duplicates():
     stars = pd.DataFrame(rng.integers(0, 5, (300, 2)).astype(float), columns=["a", "b"])
     stars.index.name = "point"
     assert "duplicated points" not in cvstats.compare(stars)["caution"].iloc[0]
+    truths = pd.DataFrame({"y_true": rng.normal(size=300), "low": -2.0, "high": 2.0, "more": 3.0})
+    columns = {"a": ["low", "high"], "b": ["low", "more"]}
+    scores = cvstats.losses(
+        truths.rename_axis("point"), prediction=columns, loss="interval_score", level=0.9
+    )
+    assert "duplicated points" not in cvstats.compare(scores)["caution"].iloc[0]
 
 
 @pytest.mark.parametrize("form", ["%Y%m%d", "%Y"])

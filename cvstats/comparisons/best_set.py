@@ -48,6 +48,7 @@ from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, group_resi
 from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
+from cvstats.log.checks import find_cautions, find_dates
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
@@ -161,8 +162,9 @@ def best_set(
     errors of the leads are those of `compare`: wider by `refit_corrected` with repetitions, for
     models that are nearly alike in one partition, and for metrics near the end of their scale. With
     ``method="wald"`` and at least three repetitions, ``caution`` contains ``unstable difference``
-    for a model whose difference from its closest rival is unstable. How many other models the set
-    contains is a matter of power.
+    for a model whose difference from its closest rival is unstable. If this difference is
+    correlated on successive dates, it contains ``serial dependence``, and the set may lack a best
+    model. How many other models the set contains is a matter of power.
 
     More models need more points: with symmetric differences of losses, 30 points were enough for
     200 models; with skewed differences, 20 models need hundreds of points, and ``caution``
@@ -253,10 +255,12 @@ def choose_models(
         factors = widen_leads(log, chosen, options, pilot.squared_loss, cells)
     repeated = of_pairs == "wald" and repeats_folds(log)
     once = of_pairs == "wald" and not log.design.metric
+    rivals = np.arange(log.losses.width)
     for at, (cell, squares, mean, same) in enumerate(cells):
         t = standardized_leads(mean, squares, pilot.n)
+        rivals[cell] = cell[closest_rival(t)]
         if repeated:
-            unstable[cell] = find_unstable(replace(log, pairs=(cell, cell[closest_rival(t)])))
+            unstable[cell] = find_unstable(replace(log, pairs=(cell, rivals[cell])))
         if factors is not None:
             t /= factors[at]
             if once:  # nearly alike in one partition
@@ -273,6 +277,11 @@ def choose_models(
     caution = table.pop("caution").astype(np.int64)
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
+    if not by_groups and find_dates(log.design) is not None:
+        columns = log.columns_by_cell().reshape(-1)
+        leads = replace(log, pairs=(columns, rivals[columns]))
+        found = find_cautions(leads, np.zeros(columns.size))
+        caution[columns] |= found & np.int64(Caution.SERIAL_DEPENDENCE)
     attrs: dict[str, Any] = {
         **best_set.record.facts, **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
         "interval_method": of_pairs,

@@ -492,7 +492,8 @@ def find_duplicates(
 
     Two copies of a point have the same loss whenever one model tested both, that is, in their
     common folds, and differ otherwise. One column of one repetition is not enough evidence, and 0/1
-    losses are not evidence.
+    losses are not evidence. Neither is one common value, such as the width of all intervals that
+    contain the truth.
     """
     design = log.design
     values = values[:, ~np.isnan(values).any(axis=0)]
@@ -522,7 +523,9 @@ def find_duplicates(
     paired = copies * int(np.count_nonzero((cells == cells[:, :1]).all(axis=1)))
     elsewhere = int(sizes[sizes > 1].sum()) - paired
     found = DuplicatedPoints(paired, total)
-    return found if found.share >= 0.05 and elsewhere <= paired / 10 and paired >= LEAST else None
+    if len(groups) < 2 or paired < LEAST or found.share < 0.05 or elsewhere > paired / 10:
+        return None
+    return found
 
 
 def cell_numbers(design: Design, by: tuple[str, ...], rows: Any) -> IntArray:

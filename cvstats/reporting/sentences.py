@@ -570,7 +570,7 @@ def describe_targets(verdict: Verdict) -> list[str]:
     name, many = scales[0].name, estimate.size > FEW_VERDICTS
     decimals = count_decimals(result_frame(verdict.simultaneous))
     adjusted = f", adjusted for {estimate.size:,} intervals" if estimate.size > 1 else ""
-    adjusted += describe_switch(verdict, "intervals")
+    how = describe_switch(verdict, "intervals")
     basis = f"measured on {basis_of(verdict)}"
     if many:
         places = f"{estimate.size:,} {'cells' if len(verdict.models) == 1 else 'models and cells'}"
@@ -578,16 +578,16 @@ def describe_targets(verdict: Verdict) -> list[str]:
         ideal = f"{np.unique(targets)[0]:g}" if len(np.unique(targets)) == 1 else "the target"
         return [
             f"The {name} is below {ideal} in {below:,} of {places}, above it in {above:,}, and not "
-            f"significantly different in the others ({verdict.level} intervals{adjusted}).",
+            f"significantly different in the others ({verdict.level} intervals{adjusted}{how}).",
             f"It was {basis}.",
         ]
-    sentences = []
+    sentences: list[str] = []
     for cell, model in np.argwhere(~np.isnan(estimate)):
         scale, which = scales[cell], [k for k in (0, 1) if sides[k][cell, model]]
         limits = scale.range(lower[cell, model], upper[cell, model], decimals, of_values=True)
         found = (
             f"{scale.value(estimate[cell, model], decimals)} ({verdict.level} interval "
-            f"{limits}{adjusted})"
+            f"{limits}{adjusted}{'' if sentences else how})"
         )
         where = f" at {verdict.cell_names()[cell]}" if len(verdict.cells) > 1 else ""
         if np.isnan(lower[cell, model] + upper[cell, model]):
