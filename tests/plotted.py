@@ -230,7 +230,7 @@ MORE = {
     ),
 }  # fmt: skip
 FIGURES = {
-    "narrow": lambda: Figure(figsize=(3.4, 3.6), layout="constrained"),
+    "narrow": lambda: Figure(figsize=(3.4, 3.9), layout="constrained"),
     "small": lambda: Figure(figsize=(3.3, 2.6)),
     "own": lambda: None,
 }

@@ -187,7 +187,7 @@ def test_a_legend_of_long_names_stays_within_the_figure(name, width, layout):
 def test_names_in_a_legend_are_no_shorter_than_needed():
     """The wider the figure, the longer the names, in steps."""
     for width, length in zip(
-        (1.3, 1.6, 1.9, 2.4, 3.0, 3.7, 4.6, 5.5, 6.4),
+        (1.2, 1.6, 2.0, 2.5, 3.1, 3.8, 4.7, 5.75, 6.8),
         (8, 12, 16, 22, 28, 36, 45, 60, 70),
         strict=True,
     ):
