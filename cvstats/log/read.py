@@ -24,7 +24,7 @@ from cvstats.log.metadata import (
     folds_of_metric,
     refuse_parts_of_cells,
 )
-from cvstats.log.tables import as_container, refuse_table
+from cvstats.log.tables import TIMES, as_container, refuse_table
 
 MISSING = ("raise", "drop")
 
@@ -72,6 +72,12 @@ def read(
         raise LogError(
             f"this is the result of {table.attrs.get('method', 'a method')}, not a log of losses. "
             "Pass the losses from which it was computed."
+        )
+    if table is not None and TIMES.issubset(table):
+        raise LogError(
+            "this is a result of cross_validate, which contains times and scores of splits, not "
+            "losses of models. Read the scores, with cv= as it was passed to cross_validate: "
+            "cvstats.read_log(frame, cv=cv, metric='accuracy')."
         )
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
     also = crossed if by is None else (by,)

@@ -110,6 +110,8 @@ def find_columns(
     return TableColumns(tuple(values), levels, model, single)
 
 
+TIMES = frozenset(["fit_time", "score_time"])
+"""Columns of every result of scikit-learn's ``cross_validate``."""
 SCORES = {
     "acc", "acc-norm", "accuracy", "auc", "auroc", "correct", "correctness", "exact-match", "f1",
     "hit", "hits", "is-correct", "precision", "r2", "recall", "roc-auc", "score", "scores",
@@ -246,12 +248,6 @@ def refuse_stacked(frame: pd.DataFrame, values: Sequence[Hashable]) -> None:
 
 def refuse_table(frame: pd.DataFrame) -> None:
     """Refuse a table of predictions, or of losses and labels, whose rows are only numbered."""
-    if {"fit_time", "score_time"} <= set(frame.columns):
-        raise LogError(
-            "this frame is a result of cross_validate: its columns are times and scores of splits, "
-            "not losses of models. Read the scores, with cv= as it was passed to cross_validate: "
-            "cvstats.read_log(frame, cv=cv, metric='accuracy')."
-        )
     if not has_row_numbers(frame):
         return
     predicted = [name for name in frame.columns if name in PREDICTED]

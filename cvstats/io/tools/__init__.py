@@ -13,6 +13,7 @@ import pandas as pd
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, choice
 from cvstats.io.table import ReadOptions
+from cvstats.log.tables import TIMES
 
 SCORE = re.compile(r"split(\d+)_test_(.+)")
 """The columns of scores in ``cv_results_``."""
@@ -21,7 +22,7 @@ SCORE = re.compile(r"split(\d+)_test_(.+)")
 def is_result(found: Any) -> bool:
     """Whether this is what cross_validate returned, as a dict or a table."""
     if isinstance(found, pd.DataFrame):
-        return {"fit_time", "score_time"} <= set(found.columns)
+        return TIMES.issubset(found)
     return isinstance(found, Mapping) and ("fit_time" in found or "estimator" in found)
 
 

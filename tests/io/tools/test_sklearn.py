@@ -159,8 +159,10 @@ def test_scores_of_splits_are_read_with_their_cv(classes):
     pd.testing.assert_series_equal(
         cvstats.read_log(frame, cv=cv, metric="accuracy", X=X, y=y), log["b"].rename("loss")
     )
-    with pytest.raises(LogError, match=r"result of cross_validate.*read_log\(frame, cv=cv"):
-        frame.cvci.wald()
+    folds = frame.rename_axis("fold")
+    for table in (frame, folds, folds.to_xarray(), folds.to_xarray().chunk()):
+        with pytest.raises(LogError, match=r"result of cross_validate.*read_log\(frame, cv=cv"):
+            table.cvci.wald()
 
 
 def test_scores_of_cross_val_score_are_those_of_cross_validate(classes):
