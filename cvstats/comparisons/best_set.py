@@ -48,7 +48,7 @@ from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, group_resi
 from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
-from cvstats.log.checks import find_cautions, find_dates
+from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
@@ -277,11 +277,10 @@ def choose_models(
     caution = table.pop("caution").astype(np.int64)
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
-    if not by_groups and find_dates(log.design) is not None:
+    if not by_groups:
         columns = log.columns_by_cell().reshape(-1)
         leads = replace(log, pairs=(columns, rivals[columns]))
-        found = find_cautions(leads, np.zeros(columns.size))
-        caution[columns] |= found & np.int64(Caution.SERIAL_DEPENDENCE)
+        caution[columns] |= find_serial_dependence(leads, columns.size)
     attrs: dict[str, Any] = {
         **best_set.record.facts, **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
         "interval_method": of_pairs,

@@ -28,7 +28,7 @@ from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._limits import Limits, critical_value, open_side
 from cvstats.intervals._method import Comparison, Method, flag_ignored_sources
 from cvstats.intervals._requirements import one_test_per_point
-from cvstats.log.checks import find_cautions, find_dates
+from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
@@ -410,10 +410,8 @@ def count_and_test(log: Log, *, test: str | None, correction: bool) -> Result:
     mcnemar.record.require(log.design)
     check_binary(log, mcnemar.record)
     result = compute_mcnemar(log.moments(()), test=test, correction=correction)
-    if find_dates(log.design) is not None:
-        found = find_cautions(log, result.columns["p_value"])
-        serial = found & np.int64(Caution.SERIAL_DEPENDENCE)
-        result = replace(result, caution=result.caution | serial)
+    serial = find_serial_dependence(log, len(result.caution))
+    result = replace(result, caution=result.caution | serial)
     return flag_ignored_sources(result, log.design, of_means=False)
 
 

@@ -394,6 +394,13 @@ def skewness_within(log: Log, by: str) -> FloatArray:
 # --- the order of the points ----------------------------------------------------------------------
 
 
+def find_serial_dependence(log: Log, number: int) -> IntArray:
+    """Find serial dependence alone, for tests that need no other caution of single losses."""
+    if find_dates(log.design) is None:
+        return np.zeros(number, dtype=np.int64)
+    return find_cautions(log, np.zeros(number)) & np.int64(Caution.SERIAL_DEPENDENCE)
+
+
 def find_dates(design: Design) -> str | None:
     """Find the level of dates or times: that of points, or one named so next to it."""
     for name in dict.fromkeys(("point", *design.levels)):
