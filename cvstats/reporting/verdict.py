@@ -343,7 +343,8 @@ class Verdict:
     def names(self) -> list[str]:
         """The models in words."""
         attrs = self.facts.attrs
-        nameless = ([None], [""], [NAMELESS], [attrs.get("loss")])  # a column has the loss's name
+        # A log read from a single column of losses is named after its loss.
+        nameless = ([None], [""], [NAMELESS], [attrs.get("loss")])
         if self.models in nameless and DIFFERENCE_FROM not in attrs:
             return [ONLY]
         index = pd.Index(self.models, dtype=object, tupleize_cols=False)
