@@ -127,6 +127,35 @@ def test_findings_and_report_of_a_frame(tmp_path, monkeypatch):
     with now():
         assert len(parted(stacked).cvci.diagnose().compute()) > 0
         assert "forest" in parted(stacked).cvci.report()
+        assert "ridge has the lowest" in str(parted(stacked).cvci.summary().compute())
+
+
+def test_a_frame_of_one_model(monkeypatch):
+    monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
+    whole = table().drop(columns=["forest", "month"]).assign(site=lambda t: t["point"] % 3)
+    log = cvstats.as_log(whole, loss="ridge")
+    frame = cvstats.as_log(parted(whole.drop(columns="site")), loss="ridge")
+    with now():
+        verdict, found = dask.compute(frame.cvci.summary(), frame.cvci.diagnose())
+        assert str(verdict) == str(log.to_frame().cvci.summary())
+        assert found["code"].tolist() == log.cvci.diagnose()["code"].tolist()
+        assert "ridge" in frame.cvci.report()
+        assert list(parted(whole).cvci.summary(by="site").compute()) == [0, 1, 2]
+
+
+def test_missing_losses_of_some_repetitions():
+    """In memory, a point is dropped from all repetitions; its rows are in several partitions."""
+    whole = table().drop(columns=["source", "month"])
+    whole.loc[(whole["repetition"] == 0) & (whole["point"] == 7), "ridge"] = np.nan
+    frame = parted(whole)
+    for call in ("wald", "corrected_t", "compare"):
+        with now(), pytest.raises(LogError, match="drops a point from all repetitions"):
+            getattr(frame.cvci, call)(missing="drop").compute()
+    whole.loc[whole["point"] == 7, "ridge"] = np.nan  # from all of them
+    with now():
+        ours = parted(whole).cvci.wald(missing="drop").compute()
+    log = cvstats.as_log(whole, loss=MODELS).cvci.wald(missing="drop")
+    pd.testing.assert_frame_equal(ours, log, rtol=1e-12)
 
 
 def test_models_below_each_other():

@@ -240,9 +240,10 @@ def scan_dask(
     return delayed(whole_of, pure=True)(parts[0])
 
 
-def has_columns_of_models(frame: Any) -> bool:
-    """Whether the models of a dask frame are columns, not stacked in rows."""
-    return "model" not in getattr(frame, "columns", ())
+def has_columns_of_models(losses: Any, by: str | None = None) -> bool:
+    """Whether a dask frame has several models, as columns: not one, and not stacked in rows."""
+    frame, _ = tabular(losses)
+    return "model" not in frame.columns and len(models_of(frame, [str(by)])) > 1
 
 
 def delay_answer(

@@ -20,7 +20,7 @@ import xarray as xr
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, sort_labels
 from cvstats.core.design import LEVELS, Design
-from cvstats.core.folds import tally
+from cvstats.core.folds import covers_all_points, tally
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, unpaired
 from cvstats.large.batches import (
@@ -513,6 +513,8 @@ class Moments(Methods):
             complete=self.design_of(in_order(merge(self.planned)), crossed) if self.planned
             else None,
         )  # fmt: skip
+        if self.pointed and log.complete is not None:
+            refuse_part_of_repetitions(log.complete, log.design)
         return log if kept is None else replace(
             log, cells=replace(source, sample=kept.sample(log, models))
         )  # fmt: skip
@@ -620,6 +622,19 @@ def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
         raise LogError(
             f"pairs=True would keep {number:,} differences. Expected at most {MOST_GAPS:,}. "
             "Compare fewer models, or use fewer levels: by='fold'."
+        )
+
+
+def refuse_part_of_repetitions(complete: Design, left: Design) -> None:
+    """Refuse points that were dropped from some repetitions only.
+
+    In memory, ``missing="drop"`` drops a point from all repetitions, which may be in other batches.
+    """
+    if covers_all_points(complete) and not covers_all_points(left):
+        raise LogError(
+            "missing='drop' drops a point from all repetitions, but the repetitions of a point may "
+            "be in different batches. Expected the same points in each repetition. Drop these "
+            "points before you aggregate, or pass the log in memory with missing='drop'."
         )
 
 

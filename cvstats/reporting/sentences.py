@@ -22,7 +22,7 @@ from cvstats.facts import LogFacts
 from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
 from cvstats.intervals.out_of_source import FIXED_TARGET
-from cvstats.large.frames import delay_answer
+from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.display import count_decimals, display_width
 from cvstats.log.groups import Groups
 from cvstats.log.log import WITHOUT_PAIRS, Losses
@@ -314,7 +314,8 @@ def summary(
     checked_choice("method", method, (*interval_names(), None))
     if is_dask_frame(losses):
         ask = partial(summary, method=method, alpha=alpha, by=by, seed=seed)
-        return delay_answer(losses, ask, pairs=True, levels=(by,), missing=missing)
+        pairs = has_columns_of_models(losses, by)
+        return delay_answer(losses, ask, pairs=pairs, levels=(by,), missing=missing)
     losses = as_container(losses, [by])
     if by is None and len(labels_of_level(losses, "metric")) > 1:
         by = "metric"
