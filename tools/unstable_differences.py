@@ -265,13 +265,15 @@ def measure_repeated(
         log, risks = data.cross_validate()
         gaps = risks[:, 0] - risks[:, 1]
         once = log.isel(repetition=[0])
-        one, union = compare(once), compare(once, method="union")
-        repeated = compare(log)
+        one, union = (compare(once, method=name) for name in ("wald", "union"))
+        repeated = compare(log, method="wald")
         silent = cvstats.cautions(repeated).str.contains("unstable difference").values == 0
         corrected = compare(once, method="corrected_t")
         for name, values in {
             "one_partition": covered(one, gaps[:, 0]),
+            "default": covered(compare(once), gaps[:, 0]),
             "repeated": covered(repeated, gaps.mean(axis=1)),
+            "repeated_default": covered(compare(log), gaps.mean(axis=1)),
             "silent": silent,
             "union": covered(union, gaps[:, 0]),
             "union_width": (union["upper"] - union["lower"]).values,
@@ -286,6 +288,7 @@ def measure_repeated(
     low, high = all_runs["corrected_lower"], all_runs["corrected_upper"]
     row = {
         "one_partition": all_runs["one_partition"].mean(),
+        "default": all_runs["default"].mean(),
         "corrected_t": ((low <= expected) & (expected <= high)).mean(),
         "union": all_runs["union"].mean(),
         "union_width": np.median(all_runs["union_width"]) / np.median(all_runs["width"]),
@@ -294,6 +297,7 @@ def measure_repeated(
         silent = all_runs["silent"]
         row |= {
             "repeated": all_runs["repeated"].mean(),
+            "repeated_default": all_runs["repeated_default"].mean(),
             "labelled": 1 - silent.mean(),
             "silent": all_runs["repeated"][silent].mean() if silent.any() else np.nan,
         }
@@ -331,10 +335,12 @@ def study(runs: int, nested_runs: int) -> list[dict[str, Any]]:
 
 
 COLUMNS = {
-    "one_partition": "`compare()`",
-    "repeated": "5 × 10 folds",
+    "one_partition": "`wald`",
+    "default": "`compare()`",
+    "repeated": "`wald`, 5 × 10",
     "labelled": "labeled",
     "silent": "silent",
+    "repeated_default": "`compare()`, 5 × 10",
     "corrected_t": "`corrected_t`",
     "nested_cv": "`nested_cv`",
     "union": "`union`",
