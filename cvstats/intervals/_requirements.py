@@ -44,6 +44,11 @@ from cvstats.registry import INTERVALS
 # --- folds, splits and test sets ----------------------------------------------------------------
 
 
+RENAME = (
+    "If these are several answers to the same points, rename the level 'sample' to 'repetition'."
+)
+
+
 def single_dataset(design: Design) -> str | None:
     """Require a log of one data set, without resampled copies or inner folds."""
     if design.levels.keys().isdisjoint(RESAMPLED):
@@ -58,8 +63,9 @@ def single_dataset(design: Design) -> str | None:
         "sample": "a log of several resampled data sets",
     }.items():
         if design.has(level):
+            rename = f"{RENAME} Otherwise select" if level == "sample" else "Select"
             return (
-                f"this is {what} (level {level!r}). Select one part of it first, as in "
+                f"this is {what} (level {level!r}). {rename} one part of it first, as in "
                 f"{design.take(level)}, or use interval(losses), which chooses a method made for "
                 "it."
             )
@@ -243,6 +249,11 @@ def sampled(design: Design, made: str) -> str | None:
     for level, what in {"count": "bootstrap samples", "outer": "nested cross-validation"}.items():
         if design.has(level):
             return f"the log contains {what} (level {level!r}); {made}"
+    if design.has("sample") and not (design.has("repetition") or design.has("fold")):
+        return (
+            "each label of its level 'sample' has one test set, without splits (levels "
+            f"'repetition' or 'fold'). {RENAME} If the data were resampled, {made}"
+        )
     numbers = read_sample_numbers(design)
     if numbers is None or 0 not in numbers or min(numbers) < 0:
         return (

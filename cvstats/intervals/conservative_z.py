@@ -10,7 +10,7 @@ from cvstats.core.folds import count_cells, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.core.types import IntArray
 from cvstats.intervals._method import NADEAU, IntervalMethod
-from cvstats.intervals._requirements import read_sample_numbers, read_samples, sampled
+from cvstats.intervals._requirements import RENAME, read_sample_numbers, read_samples, sampled
 from cvstats.intervals.corrected_t import count_points
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -30,8 +30,15 @@ def halves(design: Design) -> str | None:
     numbers = (read_sample_numbers(design) or set()) - {0}
     lone = sorted(s for s in numbers if (s + 1 if s % 2 else s - 1) not in numbers)
     if lone or not numbers:
-        found = f"sample {lone[0]} has no partner" if lone else "no halves (samples 1, 2, …)"
-        return f"the log has {found}. Samples 2r - 1 and 2r are the halves of division r; {made}"
+        what = (
+            f"sample {lone[0]} has no partner" if lone else "there are no halves (samples 1, 2, …)"
+        )
+        return f"in this log, {what}. Samples 2r - 1 and 2r are the halves of division r; {made}"
+    if share_points(design) == 1:
+        return (
+            "the two halves of each division (samples 2r - 1 and 2r) test the same points. "
+            f"{RENAME} If the data were resampled, {made}"
+        )
     return None
 
 
@@ -132,7 +139,7 @@ def conservative_z(
     # the squared difference of their means estimates the variance of either without bias.
     cells = log.moments(("sample", *repetition_level(log.design)))
     samples = read_samples(log, cells)
-    overlap = halves_overlap(log.design)
+    overlap = share_points(log.design) > 0
     which, group = np.unique(samples, return_inverse=True)
     splits = np.bincount(group)
     sums = np.zeros((len(which), cells.mean.shape[1]))
@@ -159,10 +166,10 @@ def conservative_z(
     )  # fmt: skip
 
 
-def halves_overlap(design: Design) -> bool:
-    """Whether a point is tested in both halves of a division, which should be disjoint."""
+def share_points(design: Design) -> float:
+    """Share of the points of a half that its other half tests too; the two should be disjoint."""
     if "point" not in design.levels or not len(design.levels["point"].labels):
-        return False  # moments of cells do not identify points
+        return 0.0  # moments of cells do not identify points
     names = tuple(name for name in ("sample", "source", "point") if name in design.levels)
     codes = design.cell_table(names).codes
     labels = design.levels["sample"].labels
@@ -170,4 +177,5 @@ def halves_overlap(design: Design) -> bool:
     number = np.array([int(labels[code]) for code in used.tolist()])[at.reshape(-1)]
     points = codes[number > 0, 1:]
     division = (number[number > 0] + 1) // 2
-    return len(np.unique(np.column_stack([division, points]), axis=0)) < len(points)
+    distinct = len(np.unique(np.column_stack([division, points]), axis=0))
+    return 2 * (1 - distinct / len(points))

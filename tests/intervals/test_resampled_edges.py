@@ -74,6 +74,17 @@ def test_refusals_say_what_is_missing(method, change, words):
         getattr(cvstats, method)(log)
 
 
+@pytest.mark.parametrize(("method", "seeds"), [("interval", 1), ("compare", 2), ("holdout", 1)])
+def test_answers_in_a_level_sample_are_not_taken_for_halves(method, seeds):
+    """Users of language models call an answer a sample; this was 28% of false differences."""
+    index = pd.MultiIndex.from_product(
+        [range(5), range(seeds), range(4)], names=["sample", "repetition", "point"]
+    )
+    log = pd.DataFrame({"a": np.arange(len(index)) % 3, "b": np.arange(len(index)) % 2}, index)
+    with pytest.raises(LogError, match="several answers to the same points, rename the level"):
+        getattr(cvstats, method)(log)
+
+
 def test_a_fold_of_two_points_is_enough_and_one_is_not():
     log = example("nested_cv")
     log = log[log.index.get_level_values("repetition") == 0]
