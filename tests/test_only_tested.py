@@ -153,3 +153,15 @@ def test_no_target_or_guarantee_mentions_training(method, container):
     words = f"{result.attrs['target']} {result.attrs['guarantee']}"
     assert "train" not in words
     assert "stable" not in words
+
+
+def test_answers_of_fixed_models_with_passages():
+    """They were refused as one source left out at a time, whatever models_are says."""
+    found = LOSSES.cvci.answers()
+    wanted = LOSSES.droplevel("source").cvci.answers()
+    pd.testing.assert_frame_equal(found.drop(columns="caution"), wanted.drop(columns="caution"))
+    assert (found["caution"] == "sources ignored").all()
+    trained = LOSSES.copy()
+    del trained.attrs["models_are"]
+    with pytest.raises(cvstats.LogError, match="If one model answered all points, set log.attrs"):
+        trained.cvci.answers()

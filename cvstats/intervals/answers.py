@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
+from cvstats.core.folds import tally
 from cvstats.core.results import Result, flag, make_result
 from cvstats.errors import LogError, is_several, listed, place
 from cvstats.intervals._method import LogMethod, flag_ignored_sources
@@ -46,13 +47,6 @@ def repeated_answers(design: Design) -> str | None:
             f"Select one fold: {design.take('fold')}; or use power, which plans repetitions of "
             "cross-validation."
         )
-    if "fold" not in design.levels and design.has("source"):
-        return (
-            "a log with sources and no folds leaves one source out at a time, with "
-            f"{design.number('source'):,} models. For the tasks of a benchmark pass by='source'. "
-            f"If one model answered all points, add a constant fold: pandas.concat({{0: log}}, "
-            "names=['fold'])."
-        )
     if not design.has("repetition"):
         return (
             "the log has one repetition, which does not show how much answers to the same point "
@@ -61,9 +55,24 @@ def repeated_answers(design: Design) -> str | None:
     return None
 
 
+def one_model(log: Log) -> str | None:
+    """Require that all sources were answered by one model, not each by another one."""
+    design = log.design
+    if log.only_tested or "fold" in design.levels or "source" not in design.levels:
+        return None
+    if (tally(design, "source").n_cells < 2).all():
+        return None
+    return (
+        "a log with sources and no folds leaves one source out at a time, with "
+        f"{design.number('source'):,} models. If one model answered all points, set "
+        "log.attrs['models_are'] = 'fixed'. For the tasks of a benchmark pass by='source'."
+    )
+
+
 @LogMethod(
     check=check_repetitions,
     requires=repeated_answers,
+    of_losses=one_model,
     needs="one test set whose points were each evaluated at least twice",
     target="standard error of the mean over points from the same population, with K answers per "
     "point",
@@ -158,6 +167,8 @@ def answers(
     llm       0.44  0.10  0.146  0.088    0.083
     """
     # Compute the variance of the point means, and of the answers to each point.
+    if (words := one_model(log)) is not None:
+        raise LogError(f"answers needs {answers.record.needs}; {words}")
     points = log.moments([name for name in ("source", "point") if name in log.design.levels])
     check_numbers_of_answers(points)
     n, k = points.n_cells, points.count[:, None]
