@@ -135,3 +135,13 @@ def test_many_labels_of_many_levels():
     assert lazy.n_losses == len(lazy.cells.count) == size
     for name in ("codes", "mean"):
         np.testing.assert_array_equal(getattr(lazy.cells, name), getattr(whole.cells, name))
+
+
+def test_groups_of_few_points():
+    """The shape of an answer is found without losses, also if each cell of a group has one."""
+    levels = {"fold": [1, 0, 0, 1, 0, 1], "source": [2, 2, 0, 2, 2, 0]}
+    coords = {name: ("point", labels) for name, labels in levels.items()}
+    log = xr.DataArray(MAP[:6, 0], coords, "point")
+    with now():
+        lazy = cvstats.heterogeneity(log.chunk(point=2)).compute()
+    assert lazy["q"].item() == pytest.approx(cvstats.heterogeneity(log)["q"].item(), rel=1e-12)

@@ -30,6 +30,7 @@ from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, list
 from cvstats.intervals import find_method
 from cvstats.intervals._limits import fieller
 from cvstats.intervals._requirements import recommend_options
+from cvstats.log.checks import take_sample
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 from cvstats.log.metadata import STRENGTHS, is_root
@@ -106,8 +107,9 @@ def refuse_scores(log: Log) -> None:
 def refuse_negative(log: Log, means: FloatArray) -> None:
     """Reject negative losses, and a reference whose losses are all 0."""
     smallest = means[np.concatenate(log.sides)]
-    if log.in_memory and not log.design.metric:
-        tables = log.losses.tables  # NaN if carried cells lack evaluations
+    sample = take_sample(log)
+    if sample is not None and not log.design.metric:
+        tables = sample.log.losses.tables  # NaN if carried cells lack evaluations
         least = [float(np.fmin.reduce(table, axis=None, initial=0)) for table in tables]
         smallest = np.append(smallest, least)
     if (smallest < 0).any():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.core.cautions import Caution
+from cvstats.core.cells import sort_labels
 from cvstats.core.folds import find_across_folds
 from cvstats.core.results import Result, make_result
 from cvstats.core.threads import block_bounds
@@ -174,9 +175,10 @@ def wild_cluster(
     seed = None if g <= ENUMERATED else seed_of(rng)
     reach, p = np.empty((2, width)), np.empty(width)
     drawn = n_draws if seed is not None else 1 << (g - 1)
+    order = sort_labels(cells.labels[-1][code] for code in cells.codes[:, -1].tolist())
     for start, stop in block_bounds(width, max(1, NUMBERS // drawn)):
         tile = slice(start, stop)
-        test = SignTest(sums[:, tile], cells.count, n_draws, seed)
+        test = SignTest(sums[order, tile], cells.count[order], n_draws, seed)
         p[tile] = test.p_values(-estimate[tile])
         reach[:, tile] = [test.find_reach(side, alpha) for side in (-1.0, 1.0)]
     empty = np.isnan(mean)

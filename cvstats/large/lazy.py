@@ -838,34 +838,39 @@ def map_carried(
 
 
 def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> Result:
-    """Run a method on cells without losses."""
-    half = np.ceil(known.cells.count / 2) / known.cells.count  # 0/1 losses suit all methods
-    squares = known.cells.count * half * (1 - half)
+    """Run a method on cells without losses.
 
+    They are of 0/1 losses, which suit all methods, except where the means of small cells must vary.
+    """
     number = len(method.pairs[0])
     carried = (len(method.labels.models),) if number else ()
     labels = ArrayLabels(
         method.labels.models, ("model",)[: len(carried)], {}, carried, 0 if number else None, None
     )
     width = math.prod(carried)
-    mean = np.repeat(half[:, None], width + number, axis=1)
-    m2 = np.repeat(squares[:, None], width + number, axis=1)
-    cells = replace(known.cells, mean=mean, m2=m2, origin=np.zeros(width + number))
-    nothing = np.zeros((0, width))
-    found = ChunkCells(cells, np.full(width, NO_FAULT), np.arange(0), nothing)
-    try:
-        with np.errstate(all="ignore"):
-            small = replace(method, labels=labels)
-            result = small.answer(small.log_of_cells(found, known, labels))
-            return add_cautions(result, method.cautions)
-    except LogError as error:
-        if not lazy.nan_tells:
-            raise
-        raise LogError(
-            f"{error} (In this lazy array, NaN marks what was not evaluated. Until it is "
-            "computed, each point is assumed to be tested once in each repetition. If that is "
-            "wrong, load the array first: log.compute().)"
-        ) from None
+    count = known.cells.count
+    half = np.ceil(count / 2) / count
+    faults, nothing = np.full(width, NO_FAULT), np.zeros((0, width))
+    small = replace(method, labels=labels)
+    refused: list[LogError] = []
+    for means in (half, np.arange(1, len(half) + 1) / (len(half) + 1)):
+        mean = np.repeat(means[:, None], width + number, axis=1)
+        m2 = np.repeat((count * half * (1 - half))[:, None], width + number, axis=1)
+        cells = replace(known.cells, mean=mean, m2=m2, origin=np.zeros(width + number))
+        found = ChunkCells(cells, faults, np.arange(0), nothing)
+        try:
+            with np.errstate(all="ignore"):
+                result = small.answer(small.log_of_cells(found, known, labels))
+                return add_cautions(result, method.cautions)
+        except LogError as error:
+            refused.append(error)
+    if not lazy.nan_tells:
+        raise refused[0]
+    raise LogError(
+        f"{refused[0]} (In this lazy array, NaN marks what was not evaluated. Until it is "
+        "computed, each point is assumed to be tested once in each repetition. If that is wrong, "
+        "load the array first: log.compute().)"
+    )
 
 
 def run_on_blank(log: Log, method: MappedMethod) -> Result:

@@ -185,6 +185,14 @@ def test_refusals(make, options, words):
         make().cvci.compare(reference="b", **{"relative": True, **options})
 
 
+def test_negative_losses_of_moments():
+    """Their means may be positive; moments keep the losses of a short log."""
+    log = LOG - LOG.to_numpy().mean() / 2
+    assert (log.mean() > 0).all()
+    with pytest.raises(cvstats.LogError, match="Expected nonnegative losses"):
+        cvstats.Moments.of_log(log, pairs=True).compare(relative=True, reference="b")
+
+
 def test_scores_are_refused():
     frame = cvstats.datasets.load("flights")
     for loss, words in (("auc", "this log has 1 - auc"), ("accuracy", "loss='zero_one'")):

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from grouped_logs import log_of, random_rows
 from rows import only_row
 
@@ -70,6 +71,12 @@ def test_draws_are_the_same_for_the_same_log():
     once = cvstats.wild_cluster(log, n_draws=499)
     pd.testing.assert_frame_equal(cvstats.wild_cluster(log, n_draws=499), once)
     assert (once.attrs["n_draws"], once.attrs["seed"]) == (499, 0)
+    moved = log.sample(frac=1, random_state=0)
+    levels = {name: ("row", moved.index.get_level_values(name)) for name in moved.index.names}
+    array = xr.DataArray(moved.to_numpy(), dims="row", coords=levels)
+    for side in ("lower", "upper"):
+        ours = cvstats.wild_cluster(array, n_draws=499)[side].item()
+        assert ours == pytest.approx(only_row(once)[side], rel=1e-10)
     other = cvstats.wild_cluster(log, n_draws=499, rng=np.random.default_rng(3))
     assert other.attrs["seed"] != 0
     many = only_row(cvstats.wild_cluster(log, n_draws=100_000))  # more than one block of draws
