@@ -16,6 +16,7 @@ from cvstats.core.results import Result, interval
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
+from cvstats.intervals._limits import take_limits_of_times
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.intervals._stability import RELATIVELY_STABLE
@@ -120,7 +121,7 @@ def ordered(
     of its variance, which account for the autocovariance of the losses:
 
     - equal-weighted cosines: the mean power of the first B frequencies, and limits from Student's
-      t with B degrees of freedom;
+      t with B degrees of freedom, or, for 0/1 losses, those of a proportion by Korn and Graubard;
     - Newey-West: autocovariances with weights that fall to 0, and normal quantiles;
     - Diebold-Mariano, for forecasts h steps ahead: autocovariances up to lag h - 1, Harvey's
       correction, and Student's t with T - 1 degrees of freedom.
@@ -279,7 +280,8 @@ def ordered(
         "ordered", series.mean, variance, origin=series.origin, alpha=alpha, df=weights.df,
         extra=extra, caution=flags, attrs=attrs,
     )  # fmt: skip
-    return replace(result, allows_for=ALLOWED)
+    result = replace(result, allows_for=ALLOWED)
+    return take_limits_of_times(result, log) if weights.cosines else result
 
 
 class Weights(NamedTuple):

@@ -246,6 +246,36 @@ def test_a_variance_that_is_not_positive():
     assert "horizon not used" in table["caution"].iloc[0]
 
 
+def test_shares_have_limits_of_a_proportion():
+    """Shares of 0.9 in 1,000 series: limits by Student's t cover .90, and are above 1 in .67."""
+    errors = series(60, 0.6, models=1000) * 0.8  # of variance 1
+    inside = (errors.abs() <= stats.norm.isf(0.05)).astype(float)
+    table = inside.cvci.ordered()
+    assert ((table["lower"] <= 0.9) & (table["upper"] >= 0.9)).mean() > 0.94
+    assert table["upper"].max() <= 1
+    row = table[table["se"] > 0].iloc[0]
+    share, df = row["estimate"], row["df"]
+    n = (
+        share
+        * (1 - share)
+        / row["se"] ** 2
+        * (stats.t.isf(0.025, 59) / stats.t.isf(0.025, df)) ** 2
+    )
+    ones, zeros = share * n, (1 - share) * n
+    exact = stats.beta.ppf(0.025, ones, zeros + 1), stats.beta.isf(0.025, ones + 1, zeros)
+    assert row[["lower", "upper"]].tolist() == pytest.approx(exact, rel=1e-9)
+    grid = xr.DataArray(inside.iloc[:, :3].to_numpy(), dims=("point", "lat"), name="coverage")
+    grid = grid.assign_attrs(loss="coverage")
+    lazy = grid.chunk({"lat": 1}).cvci.interval(method="ordered").compute()
+    np.testing.assert_allclose(lazy["upper"], table["upper"].iloc[:3])
+    assert (cvstats.ordered(inside, estimator="newey-west")["upper"] > 1).any()
+    assert (
+        cvstats.ordered(grid[:, 0] * 0 + 1)["upper"]
+        == 1
+        > cvstats.ordered(grid * 0 + 1)["lower"][0]
+    )
+
+
 # --- grids ----------------------------------------------------------------------------------------
 
 
