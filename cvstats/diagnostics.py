@@ -23,8 +23,8 @@ from cvstats.core.design import Design
 from cvstats.core.folds import (
     covers_all_points,
     fewest_folds,
+    find_single_losses,
     fold_levels,
-    has_one_loss_per_split,
     lacks_few_points,
     repetition_level,
 )
@@ -550,9 +550,10 @@ def scores(facts: LogFacts) -> Iterator[Finding]:
 def one_loss_per_split(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of losses.
 
-    Limit: one loss in each fold or split and no level point, below 100 in a repetition.
+    Limit: one loss in each fold, split or row and no level point, below 100 in a repetition;
+    rows without labels must not be 0/1 losses.
     """
-    if has_one_loss_per_split(facts.design):
+    if find_single_losses(facts.design, facts.log.zero_one).all():
         yield Finding(int(facts.design.splits().rows.sum()))
 
 

@@ -495,6 +495,20 @@ def test_fold_means_are_told_and_no_points():
     assert "CVS023" not in found(pd.Series(np.arange(150.0), pd.RangeIndex(150, name="fold"))).index
 
 
+@pytest.mark.parametrize("container", [pd.Series, xr.DataArray, lambda x: xr.DataArray(x).chunk(5)])
+def test_rows_without_labels_may_be_scores_of_folds(container):
+    """Ten numbers from cross_val_score were read as ten points without a word."""
+    accuracy, words = np.linspace(0.9, 0.99, 10), "one loss per split"
+    assert words in cautions_of(container(accuracy))
+    assert words not in cautions_of(container(np.ones(10)))  # answers, right or wrong
+    assert words not in cautions_of(container(np.tile(accuracy, 10)))
+
+
+def cautions_of(log):
+    found = cvstats.interval(log)
+    return str(cvstats.cautions(found.compute() if isinstance(found, xr.Dataset) else found))
+
+
 def test_a_sample_of_evaluations_has_the_size_asked_for_and_is_evenly_spread():
     design = read(pd.Series(np.zeros(1999), name="model").rename_axis("point")).design
     rows = sample_rows(design, range(1999), 1000, dated=False)

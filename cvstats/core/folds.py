@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cvstats.core.cells import Cells
@@ -254,14 +256,22 @@ def has_one_loss_per_split(design: Design) -> bool:
     return bool(find_single_losses(design).all())
 
 
-def find_single_losses(design: Design) -> MaskArray:
-    """Find the groups whose splits have a single unnamed loss each, one row per group."""
+def find_single_losses(
+    design: Design, zero_one: Callable[[], MaskArray] | None = None
+) -> MaskArray:
+    """Find the groups whose splits have a single unnamed loss each, one row per group.
+
+    With ``zero_one``, few rows without any label also count, unless their losses are 0/1.
+    """
     none = np.zeros((1, 1), dtype=bool)
     if design.scores or "point" in design.levels or fold_level(design) == "source":
         return none
     by = [level for level in ("repetition", "fold") if level in design.levels]
-    if not by or is_resampled(design):
+    if is_resampled(design):
         return none
+    if not by:
+        few = not design.levels and 1 < design.cell_table(()).total.sum() < FEW
+        return none if zero_one is None or not few or zero_one().all() else ~none
     splits, folds = tally(design, "repetition"), tally(design, *by)
     rows = splits.sum(splits.count)
     found: MaskArray = (rows == folds.n_cells) & (rows < FEW * splits.n_cells) & (rows > 1)

@@ -96,7 +96,7 @@ def find_cautions(
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
     design, pairs = log.design, log.pairs and log.differences
     width = (log.losses if pairs is None else pairs).width
-    single, sample = find_single_losses(design), take_sample(log)
+    single, sample = find_single_losses(design, log.zero_one), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
     of_many = len(log.labels.models) >= NEAR and has_best_model(log)
     shaped = not design.scores and (not design.metric or is_examined(log.metadata))

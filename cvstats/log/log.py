@@ -897,7 +897,8 @@ class Log:
                 cautions |= Caution.UNUSED_LEVEL
         if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
             cautions |= cautions_of_metric(self.metadata)
-        return cautions | Caution.ONE_EACH if find_single_losses(self.design).all() else cautions
+        single = find_single_losses(self.design, self.zero_one if self.lazy is None else None)
+        return cautions | Caution.ONE_EACH if single.all() else cautions
 
 
 def take_flagged(table: Table, flag: str) -> Table:
