@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import golden
 import pandas as pd
@@ -25,6 +26,20 @@ REFERENCES = sorted({
     *OTHERS,
 })  # fmt: skip
 YEAR = re.compile(r"\((\d{4})\)")
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "theory" / "index.md"
+
+
+def letters(title):
+    return re.sub(r"[^a-z0-9+]", "", title.lower().replace("×", "x"))
+
+
+def test_the_page_of_references_lists_every_work():
+    text = letters(PAGE.read_text("utf-8"))
+    missing = [key for key, work in read_works().items()
+               if key != "cvstats" and letters(work["title"]) not in text]  # fmt: skip
+    assert not missing
 
 
 def as_result(reference):

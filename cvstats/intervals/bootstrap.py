@@ -628,9 +628,9 @@ def bootstrap_632(
 
     The method is heuristic and takes B + 1 fits. Its coverage depends on the learner and on the
     signal-to-noise ratio. In eight simulated populations with 100 points, 95% intervals of .632+
-    covered the error in 33% (interpolating least squares) to 100% of runs: in 48% for the nearest
+    covered the error in 36% (interpolating least squares) to 100% of runs: in 48% for the nearest
     neighbor and in 98% for ridge regression. For a model that fits its training data perfectly,
-    .632 is always 0.632 Err1, and covered 18% to 24% for the nearest neighbor; ``caution`` then
+    .632 is always 0.632 Err1, and covered 21% to 26% for nearest neighbors; ``caution`` then
     contains ``overfitting``. R is clipped to [0, 1], and in the estimate Err1 is clipped to at most
     gamma; ``caution`` flags both. The standard error is rescaled only if Err1 is positive.
     Differences between models can be negative and are therefore not supported; use `bootstrap_oob`

@@ -174,7 +174,7 @@ def out_of_source(
 
     The bias of theta_a and theta_b depends on the learner. In simulations, the expectation of
     theta_b, relative to the true variance for these sources, was 1.5 to 1.8 for ridge regression
-    and .97 to 1.04 for the nearest neighbor, whose losses have larger covariances; theta_a was half
+    and .97 to 1.06 for the nearest neighbor, whose losses have larger covariances; theta_a was half
     of that.
 
     The two targets are different quantities. With more points per source, the interval for these

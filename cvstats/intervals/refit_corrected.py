@@ -60,7 +60,7 @@ def find_problem(log: Log) -> str | None:
     if not log.design.has("repetition"):
         return (
             "the log has one repetition. Expected at least two with different folds "
-            "(cvstats.plans.k_fold with repetitions=), or the losses of two models: "
+            "(cvstats.plans.repeated_k_fold), or the losses of two models: "
             "losses.cvci.compare(method='refit_corrected')."
         )
     whole = log if log.cells is None else find_whole(log)
@@ -68,8 +68,8 @@ def find_problem(log: Log) -> str | None:
         return (
             f"all {log.design.number('repetition'):,} repetitions divide the points into the "
             "same folds, so the log does not show how much the models depend on the training "
-            "points. Repeat the cross-validation with different folds, as cvstats.plans.k_fold "
-            "does, or use wald."
+            "points. Repeat the cross-validation with different folds, as "
+            "cvstats.plans.repeated_k_fold does, or use wald."
         )
     return None
 

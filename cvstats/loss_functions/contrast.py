@@ -105,7 +105,7 @@ def contrast(
     freedom `holdout` and `wald` use. If the log has sources, c is 1 and `interval` uses
     `clustered`, with sources as the sampling unit; if the G_a sources of a group are not among
     those of the other, c^2 = G_a / (G_a - 1). In simulations of 12 sites of 20 points, with
-    effects that differ by group, coverage was 80% for Welch's interval and 95% for the clustered
+    effects that differ by group, coverage was 75% for Welch's interval and 96% for the clustered
     one.
 
     If there are several pairs of groups, ``contrast(...).cvci.compare(0)`` tests each difference

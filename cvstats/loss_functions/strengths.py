@@ -96,7 +96,7 @@ def strengths(
 
     If prompts favor particular models, intervals that treat results as independent, such as
     intervals from bootstrapping the results, are too narrow. In simulations, the coverage of such
-    95% intervals was 91%, compared with 95% if prompts are the sampling unit. The interval is valid
+    95% intervals was 90%, compared with 95% if prompts are the sampling unit. The interval is valid
     even if the Bradley-Terry model is wrong, because it is for the best-fitting strengths. If all
     models were compared on all prompts, the mean win rate is simpler; see the guide.
 

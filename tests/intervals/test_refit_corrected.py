@@ -1,5 +1,7 @@
 """Differences of refitted models: containers, refusals, and coverage where wald fails."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +61,22 @@ def test_refusals():
         log.droplevel("fold").cvci.compare(method="refit_corrected")
     with pytest.raises(cvstats.LogError, match="random splits"):
         log.iloc[5:].cvci.compare(method="refit_corrected")
+
+
+def test_refusals_name_a_plan_that_helps():
+    """The plan in the message makes a log with several partitions, unlike `k_fold`."""
+    log = repeated_log()
+    same = log[log.index.get_level_values("repetition") == 0]
+    same = pd.concat([same, same.rename(index={0: 1}, level="repetition")])
+    calls = (
+        lambda: same.cvci.compare(method="refit_corrected"),
+        lambda: repeated_log(repetitions=1).cvci.difference().cvci.refit_corrected(),
+    )
+    for call in calls:
+        with pytest.raises(cvstats.LogError) as caught:
+            call()
+        (name,) = re.findall(r"cvstats\.plans\.(\w+)", str(caught.value))
+        assert "repetition" in getattr(cvstats.plans, name)(rng=0).levels
 
 
 def grouped_array(rng, repetitions=3, n_sources=40, k=5, runs=1):
