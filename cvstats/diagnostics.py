@@ -640,7 +640,7 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
     Limit: above 0.1 and 2.33 standard errors, if points are dates or times, in logs of up to a
     million losses; of moments in the first dates.
     """
-    sample, other = facts.sample, facts.resampled or facts.design.metric or facts.design.scores
+    sample, other = facts.sample, facts.resampled or facts.design.scores
     if other or sample is None or facts.values is None:
         return
     found = measure_serial(sample.log.design, facts.values)

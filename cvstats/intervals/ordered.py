@@ -121,7 +121,8 @@ def ordered(
     of its variance, which account for the autocovariance of the losses:
 
     - equal-weighted cosines: the mean power of the first B frequencies, and limits from Student's
-      t with B degrees of freedom, or, for 0/1 losses, those of a proportion by Korn and Graubard;
+      t with B degrees of freedom, or, for 0/1 losses and metrics between two bounds, those by Korn
+      and Graubard;
     - Newey-West: autocovariances with weights that fall to 0, and normal quantiles;
     - Diebold-Mariano, for forecasts h steps ahead: autocovariances up to lag h - 1, Harvey's
       correction, and Student's t with T - 1 degrees of freedom.

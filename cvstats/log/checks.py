@@ -90,7 +90,8 @@ def find_cautions(
     are the sampling unit, dependence within them is accounted for, and ``residuals`` returns the
     residual means of sources for each group of ``by=``, whose squares sum to the variance of a
     column; None if these are fixed. Pseudo-losses of a metric of numbers are checked for tails and
-    skewness, and so are those of both models of a difference.
+    skewness, and so are those of both models of a difference; those of any metric are checked for
+    autocorrelation.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
     times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
@@ -100,14 +101,15 @@ def find_cautions(
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
     of_many = len(log.labels.models) >= NEAR and has_best_model(log)
     shaped = not design.scores and (not design.metric or is_examined(log.metadata))
-    if sample is None or not (shaped or of_many):
+    if sample is None or (single.all() and not design.scores):
         return flags
-    if single.all() and not design.scores:
+    of_points = not (residuals or design.scores or is_resampled(design))
+    dated = of_points and find_dates(sample.log.design) is not None
+    of_points = of_points and not design.metric
+    if not (shaped or of_many or dated):
         return flags
     seen, points = sample.log, log.points_by_group()
     points = count_kept_points(log) if points is None else points
-    of_points = not (residuals or design.metric or design.scores or is_resampled(design))
-    dated = of_points and find_dates(seen.design) is not None
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = 1 if whole and sample.step == 1 else find_step(sample, width)
     of_many = of_many and step == 1
@@ -142,7 +144,7 @@ def find_cautions(
             for side in (losses.left, losses.right):
                 part = tabulate(seen, None, every, side).reshape(shape)
                 by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread]
-        for at, n, rows in batch if of_points or of_many else ():
+        for at, n, rows in batch if of_points or of_many or dated else ():
             here = by_group[at]
             if dated or of_many:
                 part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
