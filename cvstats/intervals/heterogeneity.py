@@ -138,9 +138,10 @@ def heterogeneity(
     tau^2 is the value at which Q, with the weights ``1 / (s_g^2 + tau^2)``, is its expectation
     G - 1. Its limits are those at which Q is a quantile of chi-squared, so that tau lies between.
 
-    The mean is weighted by ``1 / (s^2 / n_g + tau^2)`` with the pooled variance s^2, for either
-    ``variance``: with skewed losses, weights from each group's own variance favor groups whose mean
-    happens to be small. Its limits use Student's t with G - 1 degrees of freedom.
+    The mean is weighted by ``1 / (s^2 / n_g + t^2)`` with the pooled variance s^2, and t^2 the
+    tau^2 for standard errors ``s / sqrt(n_g)``. This holds for either ``variance``: with skewed
+    losses, weights from each group's own variance favor groups whose mean happens to be small. Its
+    limits use Student's t with G - 1 degrees of freedom.
 
     References
     ----------
