@@ -227,6 +227,10 @@ def test_predictions_are_no_losses_and_the_words_say_what_is():
         cvstats.as_log(table)
     log = cvstats.read_log(table, truth="y_true", prediction="y_pred", loss="squared_error")
     assert log.tolist() == [1.0, 0.0]
+    one_set = table.drop(columns="fold")  # `losses` accepts it, and read_log asked for levels
+    assert cvstats.read_log(one_set, prediction="y_pred", loss="squared_error").tolist() == [1, 0]
+    with pytest.raises(LogError, match="no column has the name of a level"):
+        cvstats.read_log(one_set, loss="squared_error")
 
 
 # --- options of individual losses and metrics -----------------------------------------------------

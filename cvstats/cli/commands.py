@@ -478,8 +478,8 @@ def report(
 @app.command
 def convert(
     file: Path,
-    output: Path,
     /,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
     *,
     missing: Annotated[Missing, Parameter(help=OPTIONS["missing"])] = "raise",
     reading: InputOptions | None = None,

@@ -370,13 +370,15 @@ def is_predicted(source: Any, options: ReadOptions) -> bool:
     given = {"y", "cv"} & set(options.given())
     if is_search(source) or is_result(source):
         return False
-    arrays = (np.ndarray, pd.Series)
+    arrays: tuple[type, ...] = (np.ndarray, pd.Series)
+    if "cv" in given:
+        arrays = (*arrays, list)
     if isinstance(source, Mapping):
         bare = not options.given() and not {*LEVELS, LOSS, TRUTH, "truth"} & set(source)
         if not source or not (given or bare):
             return False
         return all(isinstance(part, arrays) for part in source.values())
-    return "cv" in given and isinstance(source, (np.ndarray, pd.Series, pd.DataFrame))
+    return "cv" in given and isinstance(source, (*arrays, pd.DataFrame))
 
 
 def is_log(found: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from operator import attrgetter
@@ -73,7 +73,11 @@ def read(
             f"this is the result of {table.attrs.get('method', 'a method')}, not a log of losses. "
             "Pass the losses from which it was computed."
         )
-    if table is not None and TIMES.issubset(table):
+    columns: Iterable[object] = () if table is None else table
+    for name in ("variable", "model", "metric") if isinstance(losses, xr.DataArray) else ():
+        if name in losses.dims and name in losses.coords:  # as Dataset.to_array makes them
+            columns = [*columns, *losses.coords[name].to_numpy().tolist()]
+    if TIMES.issubset(columns):
         raise LogError(
             "this is a result of cross_validate, which contains times and scores of splits, not "
             "losses of models. Read the scores, with cv= as it was passed to cross_validate: "

@@ -80,7 +80,7 @@ def test_options_of_compare(capsys, files):
 
 def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):
     log = tmp_path / "log.jsonl"
-    status, out, _ = run(capsys, "convert", files / "predictions.csv", log, *PREDICTED)
+    status, out, _ = run(capsys, "convert", files / "predictions.csv", "-o", log, *PREDICTED)
     assert status == 0
     assert out == f"wrote {log}: 442 points, 10 repetitions, 10 folds, 2 models\n"
     back = cvstats.read_log(log)

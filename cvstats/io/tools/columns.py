@@ -72,7 +72,11 @@ def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     if measure is not None and TRUTH not in found.table:
         found = replace(found, table=found.table.assign(**{METRIC: table[measure]}))
     if not set(LEVELS) & set(found.table.columns):
-        raise LogError(f"no column has the name of a level of a loss log. {call_to_type(table)}")
+        if truth is None or not options.predictions or MODEL in out:
+            raise LogError(
+                f"no column has the name of a level of a loss log. {call_to_type(table)}"
+            )
+        found = replace(found, table=found.table.assign(point=range(len(table))))  # a test set
     kept = [name for name in out.attrs["unnamed"] if name in found.table.columns]
     return replace(found, kept=kept, by=options.groups)
 

@@ -160,7 +160,8 @@ def test_scores_of_splits_are_read_with_their_cv(classes):
         cvstats.read_log(frame, cv=cv, metric="accuracy", X=X, y=y), log["b"].rename("loss")
     )
     folds = frame.rename_axis("fold")
-    for table in (frame, folds, folds.to_xarray(), folds.to_xarray().chunk()):
+    array = folds.to_xarray().to_array()
+    for table in (frame, folds, folds.to_xarray(), folds.to_xarray().chunk(), array):
         with pytest.raises(LogError, match=r"result of cross_validate.*read_log\(frame, cv=cv"):
             table.cvci.wald()
 
@@ -173,13 +174,14 @@ def test_scores_of_cross_val_score_are_those_of_cross_validate(classes):
     scores = {name: cross_val_score(model, X, y, cv=cv) for name, model in models.items()}
     given = {"cv": cv, "metric": "accuracy", "X": X, "y": y}
     expected = cvstats.read_log(results, **given)
-    for same in (scores, pd.DataFrame(scores)):
+    lists = {name: found.tolist() for name, found in scores.items()}
+    for same in (scores, lists, pd.DataFrame(scores)):
         log = cvstats.read_log(same, **given)
         pd.testing.assert_frame_equal(log, expected)
         assert log.attrs == expected.attrs | {
             "format": "cross_val_score", "read_from": type(same).__name__,
         }  # fmt: skip
-    for bare in (scores["b"], pd.Series(scores["b"])):
+    for bare in (scores["b"], lists["b"], pd.Series(scores["b"])):
         log = cvstats.read_log(bare, cv=cv)
         pd.testing.assert_series_equal(log, expected["b"].rename("loss"))
     assert str(log.cvci.summary()).startswith("The score is 0.")
