@@ -167,7 +167,7 @@ def holdout(
     If a few points dominate the mean, the Wald interval misses on one side, because the mean is too
     small unless such a point was sampled. Student's t hardly helps. For right-skewed losses, Hall's
     limits extend further up. For lognormal(1) losses of 50 and 200 points, 95% Hall limits cover
-    .93 and .94, and Wald limits .90 and .93; for squared t errors with 5 degrees of freedom, .91
+    .92 and .94, and Wald limits .89 and .93; for squared t errors with 5 degrees of freedom, .91
     and .93, and .84 and .89.
 
     Betting and Bernstein intervals cover with probability at least 1 - alpha for every n and any
