@@ -273,3 +273,15 @@ def test_files_of_predictions_refuse_with_the_call_to_type(tmp_path):
             tmp_path / "table.csv", truth="y", prediction="mu", loss="interval_score", fold="fold",
             point="point",
         )  # fmt: skip
+
+
+def test_fair_scores_of_two_members():
+    """Without bias: the mean distance to the truth less half the distance of the two."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300_000, 3)), columns=["y", "one", "two"])
+    found = cvstats.losses(
+        table.rename_axis("point"), "y", {"a": ["one", "two"]}, "crps", fair=True
+    )
+    y, one, two = table.to_numpy().T
+    wanted = (abs(one - y) + abs(two - y)) / 2 - abs(one - two) / 2
+    np.testing.assert_allclose(found["a"], wanted, atol=1e-12)

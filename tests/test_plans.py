@@ -13,6 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 from cvstats import LogError, plans
+from cvstats.plans.plan import row_numbers
 
 SPLITTERS = {
     "k_fold": plans.k_fold(5, rng=3),
@@ -252,3 +253,8 @@ def test_words(call, words):
 def test_groups_may_be_labels_of_any_kind():
     bound = plans.leave_one_source_out().bind(3, groups=np.array(["b", 1, "b"], dtype=object))
     assert [label for _, _, label in evaluations(bound)] == [("b",), (1,)]
+
+
+def test_rows_of_a_split_are_numbers_or_a_mask():
+    assert list(row_numbers(np.array([0, 2, 1]), 3, "train")) == [0, 2, 1]
+    assert list(row_numbers(np.array([True, False, True]), 3, "train")) == [0, 2]

@@ -170,3 +170,15 @@ def test_repetitions_that_cannot_be_planned(folds, runs, options, words):
     frame = (models(k=folds, repetitions=runs) > 0).astype(float)
     with pytest.raises(LogError, match=words):
         frame.cvci.power(effect=0.1, **options)
+
+
+def test_the_variance_of_one_repetition_of_fixed_sources():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(4), range(3), range(20)],
+                                       names=["repetition", "source", "point"])  # fmt: skip
+    log = pd.DataFrame(rng.normal(size=(240, 2)), index, columns=["a", "b"])
+    log.attrs["sources_are"] = "fixed"
+    row = only_row(log.cvci.power(effect=0.3))
+    once = (log["a"] - log["b"]).groupby(["repetition", "source"]).var() / 20
+    noise = (once.groupby("repetition").sum().mean() / 9 - row["se"] ** 2) * 4 / 3
+    assert row["repetition_variance"] / 60 == pytest.approx(noise)

@@ -62,6 +62,7 @@ REFUSED = [
     ("nested_cv", lambda log: log.iloc[:0], "the log is empty"),
     ("replace_one", lambda log: example("conservative_z"), "some sample has no folds"),
     ("replace_one", lambda log: without(log, sample=4), "has 7 samples, of 13 and 6 points"),
+    ("replace_one", lambda log: without(log, sample=4), "every point of the half, 8 in all"),
     ("replace_one", lambda log: without(log, sample=4, repetition=1), "points are missing"),
     ("replace_one", lambda log: without(log, sample=0, point=3), "points are missing"),
 ]
@@ -195,6 +196,19 @@ def test_a_dropped_loss_is_not_taken_for_another_half(n):
         with pytest.raises(LogError) as caught:
             cvstats.replace_one(gap, missing="drop")
         assert f"expected {n} points of the data and 6 of each half" in str(caught.value)
+
+
+def test_halves_of_another_test_size():
+    """Each half is compared with the data."""
+    rng, every = np.random.default_rng(0), np.arange(60)
+    fits = resampled_logs.subsampling(every, 12, 4, rng, sample=0)
+    for r in range(1, 11):
+        order = rng.permutation(60)
+        for sample, half in ((2 * r - 1, order[:30]), (2 * r, order[30:])):
+            fits += resampled_logs.subsampling(half, 6, 4, rng, sample=sample)
+    index = resampled_logs.index_of(fits)
+    found = cvstats.conservative_z(pd.Series(rng.gamma(2.0, size=len(index)), index))
+    assert only_row(found)["caution"] == "unequal test sizes"
 
 
 def test_training_sizes_of_parts():

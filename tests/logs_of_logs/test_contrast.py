@@ -385,3 +385,13 @@ def test_coverage_of_the_difference_of_two_aucs_with_sites():
     by_points, by_sites = simulate_auc_of_sites(1000, 40, seed=10)
     assert by_points < 0.92
     assert 0.93 <= by_sites <= 0.97
+
+
+def test_the_first_group_counts_as_it_is_and_the_second_reversed():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_arrays([range(40), np.arange(40) % 2], names=["point", "group"])
+    losses = pd.Series(rng.gamma(2.0, size=40), index)
+    found = cvstats.contrast(losses, by="group", between=(0, 1))
+    for group, sign in ((0, 1.0), (1, -1.0)):
+        pair = [log.xs(group, level="group").to_numpy() for log in (losses, found)]
+        assert np.corrcoef(*pair)[0, 1] == pytest.approx(sign)

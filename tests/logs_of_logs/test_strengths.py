@@ -152,3 +152,14 @@ def test_a_part_of_the_log_is_made_of_a_part_of_the_battles(elo, call):
 def test_strengths_have_no_ratio():
     with pytest.raises(cvstats.LogError, match="strength has no zero, so no ratio"):
         fit().cvci.compare(relative=True)
+
+
+def test_models_that_win_nearly_all():
+    """The first steps are shortened: full ones would overshoot."""
+    pairs = [(one, two) for one, two in zip("abcdefg", "bcdefgh", strict=True)]
+    battles = pd.DataFrame(
+        [pair for pair in pairs for _ in range(200)], columns=["first", "second"]
+    )
+    battles["score"] = (np.arange(len(battles)) % 200 > 0) * 1.0
+    found = fit(battles.assign(prompt=range(len(battles)))).mean()
+    np.testing.assert_allclose(np.diff(found), np.log(199), rtol=1e-9)

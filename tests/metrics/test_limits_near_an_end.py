@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import cvstats
 from cvstats.intervals._limits import clopper_pearson, korn_graubard
@@ -60,3 +61,19 @@ def test_weights_count_by_their_squares():
     row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc", weight="w")).iloc[0]
     effective = 40**2 / 100
     assert row["upper"] == pytest.approx(1 - (0.05 / 2) ** (1 / (2 * effective)))
+
+
+def test_two_cells_have_limits_of_their_own():
+    rng, n = np.random.default_rng(0), 80
+    y = (rng.random((n, 2)) < 0.5).astype(int)
+    score = (1.5 * y + rng.normal(size=(n, 2))) * [1, 0.1]
+    table = xr.Dataset(
+        {"y": (("point", "cell"), y), "p": (("point", "cell"), score)},
+        {"point": range(n), "source": ("point", np.arange(n) % 20)},
+    )
+    asked = {"truth": "y", "prediction": ["p"], "loss": "auc", "folds": "pool"}
+    whole = cvstats.losses(table, **asked).cvci.interval()
+    for cell in range(2):
+        alone = cvstats.losses(table.isel(cell=[cell]), **asked).cvci.interval()
+        for side in ("lower", "upper"):
+            assert whole[side].values.ravel()[cell] == pytest.approx(alone[side].item())

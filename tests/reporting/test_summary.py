@@ -235,6 +235,14 @@ def test_cells_of_a_grid_are_counted():
     )
 
 
+def test_the_interval_of_the_median_cell():
+    log = grid(1).isel(model=0, drop=True)
+    found = log.cvci.interval()
+    half = float(((found["upper"] - found["lower"]) / 2).median())
+    words = cvstats.Moments.of_log(log).summary().sentences
+    assert f"interval of the median cell is ±{half:.3f}" in " ".join(words)
+
+
 def test_the_mean_over_cells_is_weighted_by_area():
     log = grid()
     weights = np.cos(np.deg2rad(log["lat"]))

@@ -208,6 +208,7 @@ def test_the_truth_of_tidymodels_is_asked_for_where_it_could_be_several(table):
     ("names", "levels"),
     [
         (["Fold1", "Fold2"], ["fold", "point"]),
+        (["Fold0", "Fold1"], ["fold", "point"]),
         (["Fold01.Rep1", "Fold02.Rep1"], ["repetition", "fold", "point"]),
         (["Repeat1/Fold3", "Repeat1/Fold4"], ["repetition", "fold", "point"]),
         (["Resample01", "Resample02"], ["fold", "point"]),  # each point once: a partition
