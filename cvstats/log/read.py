@@ -74,8 +74,8 @@ def read(
             "Pass the losses from which it was computed."
         )
     columns: Iterable[object] = () if table is None else table
-    for name in ("variable", "model", "metric") if isinstance(losses, xr.DataArray) else ():
-        if name in losses.dims and name in losses.coords:  # as Dataset.to_array makes them
+    if isinstance(losses, xr.DataArray):
+        for name in {"variable", "model", "metric"}.intersection(losses.dims, losses.coords):
             columns = [*columns, *losses.coords[name].to_numpy().tolist()]
     if TIMES.issubset(columns):
         raise LogError(
