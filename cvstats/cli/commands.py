@@ -170,7 +170,7 @@ FILES = "A log, or predictions with --loss."
 MORE = "Files of further models on the same evaluations: FILE, or NAME=FILE."
 OPTIONS: dict[str, str] = {
     "points": "Whether equal point labels in several sources mean the same point (crossed) or "
-    "points are numbered anew in each source (nested).",
+    "each source numbers its points separately (nested).",
     "method": "The method of the interval; see cvstats methods FILE.",
     "by": "Print an interval for each label of this level, such as source.",
     "reference": "The model to compare the others with; by default all pairs are compared.",

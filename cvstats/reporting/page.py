@@ -161,7 +161,7 @@ def report(
     The page is self-contained: plots are embedded as SVG, and nothing is loaded from a network. Its
     script, which sorts a table when a column header is clicked, is optional. The page uses the
     light or dark color scheme of the browser. All names are escaped. Numbers are rounded to two
-    digits of the smallest standard error, ``10^-d``, for display only.
+    digits of the smallest standard error, for display only.
 
     References
     ----------

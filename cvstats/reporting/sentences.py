@@ -288,7 +288,7 @@ def summary(
     (``lat``, ``latitude``, or the standard name ``latitude``). Then the cells in which each model
     is better are counted, with p-values that are adjusted for all pairs in all cells. If losses
     were made from a score, the sentences are about the score, and larger is better. Numbers are
-    rounded to two digits of the smallest standard error, ``10^-d``.
+    rounded to two digits of the smallest standard error.
 
     References
     ----------
