@@ -63,8 +63,8 @@ def to_markdown(
 
     Notes
     -----
-    Numbers are rounded to ``10^-d`` for display only; results are never rounded. Pipes and other
-    markup in names are escaped.
+    Numbers are rounded for display only; results are never rounded. Pipes and other markup in names
+    are escaped.
 
     References
     ----------
@@ -126,8 +126,8 @@ def to_latex(
 
     Notes
     -----
-    Numbers are rounded to ``10^-d`` for display only; results are never rounded. Names are escaped,
-    and long names are broken. The models of a pair are stacked, and cautions become notes below the
+    Numbers are rounded for display only; results are never rounded. Names are escaped, and long
+    names are broken. The models of a pair are stacked, and cautions become notes below the
     table. A table that is too wide for one column of a two-column page is set in a smaller font; if
     it still does not fit, the numbers of each row are written below its name.
 
