@@ -221,10 +221,22 @@ def test_tests_of_models_examine_their_differences_on_successive_dates(grid):
         )  # fmt: skip
     assert labels(losses.cvci.best_set(rng=0, n_draws=200)) == told
     assert labels(right.astype(float).cvci.mcnemar()) == told
+    assert labels(right.astype(float).cvci.cochran_q()) == told
     mixed = losses.copy()
     mixed[:] = np.random.default_rng(0).normal(size=losses.shape)
     assert labels(mixed.cvci.best_set(rng=0, n_draws=200)) == set()
     assert labels((mixed > 0).astype(float).cvci.mcnemar(reference=0)) == set()
+    assert labels((mixed > 0).astype(float).cvci.cochran_q()) == set()
+
+
+def test_tests_without_standard_errors_name_the_comparison_in_time():
+    losses = pd.DataFrame({"a": dated(0.8)})
+    losses["b"] = dated(0.8, seed=1).droplevel("fold").reindex(losses.index, level="point")
+    assert labels(losses.cvci.rope(margin=0.1)) == {"serial dependence"}
+    right = (losses > 1).astype(float)
+    for table in (losses.cvci.rope(margin=0.1), right.cvci.mcnemar(), right.cvci.cochran_q()):
+        words = table.attrs["cautions"]["serial dependence"]
+        assert "Use log.cvci.compare(method='ordered')" in words
 
 
 def test_each_source_is_a_series_and_groups_may_depend():

@@ -46,11 +46,17 @@ from cvstats.core.results import (
 )
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
-from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, flag_ignored_sources
+from cvstats.intervals._method import (
+    RELATIVE_STABILITY,
+    Comparison,
+    flag_ignored_sources,
+    flag_serial_dependence,
+)
 from cvstats.intervals._requirements import several_splits
 from cvstats.intervals._stability import OF_INTERVAL, find_unstable
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
 from cvstats.large.lazy import has_lazy_losses
+from cvstats.log.checks import find_serial_dependence
 from cvstats.log.log import Log, Losses
 from cvstats.options import Missing, check_numbers
 
@@ -419,6 +425,8 @@ def rope(
         unstable = find_unstable(log)
         if unstable is not None:
             result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
+        serial = find_serial_dependence(log, len(result.caution))
+        result = flag_serial_dependence(result, serial, log, "rope")
         return flag_ignored_sources(result, log.design, of_means=True)
 
     return compare_pairs(losses, other, reference, missing, run)

@@ -26,7 +26,12 @@ from cvstats.core.results import Result, make_result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._limits import Limits, critical_value, open_side
-from cvstats.intervals._method import Comparison, Method, flag_ignored_sources
+from cvstats.intervals._method import (
+    Comparison,
+    Method,
+    flag_ignored_sources,
+    flag_serial_dependence,
+)
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
@@ -411,7 +416,7 @@ def count_and_test(log: Log, *, test: str | None, correction: bool) -> Result:
     check_binary(log, mcnemar.record)
     result = compute_mcnemar(log.moments(()), test=test, correction=correction)
     serial = find_serial_dependence(log, len(result.caution))
-    result = replace(result, caution=result.caution | serial)
+    result = flag_serial_dependence(result, serial, log, "mcnemar")
     return flag_ignored_sources(result, log.design, of_means=False)
 
 
@@ -554,7 +559,8 @@ def compare_error_rates(log: Log) -> Result:
         raise one_model()
     check_binary(log, cochran_q.record)
     estimate = log.moments(()).location[0]
-    cell = log.with_all_pairs().moments(())
+    pairs = log.with_all_pairs()
+    cell = pairs.moments(())
     statistic, p = np.empty((2, log.losses.width))
     statistic[columns], p[columns] = compute_q(cell, models)
     table = {
@@ -564,7 +570,11 @@ def compare_error_rates(log: Log) -> Result:
         "p_value": p,
         "n_points": int(cell.count[0]),
     }
+    serial = find_serial_dependence(pairs, cell.mean.size).reshape(-1, columns.shape[1])
+    caution = np.zeros(log.losses.width, dtype=np.int64)
+    caution[columns] = np.bitwise_or.reduce(serial)
     result = make_result("cochran_q", table, attrs=cochran_q.record.facts)
+    result = flag_serial_dependence(result, caution, pairs, "cochran_q")
     return flag_ignored_sources(result, log.design, of_means=False)
 
 

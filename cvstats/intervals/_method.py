@@ -42,7 +42,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import covers_all_points, find_whole_sources, tally
 from cvstats.core.results import Result
-from cvstats.core.types import FloatArray, MaskArray
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
 from cvstats.intervals._limits import qualify_contrast
 from cvstats.intervals._stability import find_unstable
@@ -567,6 +567,13 @@ def call_winner(log: Log, used: str, options: Mapping[str, Any] | None) -> str:
         by = {} if levels == ["source"] else {"by": levels if len(levels) > 1 else levels[0]}
         arguments = f"method={name!r}" + (f", options={by!r}" if by else "")
     return f"log.cvci.winner({arguments}), which accounts for the selection"
+
+
+def flag_serial_dependence(result: Result, flags: IntArray, pairs: Log, used: str) -> Result:
+    """Flag a test of differences of models, and name the comparison that this log allows."""
+    call = find_call(Caution.SERIAL_DEPENDENCE, pairs, used) if flags.any() else ""
+    calls = {Caution.SERIAL_DEPENDENCE: call} if call else {}
+    return replace(result, caution=result.caution | flags, calls=calls)
 
 
 def find_call(
