@@ -12,6 +12,7 @@ import xarray as xr
 
 import cvstats
 from cvstats import LogError
+from cvstats.log.metadata import is_below_chance
 
 
 def frame(n: int = 120) -> pd.DataFrame:
@@ -147,3 +148,8 @@ def test_a_log_is_not_a_result() -> None:
     for log in (made(), made()["a"], cvstats.losses(frame(), "y", ["y"], "accuracy")):
         with pytest.raises(LogError, match="a log is not a result"):
             cvstats.as_scores(log)
+
+
+def test_rounding_is_not_below_chance():
+    losses = np.array([0.5, np.nextafter(0.5, 1), 0.51])
+    assert is_below_chance({"metric": "auc"}, losses).tolist() == [False, False, True]
