@@ -53,7 +53,7 @@ def five_times_two_folds(design: Design) -> str | None:
     requires=five_times_two_folds,
     needs="five repetitions of two folds",
     target="expected risk at half the points",
-    guarantee="heuristic; conservative in simple cases",
+    guarantee="heuristic; conservative only if fold means are independent and normal",
     fits="10",
     reference=f"{DIETTERICH}; for test='f' {ALPAYDIN}",
     plan="five_by_two",
