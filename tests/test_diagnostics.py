@@ -502,6 +502,9 @@ def test_rows_without_labels_may_be_scores_of_folds(container):
     assert words in cautions_of(container(accuracy))
     assert words not in cautions_of(container(np.ones(10)))  # answers, right or wrong
     assert words not in cautions_of(container(np.tile(accuracy, 10)))
+    skewed = cautions_of(container(np.exp(np.arange(25.0))))  # and examined like points
+    assert words in skewed
+    assert "skewed" in skewed
 
 
 def cautions_of(log):

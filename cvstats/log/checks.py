@@ -99,6 +99,7 @@ def find_cautions(
     width = (log.losses if pairs is None else pairs).width
     single, sample = find_single_losses(design, log.zero_one), take_sample(log)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
+    single &= bool(design.levels)  # rows without labels may be points as well
     of_many = len(log.labels.models) >= NEAR and has_best_model(log)
     shaped = not design.scores and (not design.metric or is_examined(log.metadata))
     if sample is None or (single.all() and not design.scores):
