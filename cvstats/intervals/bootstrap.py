@@ -981,7 +981,8 @@ def location_shifted(
     needs="bootstrap samples of the data and of resampled data sets, including a fit to each "
     "sample and each data set (levels 'sample', 'repetition', 'point' and 'count')",
     target="expected risk",
-    guarantee="heuristic; 'harrell' fails for models that fit their training data perfectly",
+    guarantee="heuristic; 'harrell' and '632' fail for models that fit their training data "
+    "perfectly",
     fits="(B_outer + 1) (B_inner + 1)",
     reference=NOMA,
     needs_losses=True,
