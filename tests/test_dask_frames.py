@@ -108,6 +108,16 @@ def test_losses_of_predictions(prediction):
         cvstats.losses(parted(whole), prediction="svm")
 
 
+def test_accuracy_of_predictions():
+    """Its mean is the same for both values of ``folds=``."""
+    whole = table().assign(y_true=1, ridge=lambda t: t["point"] % 2)
+    asked = {"prediction": ["ridge"], "loss": "accuracy", "folds": "pool"}
+    log = cvstats.losses(whole.set_index(["repetition", "fold", "source", "point"]), **asked)
+    with now():
+        ours = cvstats.losses(parted(whole), **asked).cvci.wald().compute()
+    pd.testing.assert_frame_equal(ours, log.cvci.wald(), rtol=1e-12)
+
+
 def test_findings_and_report_of_a_frame(tmp_path, monkeypatch):
     monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
     whole = table()

@@ -402,7 +402,7 @@ def losses(
             "frame in memory: predictions.compute()."
         )
     if lazy:
-        ask = partial(losses, truth=truth, prediction=prediction, loss=of_points, **asked)
+        ask = partial(losses, truth=truth, prediction=prediction, loss=loss, **asked)
         return map_predictions(predictions, ask, needed, [*map(str, chosen)])
     predictions = set_levels(predictions, [*needed, *further])
     if request is not None:
