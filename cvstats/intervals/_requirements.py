@@ -37,7 +37,7 @@ from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NeedsLosses, listed, spelled
 from cvstats.intervals._method import find_method, load_methods
 from cvstats.large.lazy import whole_design
-from cvstats.log.checks import is_date
+from cvstats.log.checks import find_dates, is_date
 from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
 
@@ -473,12 +473,13 @@ def describe_missing_points(design: Design) -> str:
 def suggest_study(log: Log) -> str:
     """Describe what the study recommends for this number of points.
 
-    Nothing if points have no labels, if they come from sources (which random splits would
+    Nothing if points have no labels, if they have sources or are dates (which random splits would
     divide), or for language models (which were not trained here).
     """
     n = log.design.splits().points
     made = "quantiles" in log.metadata  # a log made of another
-    if n is None or made or log.design.has("source") or log.only_tested:
+    divided = "source" in log.design.levels or find_dates(log.design) is not None
+    if n is None or made or divided or log.only_tested:
         return ""
     if n <= SMALL:
         what = (

@@ -406,19 +406,23 @@ def find_serial_dependence(log: Log, number: int) -> IntArray:
 
 def find_dates(design: Design) -> str | None:
     """Find the level of dates or times: that of points, or one named so next to it."""
+    if "dates" in design.facts:
+        known: str | None = design.facts["dates"]
+        return known
+    found = None
     for name in dict.fromkeys(("point", *design.levels)):
         level = design.levels.get(name)
         named = name == "point" or str(name).lower() in NAMES_OF_DATES
         if level is None or not named or not len(level.labels):
             continue
         first = level.labels[0]
-        if is_date(first):
-            return name
         maybe = isinstance(first, (int, np.integer)) and first >= YEARS[0]
         maybe = maybe or (isinstance(first, str) and OTHER_DATE.match(first) is not None)
-        if maybe and read_calendar(level.labels) is not None:
-            return name
-    return None
+        if is_date(first) or (maybe and read_calendar(level.labels) is not None):
+            found = name
+            break
+    design.facts["dates"] = found
+    return found
 
 
 def measure_serial(

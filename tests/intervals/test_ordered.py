@@ -212,6 +212,7 @@ def test_serial_dependence_is_allowed_for_and_advised():
     usual = losses.cvci.interval()
     assert "Use log.cvci.ordered()" in usual.attrs["cautions"]["serial dependence"]
     assert "ordered" in cvstats.diagnose(losses).set_index("code").loc["CVS027", "advice"].iloc[0]
+    assert usual.attrs["suggestion"] == ""  # random splits would divide the dates
     assert set(losses.cvci.ordered()["caution"]) == {""}
     assert cvstats.methods(losses).loc["ordered", "applies"]
     table = losses.cvci.compare(method="ordered")
