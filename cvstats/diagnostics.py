@@ -38,6 +38,7 @@ from cvstats.intervals._requirements import recommend_options
 from cvstats.intervals._stability import find_unstable
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
 from cvstats.intervals.corrected_t import FEW_SPLITS
+from cvstats.intervals.holdout import seeds_matter
 from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.large.frames import delay_answer, has_columns_of_models
@@ -440,9 +441,14 @@ def few_splits(facts: LogFacts) -> Iterator[Finding]:
 def unstable(facts: LogFacts) -> Iterator[Finding]:
     """Report the standard deviation of the repetition means, divided by the standard error.
 
-    Limit: above 1/2, with at least three repetitions of several folds, if models were trained.
+    Limit: above 1/2, with at least three repetitions of several folds, if models were trained; for
+    one test set, a significant difference of at least a fifth of the variance.
     """
     folded = "fold" in facts.design.levels and facts.n_folds > 1
+    one_set = not folded and "point" in facts.design.levels and not facts.design.has("source")
+    if one_set and facts.log.in_memory and repeats_whole(facts):
+        ratio, matters = seeds_matter(facts.log, facts.log.moments(("point",)))
+        yield from report_worst(facts, ratio[0], matters[0])
     if facts.log.only_tested or not (folded and repeats_whole(facts)):
         return
     ratio = measure_disagreement(facts.log.moments(repetition_level(facts.design)))[0]

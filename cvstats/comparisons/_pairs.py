@@ -37,6 +37,7 @@ from cvstats.intervals._limits import BOUNDED, PROPORTIONS, add_pseudo_errors, c
 from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups, answer_log
 from cvstats.intervals._requirements import recommend_method, recommend_options, takes_two_ways
 from cvstats.intervals._stability import widen_one_partition
+from cvstats.intervals.holdout import flag_seeds
 from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
 from cvstats.large.lazy import concat_logs
 from cvstats.log.align import CONSTANT, align_logs, same_facts, zeros_like
@@ -382,6 +383,8 @@ def difference_interval(
         find_method("holdout").require(log.design)
         points = average_repetitions(log)
         base = find_method(chosen).run(points, alpha=alpha, **options)
+        names = [name for name in ("source", "point") if name in log.design.levels]
+        base = flag_seeds(base, log, log.moments(names))
         counts = np.full(points.values.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
     elif chosen == UNION:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
@@ -17,7 +18,7 @@ from cvstats.core.kernels import compiled
 from cvstats.core.results import Result, flag
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.threads import block_bounds, ordered_map
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals._limits import (
     BOUNDED,
@@ -30,8 +31,12 @@ from cvstats.intervals._limits import (
 )
 from cvstats.intervals._method import NADEAU, OF_FIXED_MODELS, IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
+from cvstats.intervals._stability import LARGE_SHARE
 from cvstats.log.log import Log
 from cvstats.options import Missing
+
+SURE = 0.99
+"""Level of the test whether the repetitions of a test set differ."""
 
 
 def one_test_set(design: Design) -> str | None:
@@ -243,10 +248,43 @@ def holdout(
         return bounded_limits(result, log, points, bounds)
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
+    if points is not None:
+        result = flag_seeds(result, log, points)
     if log.pairs is not None:
         return result
     repeated = repetition_level(log.design)  # points are averaged over it
     return flag_few_errors(result, (log.moments(repeated) if repeated else cell).zero_one())
+
+
+def seeds_matter(log: Log, points: Cells) -> tuple[FloatArray, MaskArray]:
+    """Compare the means of the repetitions of a test set, as if it were a two-way table.
+
+    Returns their standard deviation beyond that of independent answers, in standard errors of the
+    mean over points, and whether it is significant and widens the interval; a row for each group.
+    """
+    runs = log.moments(repetition_level(log.design))
+    k, n = runs.n_cells, points.n_cells
+    of_runs = n * runs.cell_means().over(()).m2
+    rest = np.maximum(points.sum(points.m2) - of_runs, 0) / np.maximum(1, (k - 1) * (n - 1))
+    of_runs = of_runs / np.maximum(1, k - 1)
+    variance = points.cell_means().over(()).m2 / ((n - 1) * n)
+    between = np.maximum(of_runs - rest, 0) / n
+    limit = special.fdtri(np.maximum(1, k - 1), np.maximum(1, (k - 1) * (n - 1)), SURE)
+    matters = (k > 1) & (of_runs > limit * rest) & (between / k > LARGE_SHARE * variance)
+    scale = np.where(variance > 0, variance, 1)
+    return np.sqrt(np.where(variance > 0, between, 0) / scale), matters
+
+
+def flag_seeds(result: Result, log: Log, points: Cells) -> Result:
+    """Flag a mean over repetitions that differ, and name the call for new repetitions."""
+    matters = seeds_matter(log, points)[1]
+    by = "('point', 'repetition')"
+    call = f"log.cvci.clustered(by={by})"
+    if log.pairs is not None:
+        call = f"log.cvci.compare(method='clustered', options={{'by': {by}}})"
+    calls = {Caution.UNSTABLE: f"{call} if the repetitions are training seeds"}
+    caution = result.caution | flag(Caution.UNSTABLE, matters.reshape(-1))
+    return replace(result, caution=caution, calls={**result.calls, **calls})
 
 
 Floats = NDArray[np.float64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import oracle
 import pandas as pd
 import pytest
@@ -13,6 +14,8 @@ from rows import only_row
 from strategies import logs, series
 
 import cvstats
+from cvstats.intervals.holdout import seeds_matter
+from cvstats.log.read import read
 
 
 @given(st.data(), st.sampled_from(["wald", "t"]), ALPHAS)
@@ -40,3 +43,29 @@ def test_proportions_of_several_repetitions_are_refused():
     twice = pd.concat({0: right, 1: right}, names=["repetition"])
     with pytest.raises(cvstats.LogError, match="this log has 2 repetitions"):
         cvstats.holdout(twice, interval="clopper-pearson")
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_seeds_that_differ_are_flagged_and_the_advice_works(spread):
+    """Two equal networks of five seeds each differed "significantly" in 67% of logs, silently."""
+    rng = np.random.default_rng(5)
+    index = pd.MultiIndex.from_product([range(5), range(400)], names=["repetition", "point"])
+    hard, seeds = np.tile(rng.normal(size=400), 5), rng.normal(0, spread, (5, 2))
+    odds = hard[:, None] + np.repeat(seeds, 400, axis=0)
+    log = pd.DataFrame((rng.random((2000, 2)) < 1 / (1 + np.exp(-odds))) * 1.0, index, ["a", "b"])
+    call = "options={'by': ('point', 'repetition')}"
+    assert ("CVS017" in log.cvci.diagnose()["code"].tolist()) == (spread > 0)
+    for table in (log, log.to_xarray()):
+        for result in (cvstats.holdout(table), cvstats.compare(table)):
+            assert ("unstable" in result.attrs["cautions"]) == (spread > 0)
+    assert (call in str(log.cvci.compare().attrs["cautions"])) == (spread > 0)
+    by = {"by": ("point", "repetition")}
+    wide, narrow = log.cvci.compare(method="clustered", options=by), log.cvci.compare()
+    assert (wide["se"] > 2 * narrow["se"]).all() == (spread > 0)
+    means = log.groupby("repetition").mean()  # by hand: a two-way table without interaction
+    table = log["a"].unstack("repetition")
+    rest = table.sub(table.mean(axis=1), axis=0) - (means["a"] - log["a"].mean())
+    per_run, noise = 400 * means["a"].var(), (rest**2).to_numpy().sum() / (4 * 399)
+    extra = max(per_run - noise, 0) / 400 / (table.mean(axis=1).var() / 400)
+    points = read(log["a"]).moments(("point",))
+    assert seeds_matter(read(log["a"]), points)[0].item() == pytest.approx(extra**0.5, rel=1e-9)
