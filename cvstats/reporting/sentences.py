@@ -48,6 +48,10 @@ NAMED = 4
 """Maximum number of names listed; the others are counted."""
 
 
+OF_TEST_SET = "one test set of"
+"""How the reason for a method that is made for one test set begins."""
+
+
 def describe_basis(facts: Mapping[Any, Any]) -> str:
     """Describe what was evaluated, by the counts in the attrs of a result."""
     whole = {name: facts[name] for name in facts if isinstance(facts[name], (int, float))}
@@ -64,7 +68,7 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
         each = f" of {'' if size == int(size) else 'about '}{size:,.0f} points" * (size > 1)
         return f"{whole['n_splits']:,.0f} test sets{each}"
     if method == "holdout":
-        return f"one test set of {points}" + (f", evaluated {times:,} times" if times > 1 else "")
+        return f"{OF_TEST_SET} {points}" + (f", evaluated {times:,} times" if times > 1 else "")
     if method == "wald" and points and "n_folds" in whole:
         alone = whole["n_folds"] == whole["n_points"]
         what = "leave-one-out" if alone else f"{whole['n_folds']:,.0f}-fold"
@@ -75,6 +79,8 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
     if facts.get("by") == "source, point" and ": " in reason:
         return reason.partition(": ")[2].partition(", and ")[0]
     reason = reason.partition(";")[0].partition(":")[0]
+    if points and reason.startswith(OF_TEST_SET):  # without the points that were dropped
+        return f"{OF_TEST_SET} {points}"
     return f"{points} in {reason}" if reason and points not in reason else reason or points
 
 

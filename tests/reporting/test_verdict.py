@@ -216,6 +216,11 @@ def test_the_verdict_uses_the_method_that_the_caution_calls_for():
     )
     assert "serial dependence" not in words.cautions
     assert "is better" in losses.cvci.summary(method="holdout").sentences[0]
+    dependent = losses["b"] - losses["a"]
+    dependent.iloc[3] = np.nan
+    said = " ".join(dependent.cvci.summary(missing="drop").sentences)
+    assert "using ordered because of serial dependence), measured on one test set of " in said
+    assert f"set of {len(losses) - 1} points." in said
     clear = dated_pair(2.0).cvci.summary().sentences[0]
     assert clear.startswith("a is better than b")
     assert "using ordered" in clear
