@@ -37,6 +37,7 @@ from cvstats.intervals._method import find_call
 from cvstats.intervals._requirements import recommend_options
 from cvstats.intervals._stability import find_unstable
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
+from cvstats.intervals.clustered import sum_clusters
 from cvstats.intervals.corrected_t import FEW_SPLITS
 from cvstats.intervals.holdout import seeds_matter
 from cvstats.intervals.out_of_source import FEW_SOURCES
@@ -445,9 +446,15 @@ def unstable(facts: LogFacts) -> Iterator[Finding]:
     one test set, a significant difference of at least a fifth of the variance.
     """
     folded = "fold" in facts.design.levels and facts.n_folds > 1
-    one_set = not folded and "point" in facts.design.levels and not facts.design.has("source")
-    if one_set and facts.log.in_memory and repeats_whole(facts):
-        ratio, matters = seeds_matter(facts.log, facts.log.moments(("point",)))
+    seeds = repetition_level(facts.design)
+    named = "point" in facts.design.levels
+    if not folded and named and facts.log.in_memory and repeats_whole(facts):
+        if facts.design.has("source"):
+            table = facts.log.moments((*seeds, "source"))
+            runs, units = sum_clusters(table, seeds, "source")
+        else:
+            runs, units = facts.log.moments(seeds), facts.log.moments(("point",))
+        ratio, matters = seeds_matter(runs, units)
         yield from report_worst(facts, ratio[0], matters[0])
     if facts.log.only_tested or not (folded and repeats_whole(facts)):
         return

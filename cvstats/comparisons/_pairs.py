@@ -384,7 +384,8 @@ def difference_interval(
         points = average_repetitions(log)
         base = find_method(chosen).run(points, alpha=alpha, **options)
         names = [name for name in ("source", "point") if name in log.design.levels]
-        base = flag_seeds(base, log, log.moments(names))
+        runs = log.moments(repetition_level(log.design))
+        base = flag_seeds(base, log, runs, log.moments(names))
         counts = np.full(points.values.width, repetitions)
         base = replace(base, columns={**base.columns, "n_repetitions": counts})
     elif chosen == UNION:

@@ -18,10 +18,12 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import (
+    covers_all_points,
     divides_both,
     find_across_folds,
     find_crossed,
     has_crossed_sources,
+    repetition_level,
     tally,
 )
 from cvstats.core.results import Result, flag
@@ -37,6 +39,7 @@ from cvstats.intervals._requirements import (
     single_dataset,
 )
 from cvstats.intervals._stability import RELATIVELY_STABLE
+from cvstats.intervals.holdout import flag_seeds
 from cvstats.intervals.ordered import (
     FEWEST,
     MeansByTime,
@@ -328,7 +331,9 @@ def clustered(
 
     With several repetitions, the mean of a cluster is computed from all of its losses. This is
     equivalent to averaging each point over the repetitions first. Repeating the cross-validation
-    does not add points or clusters.
+    does not add points or clusters. If a test set was evaluated several times without folds, as
+    with several training seeds, and the repetitions differ by more than the clusters explain,
+    ``caution`` contains ``unstable``: use ``by=("source", "repetition")``.
 
     For two levels with normal effects, the interval from mean squares is exact in all sizes, except
     for Satterthwaite's approximation: in simulations coverage was 94% to 97% with three or more
@@ -385,7 +390,9 @@ def clustered(
     # Treat clusters as independent: each has one mean, over all evaluations of its points.
     if not isinstance(by, str):
         return compute_two_ways(log, (by[0], by[1]), correction, alpha)
-    cells = log.moments((by,))
+    of_seeds = repetition_level(log.design) if repeats_test_set(log.design, by) else ()
+    table = log.moments((*of_seeds, by))
+    cells = table.over((by,))
     points, g = count_points(log, by, cells, "clustered"), cells.n_cells
     if interval == "prediction":
         return predict_cluster(log, cells, points, by, alpha)
@@ -402,7 +409,7 @@ def clustered(
     across = find_crossed(log.design, by)
     caution = caution | flag(Caution.SOURCES_ACROSS_FOLDS, across)
     facts = OF_SPLIT_GROUPS if across.any() else {}
-    return symmetric_interval(
+    result = symmetric_interval(
         "clustered", mean, squared, origin=cells.origin, alpha=alpha, df=df,
         extra={
             "n_points": cells.sum(points).astype(np.int64), "n_clusters": g,
@@ -410,6 +417,25 @@ def clustered(
         },
         caution=caution, attrs={"by": by, "correction": correction, **facts},
     )  # fmt: skip
+    if not of_seeds:
+        return result
+    return flag_seeds(result, log, *sum_clusters(table, of_seeds, by))
+
+
+def repeats_test_set(design: Design, by: str) -> bool:
+    """Whether one test set was evaluated several times, as with several seeds."""
+    repeated = design.has("repetition") and "fold" not in design.levels and by != "repetition"
+    return repeated and covers_all_points(design)
+
+
+def sum_clusters(table: Cells, of_seeds: tuple[str, ...], by: str) -> tuple[Cells, Cells]:
+    """Treat what each cluster adds to the mean of a repetition as one loss.
+
+    Returns their moments by repetition and by cluster.
+    """
+    apart = table.mean - table.repeat(table.over(()).mean)
+    table = replace(table.cell_means(), mean=table.count[:, None] * apart)
+    return table.over(of_seeds), table.over((by,))
 
 
 def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: float) -> Result:

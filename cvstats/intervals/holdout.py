@@ -249,25 +249,26 @@ def holdout(
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
     if points is not None:
-        result = flag_seeds(result, log, points)
+        result = flag_seeds(result, log, log.moments(repetition_level(log.design)), points)
     if log.pairs is not None:
         return result
     repeated = repetition_level(log.design)  # points are averaged over it
     return flag_few_errors(result, (log.moments(repeated) if repeated else cell).zero_one())
 
 
-def seeds_matter(log: Log, points: Cells) -> tuple[FloatArray, MaskArray]:
-    """Compare the means of the repetitions of a test set, as if it were a two-way table.
+def seeds_matter(runs: Cells, units: Cells) -> tuple[FloatArray, MaskArray]:
+    """Compare the repetitions of a test set, as if it were a two-way table of single losses.
 
-    Returns their standard deviation beyond that of independent answers, in standard errors of the
-    mean over points, and whether it is significant and widens the interval; a row for each group.
+    ``runs`` has the moments of the repetitions, ``units`` those of the points, or clusters. Returns
+    the standard deviation of the repetition means beyond that of independent answers, in standard
+    errors of the mean over units, and whether it is significant and widens the interval; a row for
+    each group.
     """
-    runs = log.moments(repetition_level(log.design))
-    k, n = runs.n_cells, points.n_cells
+    k, n = runs.n_cells, units.n_cells
     of_runs = n * runs.cell_means().over(()).m2
-    rest = np.maximum(points.sum(points.m2) - of_runs, 0) / np.maximum(1, (k - 1) * (n - 1))
+    rest = np.maximum(units.sum(units.m2) - of_runs, 0) / np.maximum(1, (k - 1) * (n - 1))
     of_runs = of_runs / np.maximum(1, k - 1)
-    variance = points.cell_means().over(()).m2 / ((n - 1) * n)
+    variance = units.cell_means().over(()).m2 / np.maximum(1, (n - 1) * n)
     between = np.maximum(of_runs - rest, 0) / n
     limit = special.fdtri(np.maximum(1, k - 1), np.maximum(1, (k - 1) * (n - 1)), SURE)
     matters = (k > 1) & (of_runs > limit * rest) & (between / k > LARGE_SHARE * variance)
@@ -275,10 +276,10 @@ def seeds_matter(log: Log, points: Cells) -> tuple[FloatArray, MaskArray]:
     return np.sqrt(np.where(variance > 0, between, 0) / scale), matters
 
 
-def flag_seeds(result: Result, log: Log, points: Cells) -> Result:
+def flag_seeds(result: Result, log: Log, runs: Cells, units: Cells) -> Result:
     """Flag a mean over repetitions that differ, and name the call for new repetitions."""
-    matters = seeds_matter(log, points)[1]
-    by = "('point', 'repetition')"
+    matters = seeds_matter(runs, units)[1]
+    by = f"({units.levels[-1]!r}, 'repetition')"
     call = f"log.cvci.clustered(by={by})"
     if log.pairs is not None:
         call = f"log.cvci.compare(method='clustered', options={{'by': {by}}})"

@@ -144,3 +144,27 @@ def test_clusters_across_folds_are_told():
     assert "sources across folds" not in by_fold["caution"]
     theta_3 = only_row(cvstats.decompose(split))["theta_3"]
     assert by_fold["se"] ** 2 == pytest.approx(theta_3, rel=1e-13)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_seeds_that_differ_more_than_clusters_are_flagged(spread):
+    """Two equal models of five seeds each differed in half of such logs, without a caution."""
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(5, 25, 40)
+    source = np.repeat(np.arange(40), sizes)
+    shared = np.tile(rng.normal(0, 0.5, 40)[source] + rng.normal(size=len(source)), 5)
+    odds = shared[:, None] + np.repeat(rng.normal(0, spread, (5, 2)), len(source), axis=0)
+    levels = {"repetition": np.repeat(range(5), len(source)), "source": np.tile(source, 5),
+              "point": np.tile(np.arange(len(source)), 5)}  # fmt: skip
+    wrong = (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))) * 1.0
+    log = pd.DataFrame(wrong, pd.MultiIndex.from_arrays([*levels.values()], names=[*levels]))
+    log = log.set_axis(["a", "b"], axis=1)
+    log.attrs["models_are"] = "fixed"
+    assert ("CVS017" in log.cvci.diagnose()["code"].tolist()) == (spread > 0)
+    coords = {name: ("row", labels) for name, labels in levels.items()}
+    array = xr.DataArray(wrong, {**coords, "model": ["a", "b"]}, ("row", "model"), attrs=log.attrs)
+    for table in (log, array):
+        for result in (cvstats.clustered(table), cvstats.compare(table)):
+            assert ("unstable" in result.attrs["cautions"]) == (spread > 0)
+    call = "options={'by': ('source', 'repetition')}"
+    assert (call in str(log.cvci.compare().attrs["cautions"])) == (spread > 0)
