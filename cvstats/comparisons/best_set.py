@@ -47,7 +47,7 @@ from cvstats.intervals import find_method
 from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, group_residuals
 from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
-from cvstats.intervals.clustered import two_way_residuals
+from cvstats.intervals.clustered import repeats_test_set, two_way_residuals
 from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
@@ -277,17 +277,22 @@ def choose_models(
     caution = table.pop("caution").astype(np.int64)
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
+    columns = log.columns_by_cell().reshape(-1)
+    leads = replace(log, pairs=(columns, rivals[columns]))
+    calls: Mapping[Caution, str] = {}
     if not by_groups:
-        columns = log.columns_by_cell().reshape(-1)
-        leads = replace(log, pairs=(columns, rivals[columns]))
         caution[columns] |= find_serial_dependence(leads, columns.size)
+    if repeats_test_set(log.design, "source"):
+        found = difference_interval(leads, method, options, alpha)
+        caution[columns] |= found.caution & np.int64(Caution.UNSTABLE)
+        calls = found.calls
     attrs: dict[str, Any] = {
         **best_set.record.facts, **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,
         "interval_method": of_pairs,
     }  # fmt: skip
     if screening is not None:
         attrs["screening"] = screening
-    return Result("best_set", table, caution, attrs)
+    return Result("best_set", table, caution, attrs, calls=calls)
 
 
 def widen_leads(
