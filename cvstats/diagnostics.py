@@ -26,6 +26,7 @@ from cvstats.core.folds import (
     find_single_losses,
     fold_levels,
     lacks_few_points,
+    repeats_test_set,
     repetition_level,
 )
 from cvstats.core.types import FloatArray, MaskArray
@@ -447,8 +448,8 @@ def unstable(facts: LogFacts) -> Iterator[Finding]:
     """
     folded = "fold" in facts.design.levels and facts.n_folds > 1
     seeds = repetition_level(facts.design)
-    named = "point" in facts.design.levels
-    if not folded and named and facts.log.in_memory and repeats_whole(facts):
+    of_points = not (folded or facts.resampled) and "point" in facts.design.levels
+    if of_points and facts.log.in_memory and repeats_test_set(facts.design):
         if facts.design.has("source"):
             table = facts.log.moments((*seeds, "source"))
             runs, units = sum_clusters(table, seeds, "source")
@@ -458,7 +459,7 @@ def unstable(facts: LogFacts) -> Iterator[Finding]:
         yield from report_worst(facts, ratio[0], matters[0])
     if facts.log.only_tested or not (folded and repeats_whole(facts)):
         return
-    ratio = measure_disagreement(facts.log.moments(repetition_level(facts.design)))[0]
+    ratio = measure_disagreement(facts.log.moments(seeds))[0]
     yield from report_worst(facts, ratio, ratio > DISAGREEMENT)
 
 

@@ -234,7 +234,8 @@ def test_tests_without_standard_errors_name_the_comparison_in_time():
     losses["b"] = dated(0.8, seed=1).droplevel("fold").reindex(losses.index, level="point")
     assert labels(losses.cvci.rope(margin=0.1)) == {"serial dependence"}
     right = (losses > 1).astype(float)
-    for table in (losses.cvci.rope(margin=0.1), right.cvci.mcnemar(), right.cvci.cochran_q()):
+    answers = losses.cvci.rope(margin=0.1), losses.cvci.best_set(rng=0, n_draws=200)
+    for table in (*answers, right.cvci.mcnemar(), right.cvci.cochran_q()):
         words = table.attrs["cautions"]["serial dependence"]
         assert "Use log.cvci.compare(method='ordered')" in words
 

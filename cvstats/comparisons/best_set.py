@@ -38,16 +38,21 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
-from cvstats.core.folds import count_folds, fold_levels, repetition_level
+from cvstats.core.folds import count_folds, fold_levels, repeats_test_set, repetition_level
 from cvstats.core.reduce import cross_products
 from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
-from cvstats.intervals._method import RELATIVE_STABILITY, Comparison, group_residuals
+from cvstats.intervals._method import (
+    RELATIVE_STABILITY,
+    Comparison,
+    flag_serial_dependence,
+    group_residuals,
+)
 from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
-from cvstats.intervals.clustered import repeats_test_set, two_way_residuals
+from cvstats.intervals.clustered import two_way_residuals
 from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
@@ -280,9 +285,7 @@ def choose_models(
     columns = log.columns_by_cell().reshape(-1)
     leads = replace(log, pairs=(columns, rivals[columns]))
     calls: Mapping[Caution, str] = {}
-    if not by_groups:
-        caution[columns] |= find_serial_dependence(leads, columns.size)
-    if repeats_test_set(log.design, "source"):
+    if repeats_test_set(log.design):
         found = difference_interval(leads, method, options, alpha)
         caution[columns] |= found.caution & np.int64(Caution.UNSTABLE)
         calls = found.calls
@@ -292,7 +295,12 @@ def choose_models(
     }  # fmt: skip
     if screening is not None:
         attrs["screening"] = screening
-    return Result("best_set", table, caution, attrs, calls=calls)
+    result = Result("best_set", table, caution, attrs, calls=calls)
+    if by_groups:
+        return result
+    serial = np.zeros_like(caution)
+    serial[columns] = find_serial_dependence(leads, columns.size)
+    return flag_serial_dependence(result, serial, leads, "best_set")
 
 
 def widen_leads(

@@ -110,6 +110,11 @@ def covers_all_points(design: Design) -> bool:
     return int(splits.rows.min()) == (splits.points or int(splits.rows.max()))
 
 
+def repeats_test_set(design: Design) -> bool:
+    """Whether one test set, or each source, was evaluated several times, as with several seeds."""
+    return not design.has("fold") and design.has("repetition") and covers_all_points(design)
+
+
 NEARLY_ALL = 3 / 4
 """Average share of the points in a repetition from which the other points count as missing.
 

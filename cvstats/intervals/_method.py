@@ -573,7 +573,7 @@ def flag_serial_dependence(result: Result, flags: IntArray, pairs: Log, used: st
     """Flag a test of differences of models, and name the comparison that this log allows."""
     call = find_call(Caution.SERIAL_DEPENDENCE, pairs, used) if flags.any() else ""
     calls = {Caution.SERIAL_DEPENDENCE: call} if call else {}
-    return replace(result, caution=result.caution | flags, calls=calls)
+    return replace(result, caution=result.caution | flags, calls={**result.calls, **calls})
 
 
 def find_call(

@@ -18,11 +18,11 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import (
-    covers_all_points,
     divides_both,
     find_across_folds,
     find_crossed,
     has_crossed_sources,
+    repeats_test_set,
     repetition_level,
     tally,
 )
@@ -390,7 +390,8 @@ def clustered(
     # Treat clusters as independent: each has one mean, over all evaluations of its points.
     if not isinstance(by, str):
         return compute_two_ways(log, (by[0], by[1]), correction, alpha)
-    of_seeds = repetition_level(log.design) if repeats_test_set(log.design, by) else ()
+    seeds = by != "repetition" and repeats_test_set(log.design)
+    of_seeds = repetition_level(log.design) if seeds else ()
     table = log.moments((*of_seeds, by))
     cells = table.over((by,))
     points, g = count_points(log, by, cells, "clustered"), cells.n_cells
@@ -420,12 +421,6 @@ def clustered(
     if not of_seeds:
         return result
     return flag_seeds(result, log, *sum_clusters(table, of_seeds, by))
-
-
-def repeats_test_set(design: Design, by: str) -> bool:
-    """Whether one test set was evaluated several times, as with several seeds."""
-    repeated = design.has("repetition") and "fold" not in design.levels and by != "repetition"
-    return repeated and covers_all_points(design)
 
 
 def sum_clusters(table: Cells, of_seeds: tuple[str, ...], by: str) -> tuple[Cells, Cells]:

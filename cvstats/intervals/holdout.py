@@ -239,6 +239,10 @@ def holdout(
         caution=flag(Caution.FEW_POINTS, (n < ENOUGH_POINTS) & (interval in ("wald", "hall"))),
         attrs={"interval": interval},
     )  # fmt: skip
+    repeated = repetition_level(log.design)
+    runs = log.moments(repeated) if repeated else cell
+    if points is not None:
+        result = flag_seeds(result, log, runs, points)
     if interval == "hall":
         return hall_limits(
             result,
@@ -248,12 +252,9 @@ def holdout(
         return bounded_limits(result, log, points, bounds)
     if proportion:
         return proportion_limits(result, log.zero_one(), interval)
-    if points is not None:
-        result = flag_seeds(result, log, log.moments(repetition_level(log.design)), points)
     if log.pairs is not None:
         return result
-    repeated = repetition_level(log.design)  # points are averaged over it
-    return flag_few_errors(result, (log.moments(repeated) if repeated else cell).zero_one())
+    return flag_few_errors(result, runs.zero_one())
 
 
 def seeds_matter(runs: Cells, units: Cells) -> tuple[FloatArray, MaskArray]:

@@ -243,7 +243,7 @@ def scan_dask(
 def has_columns_of_models(losses: Any, by: str | None = None) -> bool:
     """Whether a dask frame has several models, as columns: not one, and not stacked in rows."""
     frame, _ = tabular(losses)
-    return "model" not in frame.columns and len(models_of(frame, [str(by)])) > 1
+    return "model" not in frame.columns and len(models_of(frame, () if by is None else (by,))) > 1
 
 
 def delay_answer(

@@ -285,7 +285,7 @@ def test_seeds_that_differ_are_flagged(spread):
     odds = np.tile(rng.normal(size=400), 5)[:, None]
     odds = odds + np.repeat(rng.normal(0, spread, (5, 3)), 400, axis=0)
     log = pd.DataFrame((rng.random((2000, 3)) < 1 / (1 + np.exp(-odds))) * 1.0, index, list("abc"))
-    for table in (log, log.to_xarray()):
+    for table in (log, log.to_xarray(), pd.concat({0: log}, names=["fold"])):
         cautions = cvstats.best_set(table, rng=0, n_draws=500).attrs["cautions"]
         assert ("unstable" in cautions) == (spread > 0)
         assert ("'by': ('point', 'repetition')" in str(cautions)) == (spread > 0)

@@ -159,11 +159,12 @@ def test_seeds_that_differ_more_than_clusters_are_flagged(spread):
     wrong = (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))) * 1.0
     log = pd.DataFrame(wrong, pd.MultiIndex.from_arrays([*levels.values()], names=[*levels]))
     log = log.set_axis(["a", "b"], axis=1)
+    same_fold = pd.concat({0: log}, names=["fold"])
     log.attrs["models_are"] = "fixed"
     assert ("CVS017" in log.cvci.diagnose()["code"].tolist()) == (spread > 0)
     coords = {name: ("row", labels) for name, labels in levels.items()}
     array = xr.DataArray(wrong, {**coords, "model": ["a", "b"]}, ("row", "model"), attrs=log.attrs)
-    for table in (log, array):
+    for table in (log, array, same_fold):
         for result in (cvstats.clustered(table), cvstats.compare(table)):
             assert ("unstable" in result.attrs["cautions"]) == (spread > 0)
     call = "options={'by': ('source', 'repetition')}"

@@ -56,7 +56,8 @@ def test_seeds_that_differ_are_flagged_and_the_advice_works(spread):
     call = "options={'by': ('point', 'repetition')}"
     assert ("CVS017" in log.cvci.diagnose()["code"].tolist()) == (spread > 0)
     for table in (log, log.to_xarray()):
-        for result in (cvstats.holdout(table), cvstats.compare(table)):
+        results = cvstats.holdout(table), cvstats.holdout(table, interval="hall")
+        for result in (*results, cvstats.compare(table)):
             assert ("unstable" in result.attrs["cautions"]) == (spread > 0)
     assert (call in str(log.cvci.compare().attrs["cautions"])) == (spread > 0)
     by = {"by": ("point", "repetition")}
