@@ -294,19 +294,20 @@ def pool_cells(parts: Sequence[Cells]) -> Cells:
     used = np.zeros(len(parts[0].labels[0]), dtype=bool)
     for part in parts:
         used[part.codes[:, 0]] = True
-    number = np.flatnonzero(used)
+    number, place = np.flatnonzero(used), np.cumsum(used) - 1
     origin = parts[0].origin
     total = np.zeros(len(number))
     mean, m2 = np.zeros((2, len(number), len(origin)))
     for part in parts:
         every = len(part.count) == len(number)
-        at = slice(None) if every else np.searchsorted(number, part.codes[:, 0])
-        whole = total[at] + part.count
-        share = (part.count / whole)[:, None]
+        at = slice(None) if every else place[part.codes[:, 0]]
+        before, middle = total[at], mean[at]
+        whole = before + part.count
+        share = part.count / whole
         with np.errstate(invalid="ignore", over="ignore"):  # reported later
-            apart = part.mean + (part.origin - origin) - mean[at]
-            m2[at] += part.m2 + (total[at] * (part.count / whole))[:, None] * apart * apart
-            mean[at] += share * apart
+            apart = part.mean + (part.origin - origin) - middle
+            m2[at] += part.m2 + (before * share)[:, None] * apart * apart
+            mean[at] = middle + share[:, None] * apart
         total[at] = whole
     return replace(parts[0], codes=number[:, None], count=total, mean=mean, m2=m2)
 
