@@ -769,6 +769,9 @@ def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, An
     found.attrs = {**facts, "score": score_words(metric)}
     if orientation not in TURNED:
         return found
+    if "target" in facts and facts["loss"] in facts["target"]:
+        words = facts["target"].replace(facts["loss"], found.attrs["score"])
+        found.attrs["target"] = words.replace("smallest", "largest")
     way = "-score" if "difference" in found else orientation
     for name in found:
         if name in VALUES:

@@ -34,7 +34,7 @@ from cvstats.errors import (
 )
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import BOUNDED, PROPORTIONS, add_pseudo_errors, compare_numerators
-from cvstats.intervals._method import RELATIVE_STABILITY, WeighGroups, answer_log
+from cvstats.intervals._method import OF_TWO, RELATIVE_STABILITY, WeighGroups, answer_log
 from cvstats.intervals._requirements import recommend_method, recommend_options, takes_two_ways
 from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.holdout import flag_seeds
@@ -409,9 +409,8 @@ def difference_interval(
             base = add_pseudo_errors(base, log)
         elif chosen == "wald":
             base = widen_alike(base, log)
-    target = f"difference of two models in the {base.attrs['target']}"
     name = chosen if method is None else method
-    attrs = {**base.attrs, "target": target, "interval_method": name}
+    attrs = {**base.attrs, "interval_method": name}
     sampled = log.cells is not None and log.cells.sample is not None and find_whole(log) is None
     if method is None and sampled and repeats_refits(log) and ignores_refits(chosen, log):
         attrs["instead_of"] = (
@@ -539,6 +538,7 @@ def compute_union(log: Log, *, method: str, alpha: float, **options: Any) -> Res
     attrs = {
         **each.attrs,
         "alpha": alpha,
+        "target": f"{OF_TWO}{each.attrs['target']}",
         "guarantee": "conservative (Bonferroni): both single-model intervals cover jointly at "
         f"the nominal level; for each: {each.attrs['guarantee']}",
         "reference": f"{RELATIVE_STABILITY}; {each.attrs['reference']}",

@@ -305,7 +305,7 @@ def check_rope(options: Mapping[str, Any]) -> None:
 @Comparison(
     requires=several_splits,
     needs="at least two random splits, or a (repeated) K-fold partition",
-    target="difference of the expected risks of models trained on sets of this size",
+    target="difference of two models in the expected risk of models trained on sets of this size",
     guarantee="heuristic: assumes that the correlation of two test sets equals the test fraction",
     fits="1 for each split, K for each repetition",
     reference="Corani and Benavoli (2015), Machine Learning 100, 285-304, "

@@ -500,8 +500,8 @@ class IntervalMethod(LogMethod):
         if log.of_contrasts:
             result = qualify_contrast(result, log)
         differences = log.of_differences
-        if differences and log.pairs is None:
-            target = f"difference of two models in the {result.attrs['target']}"
+        if differences:
+            target = OF_TWO + str(result.attrs["target"]).removeprefix(OF_TWO)
             result = replace(result, attrs={**result.attrs, "target": target})
         if self.difference_guarantee and differences and not log.only_tested:
             result = self.qualify_difference(result, find_unstable(log))
@@ -535,6 +535,9 @@ class IntervalMethod(LogMethod):
             attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
         return replace(result, caution=caution, attrs=attrs)
 
+
+OF_TWO = "difference of two models in the "
+"""How the target of an interval for a difference begins."""
 
 THESE_SOURCES = "these_sources"
 """The target of intervals for the sources of a log, whose sampling units are the points."""

@@ -108,7 +108,8 @@ def repeats_refits(log: Log) -> bool:
     requires=named_points_in_folds,
     of_losses=find_problem,
     needs=NEEDS,
-    target="average difference of the test errors of the models trained in this cross-validation",
+    target="difference of two models in the average test error of the models trained in this "
+    "cross-validation",
     guarantee="approximate: accounts to second order for points in each other's training sets; "
     "conservative for randomized learners",
     fits="K for each repetition",

@@ -32,6 +32,7 @@ from cvstats.log.metadata import (
     cautions_of_metric,
     facts_of_metric,
     has_several,
+    name_target,
     refuse_parts_of_logs,
 )
 from cvstats.log.tables import unrecognized_levels
@@ -323,6 +324,8 @@ def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]
     facts["loss"] = loss if isinstance(loss, str) else "loss"
     if "metric" in metadata:
         facts |= facts_of_metric(metadata)
+        if "target" in facts:
+            facts["target"] = name_target(facts["target"], metadata)
         if assumptions := assumptions_of(metadata):
             facts["guarantee"] = f"{facts['guarantee']}; and {assumptions}"
     for attr, works in WORKS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -25,6 +26,18 @@ def facts_of_metric(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     return {
         str(name): metadata[name] for name in FACTS if name in metadata and "metric" in metadata
     }
+
+
+LOSS_WORDS = re.compile(r"\b(?:mean loss|expected loss|test error|risk|loss)\b")
+"""Terms for the estimated quantity in targets, the longest first."""
+
+
+def name_target(target: str, metadata: Mapping[Any, Any]) -> str:
+    """Name the metric in a target if its values are not means of the losses of points."""
+    loss = metadata.get("loss")
+    of_points = not metadata.get("pseudo") and metadata.get("holds") != "scores"
+    named = isinstance(loss, str) and isinstance(metadata.get("metric"), str)
+    return target if of_points or not named else LOSS_WORDS.sub(str(loss), target)
 
 
 UNDESCRIBED = "undescribed"

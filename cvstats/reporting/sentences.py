@@ -21,12 +21,11 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
 from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
-from cvstats.intervals.out_of_source import FIXED_TARGET
 from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.display import count_decimals, display_width
 from cvstats.log.groups import Groups
 from cvstats.log.log import WITHOUT_PAIRS, Losses
-from cvstats.log.metadata import UNDESCRIBED
+from cvstats.log.metadata import LOSS_WORDS, UNDESCRIBED
 from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.log.tables import as_container, names_a_score
 from cvstats.metrics import METRICS
@@ -40,9 +39,6 @@ from cvstats.reporting.verdict import (
     narrow_cautions,
     sentences_in,
 )
-
-LOSS_WORDS = re.compile("mean loss|expected loss|test error|risk|loss")
-"""Terms for the estimated quantity in targets, the longest first."""
 
 NAMED = 4
 """Maximum number of names listed; the others are counted."""
@@ -93,6 +89,8 @@ def basis_of(verdict: Verdict) -> str:
 def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:
     """Describe the target of a result: by the name of a score, or for a loss without "risk"."""
     target = name_sources(str(attrs["target"]), attrs)
+    if isinstance(attrs.get("metric"), str) and not LOSS_WORDS.search(target):
+        return target.replace(attrs["loss"], scale.name.removeprefix("mean "))
     if scale.orientation == "error":
         return target.replace("risk", "error").replace("mean loss", scale.name)
     return LOSS_WORDS.sub(scale.name, target)
@@ -860,8 +858,7 @@ def describe_scope(verdict: Verdict) -> list[str]:
     several = len(verdict.models) > 1 or len(verdict.cells) > 1
     what = "The intervals are" if several else "The interval is"
     groups = {"n_sources", "n_clusters"} & set(verdict.attrs)
-    drawn = verdict.attrs.get("target") != FIXED_TARGET
-    unit = "sources" if groups and drawn else "test points"
+    unit = "sources" if groups and not verdict.facts.log.fixed_sources else "test points"
     unit = "sources and points" if verdict.attrs.get("by") == "source, point" else unit
     tied = several and bool((verdict.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied and len(verdict.models) > 1 else ""

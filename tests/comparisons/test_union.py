@@ -46,6 +46,7 @@ def test_limits_are_those_of_both_models_at_half_the_level(method, options, alph
         assert np.isnan(row["se"])
     assert found.attrs["interval_method"] == "union"
     assert found.attrs["interval_of_each"] == method
+    assert found.attrs["target"] == f"difference of two models in the {each.attrs['target']}"
     assert found.attrs["alpha"] == alpha
 
 

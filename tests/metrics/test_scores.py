@@ -153,3 +153,38 @@ def test_a_log_is_not_a_result() -> None:
 def test_rounding_is_not_below_chance():
     losses = np.array([0.5, np.nextafter(0.5, 1), 0.51])
     assert is_below_chance({"metric": "auc"}, losses).tolist() == [False, False, True]
+
+
+IN_FOLDS = "the models trained in this cross-validation"
+
+
+@pytest.mark.parametrize(
+    ("loss", "method", "target", "of_score"),
+    [
+        ("auc", "wald", f"average 1 - auc of {IN_FOLDS}", f"average AUC of {IN_FOLDS}"),
+        ("rmse", "interval", f"average rmse of {IN_FOLDS}", f"average rmse of {IN_FOLDS}"),
+        (
+            "auc", "corrected_t", "expected 1 - auc of models trained on sets of this size",
+            "expected AUC of models trained on sets of this size",
+        ),
+        (
+            "auc", "compare", f"difference of two models in the average 1 - auc of {IN_FOLDS}",
+            f"difference of two models in the average AUC of {IN_FOLDS}",
+        ),
+        (
+            "auc", "best_set",
+            "the models with the smallest average 1 - auc of those trained in this "
+            "cross-validation",
+            "the models with the largest average AUC of those trained in this cross-validation",
+        ),
+        ("squared_error", "wald", f"average test error of {IN_FOLDS}", None),
+        ("accuracy", "wald", f"average test error of {IN_FOLDS}", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("container", [frame, arrays])
+def test_targets_name_the_metric(container, loss, method, target, of_score):
+    log = cvstats.losses(container().round(), "y", ["a", "b"], loss)
+    result = getattr(log.cvci, method)()
+    assert result.attrs["target"] == target
+    if of_score is not None:
+        assert cvstats.as_scores(result).attrs["target"] == of_score
