@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import DIFFERENCE_FROM, Log, Losses, Sample
 from cvstats.log.metadata import attrs_of_log, is_examined, lost_metrics
+from cvstats.log.pandas import NAMELESS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 
@@ -124,10 +125,15 @@ class LogFacts:
         facts.raw, facts.n_missing = self.raw, self.n_missing
         return facts
 
+    def are_nameless(self, models: Sequence[Hashable]) -> bool:
+        """Whether the only model has no name, or that of the loss, if read from one column."""
+        nameless = ([None], [""], [NAMELESS], [self.attrs.get("loss")])
+        return list(models) in nameless and DIFFERENCE_FROM not in self.attrs
+
     def name_model(self, model: int) -> str:
         """Return the name of a model; empty for a single model without a name."""
-        name = self.raw.labels.models[model]
-        return "" if name is None else self.write_model(name)
+        models = self.raw.labels.models
+        return "" if self.are_nameless(models) else self.write_model(models[model])
 
     def write_model(self, label: Hashable) -> str:
         """Write the label of a model; a tuple is that of a difference or of several levels."""

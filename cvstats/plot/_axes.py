@@ -219,7 +219,7 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     index = table.index
     table = table.reset_index(drop=True)
     arrays = isinstance(facts.losses, (xr.DataArray, xr.Dataset))
-    single = None if "other" in index.names else name_single(facts.losses)
+    single = None if "other" in index.names else name_single(facts)
     parts: list[list[str]] = [[single or ""] for _ in table.index]
     differences = facts.log.of_differences and "difference" not in table
     written = write_labels(index, facts.write_model)
@@ -236,15 +236,16 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
 
 
-def name_single(losses: Losses) -> str | None:
+def name_single(facts: LogFacts) -> str | None:
     """Name the model of a log with a single model; None if there are several."""
+    losses = facts.losses
     if isinstance(losses, (pd.DataFrame, xr.Dataset)) or "model" in getattr(losses, "coords", {}):
         return None
     if "model" in getattr(losses, "dims", ()):
         return None
     if isinstance(losses, Moments) and len(losses.models) > 1:
         return None
-    return "" if losses.name is None else str(losses.name)
+    return "" if facts.are_nameless([losses.name]) else str(losses.name)
 
 
 def read_number(result: pd.DataFrame, name: str) -> Any:

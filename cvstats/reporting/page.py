@@ -75,6 +75,7 @@ from cvstats.reporting.sentences import (
     name_sources,
 )
 from cvstats.reporting.verdict import (
+    ONLY,
     Cell,
     Verdict,
     has_caution,
@@ -309,7 +310,9 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         rows.append(
             ("score" if facts.is_score else "loss", f"{loss or 'loss'}{units}, {better} is better")
         )
-    models = ["(no name)" if name is None else name for name in log.shown_models]
+    models = list(log.shown_models)
+    if facts.are_nameless(models):
+        models = ["(no name)"]
     index = pd.Index(models, dtype=object, tupleize_cols=False)
     (names,) = write_labels(index, facts.write_model)
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
@@ -590,6 +593,8 @@ def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
     if scale.larger and "metric" not in verdict.dims:
         result = turned(result, scale.name, scale.orientation, result.attrs)
     frame = result_frame(result)
+    if verdict.names == [ONLY] and frame.index.names == ["model"]:
+        frame = frame.set_axis(pd.Index(verdict.names, name="model"))
     if verdict.unranked:
         return frame
     return frame.sort_values(by, kind="stable", ascending=not scale.larger)

@@ -82,8 +82,9 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
 
 def basis_of(verdict: Verdict) -> str:
     """Describe what was evaluated, by the attrs of result and log."""
-    log = {name: verdict.facts.attrs.get(name) for name in ("holds", "sources_are")}
-    return describe_basis({**verdict.attrs, **log})
+    log = verdict.facts.attrs
+    kinds = {"holds": log.get("holds"), "sources_are": log.get("sources_are")}
+    return describe_basis({**verdict.attrs, **kinds})
 
 
 def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:

@@ -21,9 +21,7 @@ from cvstats.errors import LogError
 from cvstats.facts import LOSSES, LogFacts
 from cvstats.formatting import result_frame, write_labels
 from cvstats.log.display import format_value
-from cvstats.log.log import DIFFERENCE_FROM
 from cvstats.log.metadata import UNDESCRIBED
-from cvstats.log.pandas import NAMELESS
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 
@@ -342,10 +340,7 @@ class Verdict:
     @cached_property
     def names(self) -> list[str]:
         """The models in words."""
-        attrs = self.facts.attrs
-        # A log read from a single column of losses is named after its loss.
-        nameless = ([None], [""], [NAMELESS], [attrs.get("loss")])
-        if self.models in nameless and DIFFERENCE_FROM not in attrs:
+        if self.facts.are_nameless(self.models):
             return [ONLY]
         index = pd.Index(self.models, dtype=object, tupleize_cols=False)
         return write_labels(index, self.facts.write_model)[0]

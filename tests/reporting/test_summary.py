@@ -593,6 +593,21 @@ def test_the_loss_of_a_log_has_the_name_of_its_metric():
         assert rows[kind] == f"{words}, {'higher' if loss == 'r2' else 'lower'} is better"
 
 
+def test_a_log_read_from_one_column_has_no_name(tmp_path):
+    """Its Series is named after the loss, which is not shown as the name of a model."""
+    path = tmp_path / "scores.csv"
+    scores = np.arange(100) % 3 > 0
+    pd.DataFrame({"point": range(100), "acc": scores.astype(int)}).to_csv(path, index=False)
+    log = cvstats.read_log(path, loss="acc", higher_is_better=True)
+    assert log.name == "1 - acc"
+    facts = LogFacts(log)
+    assert dict(list_facts(facts))["models (1)"] == "(no name)"
+    assert facts.name_model(0) == ""
+    page = tmp_path / "page.html"
+    log.cvci.report(page)
+    assert "1 - acc" not in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_cells_of_a_stacked_dimension(lazy):
     """Such as land points: each cell has one label, and its area is known from its latitude."""
