@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,15 +37,23 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import Result, is_count, quantile
-from cvstats.core.types import FloatArray
+from cvstats.core.results import Result, confidence_limits, is_count, quantile
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._limits import (
+    BY_SOURCES,
+    OF_GROUPS,
     OF_NORMAL_LIMITS,
+    FindReach,
+    Reach,
     find_proportions,
+    find_reach,
     invert_hall,
     measure_skewness,
+    share_of_sources,
+    take_limits_of_means,
+    take_limits_of_metric,
     wilson,
 )
 from cvstats.intervals._method import Comparison
@@ -53,6 +61,7 @@ from cvstats.intervals._requirements import recommend_options
 from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table, take_flagged
+from cvstats.log.metadata import OF_PROBLEMS
 from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of
 
@@ -162,9 +171,13 @@ def winner(
     outside the limits, mean - g is clipped to the limits.
 
     For 0/1 losses the limits are those of Wilson's score interval with the same c, and n chosen
-    to match the standard error of the method: they are never below 0 or above 1. If some model
-    has no variance, or no covariance of all models has the standard errors of the differences, as
-    if these were corrected individually, c is that of Bonferroni.
+    to match the standard error of the method: they are never below 0 or above 1. For bounded and
+    other metrics, pass@k, and 0/1 losses that are averaged over repetitions or have sources as the
+    sampling unit, they are those of `interval` at the level that corresponds to c. In 300
+    simulations of the best of 5 models with an AUC of .98 and 15 positives they always covered it;
+    mean and standard error covered it in 49%. If some model has no variance, or no covariance of
+    all models has the standard errors of the differences, as if these were corrected individually,
+    c is that of Bonferroni.
 
     Asymptotically the interval covers with probability at least ``1 - alpha``, whichever of these
     models is selected and by whatever rule. In 1,000 simulations of 20 equal models each, 95%
@@ -246,7 +259,9 @@ def compute(
     columns = log.columns_by_cell()
     n_models, n_cells = columns.shape
     variance = (gaps.columns["se"] ** 2).reshape(-1, n_cells)
+    bounded, find = find_bounded(log, base, proportions), cache(partial(find_reach, log))
     numbers = {name: np.full_like(mean, np.nan) for name in ("estimate", "lower", "upper")}
+    kind, allows = dict[str, Any](), base.allows_for
     selected = np.zeros(len(mean), dtype=bool)
     caution = np.where(np.isnan(mean), np.int64(Caution.NO_LOSSES), np.int64(0))
     for c, cell in enumerate(columns.T):
@@ -265,12 +280,20 @@ def compute(
         critical = critical_value(largest, alpha)
         if not exact:
             critical = -quantile(alpha / (2 * n_models), df)
+        degree = df
         if each is not None:
-            critical = float(student_quantile(np.asarray(critical), each[best]))
+            degree = float(each[best])
+            critical = float(student_quantile(np.asarray(critical), degree))
+        if (bounded[best] or proportions[best]) and (se[cell] == 0).any():
+            critical = -quantile(alpha / (2 * n_models), degree if bounded[best] else None)
         cautions = Caution(0)
-        if proportions[best]:
-            if (se[cell] == 0).any():
-                critical = -quantile(alpha / (2 * n_models))
+        if bounded[best]:
+            row = limits_of_one(log, base, int(best), critical, degree, find)
+            low, high = (float(row.columns[side][0]) for side in ("lower", "upper"))
+            settled, cautions = base.caution[best], Caution(int(row.caution[0]))
+            kind |= {"interval": row.attrs["interval"]} if "interval" in row.attrs else {}
+            allows |= row.allows_for
+        elif proportions[best]:
             low, high = proportion_limits(base, int(best), critical)
             settled = np.int64(OF_NORMAL_LIMITS.get(base.method, Caution.ZERO_VARIANCE))
         else:
@@ -287,15 +310,16 @@ def compute(
             low, high = mean[best] - reach, mean[best] + far
         numbers["estimate"][best] = average_inside(mean[best] + value, low, high)
         numbers["lower"][best], numbers["upper"][best] = low, high
-        own = base.caution[best] & ~np.int64(Caution.SELECTED) & ~settled
+        own = base.caution[best] & ~settled
         if np.mean(base.caution[cell] & np.int64(Caution.HEAVY_TAILS) != 0) >= SHARE_OF_TAILS:
             cautions |= Caution.HEAVY_TAILS
-        caution[best] = own | np.int64(cautions)
+        caution[best] = (own | np.int64(cautions)) & ~np.int64(Caution.SELECTED)
     table: dict[str, NDArray[Any]] = {**numbers, "se": se, "mean": mean}
     table |= {name: values for name, values in base.columns.items() if is_count(name)}
     table |= {"n_models": np.full(len(mean), n_models), SELECTED: selected}
     attrs: dict[str, Any] = {
         **base.attrs,
+        **kind,
         **winner.record.facts,
         "target": f"{base.attrs['target']}, for the model with the smallest mean loss in this log",
         "guarantee":
@@ -303,7 +327,49 @@ def compute(
             "heuristic",
         "alpha": alpha, "n_draws": n_draws, "seed": seed, "interval_method": chosen,
     }  # fmt: skip
-    return Result("winner", table, caution, attrs)
+    return Result("winner", table, caution, attrs, allows_for=allows)
+
+
+def find_bounded(log: Log, base: Result, proportions: MaskArray) -> MaskArray:
+    """Find the models whose limits are those of `interval`, at the level of c.
+
+    These are metrics, pass@k, and 0/1 losses that are averaged over repetitions or whose sampling
+    unit is the source.
+    """
+    if log.design.metric:
+        groups = base.method in OF_GROUPS and "df" in base.columns
+        return np.full(len(proportions), groups or base.method in OF_NORMAL_LIMITS)
+    if base.method == "clustered":
+        return proportions & (base.attrs.get("by") in BY_SOURCES)
+    averages = base.method == "holdout" and log.design.number("repetition") > 1
+    problems = base.method == "holdout" and log.metadata.get("limits") == OF_PROBLEMS
+    return (proportions & averages) | problems
+
+
+def limits_of_one(
+    log: Log, base: Result, at: int, critical: float, df: float | None, find: FindReach
+) -> Result:
+    """Compute the limits of `interval` for one model, at the level of a critical value."""
+    one = slice(at, at + 1)
+    columns = {name: values[one] for name, values in base.columns.items()}
+    far = np.asarray(critical)
+    level = 2 * float(special.ndtr(-far) if df is None else special.stdtr(df, -far))
+    if df is None:
+        far = student_quantile(far, columns["n_points"][0] - 1)
+    columns["lower"], columns["upper"] = confidence_limits(
+        columns["estimate"], columns["se"], far, far
+    )
+    row = Result(base.method, columns, base.caution[one], {**base.attrs, "alpha": level})
+    if not log.design.metric:
+        by_source = base.method == "clustered"
+        share = share_of_sources(log, len(base.caution))[one] if by_source else None
+        return take_limits_of_means(row, np.array([True]), share)
+
+    def find_one(of_clusters: bool) -> Reach | None:
+        every = find(of_clusters)
+        return None if every is None else Reach(every.change[one], every.rarity[one])
+
+    return take_limits_of_metric(row, log, find_one)
 
 
 def add_constant(squared: FloatArray, se: FloatArray) -> FloatArray:
@@ -327,7 +393,8 @@ def proportion_limits(base: Result, best: int, z: float) -> tuple[float, float]:
 def average_inside(values: FloatArray, low: float, high: float) -> float:
     """Average draws; if the average is outside the limits, clip each draw to the limits."""
     middle = float(values.mean())
-    return middle if low <= middle <= high else float(np.clip(values, low, high).mean())
+    outside = middle < low or middle > high
+    return float(np.clip(values, low, high).mean()) if outside else middle
 
 
 def draw_selections(

@@ -14,8 +14,9 @@ n losses of skewness s is nearly normal after ``g(t) = t + s (t^2 / 3 + 1 / 6) /
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -469,6 +470,10 @@ class Reach:
         return ~np.isnan(self.change)
 
 
+FindReach: TypeAlias = Callable[[bool], Reach | None]
+"""Finds the reach, given whether clusters are the sampling unit."""
+
+
 def facts_of_one_metric(log: Log) -> Mapping[Any, Any]:
     """Return the facts of the metric of a log; none if there are several metrics."""
     return {} if has_several(log.metadata) else log.metadata
@@ -709,7 +714,7 @@ SCALES = ("log", "fisher-z", "fieller")
 """Scales on which limits of metrics without pseudo-errors are symmetric."""
 
 
-def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
+def take_scale(result: Result, find: FindReach, facts: Mapping[Any, Any]) -> Result:
     """Replace normal limits with limits on the scale of the metric.
 
     Ratios use the log scale, R2 uses log(1 - R2), and correlations use Fisher's z with a
@@ -723,7 +728,7 @@ def take_scale(result: Result, log: Log, facts: Mapping[Any, Any]) -> Result:
         return result
     inflation, own = np.ones(len(loss)), np.zeros(len(loss))
     if scale != "log":
-        shape = None if clustered else find_reach(log, of_clusters=False)
+        shape = None if clustered else find(False)
         if shape is None or not shape.known.all():
             return result
         inflation, own = shape.change, shape.rarity
@@ -768,23 +773,22 @@ OF_PROPORTIONS = (
 """Names of the limits of proportions if no, some or all outcomes are rare."""
 
 
-def take_limits_of_metric(result: Result, log: Log) -> Result:
+def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = None) -> Result:
     """Replace normal limits with limits within the bounds of the metric, if the bounds are known.
 
-    The metric is one minus the loss, or minus the loss, so their limits mirror each other.
+    The metric is one minus the loss, or minus the loss, so their limits mirror each other. ``find``
+    finds the reach of the columns of the result, if these are not all columns of the log.
     """
-    facts = facts_of_one_metric(log)
+    facts, find = facts_of_one_metric(log), find or partial(find_reach, log)
     bounds = facts.get("range")
     if facts.get("limits") in SCALES:
-        return take_scale(result, log, facts)
+        return take_scale(result, find, facts)
     if TARGET in facts and "df" not in result.columns:
         return take_student(result)
     clustered, of_sources = result.method in OF_GROUPS, result.method == "clustered"
     if of_sources and result.attrs.get("by") not in BY_SOURCES:
         return leave_open(result, result.columns["se"] == 0)
-    reach = (
-        find_reach(log, of_sources) if bounds is not None and np.isfinite(bounds).all() else None
-    )
+    reach = find(of_sources) if bounds is not None and np.isfinite(bounds).all() else None
     if bounds is None or reach is None or not reach.known.any():
         return result
     ends = sorted(turn(np.array(bounds, dtype=float), str(facts.get("orientation"))).tolist())

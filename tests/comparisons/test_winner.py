@@ -99,6 +99,58 @@ def test_models_without_an_error_and_twins():
     assert math.isfinite(only_row(frame_of(twins).cvci.winner(rng=1))["upper"])
 
 
+def rare_classes(**levels) -> pd.DataFrame:
+    """Scores of three models of 120 points, 15 of them positive; the first is always right."""
+    random = np.random.default_rng(8)
+    index = pd.MultiIndex.from_arrays([*levels.values(), range(120)], names=[*levels, "point"])
+    truth = np.arange(120) % 8 == 0
+    scores = {name: truth + random.normal(0, sd, 120) for name, sd in (("b", 0.5), ("c", 0.7))}
+    return pd.DataFrame({"y": truth.astype(int), "a": truth * 1.0, **scores}, index)
+
+
+def metric(loss="auc", **levels) -> pd.DataFrame:
+    options = {"threshold": 0.5} if loss == "f1" else {}
+    frame = rare_classes(**levels)
+    return cvstats.losses(
+        frame, truth="y", prediction=["a", "b", "c"], loss=loss, positive=1, **options
+    )
+
+
+def right_or_wrong(*, answers=1, sites=False) -> pd.DataFrame:
+    """Losses of 0 and 1 of three models, of which the first makes no errors."""
+    losses = np.random.default_rng(9).random((answers * 60, 3)) < [0, 0.1, 0.3]
+    point = np.tile(range(60), answers)
+    other = ["fold", "source"] if sites else ["repetition"]
+    codes = [0 * point, point // 5] if sites else [np.repeat(range(answers), 60)]
+    index = pd.MultiIndex.from_arrays([*codes, point], names=[*other, "point"])
+    frame = pd.DataFrame(losses.astype(float), index, columns=list("abc"))
+    frame.attrs["loss"] = "zero_one"
+    return frame
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        metric(), metric(fold=np.arange(120) // 8 % 3),
+        metric(fold=np.zeros(120, int), source=np.arange(120) // 8),
+        metric("f1"), right_or_wrong(answers=4), right_or_wrong(sites=True),
+        right_or_wrong(answers=4).cvci.passes(k=2),
+    ],
+    ids=["auc", "folds", "clusters", "f1", "answers", "sites", "passes"],
+)  # fmt: skip
+def test_a_best_model_without_errors_has_the_limits_of_interval(losses):
+    """No variance, so c is Bonferroni's: mean and standard error would give no width."""
+    alone = losses[["a"]].cvci.interval(alpha=0.05 / 3)
+    row = only_row(losses.cvci.winner(n_draws=200))
+    assert row["upper"] > row["lower"] == row["mean"] == 0
+    assert row["upper"] == pytest.approx(alone["upper"].item(), rel=1e-12)
+    assert row["caution"] == alone["caution"].item()
+    array = losses.to_xarray().to_dataarray("model")
+    array.attrs = losses.attrs
+    array = array.stack(evaluation=losses.index.names).dropna("evaluation")
+    assert float(array.cvci.winner(n_draws=200)["upper"]) == pytest.approx(row["upper"], rel=1e-9)
+
+
 def test_losses_of_0_and_1_have_limits_of_a_proportion():
     """Twenty equal models, errors of 5% on 60 points: normal limits cover in half of the runs."""
     losses = np.random.default_rng(4).random((20, 60, 40)) < 0.05
