@@ -1,0 +1,220 @@
+"""Random logs: the same answer, with the same cautions, whatever holds the log.
+
+Each seed makes a log: its design, its losses, perhaps gaps, and some calls. Every container gives
+the answer that the frame gives, or refuses what it cannot compute from what it has. More seeds::
+
+    python -m pytest tests/test_random_logs.py -m slow
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+
+import dask.dataframe
+import golden
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from golden import index_of, shuffled
+
+import cvstats
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+def draw_levels(rng, n):
+    """Draw the levels of one of the usual designs, for about n points."""
+    points, folds, repetitions = np.arange(n), int(rng.choice([2, 3, 5])), int(rng.choice([2, 3]))
+    sources = np.sort(rng.integers(0, max(3, n // int(rng.choice([2, 6]))), n))
+    again = {"repetition": np.repeat(np.arange(repetitions), n)}
+    split = [rng.permutation(points % folds) for _ in range(repetitions)]
+    whole = [rng.permutation(sources.max() + 1)[sources] % folds for _ in range(repetitions)]
+    tiled = np.tile(points, repetitions)
+    few = [rng.permutation(n)[: n // 3] for _ in range(repetitions)]
+    designs = {
+        "one set": {"point": points},
+        "dates": {"point": pd.date_range("2020-01-01", periods=n)},
+        "sources": {"source": sources, "point": points},
+        "crossed": {"source": points // 6, "point": points % 6},
+        "seeds": {**again, "point": tiled},
+        "k-fold": {"fold": split[0], "point": points},
+        "spread sources": {"fold": split[0], "source": sources, "point": points},
+        "whole sources": {"fold": whole[0], "source": sources, "point": points},
+        "one source left out": {"fold": sources, "source": sources, "point": points},
+        "repeated": {**again, "fold": np.concatenate(split), "point": tiled},
+        "repeated whole": {
+            **again, "fold": np.concatenate(whole), "source": np.tile(sources, repetitions),
+            "point": tiled,
+        },
+        "random splits": {
+            "repetition": np.repeat(np.arange(repetitions), n // 3), "point": np.concatenate(few),
+        },
+    }  # fmt: skip
+    name = rng.choice(list(designs))
+    return name, designs[name]
+
+
+def draw_losses(rng, n, models):
+    shared = rng.standard_normal((n, 1))
+    values = shared + rng.standard_normal((n, models))
+    kinds = {
+        "numbers": lambda: values, "mistakes": lambda: (values > 0.3) * 1.0,
+        "rare mistakes": lambda: (values > 2.4) * 1.0, "skewed": lambda: np.exp(1.5 * values),
+        "far from zero": lambda: values + 1e6, "ties": lambda: np.round(values),
+        "nearly alike": lambda: 5 + shared + 0.01 * values, "constant": lambda: 0 * values + 2.0,
+        "a random walk": lambda: np.cumsum(values, axis=0),
+    }  # fmt: skip
+    name = rng.choice(list(kinds))
+    return name, kinds[name]()
+
+
+def draw_log(seed):
+    """Draw a log; also describe it."""
+    rng = np.random.default_rng(seed)
+    design, levels = draw_levels(rng, int(rng.choice([12, 30, 60, 150])))
+    index = index_of(**levels)
+    kind, values = draw_losses(rng, len(index), models := int(rng.integers(1, 4)))
+    log = pd.DataFrame(values, index, list("abc")[:models])
+    gaps = rng.random() < 0.2
+    if gaps:
+        log = log.mask(rng.random(log.shape) < 0.05)
+    words = f"{design}, {kind}, {len(log)} x {models}{', gaps' if gaps else ''}"
+    return words, shuffled(log) if rng.random() < 0.3 else log
+
+
+# --- what holds them ------------------------------------------------------------------------------
+
+
+def as_array(log):
+    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    return xr.DataArray(log.to_numpy(), {**rows, "model": list(log)}, ("row", "model"), name="loss")
+
+
+def in_chunks(log):
+    return as_array(log).chunk(row=-(-len(log) // 3))
+
+
+def in_partitions(log):
+    return dask.dataframe.from_pandas(log.reset_index(), npartitions=2, sort=False)
+
+
+def in_batches(log):
+    pairs = log.shape[1] > 1
+    return sum(cvstats.Moments.of_log(log.iloc[at::3], pairs=pairs) for at in (2, 0, 1))
+
+
+def next_to_another(log):
+    """Two logs, of which the first answers ``by=``."""
+    other = np.random.default_rng(0).gamma(2.0, size=log.shape)
+    other = pd.DataFrame(other, log.index, log.columns).where(log.notna())
+    return pd.concat({"other": other, "told": log}, names=["site"])
+
+
+ROADS = {
+    "other rows": shuffled, "array": as_array, "lazy array": in_chunks,
+    "dataset": lambda log: as_array(log).to_dataset(dim="model"), "dask frame": in_partitions,
+    "batches": in_batches, "by=": next_to_another,
+}  # fmt: skip
+
+CALLS = [
+    ("interval", {}), ("wald", {"variance": "within-fold", "alternative": "less"}),
+    ("holdout", {}), ("ordered", {}), ("clustered", {}), ("corrected_t", {"train_size": 50}),
+    ("naive", {}), ("cv_t", {}), ("out_of_source", {}), ("decompose", {}), ("heterogeneity", {}),
+    ("quadratic", {}), ("compare", {}), ("compare", {"reference": "a", "adjust": "holm"}),
+    ("compare", {"adjust": "max-t", "rng": 0}), ("best_set", {"rng": 0}), ("winner", {"rng": 0}),
+    ("compare", {"reference": "a", "relative": True}), ("mcnemar", {}), ("rope", {"margin": 0.1}),
+    ("equivalence", {"margin": 0.5}), ("refit_corrected", {}), ("source_estimators", {}),
+    ("five_by_two", {}), ("wild_cluster", {"rng": 0, "n_draws": 99}),
+]  # fmt: skip
+
+NEEDS_LOSSES = re.compile(
+    "individual losses|losses of each point|needs the losses to find|points='crossed'"
+    "|do not test the same points of|drops a point from all|is lazy|in two folds of one"
+)
+"""What logs that are not in memory, and parts for ``by=``, may refuse where a frame answers."""
+
+
+def ask(function, log, options):
+    try:
+        result = golden.computed(getattr(cvstats, function)(log, **options))
+    except cvstats.LogError as error:
+        return str(error)
+    flags = cvstats.cautions(result) if "caution" in result else ()
+    flags = {label for row in np.ravel(np.asarray(flags)) for label in str(row).split(", ")}
+    return golden.normalized(result), flags - {""}, result.attrs
+
+
+def compare_roads(function, options, log, roads):
+    """Describe in which containers a call has another answer."""
+    parameters = inspect.signature(getattr(cvstats, function)).parameters
+    known = {name: parameter.default for name, parameter in parameters.items()}
+    if "missing" in known and log.isna().any(axis=None):
+        options = {**options, "missing": "drop"}
+    wanted = ask(function, log, options)
+    for road in roads:
+        grouped = road == "by="
+        if grouped and (options.get("adjust") == "max-t" or known.get("by", "") is not None):
+            continue
+        if road == "batches" and log.isna().any(axis=None):
+            continue
+        found = ask(function, ROADS[road](log), {**options, "by": "site"} if grouped else options)
+        if isinstance(wanted, str) or isinstance(found, str):
+            refused = isinstance(found, str) and not isinstance(wanted, str)
+            if isinstance(wanted, str) != isinstance(found, str) and not (
+                refused and NEEDS_LOSSES.search(found)
+            ):
+                yield f"{road}: {found if refused else wanted}"
+            continue
+        # draws from covariances without full rank change with their last digits
+        yield from describe_changes(road, wanted, found, 1e-2 if "rng" in options else 1e-8)
+
+
+def describe_changes(road, wanted, found, tolerance):
+    (answer, flags, facts), (other, other_flags, other_facts) = wanted, found
+    rows, others = (list(one["rows"].items()) for one in (answer, other))
+    unlike = set()
+    if road == "by=":  # what is of two logs
+        others = [(label, row) for label, row in others if "site=told" in label]
+        other_flags, unlike = flags, {"p_adjusted", "n_dropped"}
+    elif flags != other_flags:
+        yield f"{road}: cautions {sorted(other_flags)}, and not {sorted(flags)}"
+    if len(rows) != len(others):
+        yield f"{road}: {len(others)} rows, and not {len(rows)}"
+    for (label, row), (_, theirs) in zip(rows, others, strict=False):
+        theirs = other["attrs"] | theirs
+        size = max([1.0, *map(abs, filter(math.isfinite, row.values()))])
+        for name in row.keys() - unlike:
+            if not np.isclose(
+                row[name], theirs.get(name, math.inf), rtol=tolerance, atol=tolerance * size,
+                equal_nan=True,
+            ):  # fmt: skip
+                yield f"{road}: {label}: {name} {theirs.get(name)!r}, and not {row[name]!r}"
+    for name in ("method", "target", "guarantee", "n_points", "n_folds") if road != "by=" else ():
+        counted = name[:2] == "n_" and road == "lazy array"  # unknown before it is computed
+        if facts.get(name) != other_facts.get(name) and not counted:
+            yield f"{road}: {name} {other_facts.get(name)!r}, and not {facts.get(name)!r}"
+
+
+def check(seed, calls, roads=ROADS):
+    words, log = draw_log(seed)
+    rng = np.random.default_rng([seed, 1])
+    for at in rng.permutation(len(CALLS))[:calls]:
+        function, options = CALLS[at]
+        if {"reference", "adjust", "margin"} & options.keys() and log.shape[1] < 2:
+            continue
+        changes = list(compare_roads(function, options, log, roads))
+        assert not changes, f"{words}: {function}({options})"
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_few_random_logs(seed):
+    check(seed, calls=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_random_logs(seed):
+    check(seed, calls=10)
