@@ -408,11 +408,28 @@ def describe(log: Log, work: Contrasts, names: Any, by: str) -> dict[Hashable, A
     _, first, count = np.unique(cells[here], return_index=True, return_counts=True)
     keys = [cell_key(design, work.levels, int(row)) for row in here[first]]
     made_of = {"rows": dict(zip(keys, count.tolist(), strict=True))}
+    if (rarest := count_rarest_outcome(log, work)) is not None:
+        facts["rarest_class"] = rarest
     return {
         "metric": facts.get("loss", "loss"), "orientation": "error", "folds": "pool", **facts,
         "pseudo": True, "cells": work.levels, MADE_OF: json.dumps(made_of, sort_keys=True),
         **CONTRASTS, "by": GROUP if by == "source" else by, "contrast": names,
     }  # fmt: skip
+
+
+def count_rarest_outcome(log: Log, work: Contrasts) -> int | None:
+    """Count the errors, or the correct points, of the group with the fewest; None without 0/1."""
+    if log.design.metric or not log.zero_one().all():
+        return None
+    fewest = [np.inf]
+    sides = [side for pair in work.pairs for side in (pair, pair[::-1])]
+    for column in filter(lambda column: column is not None, log.columns()):
+        for side in sides:
+            own = np.asarray(column)[work.groups.rows(*side)]
+            own = own[~np.isnan(own)]
+            fewest += [own.sum(), len(own) - own.sum()]
+    rarest = min(fewest) / log.design.number("repetition")
+    return int(rarest) if np.isfinite(rarest) else None
 
 
 # --- containers -----------------------------------------------------------------------------------

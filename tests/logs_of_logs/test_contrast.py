@@ -143,6 +143,26 @@ def test_equivalence_is_the_statement_of_fairness():
     assert loose["p_value"].item() == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize(("errors", "few"), [(9, True), (10, False)])
+def test_rare_errors_of_a_group_are_flagged(errors, few):
+    """Welch's interval covers .79 with 2% errors of 50 and 200 points, by exact enumeration."""
+    wrong = np.r_[np.arange(60) < errors, np.arange(200) < 40].astype(float)
+    sexes = np.repeat(["f", "m"], [60, 200])
+    index = pd.MultiIndex.from_arrays([sexes, range(260)], names=["sex", "point"])
+    frame = pd.DataFrame({"a": wrong, "b": np.r_[wrong[:60], 1 - wrong[60:]]}, index)
+    array = frame.droplevel("sex").to_xarray().to_dataarray("model")
+    array = array.assign_coords(sex=("point", sexes))
+    repeated = pd.concat({1: frame, 2: frame}, names=["repetition"])
+    for log in (frame, frame["a"], array, array.to_dataset("model"), repeated):
+        gap = log.cvci.contrast(by="sex", between=PAIR)
+        other = {"other": 0} if isinstance(log, pd.Series) else {}
+        tables = [gap.cvci.interval(), gap.cvci.equivalence(margin=0.1, **other)]
+        tables += [] if log is repeated else [cvstats.Moments.of_log(gap).interval()]
+        for table in tables:
+            found = cvstats.cautions(table) if isinstance(table, xr.Dataset) else table["caution"]
+            assert ("few of a class" in str(found.values.tolist())) == few
+
+
 def test_sources_may_be_the_groups():
     log = REGIONS["a"].rename_axis(index={"region": "source"})
     gap = log.cvci.contrast(by="source", between=("east", "west"))
