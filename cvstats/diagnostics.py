@@ -32,7 +32,7 @@ from cvstats.core.folds import (
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
-from cvstats.formatting import SentenceTable
+from cvstats.formatting import OPEN_END, SentenceTable
 from cvstats.intervals import find_method
 from cvstats.intervals._method import find_call
 from cvstats.intervals._requirements import recommend_options
@@ -58,7 +58,7 @@ from cvstats.log.checks import (
     residuals_of_points,
 )
 from cvstats.log.log import Losses
-from cvstats.log.metadata import is_below_chance
+from cvstats.log.metadata import cautions_of_metric, is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import names_a_score, suggest_renaming, unrecognized_levels
 from cvstats.metrics import METRICS
@@ -235,7 +235,7 @@ class FindingTable(SentenceTable):
         """Yield the finding and the advice of each row."""
         for row in self.to_dict("records"):
             model = f"{row['model']}: " if row["model"] else ""
-            yield row["code"], f"{model}{row['finding'].removesuffix('.')}."
+            yield row["code"], model + OPEN_END.sub(".", row["finding"])
             yield "", row["advice"]
 
 
@@ -724,6 +724,16 @@ def below_chance(facts: LogFacts) -> Iterator[Finding]:
 
 OPPOSITES = {"auc": "the negative class", "auc_at": "surviving"}
 """What larger predictions mean if such a score is below 1/2."""
+
+
+@check("CVS031")
+def censored(facts: LogFacts) -> Iterator[Finding]:
+    """Report that the target of Harrell's C depends on censoring.
+
+    Limit: any censored time.
+    """
+    if facts.design.metric and Caution.CENSORED in cautions_of_metric(facts.log.metadata):
+        yield Finding()
 
 
 # --- statistics -------------------------------------------------------------------------------

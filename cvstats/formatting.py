@@ -554,6 +554,10 @@ def printable(text: str, *, lines: bool = False) -> str:
     return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
+OPEN_END = re.compile(r"(?<![.?])$")
+"""The end of a sentence without a period or question mark."""
+
+
 def escape_markdown(text: str) -> str:
     """Escape Markdown markup."""
     text = re.sub(r"([\\|`*\[\]])", r"\\\1", " ".join(text.split()))

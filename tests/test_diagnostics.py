@@ -223,6 +223,12 @@ def turned_round():
     return cvstats.losses(pd.DataFrame({"y_true": truth, "y_pred": -truth}, index), loss="auc")
 
 
+def censored():
+    times = np.random.default_rng(2).exponential(size=120)
+    table = pd.DataFrame({"y_true": times, "y_pred": -times, "event": np.arange(120) % 3 > 0})
+    return cvstats.losses(table.rename_axis("point"), loss="concordance", event="event")
+
+
 CASES = {
     "CVS001": (pd.concat([SOUND, SOUND]), None, "appears twice"),
     "CVS002": (missing(), 2, "2 losses are missing or infinite"),
@@ -267,6 +273,7 @@ CASES = {
         "smallest",
     ),
     "CVS030": (turned_round(), 0.0, "do larger predictions mean the negative class?"),
+    "CVS031": (censored(), None, "some times are censored"),
 }
 
 
@@ -283,7 +290,7 @@ def test_each_code_is_told_with_its_number(code):
         assert math.isnan(row["value"])
 
 
-OF_ROWS = {"CVS001", "CVS002", "CVS004", "CVS025", "CVS026", "CVS030"}
+OF_ROWS = {"CVS001", "CVS002", "CVS004", "CVS025", "CVS026", "CVS030", "CVS031"}
 """Codes of logs that have no moments, or whose moments come without losses."""
 OF_POINTS = {"CVS003", "CVS008", "CVS016", "CVS021"}
 """Codes that need the number of points, or a level, which moments do not keep."""
@@ -312,6 +319,11 @@ def test_a_sample_of_a_long_log_is_examined(monkeypatch):
     assert ours.loc[2, "value"] == pytest.approx(5)
     page = sum(parts).report()
     assert "outliers, skewness and dates were checked in a sample of 25,000 evaluations" in page
+
+
+def test_a_question_does_not_end_with_a_period():
+    text = " ".join(str(cvstats.diagnose(turned_round())).split())
+    assert "mean the negative class? Reverse the predictions:" in text
 
 
 def test_two_folds_of_which_one_repetition_lacks_points():

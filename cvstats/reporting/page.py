@@ -34,6 +34,7 @@ from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError, checked_choice, install_command, listed
 from cvstats.facts import LogFacts
 from cvstats.formatting import (
+    OPEN_END,
     find_works,
     locate_work,
     name_rows,
@@ -1062,7 +1063,7 @@ def of_diagnosis(
     for (code, advice), rows in kinds:
         words = []
         for row in rows.head(FEWER_FINDINGS).to_dict("records"):
-            finding = f"{row['finding'].removesuffix('.')}."
+            finding = OPEN_END.sub(".", row["finding"])
             words.append(f"{row['model']}: {finding}" if row["model"] else capitalize(finding))
         if (more := len(rows) - FEWER_FINDINGS) > 0:
             words.append(say("sentences.more_findings", number=more))

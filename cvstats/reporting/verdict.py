@@ -328,9 +328,9 @@ class Verdict:
     @cached_property
     def attrs(self) -> dict[Any, Any]:
         """The attrs of the intervals, and the counts common to all rows."""
-        counts = self.frame[[name for name in self.frame if str(name).startswith("n_")]]
-        same = [name for name in counts if counts[name].nunique() == 1]
-        return {**{name: float(counts[name].iloc[0]) for name in same}, **self.intervals.attrs}
+        counts = self.frame.filter(regex="^n_").items()
+        same = {name: float(count.iloc[0]) for name, count in counts if count.nunique() == 1}
+        return {**same, **self.intervals.attrs}
 
     @cached_property
     def models(self) -> list[Hashable]:
