@@ -140,7 +140,7 @@ def summarize_log(log: Log, n_cells: int | None = None) -> str:
     counts = {
         "repetition": design.number("repetition"),
         "fold": fold,
-        "task" if log.fixed_sources else "source": design.number("source"),
+        log.source_name: design.number("source"),
     }
     parts += [count(number, name) for name, number in counts.items() if number > 1]
     models = len(log.shown_models)

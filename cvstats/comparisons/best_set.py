@@ -436,7 +436,7 @@ def over_tasks(log: Log) -> Leads:
     n, tasks = int(base.columns["n_points"].max()), log.design.number("source")
     guarantee = (
         "contains each best model with probability at least 1 - alpha as the number of points "
-        "per task grows, if they are independent"
+        "per source (such as a task) grows, if they are independent"
     )
     return leads_of(log, base, residuals, n, n - tasks, {"guarantee": guarantee})
 

@@ -49,11 +49,12 @@ PREDICTION_GUARANTEE = (
 
 
 FIXED_TARGET = (
-    "expected loss on new points of a task, averaged over these tasks, each with the same weight"
+    "expected loss on new points, averaged over these sources (such as tasks), each with the same "
+    "weight"
 )
 FIXED_GUARANTEE = (
-    "exact as the points of each task grow, if they are independent and no model was trained on "
-    "them"
+    "exact as the points of each source (such as a task) grow, if they are independent and no "
+    "model was trained on them"
 )
 BIASES = {
     "theta_a": "-K^-2 (sum_k omega_k + sum_kl gamma_kl)",

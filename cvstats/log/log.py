@@ -689,6 +689,12 @@ class Log:
         """Whether the sources were chosen, such as the tasks of a benchmark, and not sampled."""
         return self.metadata.get("sources_are") == "fixed"
 
+    @property
+    def source_name(self) -> str:
+        """What sources are called: "task" in the logs of benchmarks of language models."""
+        of_tasks = self.fixed_sources and self.metadata.get("format") in ONLY_TESTED
+        return "task" if of_tasks else "source"
+
     @cached_property
     def only_tested(self) -> bool:
         """Whether no model was trained on parts of this log, such as answers of language models."""

@@ -336,9 +336,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     if design.has("source"):
         are_folds = fold_level(design) == "source" and not log.only_tested
         both = ", which are the folds" if are_folds else ""
-        rows.append(
-            ("tasks" if log.fixed_sources else "sources", f"{design.number('source'):,}{both}")
-        )
+        rows.append((f"{log.source_name}s", f"{design.number('source'):,}{both}"))
     if design.has("count"):
         rows.append(("count", "number of times the point was in the training sample"))
     if facts.n_cells > 1:
@@ -730,11 +728,11 @@ def tips_of_sources(verdict: Verdict) -> list[Tip]:
     if len(verdict.names) > len(MARKERS) or len(labels) > MANY:  # panels, or too many
         return []
     cells = print_cells(each[["estimate", "lower", "upper"]]).to_numpy().tolist()
-    words: dict[str, list[str]] = {label: [] for label in labels}
+    words: dict[str, list[str]] = {}
     for source, model, (mean, lower, upper) in zip(
         each["source"], each["model"], cells, strict=True
     ):
-        words[source].append(f"{model} {mean} ({lower} to {upper})".strip())
+        words.setdefault(source, []).append(f"{model} {mean} ({lower} to {upper})".strip())
     return [
         (None, None, at - 0.5, at + 0.5, f"{label}: {', '.join(words[label])}")
         for at, label in enumerate(labels)
@@ -975,13 +973,12 @@ def count_significant(clear: int, pairs: int, alpha: float) -> str:
 
 
 def of_sources(report: Report, verdict: Verdict) -> Section:
-    """Describe how sources differ, and the interval for new sources; tasks are fixed."""
-    number = verdict.facts.design.number("source")
-    tasks = verdict.facts.attrs.get("sources_are") == "fixed"
-    name = "task" if tasks else "source"
+    """Describe how sources differ, and the interval for new sources, unless they are fixed."""
+    log = verdict.facts.log
+    number, name = log.design.number("source"), log.source_name
     section = Section("sources", say("sections.sources", name=name))
-    if tasks:
-        section.say("tasks", number=number)
+    if log.fixed_sources:
+        section.say("fixed_sources", number=number, name=name)
     elif not add_intervals_of_sources(report, section, verdict, number):
         return section
     models, one = max(1.0, 0.45 * len(verdict.models)), len(verdict.models) == 1

@@ -48,8 +48,9 @@ OF_TEST_SET = "one test set of"
 """How the reason for a method that is made for one test set begins."""
 
 
-def describe_basis(facts: Mapping[Any, Any]) -> str:
+def basis_of(verdict: Verdict) -> str:
     """Describe what was evaluated, by the counts in the attrs of a result."""
+    facts = verdict.attrs
     whole = {name: facts[name] for name in facts if isinstance(facts[name], (int, float))}
     points = f"{whole['n_points']:,.0f} points" if "n_points" in whole else ""
     times = int(whole.get("n_repetitions", 1))
@@ -57,9 +58,8 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
     method = facts.get("method")
     groups = whole.get("n_sources", whole.get("n_clusters"))
     if groups is not None:
-        tasks = facts.get("sources_are") == "fixed"
-        return f"{points} from {groups:,.0f} {'tasks' if tasks else 'sources'}"
-    if facts.get("holds") == "scores" and "n_splits" in whole:
+        return f"{points} from {groups:,.0f} {verdict.facts.log.source_name}s"
+    if verdict.facts.attrs.get("holds") == "scores" and "n_splits" in whole:
         size = whole.get("n_test", 1.0)  # 1 if only their share of the points is known
         each = f" of {'' if size == int(size) else 'about '}{size:,.0f} points" * (size > 1)
         return f"{whole['n_splits']:,.0f} test sets{each}"
@@ -78,13 +78,6 @@ def describe_basis(facts: Mapping[Any, Any]) -> str:
     if points and reason.startswith(OF_TEST_SET):  # without the points that were dropped
         return f"{OF_TEST_SET} {points}"
     return f"{points} in {reason}" if reason and points not in reason else reason or points
-
-
-def basis_of(verdict: Verdict) -> str:
-    """Describe what was evaluated, by the attrs of result and log."""
-    log = verdict.facts.attrs
-    kinds = {"holds": log.get("holds"), "sources_are": log.get("sources_are")}
-    return describe_basis({**verdict.attrs, **kinds})
 
 
 def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:

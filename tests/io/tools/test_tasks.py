@@ -275,6 +275,16 @@ def test_all_comparisons_of_tasks_rest_on_one_standard_error(repetitions):
     assert log.cvci.winner()["mean"].item() == log.cvci.interval()["estimate"].min()
 
 
+@pytest.mark.parametrize(("form", "name"), [(None, "sources"), ("lm-eval", "tasks")])
+def test_fixed_sources_are_tasks_in_logs_of_benchmarks(form, name):
+    log = answers_of_tasks(1)
+    if form is not None:
+        log.attrs["format"] = form
+    assert f"measured on 100 points from 2 {name}. " in " ".join(log.cvci.summary().text.split())
+    assert f"100 points, 2 {name}, 3 models" in repr(log.cvci)
+    assert f"How much do {name} differ?" in log.cvci.report()
+
+
 def test_more_answers_to_the_questions_of_tasks_are_planned():
     log = answers_of_tasks(5, seed=1)
     plan = log.cvci.power(effect=0.1)
