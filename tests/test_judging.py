@@ -88,6 +88,10 @@ def test_sources_and_gaps():
     human, judge, every = (pd.concat({"s": log, "t": log}, names=["source"]) for log in rules())
     found = prediction_powered(human, judge, every)
     assert (found["caution"] == "sources ignored").all()
+    advice = found.attrs["cautions"]["sources ignored"]
+    assert advice.endswith("label whole sources in the next experiment.")
+    assert "Leave out" not in advice
+    assert human.cvci.clustered()["estimate"].notna().all()
     assert found.attrs["n_judged"] == 800
     human, judge, every = rules()
     every.iloc[70, 0] = np.nan

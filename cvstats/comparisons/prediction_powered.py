@@ -149,8 +149,10 @@ def prediction_powered(
     binary = both.zero_one()
     known = binary[left] & binary[right] & (w > 0)
     caution[known & (error.squares[0] < FEW_APART - 0.5)] |= np.int64(Caution.FEW_DISAGREEMENTS)
+    calls = {}
     if both.design.has("source"):
         caution |= np.int64(Caution.SOURCES_IGNORED)
+        calls[Caution.SOURCES_IGNORED] = OF_LABELED_SOURCES
     if n < ENOUGH_POINTS:
         caution |= np.int64(Caution.FEW_POINTS)
     attrs: dict[str, Any] = {
@@ -172,7 +174,14 @@ def prediction_powered(
         caution=caution,
         attrs=attrs,
     )  # fmt: skip
-    return both.label(result)
+    return both.label(replace(result, calls=calls))
+
+
+OF_LABELED_SOURCES = (
+    "Use human.cvci.clustered(), which ignores the judge, and have people label whole sources in "
+    "the next experiment."
+)
+"""The advice if labeled points have sources; no model was trained here."""
 
 
 def best_weight(covariance: FloatArray, judged: Cells, others: Cells) -> FloatArray:

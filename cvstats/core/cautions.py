@@ -125,9 +125,12 @@ class Caution(IntFlag):
         return str(words_of(self).get("cause", f"because of {self.label}"))
 
     def advise(self, call: str = "") -> str:
-        """Recommend the call that the log allows instead of this one, and alternatives."""
-        if not call:
-            return self.advice
+        """Recommend the call that the log allows instead of this one, and alternatives.
+
+        A sentence, which ends with a period, replaces all advice.
+        """
+        if not call or call.endswith("."):
+            return call or self.advice
         rest = f", or {self.advice[0].lower()}{self.advice[1:]}" if self.advice else "."
         return f"Use {call}{rest}"
 
