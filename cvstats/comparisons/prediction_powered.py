@@ -11,9 +11,10 @@ from cvstats.comparisons._pairs import read_pairs
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.results import interval
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number
 from cvstats.log.align import take_other_points
+from cvstats.log.checks import mark_shapes
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha
@@ -149,7 +150,8 @@ def prediction_powered(
     binary = both.zero_one()
     known = binary[left] & binary[right] & (w > 0)
     caution[known & (error.squares[0] < FEW_APART - 0.5)] |= np.int64(Caution.FEW_DISAGREEMENTS)
-    calls = {}
+    caution |= mark_residuals(both, w)
+    calls = {Caution.SKEWED: "Have people label more points."}
     if both.design.has("source"):
         caution |= np.int64(Caution.SOURCES_IGNORED)
         calls[Caution.SOURCES_IGNORED] = OF_LABELED_SOURCES
@@ -182,6 +184,19 @@ OF_LABELED_SOURCES = (
     "the next experiment."
 )
 """The advice if labeled points have sources; no model was trained here."""
+
+
+def mark_residuals(both: Log, weight: FloatArray) -> IntArray:
+    """Mark models whose residuals ``y - w f`` are too skewed or heavy-tailed for their number."""
+    columns, width = list(both.columns()), len(weight)
+    pairs = zip(columns[:width], columns[width:], weight, strict=True)
+    rests = {i: y - w * f for i, (y, f, w) in enumerate(pairs) if y is not None and f is not None}
+    marks = np.zeros(width, dtype=np.int64)
+    if rests:
+        table = np.stack(list(rests.values()), axis=1)
+        table = table if both.design.valid is None else table[both.design.valid]
+        marks[list(rests)] = mark_shapes(table[None], (len(table),))[0]
+    return marks
 
 
 def best_weight(covariance: FloatArray, judged: Cells, others: Cells) -> FloatArray:
