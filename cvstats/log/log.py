@@ -155,7 +155,7 @@ ONLY_MOMENTS = (
 
 WITHOUT_PAIRS = (
     "these moments were made without pairs=True, which comparisons need. Pass pairs=True to "
-    "Moments.of_log, scan_parquet or scan_dask"
+    "Moments.of_log, scan_parquet or scan_dask. This needs a column of losses for each model"
 )
 
 
