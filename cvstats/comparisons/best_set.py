@@ -285,9 +285,9 @@ def choose_models(
     columns = log.columns_by_cell().reshape(-1)
     leads = replace(log, pairs=(columns, rivals[columns]))
     calls: Mapping[Caution, str] = {}
-    if repeats_test_set(log.design):
+    if repeats_test_set(log.design) or "by" in options:  # two ways, perhaps over dates
         found = difference_interval(leads, method, options, alpha)
-        caution[columns] |= found.caution & np.int64(Caution.UNSTABLE)
+        caution[columns] |= found.caution & np.int64(Caution.UNSTABLE | Caution.STRONG_DEPENDENCE)
         calls = found.calls
     attrs: dict[str, Any] = {
         **best_set.record.facts, **pilot.attrs, "alpha": alpha, "n_draws": n_draws, "seed": seed,

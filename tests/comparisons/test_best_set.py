@@ -289,3 +289,16 @@ def test_seeds_that_differ_are_flagged(spread):
         cautions = cvstats.best_set(table, rng=0, n_draws=500).attrs["cautions"]
         assert ("unstable" in cautions) == (spread > 0)
         assert ("'by': ('point', 'repetition')" in str(cautions)) == (spread > 0)
+
+
+def test_differences_that_depend_on_dates_for_long_are_flagged():
+    """The losses of each model vary so much from day to day that their dependence is hidden."""
+    rng, days = np.random.default_rng(0), pd.date_range("2024-01-01", periods=100)
+    index = pd.MultiIndex.from_product([range(12), days], names=["source", "point"])
+    shared, walk = 10 * rng.normal(size=len(index)), rng.normal(size=100).cumsum()
+    losses = {name: shared + rng.normal(size=len(index)) for name in "ab"}
+    log = pd.DataFrame(losses, index)
+    log["b"] += np.tile(walk, 12)
+    assert (log.cvci.interval()["caution"] == "").all()
+    assert (log.cvci.compare()["caution"] == "strong dependence").all()
+    assert (log.cvci.best_set()["caution"] == "strong dependence").all()
