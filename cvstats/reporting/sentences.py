@@ -70,7 +70,7 @@ def basis_of(verdict: Verdict) -> str:
         what = "leave-one-out" if alone else f"{whole['n_folds']:,.0f}-fold"
         return f"{points} in {again}{what} cross-validation"
     if "n_splits" in whole and "n_divisions" not in whole:
-        return f"{whole['n_splits']:,.0f} splits" + (f" of {points}" if points else "")
+        return (f"{points} in " if points else "") + f"{whole['n_splits']:,.0f} splits"
     reason = str(facts.get("reason", "")).replace(BY_NAME, "")
     if facts.get("by") == "source, point" and ": " in reason:
         return reason.partition(": ")[2].partition(", and ")[0]

@@ -141,6 +141,17 @@ def test_what_was_evaluated_are_test_sets_where_there_are_scores_alone():
     assert repr(scores.cvci) == "<cvci: 4 scores, 4 folds, 2 models>"
 
 
+def test_splits_that_test_some_points_are_not_said_to_test_all():
+    rng = np.random.default_rng(0)
+    rows = [(r, p) for r in range(15) for p in rng.choice(70, rng.integers(5, 9), replace=False)]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point"])
+    log = pd.Series(rng.uniform(size=len(rows)), index, name="m")
+    log.attrs["n_train"] = 60
+    n = index.get_level_values("point").nunique()
+    text = " ".join(log.cvci.summary().text.split())
+    assert f"measured on {n} points in 15 splits." in text
+
+
 def test_a_lead_that_is_rounding_noise_is_a_draw():
     scores = pd.DataFrame({"a": [0.1, 0.2, 0.3, 0.4], "b": [0.4, 0.3, 0.2, 0.1]})
     scores = scores.rename_axis("fold")
