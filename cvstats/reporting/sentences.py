@@ -21,6 +21,7 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
 from cvstats.formatting import printable, result_frame
 from cvstats.intervals import interval_names
+from cvstats.intervals._method import OF_TWO
 from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.display import count_decimals, display_width
 from cvstats.log.groups import Groups
@@ -860,6 +861,13 @@ def describe_scope(verdict: Verdict) -> list[str]:
     if "kind" in verdict.facts.attrs:  # the target names the difference
         scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
     target = describe_target(verdict.attrs, scale)
+    if verdict.comparison is not None:
+        used = verdict.switches.get("comparison", verdict.comparison).attrs
+        of_difference = str(used["target"]).removeprefix(OF_TWO)
+        if of_difference != verdict.attrs["target"]:
+            other = describe_target({**used, "target": of_difference}, scale)
+            what = f"The intervals of models are for the {target}, and those of differences are"
+            target = other
     return [f"{what} for the {target}{more}."]
 
 

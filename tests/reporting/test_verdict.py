@@ -215,6 +215,8 @@ def test_the_verdict_uses_the_method_that_the_caution_calls_for():
         in (words.sentences[0])
     )
     assert "serial dependence" not in words.cautions
+    assert words.sentences[2].startswith("The intervals of models are for the error of the trained")
+    assert "and those of differences are for the long-run mean loss" in words.sentences[2]
     assert "is better" in losses.cvci.summary(method="holdout").sentences[0]
     dependent = losses["b"] - losses["a"]
     dependent.iloc[3] = np.nan
