@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.core.orientation import OFF_TARGET
@@ -37,6 +38,7 @@ from cvstats.reporting.verdict import (
     Scale,
     Verdict,
     area_weights,
+    has_caution,
     narrow_cautions,
     sentences_in,
 )
@@ -410,7 +412,7 @@ def describe_verdict(verdict: Verdict) -> Summary:
             "Copy the attrs, which pandas' to_xarray drops: array.attrs = frame.attrs."
         )
     for caution, words in list_cautions(verdict).items():
-        said[caution.label] = caution.sentence
+        said[caution.label] = caution.sentence + describe_share(verdict, caution)
         advised[caution.label] = words.removeprefix(caution.sentence).strip()
     return Summary(tuple(sentences), said, advised)
 
@@ -445,6 +447,22 @@ def list_cautions(verdict: Verdict) -> dict[Caution, str]:
         and (caution is not Caution.SELECTED or verdict.winner is None)
         and (caution is not Caution.ZERO_VARIANCE or best_is_constant(verdict))
     }
+
+
+def describe_share(verdict: Verdict, caution: Caution) -> str:
+    """Describe in how many cells of a grid a caution occurs, unless in all or in their mean."""
+    whole = verdict.whole.tables if verdict.whole is not None else []
+    if not whole or any(has_caution(table, caution).any() for table in whole):
+        return ""
+    flagged = [
+        has_caution(table, caution).any(
+            [dim for dim in table["caution"].dims if dim in ("model", "pair")]
+        )
+        for table in (verdict.intervals, verdict.comparison)
+        if isinstance(table, xr.Dataset)
+    ]
+    cells, number = int(np.logical_or.reduce(flagged).sum()) if flagged else 0, len(verdict.cells)
+    return f" This concerns {cells:,} of {number:,} cells." if 0 < cells < number else ""
 
 
 def best_is_constant(verdict: Verdict) -> bool:
@@ -506,7 +524,11 @@ def describe_switch(verdict: Verdict, what: str) -> str:
     if switch is None:
         return ""
     said = what == "intervals" and other is not None and other.caution is switch.caution
-    return f", using {switch.method}" + ("" if said else f" {switch.caution.cause}")
+    some = ""
+    if what == "comparison" and len(verdict.cells) > 1:
+        rows = has_caution(switch.before, switch.caution)
+        some = "" if rows.all() else f" for {int(rows.sum()):,} of them"
+    return f", using {switch.method}{some}" + ("" if said else f" {switch.caution.cause}")
 
 
 def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:

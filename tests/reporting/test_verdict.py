@@ -337,7 +337,10 @@ def test_cells_keep_their_method_if_few_have_its_caution(correlated, masked):
     if correlated == 1:
         flagged = cvstats.cautions(found).str.contains("serial dependence")
         assert flagged.values.tolist() == [True, *[False] * 29]
-        assert "serial dependence" in log.cvci.summary().cautions
+        words = log.cvci.summary().cautions["serial dependence"]
+        assert words.endswith("This concerns 1 of 30 cells.")
+        pair = xr.concat([log, log.mean() + 0 * log], pd.Index(["a", "b"], name="model"))
+        assert "using ordered for 1 of them because of serial" in str(pair.cvci.summary().text)
     assert ("long-run" in log.cvci.summary().text) == (correlated == 5)
 
 
