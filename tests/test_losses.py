@@ -77,6 +77,23 @@ def test_a_dataset_in_chunks_stays_lazy(dataset, loss):
         cvstats.losses(wrong, prediction=MODELS, loss="squared_error").compute()
 
 
+def test_a_model_without_errors_has_limits_in_every_container():
+    """Arrays did not keep the name of the loss, so that it had no limits there."""
+    right = np.arange(40.0) % 2
+    frame = pd.DataFrame(
+        {"y": right, "a": right, "b": np.roll(right, 1)}, pd.RangeIndex(40, name="point")
+    )
+    names, data = ["a", "b"], frame.to_xarray()
+    expected = cvstats.losses(frame, truth="y", prediction=names, loss="zero_one").cvci.interval()
+    for table in (data, data.chunk(), data.chunk(point=10)):
+        log = cvstats.losses(table, truth="y", prediction=names, loss="zero_one")
+        for losses in (log, log["a"], log.to_dataarray("model")):
+            found = losses.cvci.interval()
+            assert found.attrs["loss"] == "zero_one"
+            upper = np.atleast_1d(found["upper"].to_numpy())
+            assert upper[0] == pytest.approx(expected["upper"].iloc[0], rel=1e-12)
+
+
 def test_truth_is_broadcast_and_nothing_depends_on_the_order_of_dimensions(dataset):
     truth = dataset["y_true"].isel(lat=0, drop=True)
     got = cvstats.losses(dataset.assign(y_true=truth))

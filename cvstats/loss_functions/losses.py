@@ -220,8 +220,8 @@ def losses(
     -------
     Series, DataFrame, DataArray or Dataset
         For one column of predictions a Series (DataArray), else a column (variable) for each
-        model, with the levels of the predictions. The attrs name the loss: ``loss`` of a frame,
-        ``long_name`` of an array; for ``brier`` also whether it is ``binary``, i.e. (p - y)^2, or
+        model, with the levels of the predictions. The attrs name the loss: ``loss``, for an array
+        also ``long_name``; for ``brier`` also whether it is ``binary``, i.e. (p - y)^2, or
         ``multi-class``, i.e. the sum over classes. For a metric they record the metric, how folds
         were combined, and the ``cells``.
 
@@ -627,10 +627,9 @@ def put_together(
     """Combine the losses of all models in one container, with their facts."""
     table: Any
     if isinstance(predictions, xr.Dataset):
-        facts = {str(name): fact for name, fact in named.items()} if "metric" in named else {}
-        rest = facts or {name: fact for name, fact in named.items() if name != "loss"}
+        facts = {str(name): fact for name, fact in named.items()}
         for array in values.values():
-            array.attrs = {**rest, "long_name": named["loss"]}
+            array.attrs = {**facts, "long_name": named["loss"]}
         table = xr.Dataset(values, attrs=facts)
     else:
         table = pd.DataFrame(values, copy=False)
