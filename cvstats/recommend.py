@@ -21,7 +21,13 @@ from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
-from cvstats.intervals._limits import OF_PROPORTIONS, name_limits, take_own_limits
+from cvstats.intervals._limits import (
+    OF_NORMAL_LIMITS,
+    OF_PROPORTIONS,
+    cut_limits,
+    name_limits,
+    take_own_limits,
+)
 from cvstats.intervals._method import IntervalMethod, Method, answer_log
 from cvstats.intervals._requirements import (
     POINTS,
@@ -234,7 +240,8 @@ def interval(
         plans. For 0/1 losses, `holdout` and `wald` then use Wilson's limits, or Clopper-Pearson
         limits with fewer than 10 of the rarer outcome; bounded metrics, such as AUC, F1 and the C
         index, and 0/1 losses with sources as the sampling unit or of a test set that was evaluated
-        several times, have exact limits by Korn and Graubard.
+        several times, have exact limits by Korn and Graubard. Limits of other methods for 0/1
+        losses and bounded metrics are cut at the bounds.
     points : {"crossed", "nested"}, optional
         If the same point labels occur in several sources, whether they mean the same points (items
         rated by judges) or each source numbers its points separately. By default they are the same,
@@ -407,9 +414,11 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
 
 
 def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
-    """Run a method with Wilson's limits for 0/1 losses instead of normal limits."""
+    """Run a method with limits within the bounds of proportions and metrics."""
     options = recommend_options(log) if name in ("clustered", "holdout") else {}
-    return take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)
+    result = take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)
+    known = name in OF_NORMAL_LIMITS and "range" not in log.metadata
+    return result if known else cut_limits(result, log, declared=True)
 
 
 def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:

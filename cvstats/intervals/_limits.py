@@ -225,23 +225,27 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
     return log.zero_one() & (known | (estimate > 0) & (estimate < 1))
 
 
-def cut_limits(result: Result, log: Log) -> Result:
+def cut_limits(result: Result, log: Log, *, declared: bool = False) -> Result:
     """Replace limits outside the range of the loss by its end, if the range is known.
 
     Nothing within the range is lost, so the coverage for means of losses does not change.
+    ``declared``: only if it is the range of a metric or of a proportion, not for losses that
+    cannot be negative.
     """
     if log.of_differences or log.of_contrasts:
         return result
     estimate, facts = result.columns["estimate"], log.metadata
-    name = str(facts.get("loss")).removeprefix("1 - ")
+    loss = str(facts.get("loss"))
+    name = loss.removeprefix("1 - ")
     lowest, highest = np.full(len(estimate), -np.inf), np.full(len(estimate), np.inf)
     if "range" in facts and not has_several(facts):
         ends = turn(np.array(facts["range"], dtype=float), str(facts.get("orientation")))
         lowest[:], highest[:] = ends.min(), ends.max()
     elif name in NOT_ZERO_ONE:
-        lowest[:] = 0.0
+        lowest[:] = -np.inf if declared else 0.0
     else:
         at = find_proportions(log, estimate)
+        at |= log.design.scores and name != loss and name in PROPORTION_NAMES  # not in percent
         lowest[at], highest[at] = 0.0, 1.0
     lower, upper = (np.clip(result.columns[side], lowest, highest) for side in ("lower", "upper"))
     return put_limits(result, (lower, upper))

@@ -155,3 +155,35 @@ def test_a_perfect_auc_of_crossed_sources_has_limits():
         rough[["lower", "upper"]].astype(float), [0.118857, 0.254297], rtol=1e-5
     )
     assert "zero variance" not in table["caution"].iloc[0]
+
+
+def test_limits_of_random_splits_end_at_the_bounds_of_proportions_and_metrics():
+    """By default; `corrected_t` called by name, and losses without bounds, keep their limits."""
+    pytest.importorskip("dask")
+    rows = [(r, (7 * r + k) % 100) for r in range(10) for k in range(10)]
+    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point"])
+    wrong = pd.Series(np.arange(100) % 33 == 0, index, name="m").astype(float)
+    for attrs in ({"loss": "zero_one"}, {"loss": "squared_error"}):
+        wrong.attrs = {**attrs, "n_train": 90}
+        plain = wrong.cvci.corrected_t()["lower"].item()
+        assert plain < 0
+        expected = 0.0 if attrs["loss"] == "zero_one" else plain
+        array = wrong.to_frame("m").reset_index().set_index("point").to_xarray()
+        array = array.set_coords("repetition")["m"].assign_attrs(wrong.attrs)
+        forms = [wrong, wrong.to_frame(), cvstats.Moments.of_log(wrong)]
+        for form in [*forms, array, array.expand_dims(cell=2).chunk()]:
+            found = cvstats.interval(form)["lower"]
+            np.testing.assert_allclose(np.asarray(found), expected, atol=1e-12)
+        groups = wrong.to_frame().assign(half=0).set_index("half", append=True)
+        groups.attrs = wrong.attrs
+        np.testing.assert_allclose(cvstats.interval(groups, by="half")["lower"], expected)
+    scores = pd.DataFrame({"fold": range(10), "m": [0.0] * 8 + [0.1, 0.3]}).set_index("fold")["m"]
+    scores.attrs = {"holds": "scores", "loss": "1 - auc", "metric": "auc"}
+    known = {"orientation": "1 - score", "range": (0.0, 1.0)}
+    for facts in (scores.attrs | known, {"holds": "scores", "loss": "1 - accuracy"}):
+        scores.attrs = facts
+        assert scores.cvci.corrected_t()["lower"].item() < 0
+        assert scores.cvci.interval()["lower"].item() == 0
+    for facts in ({"holds": "scores", "loss": "error"}, {"holds": "scores", "loss": "1 - score"}):
+        scores.attrs = facts  # may be in percent; may be without bounds
+        assert scores.cvci.interval()["lower"].item() < 0

@@ -440,7 +440,10 @@ def turn_scores(
     orientation = find_orientation(values)
     if known in METRICS:  # a score is better when larger, whatever its name
         orientation = TURNED[METRICS[known].orientation != TURNED[0]]
-    return turn(values, orientation), facts_of_score(name, orientation)
+    facts = facts_of_score(name, orientation)
+    if known in METRICS or name == "accuracy":
+        facts["range"] = METRICS[known].range if known in METRICS else (0.0, 1.0)
+    return turn(values, orientation), facts
 
 
 # --- splits ---------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def test_candidates_are_models_named_by_what_differs():
     assert result.attrs["method"] == "corrected_t"
     shown = cvstats.as_scores(result)
     assert shown.attrs["score"] == "R2"
+    assert log.attrs["range"] == (-np.inf, 1.0)
     np.testing.assert_allclose(shown["estimate"], search.cv_results_["mean_test_score"])
     # By hand: Nadeau and Bengio over ten splits that train on four fifths.
     one = log["alpha=1"]
