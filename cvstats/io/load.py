@@ -153,10 +153,12 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
             return read_archive(path)
     document = text_files.read_json(path)
     refuse_head(document)
+    if isinstance(document, list) and document and all(isinstance(r, dict) for r in document):
+        return text_files.read_jsonl(document)
     if not is_mapping_of_columns(document) and not is_inspect_log(document):
         raise LogError(
             f"{path.name} is neither an inspect log nor an object of columns. Expected one of "
-            "these, or JSONL."
+            "these, or a list of objects (JSONL also works)."
         )
     return document
 

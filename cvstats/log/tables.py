@@ -114,7 +114,8 @@ TIMES = frozenset(["fit_time", "score_time"])
 """Columns of every result of scikit-learn's ``cross_validate``."""
 SCORES = {
     "acc", "acc-norm", "accuracy", "auc", "auroc", "correct", "correctness", "exact-match", "f1",
-    "hit", "hits", "is-correct", "precision", "r2", "recall", "roc-auc", "score", "scores",
+    "hit", "hits", "is-correct", "passed", "precision", "r2", "recall", "roc-auc", "score",
+    "scores", "success",
 }  # fmt: skip
 """Names of scores for which larger is better."""
 

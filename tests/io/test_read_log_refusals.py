@@ -164,6 +164,19 @@ def test_nested_labels(tmp_path, value, column, options):
     words = refused(path, **options)
     assert f"the column {column!r} contains lists or objects, as in {json.dumps(value)!r}." in words
     assert f"json.dumps(row[{column!r}])" in words
+    inner = refused(path, point=f"{column}.a", fold="fold")
+    assert f"the column {column!r} contains lists or objects" in inner
+    assert f"such as '{column}.a', flatten the rows, pd.json_normalize(rows)" in inner
+
+
+def test_a_json_list_of_objects_is_read_as_jsonl(tmp_path):
+    rows = [{"fold": i % 2, "point": i, "success": i < 3, "more": {"a": 1}} for i in range(4)]
+    for name, text in (("x.json", json.dumps(rows)), ("x.jsonl", "\n".join(map(json.dumps, rows)))):
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        assert "'success' is named like a score" in refused(path, metric="success")
+        log = cvstats.read_log(path, metric="success", higher_is_better=True)
+        assert log.tolist() == [0, 0, 0, 1]
 
 
 def test_what_nobody_names_is_left_out(tmp_path):

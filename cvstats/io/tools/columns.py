@@ -141,12 +141,18 @@ def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
     )
     levels = [options.levels.get(level, level) for level in LEVELS]
     for name in (*levels, *roles, *options.predictions) if nested else ():
-        if name in nested:
-            raise LogError(
-                f"the column {name!r} contains lists or objects, as in {nested[name]}. Expected a "
-                f"name or a number in each row. Convert them to text, row[{name!r}] = "
-                f"json.dumps(row[{name!r}]), or rename the column if it is something else."
-            )
+        parts = str(name).partition(".")
+        column = name if name in nested or name in table else parts[0]
+        if column not in nested:
+            continue
+        inner = f"{column}.{parts[2] or 'id'}"
+        raise LogError(
+            f"the column {column!r} contains lists or objects, as in {nested[column]}. Expected a "
+            f"name or a number in each row. For a value inside an object, such as {inner!r}, "
+            "flatten the rows, pd.json_normalize(rows); otherwise convert them to text, "
+            f"row[{column!r}] = json.dumps(row[{column!r}]), or rename the column if it is "
+            "something else."
+        )
 
 
 def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
