@@ -1,7 +1,8 @@
 """Random logs: the same answer, with the same cautions, whatever holds the log.
 
-Each seed makes a log: its design, its losses, perhaps gaps, and some calls. Every container gives
-the answer that the frame gives, or refuses what it cannot compute from what it has. More seeds::
+Each seed makes a log: its design, its losses or predictions, perhaps gaps, and some calls. Every
+container gives the answer that the frame gives, or refuses what it cannot compute from what it has.
+More seeds::
 
     python -m pytest tests/test_random_logs.py -m slow
 """
@@ -11,6 +12,9 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import dask.dataframe
 import golden
@@ -85,6 +89,60 @@ def draw_log(seed):
     return words, shuffled(log) if rng.random() < 0.3 else log
 
 
+NUMBERS = (
+    "squared_error", "absolute_error", "rmse", "r2", "skill", "pearson", "spearman", "kendall",
+    "concordance", "wmape",
+)  # fmt: skip
+PROBABILITIES = ("log_loss", "brier", "auc", "average_precision", "calibration_slope")
+LABELS = (
+    "zero_one", "accuracy", "precision", "recall", "specificity", "f1", "jaccard", "matthews",
+    "kappa", "balanced_accuracy",
+)  # fmt: skip
+POINTWISE = {"squared_error", "absolute_error", "log_loss", "brier", "zero_one"}
+WEIGHTED = {"rmse", "r2", "auc", "average_precision", "accuracy", "recall", "f1"}
+
+
+@dataclass
+class Predictions:
+    """A table with a row per prediction, its levels, and the options of `cvstats.losses`."""
+
+    table: pd.DataFrame
+    levels: list[str]
+    models: list[str]
+    options: dict[str, Any]
+
+    def losses(self, table):
+        return cvstats.losses(table, truth="y", prediction=self.models, **self.options)
+
+
+def draw_predictions(seed):
+    """Draw predictions of models, and a loss or metric of them; also describe both."""
+    rng = np.random.default_rng([seed, 2])
+    design, levels = draw_levels(rng, int(rng.choice([30, 60, 150])))
+    table, models = pd.DataFrame(levels), list("abc")[: int(rng.integers(1, 4))]
+    points, _ = pd.factorize(pd.MultiIndex.from_frame(table[[*{"source", "point"} & {*table}]]))
+    shared = rng.standard_normal(points.max() + 1)[points]
+    seen = shared[:, None] + rng.standard_normal((len(table), len(models)))
+    loss = str(rng.choice([*NUMBERS, *PROBABILITIES, *LABELS]))
+    options = {"loss": loss}
+    table["y"] = 3 + 2 * shared if loss in NUMBERS else (shared > 0.3) * 1
+    if loss in PROBABILITIES:
+        seen = 1 / (1 + np.exp(-seen))
+    elif loss in LABELS:
+        seen = (seen > 0.5) * 1
+    table[models] = seen
+    if loss in LABELS and loss != "zero_one":
+        options["labels"] = [0, 1]
+    if loss == "skill":
+        table["base"], options["reference"] = table["y"] + rng.standard_normal(len(table)), "base"
+    if loss in WEIGHTED and rng.random() < 0.3:
+        table["w"], options["weight"] = 1 + rng.random(points.max() + 1)[points], "w"
+    if loss in WEIGHTED and rng.random() < 0.4:
+        options["folds"] = str(rng.choice(["average", "pool"]))
+    words = f"{design}, {options}, {len(table)} x {len(models)}"
+    return words, Predictions(table, list(levels), models, options)
+
+
 # --- what holds them ------------------------------------------------------------------------------
 
 
@@ -114,9 +172,38 @@ def next_to_another(log):
 
 
 ROADS = {
-    "other rows": shuffled, "array": as_array, "lazy array": in_chunks,
+    "frame": lambda log: log, "other rows": shuffled, "array": as_array, "lazy array": in_chunks,
     "dataset": lambda log: as_array(log).to_dataset(dim="model"), "dask frame": in_partitions,
     "batches": in_batches, "by=": next_to_another,
+}  # fmt: skip
+
+
+def as_variables(predictions):
+    rows = {name: ("row", column.to_numpy()) for name, column in predictions.table.items()}
+    return xr.Dataset(rows).set_coords(predictions.levels)
+
+
+def from_index(predictions, order=slice(None)):
+    return predictions.losses(predictions.table.iloc[order].set_index(predictions.levels))
+
+
+def from_chunks(predictions):
+    rows = len(predictions.table)
+    if predictions.options["loss"] in POINTWISE:
+        rows = -(-rows // 3)
+    return predictions.losses(as_variables(predictions).chunk(row=rows))
+
+
+def from_partitions(predictions):
+    table = dask.dataframe.from_pandas(predictions.table, npartitions=2, sort=False)
+    return predictions.losses(table)
+
+
+ROADS_OF_PREDICTIONS = {
+    "frame": from_index, "other rows": partial(from_index, order=slice(None, None, -1)),
+    "columns": lambda predictions: predictions.losses(predictions.table),
+    "dataset": lambda predictions: predictions.losses(as_variables(predictions)),
+    "lazy dataset": from_chunks, "dask frame": from_partitions,
 }  # fmt: skip
 
 CALLS = [
@@ -133,13 +220,14 @@ CALLS = [
 NEEDS_LOSSES = re.compile(
     "individual losses|losses of each point|needs the losses to find|points='crossed'"
     "|do not test the same points of|drops a point from all|is lazy|in two folds of one"
+    "|lazy|dask|Moments|moments"
 )
 """What logs that are not in memory, and parts for ``by=``, may refuse where a frame answers."""
 
 
-def ask(function, log, options):
+def ask(function, make, source, options):
     try:
-        result = golden.computed(getattr(cvstats, function)(log, **options))
+        result = golden.computed(getattr(cvstats, function)(make(source), **options))
     except cvstats.LogError as error:
         return str(error)
     flags = cvstats.cautions(result) if "caution" in result else ()
@@ -147,20 +235,21 @@ def ask(function, log, options):
     return golden.normalized(result), flags - {""}, result.attrs
 
 
-def compare_roads(function, options, log, roads):
-    """Describe in which containers a call has another answer."""
+def compare_roads(function, options, source, roads):
+    """Describe in which containers a call has another answer than in the first one."""
     parameters = inspect.signature(getattr(cvstats, function)).parameters
     known = {name: parameter.default for name, parameter in parameters.items()}
-    if "missing" in known and log.isna().any(axis=None):
+    gaps = isinstance(source, pd.DataFrame) and source.isna().any(axis=None)
+    if "missing" in known and gaps:
         options = {**options, "missing": "drop"}
-    wanted = ask(function, log, options)
-    for road in roads:
+    wanted = ask(function, roads["frame"], source, options)
+    for road, make in roads.items():
         grouped = road == "by="
         if grouped and (options.get("adjust") == "max-t" or known.get("by", "") is not None):
             continue
-        if road == "batches" and log.isna().any(axis=None):
+        if road == "batches" and gaps:
             continue
-        found = ask(function, ROADS[road](log), {**options, "by": "site"} if grouped else options)
+        found = ask(function, make, source, {**options, "by": "site"} if grouped else options)
         if isinstance(wanted, str) or isinstance(found, str):
             refused = isinstance(found, str) and not isinstance(wanted, str)
             if isinstance(wanted, str) != isinstance(found, str) and not (
@@ -193,28 +282,61 @@ def describe_changes(road, wanted, found, tolerance):
             ):  # fmt: skip
                 yield f"{road}: {label}: {name} {theirs.get(name)!r}, and not {row[name]!r}"
     for name in ("method", "target", "guarantee", "n_points", "n_folds") if road != "by=" else ():
-        counted = name[:2] == "n_" and road == "lazy array"  # unknown before it is computed
+        counted = name[:2] == "n_" and road.startswith("lazy")  # unknown before it is computed
         if facts.get(name) != other_facts.get(name) and not counted:
             yield f"{road}: {name} {other_facts.get(name)!r}, and not {facts.get(name)!r}"
 
 
-def check(seed, calls, roads=ROADS):
-    words, log = draw_log(seed)
+def check(words, source, models, roads, seed, calls):
+    """Compare the answers to some calls in all containers."""
     rng = np.random.default_rng([seed, 1])
     for at in rng.permutation(len(CALLS))[:calls]:
         function, options = CALLS[at]
-        if {"reference", "adjust", "margin"} & options.keys() and log.shape[1] < 2:
+        if {"reference", "adjust", "margin"} & options.keys() and models < 2:
             continue
-        changes = list(compare_roads(function, options, log, roads))
+        changes = list(compare_roads(function, options, source, roads))
         assert not changes, f"{words}: {function}({options})"
 
 
+def check_losses(seed, calls):
+    words, log = draw_log(seed)
+    check(words, log, log.shape[1], ROADS, seed, calls)
+
+
+def check_predictions(seed, calls):
+    words, predictions = draw_predictions(seed)
+    roads = dict(ROADS_OF_PREDICTIONS)
+    if predictions.options["loss"] not in (POINTWISE | {"pearson", "spearman", "kendall"}):
+        del roads["lazy dataset"]  # what a single prediction can change is unknown, and it says so
+    check(words, predictions, len(predictions.models), roads, seed, calls)
+
+
 @pytest.mark.parametrize("seed", range(24))
-def test_few_random_logs(seed):
-    check(seed, calls=3)
+def test_a_few_random_logs(seed):
+    check_losses(seed, calls=3)
+
+
+@pytest.mark.parametrize(
+    ("seed", "function"),
+    [(1531, "rope"), (1732, "rope")],  # a whole fold without losses, of whose models others count
+)
+def test_random_logs_that_had_other_answers(seed, function):
+    _, log = draw_log(seed)
+    assert not list(compare_roads(function, dict(CALLS)[function], log, ROADS))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_few_random_tables_of_predictions(seed):
+    check_predictions(seed, calls=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 400))
 def test_random_logs(seed):
-    check(seed, calls=10)
+    check_losses(seed, calls=10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_random_tables_of_predictions(seed):
+    check_predictions(seed, calls=8)

@@ -255,10 +255,13 @@ def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
     left = splits.repeat(splits.sum(splits.count))[:, 0] - splits.count
     if len(left) == len(found.count):
         return left
+    codes = []  # of the labels of all folds: moments have only those of folds with evaluations
+    for name, labels in zip(splits.levels, splits.labels, strict=True):
+        at, known = found.levels.index(name), dict(zip(labels, range(len(labels)), strict=True))
+        mine = np.array([*map(known.__getitem__, found.labels[at])])
+        codes.append(mine[found.codes[:, at]])
     sizes = list(map(len, splits.labels))
-    mine = list(map(found.levels.index, splits.levels))
-    place = CellIndex.numbered(sizes, splits.codes.T)[0].find(found.codes[:, mine].T)
-    return left[place]
+    return left[CellIndex.numbered(sizes, splits.codes.T)[0].find(np.array(codes))]
 
 
 def share_models(design: Design, folds: Sequence[str]) -> bool:

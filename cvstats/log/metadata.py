@@ -185,6 +185,9 @@ def call_of_part(part: Mapping[Any, Any]) -> str:
 STRENGTHS = {"strength": "", "Elo": ", elo=True"}
 """The metrics of `cvstats.strengths`, with the option that computes each."""
 
+OF_CLASSES = {"positive", "labels", "at", "assumes"}
+"""Attributes of logs of scores of classes: of labels, or of the cases and controls at a time."""
+
 ONE_PREDICTION = "one_prediction"
 """The attr for how much one prediction can change a metric, for each model."""
 
@@ -304,8 +307,8 @@ def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
 
 
 def counts_are_unknown(part: Mapping[Any, Any]) -> bool:
-    """Whether a metric with ends is of lazy predictions, whose classes are not counted yet."""
+    """Whether a score of classes is of lazy predictions, whose classes are not counted yet."""
     ends, made_of = part.get("range"), part.get(MADE_OF)
     lazy = isinstance(made_of, str) and "rows" in json.loads(made_of)
     bounded = isinstance(ends, Sequence) and bool(np.isfinite(np.array(ends, dtype=float)).all())
-    return lazy and bounded and ONE_PREDICTION not in part
+    return lazy and bounded and ONE_PREDICTION not in part and not OF_CLASSES.isdisjoint(part)

@@ -816,6 +816,9 @@ def metric_facts(
     rarest = [note.rarest for note in notes if note.rarest is not None]
     folded = bool(set(cells).difference(SPLIT, map(str, request.by)))
     averaged = "average" in metric.takes and classes.average != "binary"
+    # whether times of lazy predictions are censored is unknown: who passes event= says they may be
+    unseen = not notes and request["event"] is not None and not metric.assumes
+    censored = any(note.censored for note in notes) or (unseen and metric.reads == "times")
     optional = {
         TARGET: metric.target,
         "limits": metric.limits or None,
@@ -827,7 +830,7 @@ def metric_facts(
         "rarest_class": min(rarest, default=None),
         "assumes": metric.assumes or None,
         "at": request["at"],
-        "censored": any(note.censored for note in notes) or None,
+        "censored": censored or None,
         "heavy_tails": any(note.dominated for note in notes) or None,
         "cells_without_influence": max((note.constant for note in notes), default=0) or None,
     }

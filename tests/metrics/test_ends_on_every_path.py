@@ -187,3 +187,20 @@ def test_limits_of_random_splits_end_at_the_bounds_of_proportions_and_metrics():
     for facts in ({"holds": "scores", "loss": "error"}, {"holds": "scores", "loss": "1 - score"}):
         scores.attrs = facts  # may be in percent; may be without bounds
         assert scores.cvci.interval()["lower"].item() < 0
+
+
+@pytest.mark.parametrize(
+    ("loss", "options", "caution"),
+    [
+        ("pearson", {}, ""), ("concordance_correlation", {}, ""),
+        ("concordance", {"event": "event"}, "depends on censoring"),
+        ("uno", {"event": "event"}, "few of a class"),
+    ],
+)  # fmt: skip
+def test_lazy_metrics_without_classes_do_not_lack_any(loss, options, caution):
+    pytest.importorskip("dask", reason="the extra dask is not installed")
+    rng = np.random.default_rng(3)
+    data = xr.Dataset({"y_true": ("point", rng.normal(9, 1, 100))}, {"point": range(100)})
+    data["y_pred"], data["event"] = data["y_true"] + rng.normal(size=100), data["point"] % 3 > 0
+    lazy = cvstats.losses(data.chunk(), loss=loss, folds="pool", **options)
+    assert cvstats.cautions(lazy.cvci.interval().compute()).item() == caution
