@@ -33,10 +33,13 @@ LOSS_WORDS = re.compile(r"\b(?:mean loss|expected loss|test error|risk|loss)\b")
 
 
 def name_target(target: str, metadata: Mapping[Any, Any]) -> str:
-    """Name the metric in a target if its values are not means of the losses of points."""
-    loss = metadata.get("loss")
-    of_points = not metadata.get("pseudo") and metadata.get("holds") != "scores"
-    named = isinstance(loss, str) and isinstance(metadata.get("metric"), str)
+    """Name the metric in a target if its values are not means of the losses of points.
+
+    The values of several metrics are called losses.
+    """
+    loss = "loss" if has_several(metadata) else metadata.get("loss")
+    of_points = metadata.get("holds") != "scores" and not any(each_metric(metadata))
+    named = isinstance(loss, str) and "metric" in metadata
     return target if of_points or not named else LOSS_WORDS.sub(str(loss), target)
 
 

@@ -177,6 +177,7 @@ IN_FOLDS = "the models trained in this cross-validation"
             "cross-validation",
             "the models with the largest average AUC of those trained in this cross-validation",
         ),
+        (["auc", "rmse"], "wald", f"average loss of {IN_FOLDS}", None),
         ("squared_error", "wald", f"average test error of {IN_FOLDS}", None),
         ("accuracy", "wald", f"average test error of {IN_FOLDS}", None),
     ],
@@ -184,7 +185,8 @@ IN_FOLDS = "the models trained in this cross-validation"
 @pytest.mark.parametrize("container", [frame, arrays])
 def test_targets_name_the_metric(container, loss, method, target, of_score):
     log = cvstats.losses(container().round(), "y", ["a", "b"], loss)
-    result = getattr(log.cvci, method)()
+    options = {"by": "metric"} if isinstance(loss, list) and container is frame else {}
+    result = getattr(log.cvci, method)(**options)
     assert result.attrs["target"] == target
     if of_score is not None:
         assert cvstats.as_scores(result).attrs["target"] == of_score
