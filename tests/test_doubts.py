@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from types import SimpleNamespace
 
+import golden
 import numpy as np
 import pandas as pd
 import pytest
+import resampled_logs as plans
 import xarray as xr
 from test_diagnostics import SOUND, dated, found, k_fold, near_models, stored_twice
 from test_diagnostics import splits as random_splits
@@ -34,6 +36,65 @@ def labels(result):
 
 def heavy(n=300, seed=1):
     return k_fold(n, losses=np.random.default_rng(seed).standard_t(3, n) ** 2)
+
+
+# --- too few --------------------------------------------------------------------------------------
+
+
+def of_sources(*sizes):
+    return golden.by_source(sizes=sizes).cvci
+
+
+ENOUGH = {
+    ("few points", 30): {
+        "wald": lambda n: golden.k_fold(n=n).cvci.wald(),
+        "holdout": lambda n: golden.one_set().iloc[:n].cvci.holdout(),
+        "refits": lambda n: golden.k_fold(n=n, repetitions=3).cvci.refit_corrected(),
+        "days": lambda n: golden.one_set().iloc[:n].cvci.ordered(estimator="newey-west", lags=3),
+        "sources": lambda n: of_sources(9, 9, n - 18).out_of_source(target="these_sources"),
+        "smallest": lambda n: of_sources(n, 40).heterogeneity(),
+        "pooled": lambda n: of_sources(9, 9, n - 18).heterogeneity(variance="pooled"),
+        "models": lambda n: golden.k_fold(n=n).cvci.best_set(rng=0, n_draws=100),
+        "nested": lambda n: golden.planned(partial(plans.nested_cv, n, 4, 2), 8).cvci.nested_cv(),
+        "replaced": lambda n: golden.planned(
+            partial(plans.replace_one, n, 3, 2), 9
+        ).cvci.replace_one(),
+    },
+    ("few sources", 30): {"sources": lambda n: of_sources(*[3] * n).out_of_source()},
+    ("few clusters", 30): {
+        "clusters": lambda n: golden.k_fold(n=2 * n, sources=n, whole=True).cvci.clustered()
+    },
+    ("few splits", 10): {
+        "splits": lambda n: golden.planned(
+            partial(plans.subsampling, np.arange(30), 10, n), 5
+        ).cvci.corrected_t(train_size=20)
+    },
+    ("few repetitions", 10): {
+        "halves": lambda n: golden.planned(
+            partial(plans.paired_subsampling, 24, 8, 3, n), 6
+        ).cvci.conservative_z()
+    },
+    ("few repetitions", 25): {
+        "nested": lambda n: golden.planned(partial(plans.nested_cv, 20, 4, n), 8).cvci.nested_cv()
+    },
+    ("few data sets", 5): {"ranks": lambda n: of_sources(*[3] * n).friedman(test="f")},
+    ("few errors", 10): {
+        "errors": lambda n: pd.Series(
+            1.0 * (np.arange(200) < n), pd.RangeIndex(200, name="point")
+        ).cvci.holdout(interval="wald")
+    },
+}  # fmt: skip
+"""Calls on a log with so many of something; the caution ends where there are enough."""
+
+
+@pytest.mark.parametrize(
+    ("label", "enough", "ask"),
+    [pytest.param(*limit, ask, id=f"{limit[0]}: {name}")
+     for limit, asks in ENOUGH.items() for name, ask in asks.items()],
+)  # fmt: skip
+def test_few_ends_where_there_are_enough(label, enough, ask):
+    assert label in labels(ask(enough - 1))
+    assert label not in labels(ask(enough))
 
 
 # --- heavy tails and skewness ---------------------------------------------------------------------
