@@ -267,9 +267,9 @@ CASES = {
         "exactly the same losses as one other evaluation in their fold",
     ),
     "CVS029": (
-        near_models(6),
-        6,
-        "the errors of 6 models, including this one, are within two standard errors of the "
+        near_models(5),
+        5,
+        "the errors of 5 models, including this one, are within two standard errors of the "
         "smallest",
     ),
     "CVS030": (turned_round(), 0.0, "do larger predictions mean the negative class?"),

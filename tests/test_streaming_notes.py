@@ -99,6 +99,8 @@ def test_units_are_kept_and_never_mixed(tmp_path):
     for other in ("degC", None):
         with pytest.raises(LogError, match=r"units 'K' in one batch and .* in the other"):
             Moments.of_log(grid("K")) + Moments.of_log(grid(other))
+    with pytest.raises(LogError, match=r"log\.attrs\['units'\] = 'K'"):
+        Moments.of_log(grid(None)) + Moments.of_log(grid("K"))
     log = splits(units="EUR")
     other = splits(units="USD")
     with pytest.raises(LogError, match="units 'EUR' in one batch and 'USD' in the other"):

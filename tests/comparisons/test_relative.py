@@ -216,6 +216,8 @@ def test_rmse_is_the_root_of_the_ratio_of_squares():
     expected = square.cvci.compare(reference="ridge", relative=True, method="wald").iloc[0]
     for side in ("difference", "lower", "upper"):
         assert 1 + found[side] / 100 == pytest.approx(np.sqrt(1 + expected[side] / 100), rel=1e-6)
+    slope = 1 / (2 * (1 + found["difference"] / 100))
+    assert found["se"] == pytest.approx(slope * expected["se"], rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ def test_a_log_loss_is_clipped_on_every_road():
     assert log.to_numpy().max() == -np.log(1e-3)
     several = cvstats.evaluate({"tree": tree}, X, y, loss=["log_loss", "auc"], **ask)
     np.testing.assert_allclose(several.xs("log_loss", level="metric"), log)
-    with pytest.raises(LogError, match="does not use clip="):
+    with pytest.raises(LogError, match="does not use clip=, which applies only to loss='log_loss'"):
         cvstats.evaluate({"tree": tree}, X, y, loss="brier", **ask)
 
 

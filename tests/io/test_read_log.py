@@ -196,6 +196,12 @@ def test_an_evaluation_that_occurs_twice_is_named_once(table):
     assert "drop_duplicates=True" not in words
 
 
+@pytest.mark.parametrize(("models", "words"), [("ab", "point=2, model='b'. "), ("bb", "point=2. ")])
+def test_an_evaluation_that_occurs_twice_has_the_name_of_one_of_several_models(models, words):
+    rows = pd.DataFrame({"model": [*models, "b"], "point": [1, 2, 2], "loss": [0.1, 0.2, 0.3]})
+    assert words in refused(rows)
+
+
 def test_rows_without_points_are_to_be_numbered(table):
     bare = table.drop(columns="point").assign(truth=0.0)
     options = {"truth": "truth", "prediction": ["ridge", "forest"], "loss": "squared_error"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 from plotted import as_arrays, logged, repeated
 from rows import only_row
@@ -52,6 +53,13 @@ def test_several_models_have_bars_side_by_side_and_no_bands(ax):
         )
         middles.append(segments[:, 0, 0])
     assert (np.diff(np.sort(np.concatenate(middles))) > 0.05).all()  # none is on another
+
+
+@pytest.mark.parametrize("dpi", [40, 300])
+@pytest.mark.parametrize(("wide", "ticks"), [(6, [1, 3, 5, 8, 10]), (1, [1, 10])])
+def test_ticks_are_as_many_as_fit_at_any_resolution(wide, ticks, dpi):
+    ax = plot.stability(DIABETES["ridge"], ax=Figure((wide, 3), dpi=dpi).subplots())
+    assert ax.get_xticks().tolist() == ticks
 
 
 def test_moments_have_the_curve_of_the_log(ax):

@@ -333,6 +333,14 @@ def test_rounding_does_not_carry_p_across_a_limit(p, alpha, words):
 
 
 @pytest.mark.parametrize(
+    ("models", "words"), [(1, "m0"), (2, "m0 and m1"), (4, "m0, m1, m2 and m3"),
+                          (5, "m0, m1, m2 and 2 more")]
+)  # fmt: skip
+def test_up_to_four_models_are_named(models, words):
+    assert list_names([f"m{k}" for k in range(models)]) == words
+
+
+@pytest.mark.parametrize(
     ("decimals", "words"), [(0, "25%"), (1, "25%"), (2, "25%"), (3, "25.4%"), (4, "25.37%")]
 )
 def test_a_percentage_has_two_decimals_less(decimals, words):

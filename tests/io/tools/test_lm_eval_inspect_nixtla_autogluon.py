@@ -188,6 +188,13 @@ def test_nixtla(suffix):
     assert list(two) == models[:2]
 
 
+def test_nixtla_times_that_are_numbers_are_kept():
+    table = pd.DataFrame({"unique_id": "a", "ds": range(1, 9), "cutoff": [0] * 4 + [4] * 4,
+                          "y": 0.0, "Naive": np.arange(8.0)})  # fmt: skip
+    log = cvstats.read_log(table, loss="squared_error")
+    assert list(log.index) == [(0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (4, 6), (4, 7), (4, 8)]
+
+
 def test_nixtla_windows_must_not_overlap():
     with pytest.raises(LogError, match="windows overlap: unique_id='bakery'.*step_size"):
         cvstats.read_log(LOGS / "nixtla_overlapping.csv", loss="squared_error")
