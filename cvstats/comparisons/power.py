@@ -198,11 +198,11 @@ def power(
     For 0/1 losses, the plan uses McNemar's test. A difference of d requires that at least a share d
     of the points is discordant, so a few points are never enough. For models that agree on every
     point, the results are the conservative ends of their ranges, based on a share of ``1 - 0.1^(1 /
-    n)``, and ``caution`` contains ``no discordant points``. If a test set was evaluated several
-    times and the models disagree on at least 25 points, the plan uses the standard error of the
-    point averages. The plan is for the chi-squared test. If the next log has fewer than 25
-    discordant points, `compare` uses the exact test, which has less power: with about ten of them
-    the power was half of that planned, with fifty it was as planned.
+    n)``, and ``caution`` contains ``no discordant points``. The plan is for the chi-squared test.
+    If the next log has fewer than 25 discordant points, `compare` uses the exact test, which has
+    less power: with about ten of them the power was half of that planned, with fifty it was as
+    planned. If a test set was evaluated several times, the plan uses the standard error of the point
+    averages.
 
     The ranges show the power and the points needed at both ends of an 80% interval for the variance
     of a difference, which is based on the chi-squared distribution. Its degrees of freedom are
@@ -378,9 +378,12 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     A difference d requires at least a share d of discordant points. If their share is s, the
     statistic has variance s under no difference and ``s - d^2`` at d (Connett, Smith and McHugh
     1987). The ranges come from the exact interval of the share; for models that always agree, its
-    upper end is used.
+    upper end is used. Averages over the repetitions of a test set have a variance of their own,
+    with which they are planned, unless it is 0.
     """
     at, n = found.counted, found.n
+    if found.averaged:
+        at = at & (result.columns["se"] == 0)
     agree = at & (found.total == 0)
     low, high = clopper_pearson(found.total / n, n, 2 * TAIL)
     share = np.where(found.total == 0, high, found.total / n)

@@ -156,6 +156,25 @@ def test_repetitions_are_planned_with_the_two_parts_of_the_variance(repetitions)
         np.testing.assert_allclose(plan["power_lower"], pilot["power_lower"], rtol=1e-9)
 
 
+PLANNED = ["power", "smallest_effect", "points_needed"]
+
+
+def test_answers_are_planned_as_often_as_in_the_pilot():
+    """Below 25 discordant points, three times as many points were planned."""
+    rng = np.random.default_rng(1)
+    easy = rng.random(100)
+    right = rng.random((4, 100, 2)) < np.stack([easy**0.15, easy**0.2], axis=1)
+    index = pd.MultiIndex.from_product([range(4), range(100)], names=["repetition", "point"])
+    frame = pd.DataFrame(1.0 - right.reshape(-1, 2), index, columns=["a", "b"])
+    plan = frame.cvci.power(effect=0.06)
+    asked = frame.cvci.power(effect=0.06, repetitions=4)
+    found = plan[PLANNED].to_numpy(float)
+    np.testing.assert_allclose(found, asked[PLANNED].to_numpy(float), rtol=1e-9)
+    assert "few discordant points" in plan["caution"].item()
+    array = frame.to_xarray().to_dataarray("model").cvci.power(effect=0.06)
+    assert array["points_needed"].item() == plan["points_needed"].item()
+
+
 @pytest.mark.parametrize(
     ("folds", "runs", "options", "words"),
     [
