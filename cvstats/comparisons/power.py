@@ -201,8 +201,8 @@ def power(
     n)``, and ``caution`` contains ``no discordant points``. The plan is for the chi-squared test.
     If the next log has fewer than 25 discordant points, `compare` uses the exact test, which has
     less power: with about ten of them the power was half of that planned, with fifty it was as
-    planned. If a test set was evaluated several times, the plan uses the standard error of the point
-    averages.
+    planned. If a test set was evaluated several times, the plan uses the standard error of the
+    point averages.
 
     The ranges show the power and the points needed at both ends of an 80% interval for the variance
     of a difference, which is based on the chi-squared distribution. Its degrees of freedom are
