@@ -104,6 +104,9 @@ FEW = 10
 RATIOS = ("r2", "skill", "relative_error", "wmape")
 """Metrics that are ratios of two means: an outlier in both does not show in the influences."""
 
+WITHOUT_REACH = {"concordance_correlation", "ordered_gini"}
+"""Metrics with ends whose limits do not depend on how much one prediction can change them."""
+
 
 def is_root(metadata: Mapping[Any, Any]) -> bool:
     """Whether a metric is the root of one mean over all folds."""
@@ -187,9 +190,6 @@ def call_of_part(part: Mapping[Any, Any]) -> str:
 
 STRENGTHS = {"strength": "", "Elo": ", elo=True"}
 """The metrics of `cvstats.strengths`, with the option that computes each."""
-
-OF_CLASSES = {"positive", "labels", "at", "assumes"}
-"""Attributes of logs of scores of classes: of labels, or of the cases and controls at a time."""
 
 ONE_PREDICTION = "one_prediction"
 """The attr for how much one prediction can change a metric, for each model."""
@@ -310,8 +310,9 @@ def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
 
 
 def counts_are_unknown(part: Mapping[Any, Any]) -> bool:
-    """Whether a score of classes is of lazy predictions, whose classes are not counted yet."""
+    """Whether a metric with ends is of lazy predictions, of which nothing was counted yet."""
     ends, made_of = part.get("range"), part.get(MADE_OF)
     lazy = isinstance(made_of, str) and "rows" in json.loads(made_of)
     bounded = isinstance(ends, Sequence) and bool(np.isfinite(np.array(ends, dtype=float)).all())
-    return lazy and bounded and ONE_PREDICTION not in part and not OF_CLASSES.isdisjoint(part)
+    counted = ONE_PREDICTION in part or part.get("metric") in WITHOUT_REACH
+    return lazy and bounded and not counted

@@ -192,12 +192,12 @@ def test_limits_of_random_splits_end_at_the_bounds_of_proportions_and_metrics():
 @pytest.mark.parametrize(
     ("loss", "options", "caution"),
     [
-        ("pearson", {}, ""), ("concordance_correlation", {}, ""),
-        ("concordance", {"event": "event"}, "depends on censoring"),
+        ("pearson", {}, "few of a class"), ("concordance_correlation", {}, ""),
+        ("concordance", {"event": "event"}, "few of a class, depends on censoring"),
         ("uno", {"event": "event"}, "few of a class"),
     ],
 )  # fmt: skip
-def test_lazy_metrics_without_classes_do_not_lack_any(loss, options, caution):
+def test_lazy_metrics_say_what_is_unknown(loss, options, caution):
     pytest.importorskip("dask", reason="the extra dask is not installed")
     rng = np.random.default_rng(3)
     data = xr.Dataset({"y_true": ("point", rng.normal(9, 1, 100))}, {"point": range(100)})
