@@ -214,7 +214,7 @@ class LogFacts:
                 part[j] = measure_shapes(column if valid is None else column[valid])
         columns, _, spread = pick_columns(self.log, sample, None, sample.step)
         shapes = Shapes(*(part if columns is None else part[columns])[spread].T)
-        if self.design.metric and not is_examined(self.log.metadata):
+        if self.log.of_contrasts or (self.design.metric and not is_examined(self.log.metadata)):
             # influences are few and large if a class is rare
             names = ("outlier_share", "tail_index", "n_for_skewness", "n_for_tails")
             shapes = shapes._replace(**dict.fromkeys(names, found[:, 0]))

@@ -121,7 +121,9 @@ def find_cautions(
     alike = None
     if whole and of_points:
         alike = table if losses is None and columns is None else tabulate(seen)
+    # Small groups of a contrast have large weights, so that only its skewness is a sign.
     before, by_group = flags.copy(), flags.reshape(-1, width)
+    signs = np.int64(Caution.SKEWED if log.of_contrasts else -1)
     examined: list[int] = []
     batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache
     for at, count, rows in sample_groups(log, seen, most, dated=dated):
@@ -140,11 +142,11 @@ def find_cautions(
             else:
                 read, most_columns = read_columns(seen, losses, every, columns)
                 marks = mark_columns(read, most_columns, shape, sizes)
-            by_group[np.array(numbers)] |= marks[:, spread]
+            by_group[np.array(numbers)] |= marks[:, spread] & signs
         if shaped and design.metric and losses is not None:
             for side in (losses.left, losses.right):
                 part = tabulate(seen, None, every, side).reshape(shape)
-                by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread]
+                by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread] & signs
         for at, n, rows in batch if of_points or of_many or dated else ():
             here = by_group[at]
             if dated or of_many:

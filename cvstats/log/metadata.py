@@ -121,8 +121,6 @@ def is_ratio(metadata: Mapping[Any, Any]) -> bool:
 def is_examined(metadata: Mapping[Any, Any]) -> bool:
     """Whether pseudo-losses can have heavy tails: those of numbers, but not those of classes."""
     limits = tuple(metadata.get("range", ()))
-    if metadata.get("kind") == "contrasts":  # small groups have large weights
-        return False
     return "labels" not in metadata and "positive" not in metadata and limits != (0.0, 1.0)
 
 

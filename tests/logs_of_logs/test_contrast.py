@@ -163,6 +163,23 @@ def test_rare_errors_of_a_group_are_flagged(errors, few):
             assert ("few of a class" in str(found.values.tolist())) == few
 
 
+@pytest.mark.parametrize(("small", "flagged"), [(12, True), (200, False)])
+def test_a_small_group_of_skewed_losses_is_flagged(small, flagged):
+    """With 12 and 400 exponential losses the interval covers .90 of 400 logs."""
+    rng = np.random.default_rng(7)
+    groups = np.repeat(["x", "y"], [small, 400])
+    index = pd.MultiIndex.from_arrays([groups, range(small + 400)], names=["group", "point"])
+    frame = pd.DataFrame({"a": rng.exponential(size=small + 400)}, index)
+    frame["b"] = frame["a"] ** 2 if flagged else frame["a"]
+    array = frame.droplevel("group").to_xarray().to_dataarray("model")
+    for log in (frame, array.assign_coords(group=("point", groups))):
+        gap = log.cvci.contrast(by="group", between=("x", "y"))
+        for table in (gap.cvci.interval(), cvstats.Moments.of_log(gap).interval()):
+            found = cvstats.cautions(table) if isinstance(table, xr.Dataset) else table["caution"]
+            assert ["skewed" in words for words in found.values] == [flagged] * 2
+            assert not any("heavy tails" in words for words in found.values)
+
+
 def test_sources_may_be_the_groups():
     log = REGIONS["a"].rename_axis(index={"region": "source"})
     gap = log.cvci.contrast(by="source", between=("east", "west"))
