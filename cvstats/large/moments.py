@@ -565,7 +565,7 @@ def assemble(
 
     ``some`` are rows and their losses, if the others are not available.
     """
-    levels = cells.levels
+    levels, used = cells.levels, (*log.used, *cells.levels)
     prints, sketch, hashes = hash_evaluations(log.design, levels)
     kept = KeptLosses.of(log, model_columns(log.labels), cells, hashes, some)
     if gaps is not None:
@@ -573,7 +573,7 @@ def assemble(
     return Moments(
         (replace(drop_unused_labels(cells), prints=prints),), log.labels, gaps is not None,
         "point" in log.design.levels, 1, log.attrs.get("n_dropped"), SharedAttrs.of(log.metadata),
-        within, replace(log, used=levels).find_cautions() & Caution.UNUSED_LEVEL, sketch,
+        within, replace(log, used=used).find_cautions() & Caution.UNUSED_LEVEL, sketch,
         () if log.complete is None else (count_cells(log.complete, levels),), (kept,),
     )  # fmt: skip
 

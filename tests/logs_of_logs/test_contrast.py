@@ -176,8 +176,7 @@ def test_a_small_group_of_skewed_losses_is_flagged(small, flagged):
         gap = log.cvci.contrast(by="group", between=("x", "y"))
         for table in (gap.cvci.interval(), cvstats.Moments.of_log(gap).interval()):
             found = cvstats.cautions(table) if isinstance(table, xr.Dataset) else table["caution"]
-            assert ["skewed" in words for words in found.values] == [flagged] * 2
-            assert not any("heavy tails" in words for words in found.values)
+            assert list(found.values) == ["skewed" if flagged else ""] * 2
 
 
 def test_sources_may_be_the_groups():
