@@ -233,7 +233,7 @@ def average_repetitions(log: Log) -> Log:
     first = np.empty(log.losses.width, dtype=np.int64)
     first[columns] = columns[0]
     found = replace(log, pairs=(np.arange(log.losses.width), first)).moments(names)
-    design = Design(found.to_levels(), len(found.count))
+    design = Design(found.to_levels(), len(found.count), metric=log.design.metric)
     return replace(log, design=design, losses=LossColumns((found.location,)))
 
 

@@ -308,9 +308,9 @@ def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
 
 
 def counts_are_unknown(part: Mapping[Any, Any]) -> bool:
-    """Whether a metric with ends is of lazy predictions, of which nothing was counted yet."""
+    """Whether the limits of a metric of lazy predictions need what was not counted yet."""
     ends, made_of = part.get("range"), part.get(MADE_OF)
     lazy = isinstance(made_of, str) and "rows" in json.loads(made_of)
     bounded = isinstance(ends, Sequence) and bool(np.isfinite(np.array(ends, dtype=float)).all())
     counted = ONE_PREDICTION in part or part.get("metric") in WITHOUT_REACH
-    return lazy and bounded and not counted
+    return lazy and (bounded or part.get("metric") in RATIOS) and not counted

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
+from itertools import compress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
@@ -797,7 +798,7 @@ def of_intervals(report: Report, verdict: Verdict) -> Section:
             section, "ranking", partial(draw_ranking, verdict=verdict), height=4.5, rows=rows,
             tips=partial(tips_of_rows, ranked, 1) if rows <= MANY else tuple,
         )  # fmt: skip
-        order = np.argsort(verdict.estimate[0], kind="stable").tolist()
+        order = verdict.order[0].tolist()
         section.say("all_models", names=", ".join(verdict.names[j] for j in order))
         return section
     report.draw(
@@ -883,7 +884,7 @@ def of_many(report: Report, verdict: Verdict) -> Section:
         return section
     report.note(verdict.comparison.attrs)
     best, pairs = int(verdict.best[0]), verdict.pairs
-    order = [j for j in np.argsort(verdict.estimate[0], kind="stable").tolist() if j != best]
+    order = verdict.order[0, 1:].tolist()
     table = pd.DataFrame(
         {
             "difference": pairs.lead[0, best, order],
@@ -901,7 +902,7 @@ def of_many(report: Report, verdict: Verdict) -> Section:
 
 def count_best(verdict: Verdict) -> str:
     """Count the models that are not significantly worse than any other."""
-    tied = [name for name, is_tied in zip(verdict.names, verdict.tied[0], strict=True) if is_tied]
+    tied = list(compress(verdict.names, verdict.tied[0]))
     kept, models = len(tied), len(verdict.models)
     all_kept = kept == models
     return say(
@@ -1210,7 +1211,7 @@ def values_of(verdict: Verdict) -> tuple[FloatArray, FloatArray, FloatArray]:
 def draw_ranking(ax: Axes, verdict: Verdict) -> None:
     """Draw the intervals of many models below each other, the best at the top."""
     estimate, lower, upper = (values[0] for values in values_of(verdict))
-    order = np.argsort(verdict.estimate[0], kind="stable")
+    order = verdict.order[0]
     rank = np.arange(1, len(order) + 1)
     ax.tick_params(labelsize=font_size(ax))
     for here, colour, label in (

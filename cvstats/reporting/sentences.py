@@ -34,6 +34,7 @@ from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.recommend import BY_NAME
 from cvstats.reporting.verdict import (
+    NOISE,
     ONLY,
     Scale,
     Verdict,
@@ -666,8 +667,9 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
     if pairs is None:
         rest = describe_no_test(verdict)
         return f"{name} has the {most} {scale.name} of {models:,} models, but {rest}"
-    order = np.argsort(verdict.estimate[cell], kind="stable")
-    others = [int(j) for j in order if j != best and not np.isnan(verdict.estimate[cell, j])]
+    others = [
+        int(j) for j in verdict.order[cell] if j != best and not np.isnan(verdict.estimate[cell, j])
+    ]
     tied = [j for j in others if verdict.tied[cell, j]]
     rival = (tied or others)[0]
     decimals = count_decimals(result_frame(verdict.comparison))
@@ -685,7 +687,7 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
             f"{other} by {lead}, but this log cannot show whether the difference is significant: "
             f"no method accounts for {join_words([caution.label for caution in cautions])}."
         )
-    noise = 1e-12 * np.nanmax(np.abs(verdict.estimate[cell]))
+    noise = NOISE * np.nanmax(np.abs(verdict.estimate[cell]))
     if abs(pairs.lead[cell, best, rival]) <= noise:
         return describe_draw(
             verdict, cell, scale, rival, others, f"The difference is {lead} {sure}."
@@ -783,7 +785,7 @@ def describe_winners(verdict: Verdict) -> list[str]:
     chance = f"adjusted for {verdict.n_tests:,} comparisons{describe_switch(verdict, 'comparison')}"
     basis = f"each cell was measured on {basis_of(verdict)}"
     if len(names) == 2:
-        noise = 1e-12 * np.nanmax(np.abs(verdict.estimate))
+        noise = NOISE * np.nanmax(np.abs(verdict.estimate))
         ahead = verdict.pairs.lead[:, 0, 1]
         wins = np.array([(ahead > noise).sum(), (ahead < -noise).sum()])
         one, two = (int(j) for j in np.argsort(-wins, kind="stable"))

@@ -39,6 +39,9 @@ SHORT = {
 SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
 """Proportions of points, written in percent."""
 
+NOISE = 1e-12
+"""Numbers are equal if they differ by less, relative to the largest of them."""
+
 MOST_DECIMALS = 15
 """Maximum number of decimals."""
 
@@ -63,7 +66,7 @@ class Pairs:
     def empty(cls, cells: int, models: int) -> Pairs:
         """Allocate arrays for all pairs; NaN means not compared."""
         shape = cells, models, models
-        lead, lower, upper, p = (np.full(shape, np.nan) for _ in range(4))
+        lead, lower, upper, p = np.full((4, *shape), np.nan)
         return cls(lead, lower, upper, p, np.zeros(shape, dtype=bool))
 
     @property
@@ -426,11 +429,20 @@ class Verdict:
         return self.spread("estimate")
 
     @cached_property
-    def best(self) -> IntArray:
-        """The model with the smallest mean loss of each cell, or the one nearest to a target."""
+    def order(self) -> IntArray:
+        """The models of each cell by mean loss, or distance from a target, the smallest first.
+
+        Those that are equal except for rounding keep their order, whatever the order of the rows.
+        """
         target = self.facts.attrs.get(TARGET)
         loss = self.estimate if target is None else np.abs(self.estimate - target)
-        return np.asarray(np.nanargmin(loss, axis=1))
+        noise = NOISE * np.nanmax(np.abs(self.estimate), axis=1, keepdims=True)
+        return np.argsort(np.rint(loss / np.where(noise > 0, noise, 1)), axis=1, kind="stable")
+
+    @cached_property
+    def best(self) -> IntArray:
+        """The first model of each cell."""
+        return self.order[:, 0]
 
     @cached_property
     def pairs(self) -> Pairs | None:

@@ -193,6 +193,7 @@ def test_limits_of_random_splits_end_at_the_bounds_of_proportions_and_metrics():
     ("loss", "options", "caution"),
     [
         ("pearson", {}, "few of a class"), ("concordance_correlation", {}, ""),
+        ("skill", {"reference": "base"}, "few of a class"),
         ("concordance", {"event": "event"}, "few of a class, depends on censoring"),
         ("uno", {"event": "event"}, "few of a class"),
     ],
@@ -202,5 +203,6 @@ def test_lazy_metrics_say_what_is_unknown(loss, options, caution):
     rng = np.random.default_rng(3)
     data = xr.Dataset({"y_true": ("point", rng.normal(9, 1, 100))}, {"point": range(100)})
     data["y_pred"], data["event"] = data["y_true"] + rng.normal(size=100), data["point"] % 3 > 0
+    data["base"] = data["y_true"] + rng.normal(size=100)
     lazy = cvstats.losses(data.chunk(), loss=loss, folds="pool", **options)
     assert cvstats.cautions(lazy.cvci.interval().compute()).item() == caution
