@@ -141,7 +141,7 @@ def test_what_is_refused():
     with pytest.raises(LogError, match="human has 2 labels of the level 'repetition'"):
         prediction_powered(*twice)
     sources = pd.concat({"s": every}, names=["source"])
-    with pytest.raises(LogError, match="name their points by different levels"):
+    with pytest.raises(LogError, match="'source', 'point' in judge_on_all; 'point' in judge"):
         prediction_powered(human, judge, sources)
     with pytest.raises(LogError, match="1 point has a human label"):
         prediction_powered(human.iloc[:1], judge.iloc[:1], every)

@@ -149,6 +149,13 @@ def test_results_survive_a_file(tmp_path, frame, call):
                 np.testing.assert_array_equal(file[name].attrs[key], value)
 
 
+@pytest.mark.parametrize(("folds", "levels"), [(1, ["point"]), (2, ["point", "cv_fold"])])
+def test_a_column_that_varies_and_sounds_like_folds_stays_a_level(folds, levels):
+    table = pd.DataFrame({"cv_fold": np.arange(12) % folds, "y": 0.0, "a": np.arange(12.0)},
+                         pd.RangeIndex(12, name="point"))  # fmt: skip
+    assert cvstats.losses(table, truth="y", prediction="a").index.names == levels
+
+
 def test_folds_in_another_order_of_bytes():
     log = xr.DataArray(np.arange(40.0) ** 2, dims="point")
     folds = np.arange(40) % 5

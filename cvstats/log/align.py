@@ -498,8 +498,8 @@ def take_other_points(log: Log, known: Log) -> Log:
     named = [[name for name in IDENTITY if name in one.design.levels] for one in (log, known)]
     if named[0] != named[1]:
         raise LogError(
-            f"the logs name their points by different levels: {listed(map(repr, named[0]))} in the "
-            f"first; {listed(map(repr, named[1]))} in the second. Expected the same in both."
+            f"the logs name their points by different levels: {listed(map(repr, named[0]))} in "
+            f"judge_on_all; {listed(map(repr, named[1]))} in judge. Expected the same in both."
         )
     keep = ~points_of(log.design).isin(points_of(known.design))
     keep &= log.design.marks

@@ -175,7 +175,7 @@ def write_html(frame: pd.DataFrame) -> str:
     cautions = [str(name) == "caution" for name in text.columns]
     rows = []
     for label, cells in zip(text.index, text.to_numpy(), strict=True):
-        labels = label if isinstance(label, tuple) and text.index.nlevels > 1 else (label,)
+        labels = label if text.index.nlevels > 1 else (label,)
         side = "".join(f"<th>{escape(str(part))}</th>" for part in labels)
         body = "".join(
             f"<td>{explain(cell, known) if caution else escape(cell)}</td>"

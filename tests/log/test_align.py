@@ -60,6 +60,16 @@ def test_any_order_of_dimensions(layout, data, lazy):
         np.testing.assert_allclose(ours, wanted[name], rtol=1e-9, atol=1e-13)
 
 
+def test_places_that_only_one_log_names_are_those_of_the_other_in_order():
+    one, two = a_map(), a_map() ** 2
+    wanted = cvstats.compare(one, two)["p_value"].to_numpy()
+    named = {"lat": [40, 50, 60]}
+    for logs in ((one.assign_coords(named), two), (one, two.assign_coords(named))):
+        np.testing.assert_allclose(cvstats.compare(*logs)["p_value"], wanted, rtol=1e-12)
+    with pytest.raises(cvstats.LogError, match="differ in length along 'lat': 3 and 2"):
+        cvstats.compare(one.assign_coords(named), two.isel(lat=[0, 1]))
+
+
 @pytest.mark.parametrize("whole", [partial(xr.DataArray.to_dataset, dim="model")])
 def test_datasets_in_any_order(whole):
     one = xr.concat([a_map(), a_map() + 0.1], "model").assign_coords(model=["x", "y"])

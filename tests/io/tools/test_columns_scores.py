@@ -158,6 +158,15 @@ def test_scores_with_names_of_splits(names):
         cvstats.read_log({"fold": [1], "x": ["a"]}, format="scores", higher_is_better=False)
 
 
+@pytest.mark.parametrize(("repetitions", "levels"), [(1, ["fold"]), (2, ["repetition", "fold"])])
+def test_names_of_repeated_folds_are_two_levels_where_there_are_two_repetitions(
+    repetitions, levels
+):
+    splits = [f"Fold{fold}.Rep{r + 1}" for r in range(repetitions) for fold in (1, 2)]
+    rows = {"fold": splits, "point": [0, 1] * repetitions, "loss": np.arange(2.0 * repetitions)}
+    assert cvstats.read_log(pd.DataFrame(rows)).index.names == [*levels, "point"]
+
+
 # --- tables that other tools log ------------------------------------------------------------------
 
 
