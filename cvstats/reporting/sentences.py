@@ -123,6 +123,13 @@ def list_names(names: Sequence[str]) -> str:
     return join_words([*names[: NAMED - 1], f"{len(names) - NAMED + 1:,} more"])
 
 
+def count_others(verdict: Verdict) -> str:
+    """Count the differences that are not named."""
+    rest = len(verdict.names) - NAMED
+    verb = "is" if rest == 1 else "are"
+    return f"; {rest:,} more {verb} in the table of interval()" if rest > 0 else ""
+
+
 SCORES = "CVS022"
 """The check that finds scores passed as losses."""
 
@@ -641,8 +648,7 @@ def describe_contrasts(verdict: Verdict, cell: int, scale: Scale) -> str:
         ends = scale.range(each["lower"][at], each["upper"][at], decimals, of_values=True)
         value = scale.value(estimate[at], decimals) + scale.unit_words
         words.append(f"{value} for {name} ({verdict.level} interval {ends})")
-    rest = len(verdict.names) - NAMED
-    more = f"; {rest:,} more are in the table of interval()" if rest > 0 else ""
+    more = count_others(verdict)
     text = f"the {scale.name} is {join_words(words)}{more}."
     pairs = verdict.pairs
     if pairs is None or len(verdict.names) != 2:
@@ -821,8 +827,7 @@ def describe_signs(verdict: Verdict) -> list[str]:
         f"below 0 in {low:,} and above 0 in {high:,} for {name}"
         for low, high, name in zip(below, above, verdict.names[:NAMED], strict=False)
     ]
-    rest = len(verdict.names) - NAMED
-    more = f"; {rest:,} more are in the table of interval()" if rest > 0 else ""
+    more = count_others(verdict)
     return [
         f"Among {len(verdict.cells):,} cells ({join_words(verdict.dims)}), the "
         f"{verdict.scale.name} is significantly {'; '.join(words)}{more} ({verdict.level} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import bootstrap_logs
+import golden
 import numpy as np
 import pandas as pd
 import pytest
@@ -338,6 +339,18 @@ def test_rounding_does_not_carry_p_across_a_limit(p, alpha, words):
 )  # fmt: skip
 def test_up_to_four_models_are_named(models, words):
     assert list_names([f"m{k}" for k in range(models)]) == words
+
+
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [(5, ")."), (6, "; 1 more is in the table"), (7, "; 2 more are in the table")],
+)
+def test_up_to_four_differences_are_described(models, words):
+    log = golden.losses(golden.k_fold().index, 1, [f"m{k}" for k in range(models)])
+    sentence = cvstats.summary(log.cvci.difference(reference="m0")).sentences[0]
+    assert sentence.count("95% interval") == 4
+    assert words in sentence
+    assert ("more" in sentence) == (models > 5)
 
 
 @pytest.mark.parametrize(
