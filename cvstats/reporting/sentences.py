@@ -693,7 +693,7 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
             f"{other} by {lead}, but this log cannot show whether the difference is significant: "
             f"no method accounts for {join_words([caution.label for caution in cautions])}."
         )
-    noise = NOISE * np.nanmax(np.abs(verdict.estimate[cell]))
+    noise = NOISE * np.abs(verdict.estimate[cell, [best, rival]]).max()
     if abs(pairs.lead[cell, best, rival]) <= noise:
         return describe_draw(
             verdict, cell, scale, rival, others, f"The difference is {lead} {sure}."
@@ -786,12 +786,13 @@ def describe_winners(verdict: Verdict) -> list[str]:
             f"Among {where}, the {most} {name} is that of {list_names(words)}; "
             f"{describe_no_test(verdict)}"
         ]
-    alone = verdict.tied.sum(axis=1) == 1
+    several = (~np.isnan(verdict.estimate)).sum(axis=1) > 1
+    alone = several & (verdict.tied.sum(axis=1) == 1)
     clear = np.bincount(verdict.best[alone], minlength=len(names))
     chance = f"adjusted for {verdict.n_tests:,} comparisons{describe_switch(verdict, 'comparison')}"
     basis = f"each cell was measured on {basis_of(verdict)}"
     if len(names) == 2:
-        noise = NOISE * np.nanmax(np.abs(verdict.estimate))
+        noise = NOISE * np.abs(verdict.estimate).max(axis=1)
         ahead = verdict.pairs.lead[:, 0, 1]
         wins = np.array([(ahead > noise).sum(), (ahead < -noise).sum()])
         one, two = (int(j) for j in np.argsort(-wins, kind="stable"))

@@ -40,7 +40,7 @@ SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normali
 """Proportions of points, written in percent."""
 
 NOISE = 1e-12
-"""Numbers are equal if they differ by less, relative to the largest of them."""
+"""Two numbers are equal if they differ by less, relative to the larger one."""
 
 MOST_DECIMALS = 15
 """Maximum number of decimals."""
@@ -436,8 +436,8 @@ class Verdict:
         """
         target = self.facts.attrs.get(TARGET)
         loss = self.estimate if target is None else np.abs(self.estimate - target)
-        noise = NOISE * np.nanmax(np.abs(self.estimate), axis=1, keepdims=True)
-        return np.argsort(np.rint(loss / np.where(noise > 0, noise, 1)), axis=1, kind="stable")
+        digits, power = np.frexp(loss)
+        return np.argsort(np.ldexp(np.rint(digits / NOISE), power), axis=1, kind="stable")
 
     @cached_property
     def best(self) -> IntArray:

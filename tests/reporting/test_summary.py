@@ -162,6 +162,20 @@ def test_a_lead_that_is_rounding_noise_is_a_draw():
     assert "a and b have the same mean loss." in scores.cvci.summary().text
 
 
+@pytest.mark.parametrize("size", [1e10, 1e14, 1e17])
+def test_a_model_that_diverged_hides_no_difference(size):
+    base = np.random.default_rng(0).exponential(size=(100, 1))
+    losses = pd.DataFrame(base * [1, 0.5, size], range(100), list("abc"))
+    assert losses.cvci.summary().text.startswith("b is the best of 3 models: its mean loss is")
+    cells = xr.DataArray(
+        np.stack([base * [2, 1], base * [size, 2 * size], base * [1, np.nan]]),
+        {"model": ["a", "b"], "data": list("xyz")}, ("data", "point", "model"),
+    )  # fmt: skip
+    words = " ".join(cells.cvci.summary().text.split())
+    assert "a has the lower mean loss in 1 of 3 cells (data), and b in 1;" in words
+    assert "; a is significantly better in 1 (data=y), and b in 1 (data=x), adj" in words
+
+
 def test_a_draw_is_not_a_lead():
     one = hits(180)["m0"]
     two = pd.DataFrame({"a": one, "b": one.iloc[::-1].to_numpy()}, one.index)
