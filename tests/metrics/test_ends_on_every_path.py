@@ -184,6 +184,9 @@ def test_limits_of_random_splits_end_at_the_bounds_of_proportions_and_metrics():
         scores.attrs = facts
         assert scores.cvci.corrected_t()["lower"].item() < 0
         assert scores.cvci.interval()["lower"].item() == 0
+        pair = scores.to_frame().assign(n=scores[::-1].to_numpy() + 0.1)
+        pair.attrs = facts
+        assert pair.cvci.winner(n_draws=200)["lower"].item() == 0
     for facts in ({"holds": "scores", "loss": "error"}, {"holds": "scores", "loss": "1 - score"}):
         scores.attrs = facts  # may be in percent; may be without bounds
         assert scores.cvci.interval()["lower"].item() < 0
