@@ -343,11 +343,11 @@ def find_bounded(log: Log, base: Result, proportions: MaskArray) -> MaskArray:
     if log.design.metric:
         groups = base.method in OF_GROUPS and "df" in base.columns
         return np.full(len(proportions), groups or base.method in OF_NORMAL_LIMITS)
+    problems, by = log.metadata.get("limits") == OF_PROBLEMS, base.attrs.get("by")
     if base.method == "clustered":
-        return proportions & (base.attrs.get("by") in BY_SOURCES)
-    averages = base.method == "holdout" and log.design.number("repetition") > 1
-    problems = base.method == "holdout" and log.metadata.get("limits") == OF_PROBLEMS
-    return (proportions & averages) | problems
+        return proportions & (by in BY_SOURCES) | (problems and by == "source")
+    averages = log.design.number("repetition") > 1
+    return (proportions & averages | problems) & (base.method == "holdout")
 
 
 def limits_of_one(

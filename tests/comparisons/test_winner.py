@@ -120,9 +120,9 @@ def right_or_wrong(*, answers=1, sites=False) -> pd.DataFrame:
     """Losses of 0 and 1 of three models, of which the first makes no errors."""
     losses = np.random.default_rng(9).random((answers * 60, 3)) < [0, 0.1, 0.3]
     point = np.tile(range(60), answers)
-    other = ["fold", "source"] if sites else ["repetition"]
-    codes = [0 * point, point // 5] if sites else [np.repeat(range(answers), 60)]
-    index = pd.MultiIndex.from_arrays([*codes, point], names=[*other, "point"])
+    levels = {"fold": 0 * point} if answers == 1 else {"repetition": np.repeat(range(answers), 60)}
+    levels |= {"source": point // 5} if sites else {}
+    index = pd.MultiIndex.from_arrays([*levels.values(), point], names=[*levels, "point"])
     frame = pd.DataFrame(losses.astype(float), index, columns=list("abc"))
     frame.attrs["loss"] = "zero_one"
     return frame
@@ -135,8 +135,9 @@ def right_or_wrong(*, answers=1, sites=False) -> pd.DataFrame:
         metric(fold=np.zeros(120, int), source=np.arange(120) // 8),
         metric("f1"), right_or_wrong(answers=4), right_or_wrong(sites=True),
         right_or_wrong(answers=4).cvci.passes(k=2),
+        right_or_wrong(answers=4, sites=True).cvci.passes(k=2),
     ],
-    ids=["auc", "folds", "clusters", "f1", "answers", "sites", "passes"],
+    ids=["auc", "folds", "clusters", "f1", "answers", "sites", "passes", "passes of sites"],
 )  # fmt: skip
 def test_a_best_model_without_errors_has_the_limits_of_interval(losses):
     """No variance, so c is Bonferroni's: mean and standard error would give no width."""
