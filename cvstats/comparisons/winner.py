@@ -298,6 +298,7 @@ def compute(
             allows |= row.allows_for
         elif proportions[best]:
             low, high = proportion_limits(base, int(best), critical)
+            kind["interval"] = "wilson"
             settled = np.int64(OF_NORMAL_LIMITS.get(base.method, Caution.ZERO_VARIANCE))
         else:
             settled = np.int64(0)

@@ -157,6 +157,7 @@ def test_losses_of_0_and_1_have_limits_of_a_proportion():
     losses = np.random.default_rng(4).random((20, 60, 40)) < 0.05
     array = xr.DataArray(losses.astype(float), dims=("model", "point", "run"))
     found = array.cvci.winner(n_draws=500)
+    assert found.attrs["interval"] == "wilson"
     lower, upper = found["lower"].values, found["upper"].values
     assert ((lower >= 0) & (upper <= 1)).all()
     assert ((lower <= found["estimate"].values) & (found["estimate"].values <= upper)).all()
