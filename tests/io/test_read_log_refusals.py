@@ -156,14 +156,19 @@ def test_decimal_commas_in_quotes(tmp_path):
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1, 2]])
-@pytest.mark.parametrize(("column", "options"), [("point", {}), ("case", {"point": "case"})])
+@pytest.mark.parametrize(
+    ("column", "options"), [("point", {}), ("case", {"point": "case"}), ("a.b", {"point": "a.b"})]
+)
 def test_nested_labels(tmp_path, value, column, options):
     path = tmp_path / "x.jsonl"
     rows = [{"fold": i, column: value if i else 5, "loss": 0.5, "more": [1]} for i in (0, 1)]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     words = refused(path, **options)
     assert f"the column {column!r} contains lists or objects, as in {json.dumps(value)!r}." in words
+    assert f"such as '{column}.id', flatten" in words
     assert f"json.dumps(row[{column!r}])" in words
+    if "." in column:
+        return
     inner = refused(path, point=f"{column}.a", fold="fold")
     assert f"the column {column!r} contains lists or objects" in inner
     assert f"such as '{column}.a', flatten the rows, pd.json_normalize(rows)" in inner

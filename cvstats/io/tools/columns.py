@@ -141,11 +141,10 @@ def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
     )
     levels = [options.levels.get(level, level) for level in LEVELS]
     for name in (*levels, *roles, *options.predictions) if nested else ():
-        parts = str(name).partition(".")
-        column = name if name in nested or name in table else parts[0]
+        column = name if name in nested or name in table else str(name).partition(".")[0]
         if column not in nested:
             continue
-        inner = f"{column}.{parts[2] or 'id'}"
+        inner = f"{column}.id" if name == column else name
         raise LogError(
             f"the column {column!r} contains lists or objects, as in {nested[column]}. Expected a "
             f"name or a number in each row. For a value inside an object, such as {inner!r}, "
