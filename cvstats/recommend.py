@@ -49,6 +49,9 @@ from cvstats.registry import unknown_option
 BY_NAME = "requested by name"
 """The reason of a method that the caller named."""
 
+CUT = "cut at the bounds"
+"""The limits of a method without limits within the bounds of a proportion or metric."""
+
 
 def methods(losses: Losses) -> pd.DataFrame:
     """List all methods, whether each applies to this log, and what is missing if it does not.
@@ -327,6 +330,8 @@ def interval(
     measured = describe(binary=wilson or find_binary(log), wilson=wilson)
     whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
     limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
+    if kind == CUT:
+        limits = "limits outside the bounds of the loss or metric are cut there"
     facts["reason"] = join_reasons(reason, limits, measured)
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
@@ -417,8 +422,12 @@ def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
     """Run a method with limits within the bounds of proportions and metrics."""
     options = recommend_options(log) if name in ("clustered", "holdout") else {}
     result = take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)
-    known = name in OF_NORMAL_LIMITS and "range" not in log.metadata
-    return result if known else cut_limits(result, log, declared=True)
+    if name in OF_NORMAL_LIMITS and "range" not in log.metadata:
+        return result
+    cut = cut_limits(result, log, declared=True)
+    sides = ((result.columns[side], cut.columns[side]) for side in ("lower", "upper"))
+    same = all(np.array_equal(*each, equal_nan=True) for each in sides)
+    return cut if same else replace(cut, attrs={**cut.attrs, "interval": CUT})
 
 
 def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:

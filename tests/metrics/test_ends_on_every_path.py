@@ -183,7 +183,9 @@ def test_limits_of_random_splits_end_at_the_bounds_of_proportions_and_metrics():
     for facts in (scores.attrs | known, {"holds": "scores", "loss": "1 - accuracy"}):
         scores.attrs = facts
         assert scores.cvci.corrected_t()["lower"].item() < 0
-        assert scores.cvci.interval()["lower"].item() == 0
+        found = scores.cvci.interval()
+        assert found["lower"].item() == 0
+        assert "are cut there" in found.attrs["reason"]
         pair = scores.to_frame().assign(n=scores[::-1].to_numpy() + 0.1)
         pair.attrs = facts
         assert pair.cvci.winner(n_draws=200)["lower"].item() == 0
