@@ -14,6 +14,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import dask.dataframe
@@ -220,7 +221,7 @@ CALLS = [
 NEEDS_LOSSES = re.compile(
     "individual losses|losses of each point|needs the losses to find|points='crossed'"
     "|do not test the same points of|drops a point from all|is lazy|in two folds of one"
-    "|lazy|dask|Moments|moments"
+    "|predictions are lazy|needs whole cells"
 )
 """What logs that are not in memory, and parts for ``by=``, may refuse where a frame answers."""
 
@@ -267,8 +268,9 @@ def describe_changes(road, wanted, found, tolerance):
     unlike = set()
     if road == "by=":  # what is of two logs
         others = [(label, row) for label, row in others if "site=told" in label]
-        other_flags, unlike = flags, {"p_adjusted", "n_dropped"}
-    elif flags != other_flags:
+        found = (other.get("caution", {}).get(label, "").split(", ") for label, _ in others)
+        other_flags, unlike = {*chain(*found)} - {""}, {"p_adjusted", "n_dropped"}
+    if flags != other_flags:
         yield f"{road}: cautions {sorted(other_flags)}, and not {sorted(flags)}"
     if len(rows) != len(others):
         yield f"{road}: {len(others)} rows, and not {len(rows)}"
