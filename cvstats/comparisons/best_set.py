@@ -312,7 +312,7 @@ def widen_leads(
 ) -> list[FloatArray] | None:
     """Divide the standard errors by which `compare` judges each pair by the plain ones.
 
-    They are larger for metrics with ends, and for models that were refitted or are nearly alike.
+    They are larger for bounded metrics, and for models that were refitted or are nearly alike.
     Returns a table of models by models for each of the ``cells``, or None if all are the same.
     """
     by_folds = method == "wald" and not log.only_tested

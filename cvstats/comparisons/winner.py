@@ -47,12 +47,11 @@ from cvstats.intervals._limits import (
     OF_NORMAL_LIMITS,
     FindReach,
     Reach,
-    cut_limits,
+    find_ends,
     find_proportions,
     find_reach,
     invert_hall,
     measure_skewness,
-    put_limits,
     share_of_sources,
     take_limits_of_means,
     take_limits_of_metric,
@@ -262,7 +261,7 @@ def compute(
     n_models, n_cells = columns.shape
     variance = (gaps.columns["se"] ** 2).reshape(-1, n_cells)
     bounded, find = find_bounded(log, base, proportions), cache(partial(find_reach, log))
-    ends = cut_limits(put_limits(base, (-np.inf, np.inf)), log, declared=True).columns
+    lowest, highest = find_ends(log, mean, declared=True)
     numbers = {name: np.full_like(mean, np.nan) for name in ("estimate", "lower", "upper")}
     kind, allows = dict[str, Any](), base.allows_for
     selected = np.zeros(len(mean), dtype=bool)
@@ -311,8 +310,8 @@ def compute(
             if points is not None and skewed > 0 and reach > 0:
                 far = -float(invert_hall(-critical, skewed, points[best])) * se[best]
                 settled = np.int64(Caution.SKEWED)
-            low = max(mean[best] - reach, ends["lower"][best])
-            high = min(mean[best] + far, ends["upper"][best])
+            low = max(mean[best] - reach, lowest[best])
+            high = min(mean[best] + far, highest[best])
         numbers["estimate"][best] = average_inside(mean[best] + value, low, high)
         numbers["lower"][best], numbers["upper"][best] = low, high
         own = base.caution[best] & ~settled

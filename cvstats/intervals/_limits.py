@@ -226,16 +226,24 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
 
 
 def cut_limits(result: Result, log: Log, *, declared: bool = False) -> Result:
-    """Replace limits outside the range of the loss by its end, if the range is known.
+    """Replace limits outside the range of the loss by its end; for ``declared`` see `find_ends`.
 
     Nothing within the range is lost, so the coverage for means of losses does not change.
-    ``declared``: only if it is the range of a metric or of a proportion, not for losses that
-    cannot be negative.
     """
     if log.of_differences or log.of_contrasts:
         return result
-    estimate, facts = result.columns["estimate"], log.metadata
-    loss = str(facts.get("loss"))
+    ends = find_ends(log, result.columns["estimate"], declared=declared)
+    lower, upper = (np.clip(result.columns[side], *ends) for side in ("lower", "upper"))
+    return put_limits(result, (lower, upper))
+
+
+def find_ends(log: Log, estimate: FloatArray, *, declared: bool) -> tuple[FloatArray, FloatArray]:
+    """Find the ends of the range of the losses of models; infinite if the range is unknown.
+
+    ``declared``: only if it is the range of a metric or of a proportion, not for losses that
+    cannot be negative.
+    """
+    facts, loss = log.metadata, str(log.metadata.get("loss"))
     name = loss.removeprefix("1 - ")
     lowest, highest = np.full(len(estimate), -np.inf), np.full(len(estimate), np.inf)
     if "range" in facts and not has_several(facts):
@@ -247,8 +255,7 @@ def cut_limits(result: Result, log: Log, *, declared: bool = False) -> Result:
         at = find_proportions(log, estimate)
         at |= log.design.scores and name != loss and name in PROPORTION_NAMES  # not in percent
         lowest[at], highest[at] = 0.0, 1.0
-    lower, upper = (np.clip(result.columns[side], lowest, highest) for side in ("lower", "upper"))
-    return put_limits(result, (lower, upper))
+    return lowest, highest
 
 
 # --- skewed losses: Hall's limits -----------------------------------------------------------------

@@ -105,7 +105,7 @@ RATIOS = ("r2", "skill", "relative_error", "wmape")
 """Metrics that are ratios of two means: an outlier in both does not show in the influences."""
 
 WITHOUT_REACH = {"concordance_correlation", "ordered_gini"}
-"""Metrics with ends whose limits do not depend on how much one prediction can change them."""
+"""Bounded metrics whose limits do not depend on how much one prediction can change them."""
 
 
 def is_root(metadata: Mapping[Any, Any]) -> bool:

@@ -673,9 +673,7 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
     if pairs is None:
         rest = describe_no_test(verdict)
         return f"{name} has the {most} {scale.name} of {models:,} models, but {rest}"
-    others = [
-        int(j) for j in verdict.order[cell] if j != best and not np.isnan(verdict.estimate[cell, j])
-    ]
+    others = [int(j) for j in verdict.order[cell, 1:] if not np.isnan(verdict.estimate[cell, j])]
     tied = [j for j in others if verdict.tied[cell, j]]
     rival = (tied or others)[0]
     decimals = count_decimals(result_frame(verdict.comparison))
