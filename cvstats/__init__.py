@@ -30,13 +30,13 @@ from cvstats.registry import find_function as _find_function
 
 __version__ = _version("cvstats")
 
-_SUBPACKAGES = ("datasets", "plans", "plot")
+_MODULES = ("datasets", "plans", "plot")
 
-__all__ = sorted(["LogError", "accessor", "errors", *_FUNCTIONS, *_TOOLS, *_SUBPACKAGES])
+__all__ = sorted(["LogError", "accessor", "errors", *_FUNCTIONS, *_TOOLS, *_MODULES])
 
 
 def __getattr__(name: str) -> object:
-    if name in _SUBPACKAGES:
+    if name in _MODULES:
         return _import(f"cvstats.{name}")
     if name not in __all__:
         raise AttributeError(

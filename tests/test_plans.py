@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 from cvstats import LogError, plans
-from cvstats.plans.plan import row_numbers
+from cvstats.plans import row_numbers
 
 SPLITTERS = {
     "k_fold": plans.k_fold(5, rng=3),

@@ -60,8 +60,7 @@ from cvstats.loss_functions.losses import (
 from cvstats.loss_functions.pointwise import LossOptions, checked_loss, facts_of_loss, loss_name
 from cvstats.metrics import METRICS
 from cvstats.options import check_choices, find_choices, is_whole
-from cvstats.plans import BoundPlan, Fit, Plan
-from cvstats.plans.plan import bind_splits
+from cvstats.plans import BoundPlan, Fit, Plan, bind_splits
 
 LONGEST_CALL = 100
 """Maximum length of the text of a splitter that is stored in the log."""

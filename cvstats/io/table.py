@@ -29,7 +29,7 @@ from cvstats.io.text import TextOptions, as_numbers
 from cvstats.loss_functions.losses import OF_COLUMNS, LossKeywords, find_loss, is_loss
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
-from cvstats.plans.plan import folds_in_turn
+from cvstats.plans import folds_in_turn
 
 TRUTH, PREDICTION, LOSS, MODEL = "y_true", "y_pred", "loss", "model"
 METRIC = "metric"
