@@ -23,7 +23,7 @@ from cvstats.describe import largest_differences as largest_differences
 from cvstats.describe import moments as moments
 from cvstats.diagnostics import diagnose as diagnose
 from cvstats.errors import LogError as LogError
-from cvstats.evaluation.evaluate import evaluate as evaluate
+from cvstats.evaluation import evaluate as evaluate
 from cvstats.formatting import as_scores as as_scores
 from cvstats.formatting import cautions as cautions
 from cvstats.formatting import cite as cite

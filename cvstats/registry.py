@@ -95,7 +95,7 @@ TOOLS = {
     "as_scores": "cvstats.formatting",
     "cautions": "cvstats.formatting",
     "cite": "cvstats.formatting",
-    "evaluate": "cvstats.evaluation.evaluate",
+    "evaluate": "cvstats.evaluation",
     "losses": "cvstats.loss_functions.losses",
     "monitor": "cvstats.comparisons.monitor",
     "prediction_powered": "cvstats.comparisons.prediction_powered",

@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import cvstats
 from cvstats import LogError, plans
-from cvstats.evaluation.fit import fingerprint, read_result
+from cvstats.evaluation import fingerprint, read_result
 
 X, Y = (part.iloc[:60] for part in load_diabetes(return_X_y=True, as_frame=True))
 PLAN = plans.bootstrap(30, rng=1)
@@ -390,7 +390,7 @@ THINGS = {
 @pytest.mark.process
 def test_fingerprints_are_the_same_in_every_process():
     code = THINGS + (
-        "from cvstats.evaluation.fit import fingerprint\n"
+        "from cvstats.evaluation import fingerprint\n"
         "print({name: fingerprint(name, thing) for name, thing in THINGS.items()})"
     )
     found = {
