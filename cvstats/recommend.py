@@ -49,9 +49,6 @@ from cvstats.registry import unknown_option
 BY_NAME = "requested by name"
 """The reason of a method that the caller named."""
 
-CUT = "cut at the bounds"
-"""The limits of a method without limits within the bounds of a proportion or metric."""
-
 
 def methods(losses: Losses) -> pd.DataFrame:
     """List all methods, whether each applies to this log, and what is missing if it does not.
@@ -242,9 +239,10 @@ def interval(
         no-information rate in ``attrs``; `case_bootstrap` and `two_stage` for the logs of these
         plans. For 0/1 losses, `holdout` and `wald` then use Wilson's limits, or Clopper-Pearson
         limits with fewer than 10 of the rarer outcome; bounded metrics, such as AUC, F1 and the C
-        index, and 0/1 losses with sources as the sampling unit or of a test set that was evaluated
-        several times, have exact limits by Korn and Graubard. Limits of other methods for 0/1
-        losses and bounded metrics are cut at the bounds.
+        index, and 0/1 losses of random splits, with sources as the sampling unit, or of a test set
+        that was evaluated several times, have exact limits by Korn and Graubard. Limits of other
+        methods for 0/1 losses and bounded metrics, and of one score per split, are cut at the
+        bounds.
     points : {"crossed", "nested"}, optional
         If the same point labels occur in several sources, whether they mean the same points (items
         rated by judges) or each source numbers its points separately. By default they are the same,
@@ -330,8 +328,6 @@ def interval(
     measured = describe(binary=wilson or find_binary(log), wilson=wilson)
     whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
     limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
-    if kind == CUT:
-        limits = "limits outside the bounds of the loss or metric are cut there"
     facts["reason"] = join_reasons(reason, limits, measured)
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
@@ -424,10 +420,7 @@ def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
     result = take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)
     if name in OF_NORMAL_LIMITS and "range" not in log.metadata:
         return result
-    cut = cut_limits(result, log, declared=True)
-    sides = ((result.columns[side], cut.columns[side]) for side in ("lower", "upper"))
-    same = all(np.array_equal(*each, equal_nan=True) for each in sides)
-    return cut if same else replace(cut, attrs={**cut.attrs, "interval": CUT})
+    return cut_limits(result, log, declared=True)
 
 
 def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:

@@ -45,6 +45,7 @@ from cvstats.intervals._limits import (
     BY_SOURCES,
     OF_GROUPS,
     OF_NORMAL_LIMITS,
+    OF_SPLITS,
     FindReach,
     Reach,
     find_ends,
@@ -337,12 +338,15 @@ def compute(
 def find_bounded(log: Log, base: Result, proportions: MaskArray) -> MaskArray:
     """Find the models whose limits are those of `interval`, at the level of c.
 
-    These are metrics, pass@k, and 0/1 losses that are averaged over repetitions or whose sampling
-    unit is the source.
+    These are metrics, pass@k, and 0/1 losses of random splits, that are averaged over repetitions
+    or whose sampling unit is the source.
     """
+    by_splits = base.method == OF_SPLITS and "n_points" in base.columns
     if log.design.metric:
         groups = base.method in OF_GROUPS and "df" in base.columns
-        return np.full(len(proportions), groups or base.method in OF_NORMAL_LIMITS)
+        return np.full(len(proportions), groups or by_splits or base.method in OF_NORMAL_LIMITS)
+    if by_splits:
+        return proportions
     problems, by = log.metadata.get("limits") == OF_PROBLEMS, base.attrs.get("by")
     if base.method == "clustered":
         return proportions & (by in BY_SOURCES) | (problems and by == "source")

@@ -620,6 +620,8 @@ def take_own_limits(result: Result, log: Log) -> Result:
         return take_limits_of_problems(result, log)
     if result.method == "clustered" and not log.of_differences:
         return (take_limits_of_metric if log.design.metric else take_limits_of_sources)(result, log)
+    if result.method == OF_SPLITS and "n_points" in result.columns and not log.of_differences:
+        return (take_limits_of_metric if log.design.metric else take_limits_of_splits)(result, log)
     if result.method not in OF_NORMAL_LIMITS or log.of_differences:
         return result
     estimate = result.columns["estimate"]
@@ -668,6 +670,16 @@ def take_limits_of_sources(result: Result, log: Log) -> Result:
     return take_limits_of_means(result, at, share_of_sources(log, len(at)))
 
 
+def take_limits_of_splits(result: Result, log: Log) -> Result:
+    """Replace the limits of 0/1 losses of random splits by those of a proportion.
+
+    In simulations of 10 to 50 splits of 50 to 100 points with error rates of .02 to .3 they covered
+    .94 to 1.00, and Student's t, often below 0, .48 to .98.
+    """
+    at = find_proportions(log, result.columns["estimate"])
+    return take_limits_of_means(result, at) if at.any() else result
+
+
 def take_limits_of_times(result: Result, log: Log) -> Result:
     """Replace the limits of 0/1 losses and bounded metrics with times as the sampling unit.
 
@@ -708,8 +720,11 @@ def take_limits_of_means(result: Result, at: MaskArray, reach: FloatArray | None
             errors = np.where(variance > 0, 0.0, errors)
     else:
         n = columns["n_points"]
-        errors, reach, variance = 1.0, 1 / n, variance * (n - 1) / n
-        settled |= Caution.SKEWED | Caution.FEW_ERRORS
+        errors, reach, settled = 1.0, 1 / n, settled | Caution.SKEWED | Caution.FEW_ERRORS
+        if result.method == OF_SPLITS:
+            clusters = count_clusters(result)
+        else:
+            variance = variance * (n - 1) / n
     limits = korn_graubard(
         np.where(at, share, np.nan), variance, reach,
         float(result.attrs["alpha"]), str(result.attrs.get("alternative", "two-sided")),
@@ -800,6 +815,9 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
     if of_sources and result.attrs.get("by") not in BY_SOURCES:
         return leave_open(result, result.columns["se"] == 0)
     reach = find(of_sources) if bounds is not None and np.isfinite(bounds).all() else None
+    if result.method == OF_SPLITS and reach is not None:
+        tested = result.columns["n_test"] / result.columns["n_points"]
+        reach = Reach(reach.change * tested, reach.rarity * tested)
     if bounds is None or reach is None or not reach.known.any():
         return result
     ends = sorted(turn(np.array(bounds, dtype=float), str(facts.get("orientation"))).tolist())
@@ -811,7 +829,7 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
         columns["estimate"], variance, reach.change, float(result.attrs["alpha"]),
         str(result.attrs["alternative"]) if "alternative" in result.attrs else "two-sided",
         (ends[0], ends[1]), errors=OF_CLUSTERS if clustered else 1.0,
-        clusters=count_clusters(result) if clustered else None,
+        clusters=count_clusters(result) if "df" in columns else None,
     )  # fmt: skip
     changed = put_limits(
         result, limits, reach.known, settled=Caution.ZERO_VARIANCE, interval="korn-graubard"
@@ -827,6 +845,9 @@ def take_student(result: Result) -> Result:
     return put_limits(result, (estimate - far, estimate + far), interval="t")
 
 
+OF_SPLITS = "corrected_t"
+"""The method of random splits, whose sampling unit is the point and whose df those of splits."""
+
 OF_GROUPS = "clustered", "ordered"
 """Methods whose sampling units are groups of points, or times, with degrees of freedom."""
 
@@ -836,7 +857,7 @@ BY_SOURCES = ("source", "source, point", "point, source")
 
 
 def count_clusters(result: Result) -> tuple[FloatArray, FloatArray]:
-    """Return the number of clusters or times and the df; of two ways the fewer labels.
+    """Return the number of clusters, times or points and the df; of two ways the fewer labels.
 
     A variance without any degrees of freedom, which is 0, has those of its clusters.
     """
@@ -844,6 +865,8 @@ def count_clusters(result: Result) -> tuple[FloatArray, FloatArray]:
     for unit in ("n_clusters", "n_times"):
         if unit in columns:
             return columns[unit], columns["df"]
+    if result.method == OF_SPLITS:
+        return columns["n_points"], columns["df"]
     number = np.minimum(columns["n_first"], columns["n_second"])
     return number, np.minimum(columns["df"], np.maximum(number - 1, 1))
 

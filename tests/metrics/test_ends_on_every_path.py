@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy import stats
 
 import cvstats
 from cvstats.core.cautions import Caution
@@ -157,35 +160,149 @@ def test_a_perfect_auc_of_crossed_sources_has_limits():
     assert "zero variance" not in table["caution"].iloc[0]
 
 
-def test_limits_of_random_splits_end_at_the_bounds_of_proportions_and_metrics():
+def expected_of_splits(row: pd.Series, change: float, df: int) -> list[float]:
+    """Korn and Graubard's limits with one pseudo-error, for n points and df of the variance."""
+    share, n = row["estimate"], row["n_points"]
+    points = (share * (1 - share) + change) / (row["se"] ** 2 + change**2)
+    points *= (stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, df)) ** 2
+    ones = share * points
+    lower = stats.beta.ppf(0.025, ones, points - ones + 1) if share else 0.0
+    return [lower, stats.beta.ppf(0.975, ones + 1, points - ones)]
+
+
+@pytest.mark.parametrize("errors", [0, 4, 20])
+def test_limits_of_random_splits_are_those_of_proportions(errors):
     """By default; `corrected_t` called by name, and losses without bounds, keep their limits."""
     pytest.importorskip("dask")
-    rows = [(r, (7 * r + k) % 100) for r in range(10) for k in range(10)]
+    rows = [(r, (7 * r + k) % 100) for r in range(10) for k in range(20)]
     index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point"])
-    wrong = pd.Series(np.arange(100) % 33 == 0, index, name="m").astype(float)
+    wrong = pd.Series(index.get_level_values("point") % 33 * 100 < errors * 33, index, name="m")
+    wrong = wrong.astype(float)
     for attrs in ({"loss": "zero_one"}, {"loss": "squared_error"}):
-        wrong.attrs = {**attrs, "n_train": 90}
-        plain = wrong.cvci.corrected_t()["lower"].item()
-        assert plain < 0
-        expected = 0.0 if attrs["loss"] == "zero_one" else plain
-        array = wrong.to_frame("m").reset_index().set_index("point").to_xarray()
-        array = array.set_coords("repetition")["m"].assign_attrs(wrong.attrs)
+        wrong.attrs = {**attrs, "n_train": 80}
+        plain = wrong.cvci.corrected_t()
+        counts = pd.Series({"n_points": wrong.index.unique("point").size})
+        expected = plain[COLUMNS].iloc[0].to_list()
+        if attrs["loss"] == "zero_one":
+            row = pd.concat([plain[["estimate", "se"]].iloc[0], counts])
+            expected = expected_of_splits(row, 1 / counts["n_points"], df=9)
+        array = wrong.to_frame("m").reset_index()
+        array = array.assign(evaluation=range(200)).set_index("evaluation").to_xarray()
+        array = array.set_coords(["repetition", "point"])["m"].assign_attrs(wrong.attrs)
         forms = [wrong, wrong.to_frame(), cvstats.Moments.of_log(wrong)]
         for form in [*forms, array, array.expand_dims(cell=2).chunk()]:
-            found = cvstats.interval(form)["lower"]
-            np.testing.assert_allclose(np.asarray(found), expected, atol=1e-12)
+            found = cvstats.interval(form)
+            for side, value in zip(COLUMNS, expected, strict=True):
+                np.testing.assert_allclose(np.asarray(found[side]), value, atol=1e-9)
         groups = wrong.to_frame().assign(half=0).set_index("half", append=True)
         groups.attrs = wrong.attrs
-        np.testing.assert_allclose(cvstats.interval(groups, by="half")["lower"], expected)
+        found = cvstats.interval(groups, by="half")
+        np.testing.assert_allclose(found[COLUMNS].to_numpy()[0], expected, atol=1e-9)
+    wrong.attrs["loss"] = "zero_one"
+    pair = wrong.to_frame().assign(n=1.0)  # the best model of two, one of which is always wrong
+    pair.attrs = wrong.attrs
+    best = pair.cvci.winner(n_draws=200).loc["m"]
+    own = wrong.cvci.interval().iloc[0]
+    assert best["lower"] <= own["lower"]
+    assert own["upper"] <= best["upper"] <= 1
+
+
+def test_limits_of_metrics_of_random_splits_allow_for_one_prediction():
+    """A positive that is tested in one of three splits changes their mean by a third of 1 / 2 m."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for repetition in range(12):
+        frame = make_frame(240).assign(repetition=repetition).drop(columns=["fold", "half"])
+        tested = np.concatenate([rng.permutation(30)[:10] * 8, rng.permutation(210)[:70]])
+        tested[10:] += tested[10:] // 7 + 1  # 10 of 30 positives, 70 of 210 negatives
+        parts.append(frame.iloc[tested])
+    frame = pd.concat(parts)
+    log = cvstats.losses(frame, prediction=["a", "b"], loss="auc")
+    log.attrs["n_train"] = 160
+    table, plain = cvstats.interval(log), log.cvci.corrected_t()
+    assert table.attrs["interval"] == "korn-graubard"
+    for model in ("a", "b"):
+        points = table.attrs["n_points"]
+        row = pd.concat([plain.loc[model, ["estimate", "se"]], pd.Series({"n_points": points})])
+        expected = expected_of_splits(row, 80 / points / 20, df=11)
+        np.testing.assert_allclose(table.loc[model, COLUMNS].astype(float), expected, rtol=1e-9)
+    same(cvstats.Moments.of_log(log).interval(), table)
+    best = log.cvci.winner(n_draws=500).loc["a"]
+    assert 0 <= best["lower"] < table.loc["a", "lower"]
+    assert table.loc["a", "upper"] < best["upper"] <= 1
+
+
+def draw_splits(rng, n: int, splits: int, tested: int) -> pd.MultiIndex:
+    points = np.concatenate([rng.permutation(n)[:tested] for _ in range(splits)])
+    levels = [np.repeat(range(splits), tested), points]
+    return pd.MultiIndex.from_arrays(levels, names=["repetition", "point"])
+
+
+def draw_errors(rng, splits: int, share: float) -> pd.Series:
+    """Fifty points, each with a probability of its own, of which a tenth are tested at a time."""
+    hard, index = rng.beta(share * 0.4, (1 - share) * 0.4, size=50), draw_splits(rng, 50, splits, 5)
+    wrong = rng.random(len(index)) < hard[index.get_level_values("point")]
+    return pd.Series(wrong.astype(float), index).rename_axis(index.names)
+
+
+def draw_auc(rng, splits: int, positives: int, spread: float) -> pd.Series:
+    """An AUC of .98; a model of each split adds noise to the scores."""
+    center = stats.norm.ppf(0.98) * np.sqrt(1 + spread**2 + 0.08)
+    rest, parts = 6 * positives, []
+    scores = center + spread * rng.normal(size=positives), rng.normal(size=rest)
+    for score, n, truth in zip(scores, (positives, rest), (1, 0), strict=True):
+        index = draw_splits(rng, n, splits, n // 5)
+        at = index.get_level_values("point").to_numpy()
+        noisy = score[at] + 0.2 * rng.normal(size=len(at))
+        labels = {"repetition": index.get_level_values(0), "point": at + truth * rest}
+        parts.append(pd.DataFrame({**labels, "y_true": truth, "m": noisy}))
+    return cvstats.losses(pd.concat(parts), prediction=["m"], loss="auc")
+
+
+def count_covered(draw, truth: float, trained: int, runs: int) -> tuple[float, float]:
+    """Coverage of `interval`, and of `corrected_t`."""
+    rng, covered = np.random.default_rng(5), np.zeros(2)
+    for _ in range(runs):
+        log = draw(rng)
+        log.attrs = {"loss": "zero_one", **log.attrs, "n_train": trained}
+        for k, table in enumerate([cvstats.interval(log), log.cvci.corrected_t()]):
+            row = table.iloc[0]
+            covered[k] += row["lower"] - 1e-12 <= truth <= row["upper"] + 1e-12
+    return tuple(covered / runs)
+
+
+def test_random_splits_of_rare_errors_cover():
+    found = count_covered(lambda rng: draw_errors(rng, 10, 0.05), 0.05, 45, runs=200)
+    assert found[0] > 0.93 > 0.9 > found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("splits", [10, 15, 25, 50])
+def test_figures_of_random_splits_of_two_percent_errors(splits):
+    found = count_covered(lambda rng: draw_errors(rng, splits, 0.02), 0.02, 45, runs=1000)
+    assert found[0] > 0.98
+    assert 0.48 < found[1] < 0.82
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("positives", "spread"), [(15, 1), (15, 3), (30, 1), (30, 3), (100, 3)])
+@pytest.mark.parametrize("splits", [15, 25])
+def test_figures_of_random_splits_of_an_auc_near_one(splits, positives, spread):
+    trained = 7 * positives * 4 // 5
+    draw = partial(draw_auc, splits=splits, positives=positives, spread=spread)
+    found = count_covered(draw, 0.02, trained, runs=1000)
+    assert found[0] > 0.955
+    assert 0.48 < found[1] < 0.94
+
+
+def test_limits_of_scores_of_splits_end_at_the_bounds():
     scores = pd.DataFrame({"fold": range(10), "m": [0.0] * 8 + [0.1, 0.3]}).set_index("fold")["m"]
     scores.attrs = {"holds": "scores", "loss": "1 - auc", "metric": "auc"}
     known = {"orientation": "1 - score", "range": (0.0, 1.0)}
     for facts in (scores.attrs | known, {"holds": "scores", "loss": "1 - accuracy"}):
         scores.attrs = facts
         assert scores.cvci.corrected_t()["lower"].item() < 0
-        found = scores.cvci.interval()
-        assert found["lower"].item() == 0
-        assert "are cut there" in found.attrs["reason"]
+        assert scores.cvci.interval()["lower"].item() == 0
         pair = scores.to_frame().assign(n=scores[::-1].to_numpy() + 0.1)
         pair.attrs = facts
         assert pair.cvci.winner(n_draws=200)["lower"].item() == 0
