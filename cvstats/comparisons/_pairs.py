@@ -33,7 +33,13 @@ from cvstats.errors import (
     unpaired,
 )
 from cvstats.intervals import find_method, interval_names
-from cvstats.intervals._limits import BOUNDED, PROPORTIONS, add_pseudo_errors, compare_numerators
+from cvstats.intervals._limits import (
+    BOUNDED,
+    OF_SPLITS,
+    PROPORTIONS,
+    add_pseudo_errors,
+    compare_numerators,
+)
 from cvstats.intervals._method import OF_TWO, RELATIVE_STABILITY, WeighGroups, answer_log
 from cvstats.intervals._requirements import recommend_method, recommend_options, takes_two_ways
 from cvstats.intervals._stability import widen_one_partition
@@ -405,7 +411,7 @@ def difference_interval(
         base = compare_numerators(base, of_points, log)
     base = zero_rounding_noise(base, log)
     if method is None and default is default_difference:
-        if log.design.metric:
+        if log.design.metric or chosen == OF_SPLITS:
             base = add_pseudo_errors(base, log)
         elif chosen == "wald":
             base = widen_alike(base, log)

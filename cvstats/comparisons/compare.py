@@ -256,10 +256,10 @@ def compare(
     ``"union"``, which is valid whenever both single-model intervals are; but it ignores the
     pairing, and is many times wider if the models are similar.
 
-    For metrics with a bounded range, such as AUC and F1, the limits and the test also account for
-    one pseudo-error of each model, the largest change by a single prediction, which ``se`` does
-    not contain: ``statistic`` is then smaller than ``difference / se``. A named ``method`` omits
-    it.
+    For metrics with a bounded range, such as AUC and F1, and for 0/1 losses of random splits, the
+    limits and the test also account for one pseudo-error of each model, the largest change by a
+    single prediction, which ``se`` does not contain: ``statistic`` is then smaller than
+    ``difference / se``. A named ``method`` omits it.
 
     0/1 losses with each point evaluated once are tested as in `mcnemar` if two models disagree on
     fewer than 25 points: the p-value is that of the exact test, and the limits are Tango's score

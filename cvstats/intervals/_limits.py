@@ -218,11 +218,18 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
 
     Costs that are usually zero may all be zero in a log, and still not be 0/1 errors.
     """
+    known = known_proportions(log)
+    if known is False:
+        return np.zeros(len(estimate), dtype=bool)
+    return log.zero_one() & (bool(known) | (estimate > 0) & (estimate < 1))
+
+
+def known_proportions(log: Log) -> bool | None:
+    """Whether the losses can only be 0 or 1, or cannot, by name or type; None if unknown."""
     name = str(log.metadata.get("loss")).removeprefix("1 - ")
     if log.design.metric or name in NOT_ZERO_ONE:
-        return np.zeros(len(estimate), dtype=bool)
-    known = name in PROPORTION_NAMES or log.metadata.get(TYPE) == WHOLE
-    return log.zero_one() & (known | (estimate > 0) & (estimate < 1))
+        return False
+    return True if name in PROPORTION_NAMES or log.metadata.get(TYPE) == WHOLE else None
 
 
 def cut_limits(result: Result, log: Log, *, declared: bool = False) -> Result:
@@ -815,11 +822,9 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
     if of_sources and result.attrs.get("by") not in BY_SOURCES:
         return leave_open(result, result.columns["se"] == 0)
     reach = find(of_sources) if bounds is not None and np.isfinite(bounds).all() else None
-    if result.method == OF_SPLITS and reach is not None:
-        tested = result.columns["n_test"] / result.columns["n_points"]
-        reach = Reach(reach.change * tested, reach.rarity * tested)
     if bounds is None or reach is None or not reach.known.any():
         return result
+    reach = scale_reach(reach, result)
     ends = sorted(turn(np.array(bounds, dtype=float), str(facts.get("orientation"))).tolist())
     columns = result.columns
     variance, n = columns["se"] ** 2, columns["n_points"]
@@ -871,37 +876,64 @@ def count_clusters(result: Result) -> tuple[FloatArray, FloatArray]:
     return number, np.minimum(columns["df"], np.maximum(number - 1, 1))
 
 
-# --- differences of metrics -----------------------------------------------------------------------
+# --- differences of metrics and proportions -------------------------------------------------------
 
 
 def add_pseudo_errors(base: Result, log: Log) -> Result:
     """Add a pseudo-error of each model to the variance of their difference.
 
-    It is the largest change of a bounded metric by one prediction, if known: ``v + d_a^2 +
-    d_b^2``. A difference with zero variance then still has limits and a test. The standard error
-    without it is kept: see `show_own_errors`.
+    It is the largest change of a bounded metric, or of an error rate over random splits, by one
+    prediction, if known: ``v + d_a^2 + d_b^2``. A difference with zero variance then still has
+    limits and a test. The standard error without it is kept: see `show_own_errors`.
+
+    In simulations of 10 to 25 splits of 50 to 300 points, intervals for differences of error rates
+    of 0 to .08 covered .95 to 1.00, and those of `corrected_t` .48 to .99.
     """
     clustered = base.method == "clustered"
     facts = facts_of_one_metric(log)
     own_variance = facts.get("metric") in RATIOS or facts.get("limits") in SCALES
     if own_variance or (clustered and base.attrs.get("by") not in BY_SOURCES):
         return base
-    reach = find_reach(log, clustered)
-    if reach is None or "se" not in base.columns:
+    reach = reach_of_pairs(base, log, find_reach(log, clustered))
+    if reach is None or "se" not in base.columns or len(reach.change) != len(base.columns["se"]):
         return base
-    groups = len(reach.change) // log.losses.width
-    change = reach.change.reshape(groups, -1)
-    rarity = reach.rarity.reshape(groups, -1)
-    squares = sum((np.nan_to_num(change[:, side]) ** 2 for side in log.sides), np.zeros(1))
-    squares = squares.reshape(-1)
-    rarest = np.fmax(*(rarity[:, side] for side in log.sides)).reshape(-1)
-    if len(squares) != len(base.columns["se"]):
-        return base
+    squares = reach.change
     se = np.sqrt(base.columns["se"] ** 2 + (OF_CLUSTERS if clustered else 1.0) * squares)
     gone = np.where(squares > 0, np.int64(Caution.ZERO_VARIANCE), 0)
     columns = {**base.columns, OWN_ERROR: base.columns["se"], "se": se}
     changed = replace(base, columns=columns, caution=base.caution & ~gone)
-    return label_rarity(changed, Reach(squares, rarest), facts)
+    return label_rarity(changed, reach, facts)
+
+
+def reach_of_pairs(base: Result, log: Log, reach: Reach | None) -> Reach | None:
+    """Sum the squared changes of both models of each pair; None if unknown."""
+    if not log.design.metric:
+        missing = base.method != OF_SPLITS or "n_points" not in base.columns
+        if missing or known_proportions(log) is False:
+            return None
+        estimate, se, n = (base.columns[name] for name in ("estimate", "se", "n_points"))
+        zero_one = log.zero_one()
+        at = np.logical_and(*(zero_one[side] for side in log.sides))
+        at &= (known_proportions(log) is True) | (se > 0) | (estimate != 0)
+        return Reach(np.where(at, 2 / n**2, 0.0), np.zeros(len(n)))
+    if reach is None:
+        return None
+    per_group = len(reach.change) // log.losses.width, -1
+    change, rarity = reach.change.reshape(per_group), reach.rarity.reshape(per_group)
+    squares = sum((np.nan_to_num(change[:, side]) ** 2 for side in log.sides), np.zeros(1))
+    rarest = np.fmax(*(rarity[:, side] for side in log.sides))
+    return scale_reach(Reach(squares.reshape(-1), rarest.reshape(-1)), base, power=2)
+
+
+def scale_reach(reach: Reach, result: Result, power: int = 1) -> Reach:
+    """Reduce the reach of a point that is tested in only some of several random splits."""
+    columns = result.columns
+    if result.method != OF_SPLITS or "n_points" not in columns:
+        return reach
+    tested = columns["n_test"] / columns["n_points"]
+    if len(tested) != len(reach.change):
+        return reach
+    return Reach(reach.change * tested**power, reach.rarity * tested)
 
 
 def compare_numerators(base: Result, of_points: Result, log: Log) -> Result:

@@ -74,7 +74,7 @@ def test_carried_cells_are_known_by_their_labels(column, loss):
 
 
 def test_a_difference_has_two_pseudo_errors():
-    """Judge's card J4: 15 positives of 100, and the standard error that the losses have."""
+    """The standard error is that of the losses."""
     rng = np.random.default_rng(4)
     truth = (np.arange(100) < 15).astype(int)
     frame = pd.DataFrame({"point": range(100), "y_true": truth, "a": truth + rng.normal(size=100)})
@@ -227,9 +227,51 @@ def test_limits_of_metrics_of_random_splits_allow_for_one_prediction():
         expected = expected_of_splits(row, 80 / points / 20, df=11)
         np.testing.assert_allclose(table.loc[model, COLUMNS].astype(float), expected, rtol=1e-9)
     same(cvstats.Moments.of_log(log).interval(), table)
+    pair, own = log.cvci.compare(), log.cvci.compare(method="corrected_t")
+    se = np.sqrt(own["se"].item() ** 2 + 2 * (80 / points / 20) ** 2)
+    expected = own["difference"].item() + stats.t.ppf(0.975, 11) * se
+    np.testing.assert_allclose(pair["upper"].item(), expected)
     best = log.cvci.winner(n_draws=500).loc["a"]
     assert 0 <= best["lower"] < table.loc["a", "lower"]
     assert table.loc["a", "upper"] < best["upper"] <= 1
+
+
+def test_differences_over_random_splits_have_two_pseudo_errors():
+    """Of a point tested in one of three splits: a third of what it changes in one split."""
+    pytest.importorskip("dask")
+    rng = np.random.default_rng(2)
+    index = draw_splits(rng, 60, 10, 20)
+    wrong = pd.DataFrame({"a": rng.random(200) < 0.1, "b": rng.random(200) < 0.04}, index)
+    wrong = wrong.astype(float).assign(c=0.0, d=0.0)
+    n = index.unique("point").size
+    array = wrong.assign(evaluation=range(200)).reset_index().set_index("evaluation").to_xarray()
+    array = array.set_coords(["repetition", "point"])[list("abcd")].to_array("model")
+    for loss, pseudo in (("zero_one", 2 / n**2), (None, 2 / n**2), ("squared_error", 0.0)):
+        attrs = {"n_train": 40} | ({} if loss is None else {"loss": loss})
+        wrong.attrs = array.attrs = attrs
+        table, plain = wrong.cvci.compare(), wrong.cvci.compare(method="corrected_t")
+        np.testing.assert_allclose(table["se"], plain["se"])
+        known = np.array([True] * 5 + [loss == "zero_one"])  # two models without any error
+        se = np.sqrt(plain["se"] ** 2 + np.where(known, pseudo, 0.0))
+        far = stats.t.ppf(0.975, 9) * se
+        np.testing.assert_allclose(table["upper"], plain["difference"] + far)
+        with np.errstate(invalid="ignore"):
+            t = (plain["difference"] / se).where(se > 0)
+        np.testing.assert_allclose(table["statistic"].where(se > 0), t)
+        moments = cvstats.Moments.of_log(wrong, pairs=True).compare()
+        np.testing.assert_allclose(moments[COLUMNS], table[COLUMNS], atol=1e-12)
+        for form in (array, array.chunk()):
+            found = form.cvci.compare()
+            found = found.to_dataframe() if hasattr(found, "to_dataframe") else found
+            np.testing.assert_allclose(found[COLUMNS], table[COLUMNS], atol=1e-12)
+    wrong.attrs = {"n_train": 40, "loss": "zero_one"}
+    halves = wrong.assign(half=np.repeat([0, 1], 100)).set_index("half", append=True)
+    halves.attrs = wrong.attrs
+    for half, part in wrong.groupby(np.repeat([0, 1], 100)):
+        part.attrs = wrong.attrs
+        own = part.cvci.compare()[COLUMNS]
+        of_half = halves.cvci.compare(by="half").xs(half, level="half")
+        np.testing.assert_allclose(of_half[COLUMNS], own, atol=1e-12)
 
 
 def draw_splits(rng, n: int, splits: int, tested: int) -> pd.MultiIndex:
