@@ -40,8 +40,8 @@ from cvstats.errors import LogError, NeedsLosses, nearest, plainly
 from cvstats.intervals import interval_names
 from cvstats.intervals.naive import naive
 from cvstats.intervals.wald import wald
-from cvstats.io.arrow import SUFFIXES, list_files
-from cvstats.io.paths import import_extra, path_of, refuse_stream, shortened
+from cvstats.io.arrow import list_files
+from cvstats.io.paths import PARQUET, import_extra, path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
 from cvstats.io.scan import BATCH, open_file, scan_csv, scan_moments, scan_tables
@@ -698,7 +698,7 @@ def scan_large(
     """
     kind = Path(source).suffix.lower() if isinstance(source, str) else ""
     folder = isinstance(source, str) and Path(source).is_dir()
-    parquet = folder or kind in SUFFIXES
+    parquet = folder or kind in PARQUET
     other_format = given.get("read_as", "columns") not in ("columns", "parquet", "csv")
     if not (parquet or kind in (".csv", ".tsv")) or other_format or set(given) - STREAMED:
         return None
@@ -734,7 +734,7 @@ def schema_of_parquet(source: str, further: bool) -> dict[str, bool] | None:
     """List the columns, and whether each holds numbers; None of a small or a saved log."""
     types = import_extra("pyarrow", "Parquet").types
     files = list_files(source)
-    if not all(file.path.suffix.lower() in SUFFIXES for file in files):
+    if not all(file.path.suffix.lower() in PARQUET for file in files):
         return None
     rows = 0
     for file in files:

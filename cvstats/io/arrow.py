@@ -16,10 +16,9 @@ import numpy as np
 import pandas as pd
 
 from cvstats.errors import LogError, NoSuchFile
-from cvstats.io.paths import import_extra, refuse_bomb
+from cvstats.io.paths import PARQUET, import_extra, refuse_bomb
 from cvstats.io.text import Columns, Header, SavedColumns, parse_header
 
-SUFFIXES = (".parquet", ".pq")
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder whose rows have no label."""
 READ_TOGETHER = 1 << 20
@@ -81,7 +80,7 @@ def files_in(folder: Path) -> Iterator[ParquetFile]:
     arrow, dataset = import_extra("pyarrow", "Parquet"), import_extra("pyarrow.dataset", "Parquet")
     # With a schema no file needs to be opened.
     every = sorted(map(Path, dataset.dataset(folder, schema=arrow.schema([])).files))
-    files = [path for path in every if path.suffix in SUFFIXES] or every
+    files = [path for path in every if path.suffix in PARQUET] or every
     if not files:
         raise LogError(
             f"the folder {os.fspath(folder)!r} contains no files. Expected Parquet files in it."

@@ -27,6 +27,8 @@ SUFFIXES = {
 }  # fmt: skip
 """The type of a file, by suffix."""
 
+PARQUET = tuple(suffix for suffix, kind in SUFFIXES.items() if kind == "parquet")
+
 UNPACK = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zst": "unzstd", ".zip": "unzip"}
 """The program that decompresses a file, by suffix."""
 

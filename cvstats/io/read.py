@@ -34,6 +34,7 @@ from cvstats.io import text as text_files
 from cvstats.io.as_log import AlignedPredictions, align
 from cvstats.io.paths import (
     LONGEST,
+    PARQUET,
     kind_of,
     no_such_file,
     path_of,
@@ -649,8 +650,6 @@ def losses_of(
 
 
 # --- files and objects ----------------------------------------------------------------------------
-
-PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
