@@ -718,15 +718,11 @@ def list_methods() -> list[Method]:
 
 
 @cache
-def interval_names(*, for_differences: bool = False, of_groups: bool = False) -> tuple[str, ...]:
-    """List the methods that return intervals; optionally only those for differences or groups."""
-    if not (for_differences or of_groups):
+def interval_names(*, for_differences: bool = False) -> tuple[str, ...]:
+    """List the methods that return intervals; optionally only those for differences."""
+    if not for_differences:
         return tuple(INTERVALS)
-    return tuple(
-        method.name
-        for method in load_methods(INTERVALS)
-        if (method.for_differences or not for_differences) and (method.of_groups or not of_groups)
-    )
+    return tuple(method.name for method in load_methods(INTERVALS) if method.for_differences)
 
 
 def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> Result:

@@ -13,7 +13,6 @@ import pandas as pd
 
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, Level
-from cvstats.core.types import Labels
 from cvstats.errors import LogError, describe_type, listed
 from cvstats.large.lazy import SPLIT_EVERY, import_dask
 from cvstats.large.moments import Moments, concat_models
@@ -104,12 +103,7 @@ def level_of(column: Any) -> Level:
         if high - low < most and high < np.iinfo(np.int64).max:  # the limit of a pandas range
             return Level(range(low, high + 1), (whole.astype(np.int64) - low).astype(np.int32))
     codes, names = pd.factorize(column)
-    return Level(as_labels(names), codes)
-
-
-def as_labels(names: Any) -> Labels:
-    """Make an index of labels from any array of pandas."""
-    return names if isinstance(names, pd.Index) else pd.Index(names, tupleize_cols=False)
+    return Level(pd.Index(names, tupleize_cols=False), codes)
 
 
 def batch_of(

@@ -19,7 +19,6 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import (
     LogError,
     checked_level,
-    describe_type,
     listed,
     looked_up,
     nearest,
@@ -437,13 +436,7 @@ def count_rarest_outcome(log: Log, work: Contrasts) -> int | None:
 
 @singledispatch
 def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
-    """Return the losses of contrasts in the container of their log."""
-    raise LogError(f"contrast needs a log in memory, but this is {describe_type(losses)}.")
-
-
-@fill.register(pd.Series)
-@fill.register(pd.DataFrame)
-def _(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
+    """Return the losses of contrasts in the container of their log: pandas, or as below."""
     log = work.log
     table = np.concatenate([work.compute(column) for column in log.columns() if column is not None])
     models = pd.Index([losses.name]) if isinstance(losses, pd.Series) else losses.columns

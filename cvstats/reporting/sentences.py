@@ -481,9 +481,7 @@ def best_is_constant(verdict: Verdict) -> bool:
     if len(verdict.cells) > 1 or len(verdict.models) < 3:
         return True
     best = verdict.models[int(verdict.best[0])]
-    for table in (verdict.intervals, verdict.comparison):
-        if table is None:
-            continue
+    for table in verdict.tables:
         frame = result_frame(table)
         rows = frame[frame["caution"].str.contains(Caution.ZERO_VARIANCE.label, regex=False)]
         names = [name for name in ("model", "other") if name in rows.index.names]
