@@ -45,6 +45,12 @@ def of_sources(*sizes):
     return golden.by_source(sizes=sizes).cvci
 
 
+def wrong(log, n):
+    """The first n points of the log are errors."""
+    points = log.index.get_level_values("point")
+    return pd.Series(1.0 * (points.factorize(sort=True)[0] < n), log.index).cvci
+
+
 ENOUGH = {
     ("few points", 30): {
         "wald": lambda n: golden.k_fold(n=n).cvci.wald(),
@@ -79,9 +85,16 @@ ENOUGH = {
     },
     ("few data sets", 5): {"ranks": lambda n: of_sources(*[3] * n).friedman(test="f")},
     ("few errors", 10): {
-        "errors": lambda n: pd.Series(
-            1.0 * (np.arange(200) < n), pd.RangeIndex(200, name="point")
-        ).cvci.holdout(interval="wald")
+        "errors": lambda n: wrong(golden.one_set(), n).holdout(interval="wald"),
+        "correct": lambda n: wrong(golden.one_set(), 36 - n).holdout(interval="wald"),
+        "folds": lambda n: wrong(golden.k_fold(), n).wald(),
+        "splits": lambda n: wrong(golden.k_fold(), n).corrected_t(),
+        "independent": lambda n: wrong(golden.k_fold(), n).cv_t(),
+        "clusters": lambda n: wrong(golden.by_source(sizes=(5,) * 8), n).clustered(),
+        "left out": lambda n: wrong(golden.by_source(sizes=(5,) * 8), n).out_of_source(),
+        "days": lambda n: wrong(golden.one_set(), n).ordered(),
+        "nested": lambda n: wrong(
+            golden.planned(partial(plans.nested_cv, 40, 4, 2), 8), n).nested_cv(),
     },
 }  # fmt: skip
 """Calls on a log with so many of something; the caution ends where there are enough."""

@@ -41,7 +41,16 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import TYPE, WHOLE, Labels, Log
-from cvstats.log.metadata import FEW, OF_OTHER, OF_PROBLEMS, ONE_PREDICTION, RATIOS, has_several
+from cvstats.log.metadata import (
+    FEW,
+    FEW_ERRORS,
+    NOT_ZERO_ONE,
+    OF_OTHER,
+    OF_PROBLEMS,
+    ONE_PREDICTION,
+    RATIOS,
+    has_several,
+)
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
 
@@ -143,21 +152,11 @@ PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
 SOME_WILSON = "wilson for 0/1 losses, otherwise wald"
 """Limits chosen by `interval` if columns are of both kinds or not computed yet."""
 
-NOT_ZERO_ONE = (
-    "squared_error", "absolute_error", "percentage_error", "pinball", "log_loss", "brier", "hinge",
-    "net_benefit", "squared_log_error", "huber", "interval_score", "weighted_interval_score",
-    "overprediction", "underprediction", "dispersion", "crps", "energy_score",
-)  # fmt: skip
-"""Losses that may be zero everywhere without being 0/1 errors."""
-
 PROPORTION_NAMES = (
     "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce",
     "classif.acc", "coverage",
 )  # fmt: skip
 """Losses that are 0 or 1, by name; scores after ``1 - `` too."""
-
-FEW_ERRORS = 10
-"""Errors, or points without one, below which normal limits are too narrow."""
 
 OF_NORMAL_LIMITS = {
     "wald": Caution.ZERO_VARIANCE | Caution.FEW_ERRORS,
@@ -720,14 +719,14 @@ def take_limits_of_means(result: Result, at: MaskArray, reach: FloatArray | None
     columns = result.columns
     share, variance = columns["estimate"], columns["se"] ** 2
     errors: float | FloatArray = OF_CLUSTERS
-    clusters, settled = None, Caution.ZERO_VARIANCE
+    clusters, settled = None, Caution.ZERO_VARIANCE | Caution.FEW_ERRORS
     if reach is not None:
         clusters = count_clusters(result)
         if "n_clusters" not in columns:
             errors = np.where(variance > 0, 0.0, errors)
     else:
         n = columns["n_points"]
-        errors, reach, settled = 1.0, 1 / n, settled | Caution.SKEWED | Caution.FEW_ERRORS
+        errors, reach, settled = 1.0, 1 / n, settled | Caution.SKEWED
         if result.method == OF_SPLITS:
             clusters = count_clusters(result)
         else:

@@ -44,7 +44,7 @@ from cvstats.core.folds import covers_all_points, find_whole_sources, tally
 from cvstats.core.results import Result
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
-from cvstats.intervals._limits import qualify_contrast
+from cvstats.intervals._limits import OF_NORMAL_LIMITS, qualify_contrast
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
@@ -512,6 +512,8 @@ class IntervalMethod(LogMethod):
             cautions[below] |= np.int64(Caution.BELOW_CHANCE)
         if self.takes_means:
             cautions &= ~np.int64(Caution.ONE_EACH)
+        if self.name in OF_NORMAL_LIMITS:  # these count errors themselves, also in large logs
+            cautions &= ~np.int64(Caution.FEW_ERRORS)
         if cautions.any():
             cautions[(result.caution & np.int64(Caution.NO_LOSSES)) != 0] = 0
             cautions &= ~np.int64(result.allows_for)

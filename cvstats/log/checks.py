@@ -33,7 +33,7 @@ from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import Groups
 from cvstats.log.log import Log, Sample
-from cvstats.log.metadata import is_examined
+from cvstats.log.metadata import FEW_ERRORS, NOT_ZERO_ONE, is_examined
 from cvstats.log.pandas import as_index
 
 LIMIT = 50_000
@@ -124,6 +124,8 @@ def find_cautions(
     # Small groups of a contrast have large weights, so that only its skewness is a sign.
     before, by_group = flags.copy(), flags.reshape(-1, width)
     signs = np.int64(Caution.SKEWED if log.of_contrasts else -1)
+    name = str(log.metadata.get("loss")).removeprefix("1 - ")
+    errors = pairs is None and not (design.metric or log.of_contrasts or name in NOT_ZERO_ONE)
     examined: list[int] = []
     batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache
     for at, count, rows in sample_groups(log, seen, most, dated=dated):
@@ -138,10 +140,10 @@ def find_cautions(
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
         if shaped:
             if table is not None:
-                marks = mark_shapes(table[every].reshape(shape), sizes)
+                marks = mark_shapes(table[every].reshape(shape), sizes, errors=errors)
             else:
                 read, most_columns = read_columns(seen, losses, every, columns)
-                marks = mark_columns(read, most_columns, shape, sizes)
+                marks = mark_columns(read, most_columns, shape, sizes, errors=errors)
             by_group[np.array(numbers)] |= marks[:, spread] & signs
         if shaped and design.metric and losses is not None:
             for side in (losses.left, losses.right):
@@ -313,9 +315,10 @@ def tabulate(
 # --- the distribution of the losses ---------------------------------------------------------------
 
 
-def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
+def mark_shapes(values: FloatArray, n_points: Sequence[int], *, errors: bool = False) -> IntArray:
     """Mark columns with heavy tails, outliers, or too much skewness for their number of points.
 
+    With ``errors``, columns of 0/1 losses with few points of the rarer outcome are marked too.
     ``values`` has shape (groups, evaluations, columns), and ``n_points`` a number for each group;
     the marks are a row for each.
     """
@@ -334,12 +337,15 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
         shapes = measure_shapes(lines, SHARE)
         flags[some[shapes.n_for_tails > points[some]]] = Caution.HEAVY_TAILS
         flags[some[shapes.n_for_skewness > points[some]]] |= Caution.SKEWED
+        if errors:
+            rarer = points[some] * np.fmin(shapes.rate, 1 - shapes.rate)
+            flags[some[rarer < FEW_ERRORS - 1e-9]] |= Caution.FEW_ERRORS
     return flags.reshape(number, width)
 
 
 def mark_columns(
     read: Callable[[slice], FloatArray], width: int, shape: tuple[int, int, int],
-    n_points: Sequence[int],
+    n_points: Sequence[int], *, errors: bool,
 ) -> IntArray:  # fmt: skip
     """Mark columns like `mark_shapes`, as many at a time as fit in the processor's cache.
 
@@ -348,7 +354,8 @@ def mark_columns(
     bounds = block_bounds(width, max(1, TILE // (shape[0] * shape[1])))
 
     def mark(tile: int) -> IntArray:
-        return mark_shapes(read(slice(*bounds[tile])).reshape(shape), n_points)
+        part = read(slice(*bounds[tile])).reshape(shape)
+        return mark_shapes(part, n_points, errors=errors)
 
     return np.concatenate(list(ordered_map(mark, len(bounds))), axis=1)
 

@@ -97,6 +97,16 @@ def names_of_metrics(losses: object) -> list[Hashable] | None:
     return coords["metric"].to_numpy().reshape(-1).tolist() if "metric" in coords else None
 
 
+NOT_ZERO_ONE = (
+    "squared_error", "absolute_error", "percentage_error", "pinball", "log_loss", "brier", "hinge",
+    "net_benefit", "squared_log_error", "huber", "interval_score", "weighted_interval_score",
+    "overprediction", "underprediction", "dispersion", "crps", "energy_score",
+)  # fmt: skip
+"""Losses that may be zero everywhere without being 0/1 errors."""
+
+FEW_ERRORS = 10
+"""Errors, or points without one, below which normal limits are too narrow."""
+
 FEW = 10
 """With fewer points of a class per cell, the influence is a rough approximation."""
 
