@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import cvstats
+from cvstats.comparisons.compare import FLEMING
 from cvstats.comparisons.prediction_powered import REFERENCE
-from cvstats.comparisons.relative import FLEMING
 from cvstats.core.results import WORKS
 from cvstats.formatting import read_works
 from cvstats.registry import FUNCTIONS, find_function
