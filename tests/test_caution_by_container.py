@@ -23,7 +23,7 @@ from test_diagnostics import (
 import cvstats
 from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
-from cvstats.large import batches
+from cvstats.large import moments
 from cvstats.log import checks
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
@@ -462,7 +462,7 @@ LONG = {
 )
 @pytest.mark.parametrize("name", LONG)
 def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
-    for module in (checks, batches):
+    for module in (checks, moments):
         monkeypatch.setattr(module, "LIMIT", 3_000)
     make, call = LONG[name]
     log = make()

@@ -20,7 +20,7 @@ import cvstats
 from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.large.batches import hashes_of
+from cvstats.large.moments import hashes_of
 
 
 def batches(frame, cuts, order):
@@ -256,7 +256,7 @@ LABELS = [range(3), list("abc"), [("x", 1), 2.5, "é", 3], [frozenset("abc")]]
 @pytest.mark.process
 def test_hashes_are_the_same_in_every_process():
     code = (
-        "from cvstats.large.batches import hashes_of;"
+        "from cvstats.large.moments import hashes_of;"
         f"print([int(x) for labels in {LABELS!r} for x in hashes_of(labels)])"
     )
     printed = subprocess.run(

@@ -16,8 +16,8 @@ BOUNDS = {
     "wald(by=)": (177, 121, 18),
     "corrected_t(by=)": (216, 134, 18),
     "compare": (216, 138, 21),
-    "dask wald": (636, 197, 21),
-    "dask compare": (834, 248, 26),
+    "dask wald": (636, 197, 20),
+    "dask compare": (834, 248, 25),
     "summary": (683, 308, 37),
     "report": (6_519, 734, 64),  # each plot is a module of its own; works are looked up for links
 }

@@ -388,3 +388,13 @@ class Cells:
             np.concatenate([self.shift_origin(origin).mean, other.shift_origin(origin).mean]),
             np.concatenate([self.m2, other.m2]), origin, prints=prints,
         )  # fmt: skip
+
+
+def join_columns(*parts: Cells) -> Cells:
+    """Concatenate the columns of the same cells."""
+    return replace(
+        parts[0],
+        mean=np.concatenate([found.mean for found in parts], axis=1),
+        m2=np.concatenate([found.m2 for found in parts], axis=1),
+        origin=np.concatenate([found.origin for found in parts]),
+    )

@@ -23,7 +23,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
+from cvstats.core.cells import Cells, join_columns
 from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import Codes, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources, is_resampled, tally
@@ -32,7 +32,6 @@ from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import WORKS, Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.large.batches import cell_levels, design_of_cells, join_columns
 from cvstats.log.checks import LIMIT, choose_step, find_dates, sample_rows
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups, take_rows
@@ -44,6 +43,8 @@ from cvstats.log.log import (
     Log,
     Sample,
     add_cautions,
+    cell_levels,
+    design_of_cells,
     facts_of,
     hide_losses,
     infinite_loss,

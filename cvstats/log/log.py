@@ -15,7 +15,7 @@ import xarray as xr
 from cvstats.core.cautions import Caution, members_of, sentences_of
 from cvstats.core.cells import Cells
 from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
-from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes
+from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level, SplitSizes
 from cvstats.core.folds import (
     find_single_losses,
     has_crossed_sources,
@@ -266,6 +266,35 @@ class HiddenTable:
     def flags(self) -> Any:
         """Refuse: nothing can be read."""
         raise NeedsLosses(self.words)
+
+
+def cell_levels(design: Design) -> tuple[str, ...]:
+    """Name the levels that identify cells: all except the points and their counts."""
+    found = [name for name in LEVELS if name in design.levels]
+    if "count" in found:
+        raise LogError(
+            "this is a bootstrap log (level 'count'), and its methods need the losses of each "
+            "point. Expected a log of folds, splits or sources, or the whole log in memory."
+        )
+    return tuple([name for name in found if name != "point"])
+
+
+def design_of_cells(
+    cells: Cells,
+    splits: SplitSizes | None,
+    named_points: bool,
+    words: str,
+    taking: str = Design.taking,
+) -> Design:
+    """Make a design with one row per cell; a level of points has a name but no labels."""
+    levels = cells.to_levels()
+    if named_points:
+        missing = words_for_cells("point", cells.levels, words)
+        hidden: Any = HiddenTable((len(cells.count),), missing)
+        levels["point"] = Level((), hidden)
+    facts: dict[Any, Any] = {} if splits is None else {"splits": splits}
+    weights = cells.count.astype(np.int64)
+    return Design(levels, len(weights), facts=facts, taking=taking, weights=weights)
 
 
 def hide_losses(width: int, words: str) -> LossColumns:

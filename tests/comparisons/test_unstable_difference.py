@@ -84,7 +84,7 @@ def test_every_comparison_says_so_on_every_road(name, road):
 @pytest.mark.parametrize("path", ["memory", "moments", "moments of a long log"])
 def test_the_label_is_that_of_the_refits_and_of_long_moments_that_of_the_ratio(path, monkeypatch):
     if path == "moments of a long log":
-        monkeypatch.setattr("cvstats.large.batches.LIMIT", 100)
+        monkeypatch.setattr("cvstats.large.moments.LIMIT", 100)
     seen = set()
     for seed in range(8):
         log = predict_mean(0.15 if seed % 2 else 0.5, seed=seed)[PAIR]

@@ -12,7 +12,7 @@ import pytest
 
 import cvstats
 from cvstats import LogError
-from cvstats.large.batches import in_order
+from cvstats.large.moments import in_order
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra io is not installed")
 

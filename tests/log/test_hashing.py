@@ -13,7 +13,7 @@ import pytest
 
 import cvstats
 from cvstats import Moments
-from cvstats.large.batches import hashes_of
+from cvstats.large.moments import hashes_of
 
 DAYS = pd.to_datetime(
     ["2020-01-01", "2020-01-02 03:04:05.678901", "1969-12-31", "2021-06-01"], format="ISO8601"

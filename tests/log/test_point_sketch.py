@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
-from cvstats.large import batches as hashing
+from cvstats.large import moments as hashing
 
 of_log = cvstats.Moments.of_log
 WORDS = "in more than one batch"
