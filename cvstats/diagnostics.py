@@ -35,7 +35,7 @@ from cvstats.facts import LogFacts
 from cvstats.formatting import OPEN_END, SentenceTable
 from cvstats.intervals import find_method
 from cvstats.intervals._method import find_call
-from cvstats.intervals._requirements import recommend_options
+from cvstats.intervals._requirements import recommend_options, takes_two_ways
 from cvstats.intervals._stability import find_unstable
 from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
 from cvstats.intervals.clustered import sum_clusters
@@ -577,19 +577,23 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
 
     Limit: any. In repeated cross-validation, refits add more than 20% to the variance, and more
     than noise explains; in one partition of at least 100 points, two models are very similar.
+    Neither shows anything about intervals over sources left out one at a time, or over sources and
+    points.
     """
     models, wald = facts.log.labels.models, find_method("wald")
     if len(models) < 2 or facts.log.only_tested:
         return
     pairs = facts.log.with_all_pairs()
     try:
+        if facts.recommended[0] == "out_of_source" or takes_two_ways(facts.log):
+            return
         unstable = find_unstable(pairs)
         if unstable is None:
             if wald.problem(facts.design) is not None:
                 return
             caution = wald.run(pairs).caution
             unstable = np.asarray((caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0)
-    except LogError:  # moments without pairs of models
+    except LogError:  # no method is recommended, or moments without pairs of models
         return
     number = len(models) * (len(models) - 1) // 2
     found = unstable.reshape(number, -1).max(axis=1)

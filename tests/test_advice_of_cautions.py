@@ -45,6 +45,14 @@ def alike(n=200):
     )
 
 
+def seeds_of_folds(n=200, folds=5, seeds=4):
+    """Two similar models, refitted with other seeds in the same folds."""
+    base = k_fold(n, folds, 1).droplevel("repetition")
+    log = pd.concat([base.to_frame("a")] * seeds, keys=range(seeds), names=["repetition"])
+    fold = log.index.get_level_values("fold") + folds * log.index.get_level_values("repetition")
+    return log.assign(b=log["a"] + np.random.default_rng(1).normal(0, 0.3, folds * seeds)[fold])
+
+
 def crossed(sources=6, dates=40):
     """Stores that were observed on the same dates."""
     shock = np.cumsum(np.random.default_rng(3).normal(size=dates))
@@ -94,6 +102,7 @@ LOGS = {code: losses for code, (losses, _, _) in CASES.items()} | {
     "alike": alike(),
     "crossed": crossed(),
     "two crossed": pair(crossed()),
+    "seeds of folds": seeds_of_folds(),
     "dated pair": pair(dated(0.8)),
     "dated in sources": of_dated_sources(),
     "sources in folds": pair(by_source(40, folds=5)),
@@ -204,6 +213,7 @@ def test_what_is_advised_answers_the_caution():
         (partial(dated, 0.6), "log.cvci.ordered()", "serial dependence"),
         (partial(by_source, 40, 5), "log.cvci.clustered()", "sources ignored"),
         (alike, "log.cvci.compare(method='refit_corrected')", "unstable difference"),
+        (seeds_of_folds, "log.cvci.compare(method='corrected_t')", "unstable difference"),
         (disagreeing, "log.cvci.corrected_t()", "unstable"),
     ):
         log = make()
@@ -223,6 +233,9 @@ def test_no_method_is_advised_that_the_log_does_not_allow():
     assert "hall" in str(skewed().cvci.wald().attrs["cautions"])
     assert "pool'" not in rare_class("pool").cvci.interval().attrs["cautions"]["few of a class"]
     assert differing().cvci.diagnose()["advice"].str.contains("refit_corrected").all()
+    near = pair(crossed() + 50)  # refit_corrected ignores the sources, compare does not
+    assert "sources ignored" in near.cvci.compare(method="refit_corrected")["caution"].iloc[0]
+    assert "CVS024" not in set(near.cvci.diagnose()["code"])
 
 
 @pytest.mark.parametrize("first", ["absolute_error", "rmse"])

@@ -607,12 +607,11 @@ def find_call(
         key = ("allows", name, of_pairs, log.design.metric, sized)
         if name != used and key not in known:
             method = find_method(name)
-            of_losses = None if of_pairs else method.of_losses
             kinds = list_kinds(log)
             sized = sized or all(kind.has("fold") and covers_all_points(kind) for kind in kinds)
             words = next(filter(None, map(method.problem, kinds)), None)
-            if words is None and of_losses is not None:
-                words = of_losses(log)
+            if words is None and method.of_losses is not None:
+                words = method.of_losses(log)
             known[key] = words is None and sized and (method.for_differences or not of_pairs)
         if name != used and known[key]:
             if of_pairs:

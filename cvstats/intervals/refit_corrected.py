@@ -56,8 +56,10 @@ OF_SOURCES = Caution.SOURCES_IGNORED | Caution.DUPLICATED_POINTS | Caution.SERIA
 
 
 def find_problem(log: Log) -> str | None:
-    """Explain why a log does not show how much refitting adds to the variance of one column."""
+    """Explain why a log does not show how much refitting adds to the variance of a column."""
     if not log.design.has("repetition"):
+        if log.pairs is not None:
+            return None
         return (
             "the log has one repetition. Expected at least two with different folds "
             "(cvstats.plans.repeated_k_fold), or the losses of two models: "
@@ -217,7 +219,7 @@ def refit_corrected(
     here = slice(None) if design.valid is None else design.valid
     repetitions, width = cut.n_repetitions, log.values.width
     of_pairs = log.pairs is not None and repetitions == 1
-    if not of_pairs and (words := find_problem(log)) is not None:
+    if (words := find_problem(log)) is not None:
         raise LogError(f"refit_corrected needs {NEEDS}; {words}")
     counts: dict[str, Any] = {
         "n_points": cut.n_points, "n_folds": count_folds(design), "n_repetitions": repetitions,
