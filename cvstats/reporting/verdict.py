@@ -364,7 +364,8 @@ class Verdict:
     @cached_property
     def scale(self) -> Scale:
         """The scale of the numbers, which are losses if there are several metrics."""
-        return Scale("loss", "error", "") if "metric" in self.dims else self.scale_of(0)
+        metrics = {cell[self.dims.index("metric")] for cell in self.cells if "metric" in self.dims}
+        return Scale("loss", "error", "") if len(metrics) > 1 else self.scale_of(0)
 
     def scale_of(self, cell: int) -> Scale:
         """Find the scale of a cell, since cells may have different metrics."""

@@ -474,6 +474,7 @@ def test_several_metrics_are_summarized_one_by_one():
         log.cvci.report()
     array = log.rename_axis(columns=None).to_xarray()
     array.attrs = log.attrs
+    assert str(array.cvci.summary()) == str(found)
     page = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", array.cvci.report()))
     for words in (
         "For auc, a is better than b: its AUC is higher by",
