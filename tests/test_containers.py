@@ -50,6 +50,17 @@ def test_only_the_units_of_the_loss_are_inherited(grid):
     assert "units" not in bare.cvci.wald()["estimate"].attrs
 
 
+def test_a_dimension_of_several_levels_next_to_another():
+    rows = pd.MultiIndex.from_arrays([np.arange(12) % 3, range(12)], names=["fold", "point"])
+    rows = xr.Coordinates.from_pandas_multiindex(rows, "row")
+    losses = np.random.default_rng(2).random((4, 12, 2))
+    log = xr.DataArray(losses, {"repetition": range(4), "model": list("ab")},
+                       ("repetition", "row", "model")).assign_coords(rows)  # fmt: skip
+    frame = log.to_series().unstack("model")
+    expected = frame.cvci.interval().to_xarray()
+    xr.testing.assert_allclose(log.cvci.interval()["se"], expected["se"], rtol=1e-12)
+
+
 def test_caution_is_a_cf_flag_variable(grid):
     caution = grid.cvci.naive()["caution"]
     assert caution.dtype == np.int64

@@ -53,6 +53,7 @@ def test_form(name):
     assert ("y_true" in frame.columns) == (name != "llm")
     assert len(frame) == rows
     assert frame.index.is_unique
+    assert frame.index.levshape == frame.index.remove_unused_levels().levshape
     assert frame.index.is_monotonic_increasing
     assert not frame.isna().any(axis=None)
 

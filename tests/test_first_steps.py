@@ -92,6 +92,9 @@ def test_whole_numbers_that_repeat_are_no_model():
     with pytest.warns(UserWarning, match=r"whole numbers, or not named like models: 'store'"):
         log = cvstats.read_log(table.assign(lasso=0.5, store=NUMBERS["site"] + 1))
     assert list(log) == ["ridge", "lasso"]
+    with pytest.warns(UserWarning, match="not named like models: 'half'"):  # each label twice
+        log = cvstats.read_log(table.assign(lasso=0.5, half=np.arange(60) % 30))
+    assert list(log) == ["ridge", "lasso"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         codes = cvstats.read_log(table.assign(hospital_code=NUMBERS["site"]))

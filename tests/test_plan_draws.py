@@ -87,7 +87,8 @@ def test_leave_one_out_and_leave_one_source_out():
 def test_nested_folds(seed, n, k):
     plan = plans.nested_cv(k, 2, rng=seed)
     if n < 2 * k:
-        with pytest.raises(LogError, match="folds need at least"):
+        needs = f"at least {2 * k} points, but there are {n}. Expected n_folds={n // 2} or fewer"
+        with pytest.raises(LogError, match=needs):
             plan.bind(n)
         return
     bound = plan.bind(n)

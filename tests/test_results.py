@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -72,6 +73,7 @@ def test_attrs_are_plain_and_survive(name):
     table = {**INTERVALS, **OTHERS}[name]()
     expected = {"method", "target", "guarantee", "reference", "cautions", "cvstats_version"}
     assert expected <= set(table.attrs)
+    assert table.attrs["cvstats_version"] == version("cvstats")
     assert pickle.loads(pickle.dumps(table)).attrs == table.attrs
     assert json.loads(json.dumps(table.attrs)) == table.attrs
     assert pd.concat([table, table]).attrs == table.attrs

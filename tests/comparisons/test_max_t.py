@@ -218,3 +218,11 @@ def test_variances_without_a_covariance_are_refused():
     root, _ = max_t.factor_covariance(fine)
     for i, j in itertools.combinations(range(3), 2):
         assert ((root[i] - root[j]) ** 2).sum() == pytest.approx(fine[i, j], rel=1e-9)
+
+
+def test_draws_of_nearly_equal_models_are_standardized_as_they_are_drawn():
+    root = np.array([[0, 0], [1, 0], [1, 1e-9], [1, 1e-9]])
+    squared = ((root[:, None] - root) ** 2).sum(axis=-1)
+    squared[1, 2] = 2e-18  # rounding
+    found = max_t.inverse_deviations(root, squared, np.array([0, 1, 2]), np.array([1, 2, 3]))
+    assert found.tolist() == pytest.approx([1, 1e9, 0])

@@ -88,6 +88,8 @@ def test_groups_without_a_variance():
     ):
         cvstats.heterogeneity(log)
     assert cvstats.heterogeneity(log, variance="pooled").attrs["n_groups"] == 3
+    twice = log_of(random_rows((1, 1, 2), 3))
+    assert cvstats.heterogeneity(twice, variance="pooled")["q"].notna().all()
     log = log_of(ROWS)
     log[log.index.get_level_values("source") == "s1"] = 0.0
     with pytest.raises(cvstats.LogError, match=r"all losses of source 's1' are equal"):

@@ -243,12 +243,14 @@ REQUESTS = [
     ({"loss": "matthews", "prediction": "label", "positive": 1}, "treats all classes equally", ""),
     ({"loss": "f1", "truth": "hospital", "prediction": "hospital"}, "which one is positive", "'a'"),
     ({"loss": "f1", "prediction": "point"}, "how F1 averages over classes", "'macro'"),
-    ({"loss": "auc", "weight": "negative"}, "the weight at", "nonnegative"),
+    ({"loss": "auc", "weight": "negative"}, "is -1.0. Expected finite nonnegative weights", ""),
     ({"loss": "auc", "weight": "zero"}, "every weight is 0", ""),
     ({"loss": "auc", "strata": "point"}, "a stratum has only one point", ""),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "no share for the stratum", "'b'"),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1, "b": 1, "c": 1}}, "no points", ""),
     ({"loss": "auc", "strata": "gap"}, "there is no stratum at", ""),
+    ({"loss": "auc", "strata": "rare", "shares": {"a": 0.8, "b": 0.2}, "folds": "average"},
+     "a stratum with a share has no points", ""),
     *[({"loss": loss, "positive": np.array([1, 0])}, "positive= is an ndarray", "one label")
       for loss in ("auc", "f1", "log_loss", "precision")],
     *[({"loss": loss, "prediction": pd.Series(values)}, "a Series is not the name", "'w'")
@@ -258,7 +260,8 @@ REQUESTS = [
 
 @pytest.mark.parametrize(("options", "what", "way"), REQUESTS)
 def test_requests_that_make_no_sense(options: dict[str, Any], what: str, way: str) -> None:
-    one = frame().assign(negative=-1.0, zero=0.0, gap=[None] + ["s"] * 59)
+    one = frame().assign(negative=-np.arange(60.0), zero=0.0, gap=[None] + ["s"] * 59)
+    one["rare"] = np.where((one["fold"] == 0) & (one["point"] < 30), "b", "a")
     said = words(cvstats.losses, one, **{"truth": "y", "prediction": "score", **options})
     assert what in said
     assert way in said

@@ -177,5 +177,6 @@ def test_one_huge_model_does_not_flatten_the_others_on_a_logarithmic_axis(ax):
     ))[:, 0]  # fmt: skip
     assert high - low > 0.01
     assert 0 < ax.get_xlim()[0] < losses["random_forest"].mean()
-    with pytest.raises(LogError, match="log=True needs positive estimates"):
-        plot.forest(losses - 1e9, log=True, ax=Figure().subplots())
+    for wrong in (losses - 1e9, losses.assign(ridge=0.0)):
+        with pytest.raises(LogError, match="log=True needs positive estimates"):
+            plot.forest(wrong, log=True, ax=Figure().subplots())

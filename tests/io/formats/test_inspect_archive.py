@@ -26,7 +26,9 @@ def archive(path, samples=SAMPLES, head=HEAD, how=zipfile.ZIP_DEFLATED):
             file.writestr(f"samples/{at}_epoch_1.json", text)
         file.writestr("summaries.json", "[]")
         if head is not None:
-            file.writestr("header.json", json.dumps(head))
+            entry = zipfile.ZipInfo("header.json")
+            entry.compress_type, entry.extra = how, b"\x99\x99\x02\x00ab"
+            file.writestr(entry, json.dumps(head))
     return path
 
 
