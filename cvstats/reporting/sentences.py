@@ -612,22 +612,18 @@ def describe_targets(verdict: Verdict) -> list[str]:
     sentences: list[str] = []
     for cell, model in np.argwhere(~np.isnan(estimate)):
         scale, which = scales[cell], [k for k in (0, 1) if sides[k][cell, model]]
-        limits = scale.range(lower[cell, model], upper[cell, model], decimals, of_values=True)
-        found = (
-            f"{scale.value(estimate[cell, model], decimals)} ({verdict.level} interval "
-            f"{limits}{adjusted}{'' if sentences else how})"
-        )
         where = f" at {verdict.cell_names()[cell]}" if len(verdict.cells) > 1 else ""
+        value = scale.value(estimate[cell, model], decimals)
+        found = f"the {scale.name} of {verdict.names[model]}{where} is {value}"
         if np.isnan(lower[cell, model] + upper[cell, model]):
-            value = scale.value(estimate[cell, model], decimals)
-            whose = f"the {scale.name} of {verdict.names[model]}{where}"
-            sentences.append(f"{whose} is {value}, without an interval")
+            sentences.append(f"{found}, without an interval")
             continue
-        whose = f"the {scale.name} of {verdict.names[model]}{where} is {found}"
+        limits = scale.range(lower[cell, model], upper[cell, model], decimals, of_values=True)
+        found += f" ({verdict.level} interval {limits}{adjusted}{'' if sentences else how})"
         miss = f": {words[which[0]]}" if which else ""
         ideal = f"{scale.target or 0.0:g}"
         sure = "not significantly different from" if not which else "above" if which[0] else "below"
-        sentences.append(f"{whose}, {sure} {ideal}{miss}")
+        sentences.append(f"{found}, {sure} {ideal}{miss}")
     values = "This was" if len(sentences) == 1 else "These were"
     return [capitalize(f"{'; '.join(sentences)}."), f"{values} {basis}."]
 
@@ -705,14 +701,11 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
                 f"none of the {models:,} models is significantly worse than any other: {name} has "
                 f"the {most} {scale.name}, but its advantage of {lead} over {other} {chance}"
             )
-        among = f"{name} has the {most} {scale.name} of {models:,} models"
-        names = list_names([verdict.names[j] for j in tied or [rival]])
-        return (
-            f"{among}, but is not significantly better than {names}: its advantage of {lead} over "
-            f"{other} {chance}"
-            if len(tied) > 1
-            else f"{among}, but its advantage of {lead} over {other} {chance}"
-        )
+        among = f"{name} has the {most} {scale.name} of {models:,} models, but "
+        if len(tied) > 1:
+            names = list_names([verdict.names[j] for j in tied])
+            among += f"is not significantly better than {names}: "
+        return f"{among}its advantage of {lead} over {other} {chance}"
     if models == 2:
         return f"{name} is better than {other}: its {scale.name} is {more} by {lead} {sure}."
     return (
