@@ -19,7 +19,6 @@ import pandas as pd
 from scipy import special
 
 from cvstats.core.cautions import ENOUGH_POINTS, Caution, read_texts
-from cvstats.core.design import Design
 from cvstats.core.folds import (
     covers_all_points,
     fewest_folds,
@@ -44,7 +43,7 @@ from cvstats.intervals.holdout import seeds_matter
 from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.large.frames import delay_answer, has_columns_of_models
-from cvstats.log.bootstrap import resamples
+from cvstats.log.bootstrap import code_of, resamples
 from cvstats.log.checks import (
     NEAR,
     SHARE,
@@ -619,18 +618,11 @@ def few_bootstrap_samples(facts: LogFacts) -> Iterator[Finding]:
     design = facts.design
     if not design.has("count"):
         return
-    number = design.number("repetition") - count_apparent_fits(design)
+    number = design.number("repetition")
+    if design.has("repetition") and code_of(design, "repetition", 0) is not None:
+        number -= 1  # the fit to the sample itself
     if number < 100:
         yield Finding(number)
-
-
-def count_apparent_fits(design: Design) -> int:
-    """Count the repetitions of a bootstrap log that are the fit to the sample itself: number 0."""
-    if not design.has("repetition"):
-        return 0
-    used = design.cell_table(("repetition",)).codes[:, 0].tolist()
-    labels = design.levels["repetition"].labels
-    return sum(1 for code in used if labels[code] == 0)
 
 
 @check("CVS026")

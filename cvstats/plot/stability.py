@@ -16,6 +16,7 @@ from cvstats.facts import LogFacts
 from cvstats.intervals import find_method, interval_names
 from cvstats.intervals._requirements import recommend_options
 from cvstats.large.moments import Moments
+from cvstats.log.bootstrap import code_of
 from cvstats.log.log import Log, Losses
 from cvstats.options import Missing, check_alpha
 from cvstats.plot._axes import (
@@ -181,11 +182,10 @@ def keep_repetitions(facts: LogFacts, repetitions: int) -> Log:
     if isinstance(losses, Moments):
         return losses.keep_repetitions(repetitions).log()
     design = log.design
-    level = design.levels["repetition"]
     used = np.sort(design.cell_table(("repetition",)).codes[:, 0])
-    if design.has("count") and any(level.labels[code] == 0 for code in used.tolist()):
+    if design.has("count") and code_of(design, "repetition", 0) is not None:
         repetitions += 1  # repetition 0 of a bootstrap log is that fit
-    codes = level.block(0, design.size)
+    codes = design.levels["repetition"].block(0, design.size)
     keep = np.isin(codes, used[:repetitions])
     if design.valid is not None:
         keep &= design.valid

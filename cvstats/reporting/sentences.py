@@ -483,7 +483,7 @@ def best_is_constant(verdict: Verdict) -> bool:
     best = verdict.models[int(verdict.best[0])]
     for table in verdict.tables:
         frame = result_frame(table)
-        rows = frame[frame["caution"].str.contains(Caution.ZERO_VARIANCE.label, regex=False)]
+        rows = frame[has_caution(frame, Caution.ZERO_VARIANCE)]
         names = [name for name in ("model", "other") if name in rows.index.names]
         if any(best in verdict.labels(rows, name) for name in names):
             return True

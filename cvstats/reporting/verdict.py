@@ -244,8 +244,8 @@ class Verdict:
     def in_many(self, table: Any, caution: Caution) -> bool:
         """Whether so many rows have a caution that it is not by chance, without masked cells."""
         frame = result_frame(table)
-        labels = frame["caution"][frame.iloc[:, 0].notna()]
-        return bool(labels.str.contains(caution.label, regex=False).mean() >= MANY_CELLS)
+        flagged = has_caution(frame[frame.iloc[:, 0].notna()], caution)
+        return bool(flagged.mean() >= MANY_CELLS)
 
     @cached_property
     def n_tests(self) -> int:
@@ -475,7 +475,7 @@ class Verdict:
         found.p[c, i, j] = found.p[c, j, i] = p_value
         if self.method is None:  # a method passed by name is kept
             for caution in narrow_cautions(comparison):
-                narrow = table["caution"].str.contains(caution.label).to_numpy()[kept]
+                narrow = has_caution(table, caution).to_numpy()[kept]
                 found.narrow[c, i, j] |= narrow
                 found.narrow[c, j, i] |= narrow
         return found
@@ -498,8 +498,6 @@ def split_alpha(alpha: float, tests: int) -> float:
 
 def narrow_cautions(table: Any) -> list[Caution]:
     """List the cautions of a result whose intervals are too narrow for a decision."""
-    if table is None:
-        return []
     labels = sentences_in(table)
     return [caution for label, caution in narrow_labels().items() if label in labels]
 
@@ -508,7 +506,7 @@ def has_caution(table: Any, caution: Caution) -> Any:
     """Find the rows of a result with a caution."""
     if isinstance(table, xr.Dataset):
         return (table["caution"] & int(caution)) != 0
-    return table["caution"].str.contains(caution.label)
+    return table["caution"].str.contains(caution.label, regex=False)
 
 
 def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
