@@ -364,8 +364,9 @@ class Verdict:
     @cached_property
     def scale(self) -> Scale:
         """The scale of the numbers, which are losses if there are several metrics."""
-        metrics = {cell[self.dims.index("metric")] for cell in self.cells if "metric" in self.dims}
-        return Scale("loss", "error", "") if len(metrics) > 1 else self.scale_of(0)
+        labels = dict(zip(self.dims, zip(*self.cells, strict=True), strict=False))
+        several = len(set(labels.get("metric", ()))) > 1
+        return Scale("loss", "error", "") if several else self.scale_of(0)
 
     def scale_of(self, cell: int) -> Scale:
         """Find the scale of a cell, since cells may have different metrics."""
