@@ -412,7 +412,10 @@ def difference_interval(
     base = zero_rounding_noise(base, log)
     if method is None and default is default_difference:
         if log.design.metric or chosen == OF_SPLITS:
-            base = add_pseudo_errors(base, log)
+            models = None
+            if chosen == "clustered":
+                models = find_method(chosen).run(log.without_pairs(), alpha=alpha, **options)
+            base = add_pseudo_errors(base, log, models)
         elif chosen == "wald":
             base = widen_alike(base, log)
     name = chosen if method is None else method

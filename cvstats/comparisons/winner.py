@@ -48,6 +48,7 @@ from cvstats.intervals._limits import (
     OF_SPLITS,
     FindReach,
     Reach,
+    find_bounded_sources,
     find_ends,
     find_proportions,
     find_reach,
@@ -341,6 +342,8 @@ def find_bounded(log: Log, base: Result, proportions: MaskArray) -> MaskArray:
     These are metrics, pass@k, and 0/1 losses of random splits, that are averaged over repetitions
     or whose sampling unit is the source.
     """
+    if base.method == "out_of_source" and "df" in base.columns:
+        return find_bounded_sources(base, log)[0]
     by_splits = base.method == OF_SPLITS and "n_points" in base.columns
     if log.design.metric:
         groups = base.method in OF_GROUPS and "df" in base.columns
@@ -368,6 +371,9 @@ def limits_of_one(
         columns["estimate"], columns["se"], far, far
     )
     row = Result(base.method, columns, base.caution[one], {**base.attrs, "alpha": level})
+    if base.method == "out_of_source":
+        reach, *ends = (values[one] for values in find_bounded_sources(base, log)[1:])
+        return take_limits_of_means(row, np.array([True]), reach, ends)
     if not log.design.metric:
         by_source = base.method == "clustered"
         share = share_of_sources(log, len(base.caution))[one] if by_source else None

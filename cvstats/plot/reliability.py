@@ -11,7 +11,7 @@ import pandas as pd
 
 from cvstats.core.types import FloatArray
 from cvstats.errors import MOST, LogError, describe_type, listed, spelled
-from cvstats.intervals._limits import OF_CLUSTERS, korn_graubard, wilson
+from cvstats.intervals._limits import korn_graubard, wilson
 from cvstats.intervals.clustered import clustered
 from cvstats.log.tables import set_levels
 from cvstats.loss_functions.losses import models, require_columns
@@ -222,6 +222,6 @@ def limits_of_bin(y: FloatArray, sources: pd.Index | None, alpha: float) -> tupl
     row = clustered(pd.Series(y, index)).iloc[0]
     lower, upper = korn_graubard(
         share, np.array([row["se"] ** 2]), np.array([(sizes**2).sum() / n**2]), alpha,
-        errors=OF_CLUSTERS, clusters=(np.array([float(len(sizes))]), np.array([row["df"]])),
+        errors=None, units=(np.array([float(sum(sizes))]), np.array([row["df"]])),
     )  # fmt: skip
     return float(lower[0]), float(upper[0])

@@ -144,9 +144,11 @@ def test_limits_of_sources_are_those_of_a_proportion(errors):
     found = log.droplevel("part").cvci.interval()
     plain = log.droplevel("part").cvci.clustered()
     share, se, df = (plain.iloc[0][name] for name in ("estimate", "se", "df"))
-    reach = (np.bincount(sources) ** 2).sum() / n**2 / 10
-    size = (share * (1 - share) + reach) / (se**2 + reach * reach * 10)
-    size *= (stats.t.ppf(0.975, 19) / stats.t.ppf(0.975, df)) ** 2
+    reach = (np.bincount(sources) ** 2).sum() / n**2
+    uneven = se**2 / (se**2 + reach * share**2) if errors else 1.0
+    size = (share * (1 - share) + uneven**2 * reach / 10) / (se**2 + uneven**2 * reach**2 / 10)
+    if errors:
+        size *= (stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, df)) ** 2
     ones = share * size
     lower = stats.beta.ppf(0.025, ones, size - ones + 1) if errors else 0.0
     assert found["lower"].iloc[0] == pytest.approx(lower, rel=1e-9)

@@ -154,9 +154,13 @@ def test_a_perfect_auc_of_crossed_sources_has_limits():
                          prediction=["a"], folds="pool")  # fmt: skip
     rough = cvstats.interval(far).iloc[0]
     assert rough["df"] > 4  # the limits rest on those of five sources
-    np.testing.assert_allclose(
-        rough[["lower", "upper"]].astype(float), [0.118857, 0.254297], rtol=1e-5
-    )
+    t, v, change = rough["estimate"], rough["se"] ** 2, 1 / 10  # half of one of five sources
+    errors = 0.1 * (v / (v + change * t**2)) ** 2
+    points = (t * (1 - t) + errors * change) / (v + errors * change**2)
+    points *= (stats.t.ppf(0.975, 199) / stats.t.ppf(0.975, 4)) ** 2
+    expected = stats.beta.ppf([0.025, 0.975], [t * points, t * points + 1],
+                              [points - t * points + 1, points - t * points])  # fmt: skip
+    np.testing.assert_allclose(rough[["lower", "upper"]].astype(float), expected, rtol=1e-9)
     assert "zero variance" not in table["caution"].iloc[0]
 
 
@@ -164,7 +168,8 @@ def expected_of_splits(row: pd.Series, change: float, df: int) -> list[float]:
     """Korn and Graubard's limits with one pseudo-error, for n points and df of the variance."""
     share, n = row["estimate"], row["n_points"]
     points = (share * (1 - share) + change) / (row["se"] ** 2 + change**2)
-    points *= (stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, df)) ** 2
+    if row["se"] > 0:
+        points *= (stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, df)) ** 2
     ones = share * points
     lower = stats.beta.ppf(0.025, ones, points - ones + 1) if share else 0.0
     return [lower, stats.beta.ppf(0.975, ones + 1, points - ones)]
@@ -272,6 +277,119 @@ def test_differences_over_random_splits_have_two_pseudo_errors():
         own = part.cvci.compare()[COLUMNS]
         of_half = halves.cvci.compare(by="half").xs(half, level="half")
         np.testing.assert_allclose(of_half[COLUMNS], own, atol=1e-12)
+
+
+def source_log(wrong: np.ndarray, groups: int, *, folds: int = 0) -> xr.DataArray:
+    """Losses of equal sources, with a row for each cell; whole sources in each of some folds."""
+    source = np.repeat(np.arange(groups), wrong.shape[1] // groups)
+    coords = {"source": ("point", source)} | ({"fold": ("point", source % folds)} if folds else {})
+    log = xr.DataArray(wrong, dims=("cell", "point"), coords=coords, name="m")
+    return log.assign_attrs(loss="zero_one")
+
+
+def draw_clusters(groups: int, size: int, share: float, icc: float, runs: int) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    chance = np.full((runs, groups, 1), share)
+    if icc:
+        a = (1 - icc) / icc
+        chance = rng.beta(share * a, (1 - share) * a, size=(runs, groups, 1))
+    return (rng.random((runs, groups, size)) < chance).reshape(runs, -1).astype(float)
+
+
+def cover(table: xr.Dataset, truth: float) -> float:
+    return float(((table["lower"] <= truth) & (truth <= table["upper"])).mean())
+
+
+@pytest.mark.parametrize("folds", [0, 4])
+def test_sources_that_err_alike_have_limits_as_narrow_as_those_of_student(folds):
+    """They had a tenth of a source as a pseudo-error, and limits 11 times as wide."""
+    log = source_log(draw_clusters(12, 1000, 0.05, 0, 20), 12, folds=folds)
+    table = cvstats.interval(log)
+    plain = log.cvci.clustered() if folds else log.cvci.out_of_source()
+    assert table.attrs["method"] == plain.attrs["method"]
+    ratio = (table["upper"] - table["lower"]) / (plain["upper"] - plain["lower"])
+    assert 1 < ratio.mean() < 1.1
+    n = log.sizes["point"]
+    frame = pd.DataFrame({
+        "source": log["source"], "fold": log["source"] % 4, "point": range(n),
+        "y_true": np.arange(n) % 3 == 0,
+    })  # fmt: skip
+    rng = np.random.default_rng(2)
+    for name, noise in (("a", 0.0), ("b", 0.3)):
+        own = rng.normal(size=n) if name == "a" else frame["a"] + noise * rng.normal(size=n)
+        frame[name] = 3 * frame["y_true"] + own if name == "a" else own
+    auc = cvstats.losses(frame, prediction=["a", "b"], loss="auc", folds="pool")
+    for one, other, most in (
+        (auc.cvci.interval(), auc.cvci.clustered(), 1.3),
+        (auc.cvci.compare(), auc.cvci.compare(method="clustered"), 1.5),
+    ):
+        ratio = (one["upper"] - one["lower"]) / (other["upper"] - other["lower"])
+        assert (ratio < most).all()
+
+
+@pytest.mark.parametrize(("groups", "share"), [(12, 0.1), (30, 0.03)])
+@pytest.mark.parametrize("icc", [0, 0.2])
+def test_limits_of_sources_cover(groups, share, icc):
+    """Student's t covers .80 to .93."""
+    wrong = draw_clusters(groups, 30, share, icc, runs=600)
+    for folds in (0, 3):
+        log = source_log(wrong, groups, folds=folds)
+        assert cover(cvstats.interval(log), share) > 0.94
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [6, 12, 30, 80])
+@pytest.mark.parametrize("size", [4, 30, 300])
+@pytest.mark.parametrize("share", [0.01, 0.03, 0.1, 0.3])
+@pytest.mark.parametrize("icc", [0, 0.02, 0.2, 0.5])
+def test_figures_of_pseudo_errors_of_clusters(groups, size, share, icc):
+    """The figures beside `count_pseudo_errors`: of designs with at least 10 errors in most logs."""
+    wrong = draw_clusters(groups, size, share, icc, runs=600)
+    log = source_log(wrong, groups)
+    rarer = np.minimum(wrong.sum(axis=1), (1 - wrong).sum(axis=1))
+    least = 0.925 if np.median(rarer) >= 10 else 0.92
+    assert cover(cvstats.interval(log), share) > least
+
+
+@pytest.mark.parametrize("errors", [0, 3, 40])
+def test_limits_of_sources_left_out_are_those_of_proportions(errors):
+    """By default, also for metrics; and not for losses whose range is unknown."""
+    pytest.importorskip("dask")
+    source = np.repeat(np.arange(9), 10)
+    wrong = (np.arange(90) * 7 % 90 < errors).astype(float)
+    index = pd.MultiIndex.from_arrays([source, range(90)], names=["source", "point"])
+    log = pd.DataFrame({"a": wrong, "b": np.maximum(wrong, np.arange(90) % 7 == 0)}, index)
+    log.attrs["loss"] = "zero_one"
+    plain, table = log.cvci.out_of_source(), log.cvci.interval()
+    for model in log:
+        t, v = plain.loc[model, "estimate"], plain.loc[model, "se"] ** 2
+        uneven = v / (v + min(t, 1 - t) ** 2 / 9) if v else 1.0
+        change = 0.1 * uneven**2 / 9
+        points = (t * (1 - t) + change) / (v + change / 9)
+        if v:
+            points *= (stats.t.ppf(0.975, 89) / stats.t.ppf(0.975, 8)) ** 2
+        lower = stats.beta.ppf(0.025, t * points, points - t * points + 1) if t else 0.0
+        upper = stats.beta.ppf(0.975, t * points + 1, points - t * points)
+        np.testing.assert_allclose(table.loc[model, COLUMNS].astype(float), [lower, upper])
+    array = log.reset_index("source").to_xarray().set_coords("source").to_array("model")
+    array = array.assign_attrs(log.attrs)
+    for form in (array, array.chunk()):
+        found = form.cvci.interval()
+        for side in COLUMNS:
+            np.testing.assert_allclose(found[side], table[side], atol=1e-12)
+    same(cvstats.Moments.of_log(log).interval(), table)
+    halves = log.assign(half=source % 2).set_index("half", append=True)
+    halves.attrs = log.attrs
+    of_half = halves.cvci.interval(by="half").xs(1, level="half")
+    part = log[source % 2 == 1]
+    part.attrs = log.attrs
+    same(of_half, part.cvci.interval())
+    if errors:
+        best = log.cvci.winner(n_draws=200).loc["a"]
+        assert 0 <= best["lower"] < table.loc["a", "lower"]
+        assert table.loc["a", "upper"] < best["upper"] <= 1
+    log.attrs["loss"] = "squared_error"
+    same(log.cvci.interval(), plain)
 
 
 def draw_splits(rng, n: int, splits: int, tested: int) -> pd.MultiIndex:
