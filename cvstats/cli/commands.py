@@ -893,7 +893,7 @@ def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
     """Lay out every comparison of two models."""
     digits = decimals(pairs["se"])
     level = f"{100 * (1 - alpha):g}%"
-    rows = [["difference of errors", "estimate", f"{level} interval", "p (Holm)"]]
+    rows = [["difference of errors", "estimate", f"{level} interval", "Holm p"]]
     rows += [
         [f"{row['model']} - {row['other']}", f"{row['difference']:.{digits}f}",
          limits(row, digits),

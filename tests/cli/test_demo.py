@@ -126,6 +126,7 @@ def test_sentences_say_what_the_tables_show(shown, name):
 def test_lines_are_short_and_columns_aligned(shown):
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 100
+    assert max(len(line) for line in lines if "  " in line or line.startswith("=")) <= 80
     assert all(line == line.rstrip() for line in lines)
     assert all(line.isprintable() for line in lines)  # and no colours
     for header in ("mean ± std of folds", "difference of errors"):
