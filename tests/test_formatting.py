@@ -187,8 +187,8 @@ def test_estimates_limits_and_p_values_are_printed_as_in_journals():
     assert "| dependence ignored |" in cvstats.to_markdown(tables["cautions"])
     every = cvstats.to_latex(tables["pairs"], columns=["difference", "se", "p_value"])
     assert r"$-$182 & 128 & 0.155" in every
-    assert [write_p(p) for p in (0.0004, 0.0123, 0.0496, 0.0996, 0.5, np.nan)] == [
-        "<0.001", "0.012", "0.050", "0.10", "0.50", "–",
+    assert [write_p(p) for p in (0.0004, 0.001, 0.0123, 0.0496, 0.0996, 0.5, np.nan)] == [
+        "<0.001", "0.001", "0.012", "0.050", "0.10", "0.50", "–",
     ]  # fmt: skip
 
 

@@ -18,6 +18,18 @@ def make_labels():
     return pd.DataFrame({"point": np.arange(100), "y_true": truth, "m": label})
 
 
+@pytest.mark.parametrize("loss", ["auc", "recall"])
+def test_one_point_of_a_class_has_no_limits_and_two_have(loss):
+    scores = np.arange(40) / 40
+    column = scores if loss == "auc" else (scores > 0.5) * 1
+    for positive in (1, 2):
+        table = pd.DataFrame({"y": 0, "p": column}).rename_axis("point")
+        table.loc[[35, 15][:positive], "y"] = 1
+        found = cvstats.losses(table, "y", "p", loss).cvci.interval()
+        assert found[["lower", "upper"]].notna().all(axis=None) == (positive == 2)
+        assert "few of a class" in found["caution"].item()
+
+
 @pytest.mark.parametrize(
     ("loss", "lower", "upper"),
     [
