@@ -328,6 +328,14 @@ def test_refused_in_words(name):
         call()
 
 
+def test_pairs_that_are_kept_are_counted(monkeypatch):
+    log = sourced()
+    monkeypatch.setattr("cvstats.large.moments.MOST_GAPS", 15)
+    assert Moments.of_log(log, by="fold", pairs=True).compare().shape[0] == 3
+    with pytest.raises(LogError, match="would keep 18 differences. Expected at most 15"):
+        Moments.of_log(log, by="source", pairs=True)
+
+
 def test_points_whose_numbers_may_be_years_are_no_dates_in_one_batch_only():
     draw = np.random.default_rng(0)
     levels = [np.repeat([0, 1], 1000), draw.integers(0, 5, 2000), np.tile(np.arange(1400, 2400), 2)]
