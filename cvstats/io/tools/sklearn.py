@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.orientation import TURNED, facts_of_score, turn
+from cvstats.core.orientation import OFF_TARGET, TURNED, facts_of_score, turn
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, listed, spelled
 from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
 from cvstats.io.tools import SCORE, SPLITTING, is_search, refuse_unused
 from cvstats.loss_functions.losses import find_loss
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 
 
@@ -430,19 +431,33 @@ def name_of_score(found: Any, key: str, options: ReadOptions) -> str:
 def turn_scores(
     values: FloatArray, name: str, options: ReadOptions
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Convert scores to losses: ``neg_`` scores to errors, s in [0, 1] to 1 - s, others to -s."""
+    """Convert scores to losses: negated errors to errors, s in [0, 1] to 1 - s, others to -s."""
     if options.higher_is_better is False:
         return values, {"loss": name}
-    if name.startswith("neg_"):
-        return 0 - values, {"loss": name.removeprefix("neg_")}
     known, implied = find_loss(name)
+    metric = METRICS.get(known)
+    negated = name.startswith("neg_")
+    own = known in LOSSES and known not in OFF_TARGET and known != "net_benefit"
+    if negated or own or (metric is not None and metric.orientation == "error"):
+        facts = {"loss": name.removeprefix("neg_") if negated else known}
+        if metric is not None:
+            facts = facts_of_score(known, metric.orientation)
+        negated = negated or (values[~np.isnan(values)] <= 0).all()
+        return 0 - values if negated else values, facts
     name = name if implied else known
     orientation = find_orientation(values)
-    if known in METRICS:  # a score is better when larger, whatever its name
-        orientation = TURNED[METRICS[known].orientation != TURNED[0]]
+    if metric is not None:  # a score is better when larger, whatever its name
+        orientation = TURNED[metric.orientation != TURNED[0]]
     facts = facts_of_score(name, orientation)
-    if known in METRICS or name == "accuracy":
-        facts["range"] = METRICS[known].range if known in METRICS else (0.0, 1.0)
+    if metric is not None:
+        facts["range"] = (low, high) = metric.range
+        outside = values[(values < low - 1e-9) | (values > high + 1e-9)]
+        if len(outside):
+            raise LogError(
+                f"scores named {name!r} cannot be {outside[0]:g}. Expected values "
+                f"{f'of at most {high:g}' if low == -np.inf else f'between {low:g} and {high:g}'}. "
+                "Divide percentages by 100, or pass another name: metric='…'."
+            )
     return turn(values, orientation), facts
 
 

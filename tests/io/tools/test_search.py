@@ -90,6 +90,29 @@ def test_splits_that_were_passed_as_a_list_or_by_groups():
     np.testing.assert_allclose(listed, cvstats.read_log(searched(4)))
 
 
+@pytest.mark.parametrize("sign", [-1, 1])  # as of a scorer, and as of a metric
+@pytest.mark.parametrize("metric", ["rmse", "mse", "mae", "neg_root_mean_squared_error"])
+def test_errors_are_read_as_errors(sign, metric):
+    errors = {"good": np.array([3.0, 4.0, 5.0, 4.0]), "bad": np.array([6.0, 5.0, 7.0, 8.0])}
+    sign = -1 if metric.startswith("neg_") else sign
+    log = cvstats.read_log(
+        {name: sign * values for name, values in errors.items()}, cv=KFold(4), X=X, metric=metric
+    )
+    np.testing.assert_array_equal(log, pd.DataFrame(errors))
+    found = log.cvci.interval()
+    assert ((found["lower"] < found["estimate"]) & (found["estimate"] < found["upper"])).all()
+    words = str(log.cvci.summary())
+    assert (
+        "good has the lowest" in words or "good has a lower" in words or "good is better" in words
+    )
+    assert "mean root" not in words
+
+
+def test_percentages_are_not_shares():
+    with pytest.raises(LogError, match="'accuracy' cannot be 81.2. .*between 0 and 1. Divide"):
+        cvstats.read_log(np.array([81.2, 79.0, 83.0]), cv=KFold(3), metric="accuracy")
+
+
 def test_the_direction_follows_the_score():
     two = searched(scoring=["neg_mean_squared_error", "r2"], refit=False)
     mse = cvstats.read_log(two, metric="neg_mean_squared_error")
