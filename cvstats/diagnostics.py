@@ -60,6 +60,7 @@ from cvstats.log.log import Losses
 from cvstats.log.metadata import cautions_of_metric, is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import names_a_score, suggest_renaming, unrecognized_levels
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
 
@@ -545,7 +546,8 @@ def scores(facts: LogFacts) -> Iterator[Finding]:
     Limit: 0/1 losses whose mean is above 1/2 for every model, or a model with the name of a score.
     """
     log, means = facts.log, facts.means
-    if "metric" in log.metadata:  # the log records the score from which they were made
+    made = log.metadata.get("loss") in LOSSES  # computed from truth and predictions
+    if made or "metric" in log.metadata:  # the log records the score from which they were made
         return
     evaluated = means[~np.isnan(means)]
     hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())

@@ -497,6 +497,10 @@ def test_hits_are_told_by_all_models_and_scores_by_their_names():
     for name in ("brier_score", "scored", "loss", 3, None):
         assert "CVS022" not in found(k_fold().rename(name)).index
     assert "CVS022" not in found(-k_fold().abs().rename("accuracy")).index
+    predictions = pd.DataFrame({"y_true": hits["good"] * 1.0, "score": draw.random(200)}, index)
+    briers = cvstats.losses(predictions, prediction="score", loss="brier")
+    assert "CVS022" not in found(briers).index
+    assert "are these scores" not in str(briers.cvci.summary())
 
 
 def test_fold_means_are_told_and_no_points():
