@@ -117,8 +117,8 @@ def power(
     Parameters
     ----------
     losses : Series, DataFrame, DataArray or Dataset
-        The losses of one model, or of several: one test set or K-fold cross-validation,
-        repeated or not.
+        The losses of one model, or of several: one test set, K-fold cross-validation,
+        repeated or not, or random splits.
     other : the same kind, optional
         The losses of the other model on the same evaluations, in any order.
     effect : float
@@ -216,6 +216,10 @@ def power(
     NaN, and so they are for methods without degrees of freedom. The ranges do not account for the
     effect of more training points on the models.
 
+    For `corrected_t`, the points are those of a training set and its test set together, and more
+    repetitions reduce only the term 1 / J of its variance. The numbers of points are NaN if the log
+    has scores of splits whose sizes are unknown.
+
     The limits for many repetitions treat repetitions as independent given the point: this is true
     for runs of one model, and nearly true for partitions, whose models share most of their data.
     The `wald` interval does not narrow with repetitions; those of `holdout`, `clustered` and
@@ -257,12 +261,16 @@ def power(
         require_standard_errors("power needs a standard error", base)
         if planned is not None:
             check_repetitions(log, base)
+        n = int(log.design.splits().rows[0])
+        if base.method == "corrected_t":  # the points of a training and a test set
+            n = int(np.rint(np.nanmax(base.columns["n_train"] + base.columns["n_test"])))
         result = compute(
             base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
-            n=int(log.design.splits().rows[0]), parts=variance_parts(log, base),
+            n=n, parts=variance_parts(log, base, n),
             factors=variance_factors(log, base), repetitions=planned,
         )  # fmt: skip
-        if "n_second" in base.columns:  # two sampling levels: the number of points is not enough
+        of_shares = log.metadata.get("holds") == "scores" and "n_test" not in log.metadata
+        if "n_second" in base.columns or of_shares:  # the number of points is not enough
             result = drop_plans(result, np.ones(log.values.width, dtype=bool), NUMBERS_NEEDED)
         found = find_discordance(log, base)
         if found is None or planned is not None:
@@ -582,7 +590,7 @@ def match_kurtosis(log: Log) -> FloatArray:
     return df
 
 
-def variance_parts(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
+def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, FloatArray]:
     """Compute the parts of each difference's variance that repetition cannot and can remove."""
     repetitions = log.design.number("repetition")
     if count_groups(base) is not None or base.method == "out_of_source":
@@ -592,6 +600,8 @@ def variance_parts(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
             return split_variance(averaged, averaged, 1)
         once = variance_per_repetition(log, base)
         return split_variance(n * once, averaged, repetitions)
+    if base.method == "corrected_t":
+        return variance_parts_of_splits(base, size, repetitions)
     found = log.moments(repetition_level(log.design))
     n = found.count[0]
     once = (found.m2 / (n - 1)).mean(axis=0)
@@ -601,6 +611,18 @@ def variance_parts(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
         raise log.lacks_losses("power of several repetitions")
     averaged = average_repetitions(log).moments(()).m2[0] / (n - 1)
     return split_variance(once, averaged, repetitions)
+
+
+def variance_parts_of_splits(
+    base: Result, n: int, repetitions: int
+) -> tuple[FloatArray, FloatArray]:
+    """Split the variance of `corrected_t`: more splits reduce 1 / J, but not n_test / n_train."""
+    averaged = n * base.columns["se"] ** 2
+    if repetitions == 1:
+        return split_variance(averaged, averaged, 1)
+    each = 1 / base.columns["n_splits"]
+    stays = averaged * (1 - each / (each + base.columns["n_test"] / base.columns["n_train"]))
+    return stays, (averaged - stays) * repetitions
 
 
 def split_variance(

@@ -201,3 +201,31 @@ def test_the_variance_of_one_repetition_of_fixed_sources():
     once = (log["a"] - log["b"]).groupby(["repetition", "source"]).var() / 20
     noise = (once.groupby("repetition").sum().mean() / 9 - row["se"] ** 2) * 4 / 3
     assert row["repetition_variance"] / 60 == pytest.approx(noise)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_random_splits_are_planned_with_the_two_terms_of_their_variance(scores):
+    draw = np.random.default_rng(4)
+    index = pd.MultiIndex.from_tuples(
+        [(r, p) for r in range(15) for p in draw.permutation(200)[:50]],
+        names=["repetition", "point"],
+    )
+    log = pd.DataFrame(draw.normal(size=(750, 2)), index, columns=["a", "b"])
+    log.attrs["n_train"] = 150
+    if scores:
+        log = log.groupby("repetition").mean()
+        log.attrs = {"holds": "scores", "n_train": 150, "n_test": 50}
+    plan = log.cvci.power(effect=0.1).iloc[0]
+    each = (log["a"] - log["b"]).groupby("repetition").mean().var()
+    assert plan["se"] ** 2 == pytest.approx((1 / 15 + 50 / 150) * each)
+    assert plan["point_variance"] == pytest.approx(200 * 50 / 150 * each)
+    assert plan["repetition_variance"] == pytest.approx(200 * each)
+    size = 200 * (plan["smallest_effect"] / 0.1) ** 2
+    assert plan["points_needed"] == pytest.approx(size, abs=1)
+    assert plan["points_needed_limit"] < plan["points_needed"]
+    assert plan["smallest_effect_limit"] < plan["smallest_effect"]
+    assert plan["caution"] == ""
+    if scores:  # of folds of unknown size
+        folds = log.rename_axis("fold")
+        folds.attrs = {"holds": "scores"}
+        assert np.isnan(folds.cvci.power(effect=0.1)["points_needed"].iloc[0])

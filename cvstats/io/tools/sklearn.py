@@ -442,7 +442,7 @@ def turn_scores(
         facts = {"loss": name.removeprefix("neg_") if negated else known}
         if metric is not None:
             facts = facts_of_score(known, metric.orientation)
-        negated = negated or (values[~np.isnan(values)] <= 0).all()
+        negated = negated or bool((values[~np.isnan(values)] <= 0).all())
         return 0 - values if negated else values, facts
     name = name if implied else known
     orientation = find_orientation(values)
