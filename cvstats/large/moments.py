@@ -517,7 +517,7 @@ class Moments(Methods):
         if self.pointed and log.complete is not None:
             refuse_part_of_repetitions(log.complete, log.design)
         return log if kept is None else replace(
-            log, cells=replace(source, sample=kept.sample(log, models))
+            log, cells=replace(source, sample=kept.sample(log, models, crossed))
         )  # fmt: skip
 
     def design_of(self, cells: Cells, crossed: bool) -> Design:
@@ -1308,8 +1308,11 @@ class KeptLosses:
         cells = self.cells.reorder_levels(levels)
         return replace(self, cells=replace(cells, mean=np.hstack([mean, cells.mean[:, -2:]])))
 
-    def sample(self, log: Log, models: IntArray) -> Sample:
-        """Make a small log of these losses, with columns in the order of the log."""
+    def sample(self, log: Log, models: IntArray, crossed: bool) -> Sample:
+        """Make a small log of these losses, with columns in the order of the log.
+
+        If ``crossed``, names of points recur in several sources, and points are numbered in each.
+        """
         found, step = self.cells, choose_step(models.size)
         order = np.argsort(models[:, ::step].reshape(-1))
         levels = found.to_levels()
@@ -1319,7 +1322,8 @@ class KeptLosses:
         if self.dates:
             time, days = pd.factorize(found.mean[:, -1], sort=True)
             levels[self.dates] = Level(pd.DatetimeIndex(days.astype("M8[us]")), time)
-        small = Design(levels, len(found.count), within=log.design.within)
+        facts = {"scoped": crossed}
+        small = Design(levels, len(found.count), within=log.design.within, facts=facts)
         losses = LossColumns((found.mean[:, :-2][:, order],))
         return Sample(
             replace(log, design=small, losses=losses, cells=None, complete=None), step, self.whole

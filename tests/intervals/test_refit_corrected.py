@@ -142,6 +142,11 @@ def test_every_comparison_of_repeated_folds_of_sources_uses_it():
         np.testing.assert_allclose(other["se"], found["se"], rtol=1e-12)
     kept = cvstats.Moments.of_log(log, pairs=True).compare()
     np.testing.assert_allclose(kept["se"], found["se"], rtol=1e-12)
+    again = log.groupby(["repetition", "source"]).cumcount().rename("point")  # in each source
+    anew = log.droplevel("point").set_index(again, append=True)
+    moments = cvstats.Moments.of_log(anew, pairs=True)
+    np.testing.assert_allclose(moments.compare(points="nested")["se"], found["se"], rtol=1e-12)
+    assert moments.methods().loc["refit_corrected", "applies"]
     margin = log.cvci.equivalence(margin=0.1)
     np.testing.assert_allclose(margin["se"], found["se"], rtol=1e-12)
     best = log.cvci.best_set(rng=0)
