@@ -134,7 +134,9 @@ def passes(
     kept: dict[Hashable, Any] = {fact: log.metadata[fact] for fact in KEPT if fact in log.metadata}
     made: dict[str, LogT] = {}
     for number in numbers:
-        made[f"{name}{number}"] = found = reduce_attempts(losses, share, number)
+        made[f"{name}{number}"] = found = reduce_attempts(
+            losses, share, number, not log.fixed_sources
+        )
         facts = facts_of_score(f"{name}{number}", "1 - score")
         found.attrs = {**kept, **facts, "range": (0.0, 1.0), **LIMITS}
     if not several:
@@ -173,13 +175,16 @@ def refuse_other_logs(log: Log) -> None:
 
 
 @singledispatch
-def reduce_attempts(losses: Any, share: Share, k: int) -> Any:
-    """Create the log of problems, in the container of the attempts."""
+def reduce_attempts(losses: Any, share: Share, k: int, one_fold: bool) -> Any:
+    """Create the log of problems, in the container of the attempts.
+
+    ``one_fold`` marks sources that are a sample, none of which was left out, as one test set.
+    """
     raise LogError(f"passes needs a log in memory, but this is {describe_type(losses)}.")
 
 
 @reduce_attempts.register
-def _(losses: pd.DataFrame, share: Share, k: int) -> pd.DataFrame:
+def _(losses: pd.DataFrame, share: Share, k: int, one_fold: bool) -> pd.DataFrame:
     check_right_or_wrong(losses.to_numpy(dtype=np.float64))
     names = [name for name in losses.index.names if name != "repetition"]
     problems = losses.astype(np.float64).groupby(level=names, sort=False, observed=True)
@@ -192,20 +197,20 @@ def _(losses: pd.DataFrame, share: Share, k: int) -> pd.DataFrame:
         raise too_few(where, n.columns[column], int(n.to_numpy()[row, column]), k, len(short))
     values = 1 - share(n.to_numpy(), (n - wrong).to_numpy(), k)
     found = pd.DataFrame(values, index=n.index, columns=losses.columns)
-    if "source" in names and "fold" not in names:  # one test set, and no source was left out
+    if one_fold and "source" in names and "fold" not in names:
         found = found.assign(fold=0).set_index("fold", append=True)
     return found
 
 
 @reduce_attempts.register
-def _(losses: pd.Series, share: Share, k: int) -> pd.Series:
-    found: pd.Series = reduce_attempts(losses.to_frame(), share, k).iloc[:, 0]
+def _(losses: pd.Series, share: Share, k: int, one_fold: bool) -> pd.Series:
+    found: pd.Series = reduce_attempts(losses.to_frame(), share, k, one_fold).iloc[:, 0]
     found.name = losses.name
     return found
 
 
 @reduce_attempts.register
-def _(losses: xr.DataArray, share: Share, k: int) -> xr.DataArray:
+def _(losses: xr.DataArray, share: Share, k: int, one_fold: bool) -> xr.DataArray:
     for dim, index in losses.indexes.items():
         if isinstance(index, pd.MultiIndex) and "repetition" in index.names:
             losses = losses.unstack(dim)
@@ -227,15 +232,15 @@ def _(losses: xr.DataArray, share: Share, k: int) -> xr.DataArray:
         raise too_few(labels, model, int(n.to_numpy()[tuple(short[0])]), k, len(short))
     values = np.where(n.to_numpy() > 0, 1 - share(n.to_numpy(), right.to_numpy(), k), np.nan)
     found = n.copy(data=values).rename(losses.name)
-    if "source" in found.coords and "fold" not in found.coords:
+    if one_fold and "source" in found.coords and "fold" not in found.coords:
         along = found["source"] if "source" not in found.dims else found["point"]
         found = found.assign_coords(fold=(along.dims, np.zeros(along.shape, dtype=np.int64)))
     return found
 
 
 @reduce_attempts.register
-def _(losses: xr.Dataset, share: Share, k: int) -> xr.Dataset:
-    parts = {name: reduce_attempts(losses[name], share, k) for name in losses.data_vars}
+def _(losses: xr.Dataset, share: Share, k: int, one_fold: bool) -> xr.Dataset:
+    parts = {name: reduce_attempts(losses[name], share, k, one_fold) for name in losses.data_vars}
     return xr.Dataset(parts)
 
 

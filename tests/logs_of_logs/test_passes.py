@@ -189,3 +189,24 @@ def in_folds(log: pd.DataFrame) -> pd.DataFrame:
 def test_refusals(change, options, words):
     with pytest.raises(cvstats.LogError, match=words.replace("(", r"\(").replace(".", r"\.")):
         change(LOG).cvci.passes(**options)
+
+
+@pytest.mark.parametrize("container", ["frame", "array"])
+def test_tasks_that_were_chosen_are_not_a_sample_of_tasks(container):
+    draw = np.random.default_rng(4)
+    index = pd.MultiIndex.from_tuples(
+        [(f"t{i % 4}", i, attempt) for i in range(80) for attempt in range(4)],
+        names=["source", "point", "repetition"],
+    )
+    log = pd.Series((draw.random(320) < 0.4) * 1.0, index, name="model")
+    if container == "array":
+        source = log.index.get_level_values("source")[::4]
+        log = log.droplevel("source").to_xarray().assign_coords(source=("point", source))
+    log.attrs["sources_are"] = "fixed"
+    problems = log.cvci.passes(k=2)
+    found = problems.cvci.interval()
+    tasks = problems.groupby("source")
+    var = [float(part.var(ddof=1)) / 20 for _, part in tasks]
+    assert float(np.ravel(found["se"])[0]) == pytest.approx(sum(var) ** 0.5 / 4)
+    assert found.attrs["method"] == "out_of_source"
+    assert "averaged over these sources" in " ".join(str(problems.cvci.summary()).split())
