@@ -291,7 +291,7 @@ def test_limits_of_error_rates_are_those_of_a_proportion(road):
     assert own["lower"].iloc[0] < 0
     t, v = own["estimate"].iloc[0], own["se"].iloc[0] ** 2
     df = min(own["df"].iloc[0], 11)
-    n = t * (1 - t) / v * (stats.t.isf(0.025, 11) / stats.t.isf(0.025, df)) ** 2
+    n = t * (1 - t) / v * (stats.t.isf(0.025, 479) / stats.t.isf(0.025, df)) ** 2
     some = stats.beta.ppf([0.025, 0.975], [n * t, n * t + 1], [n - n * t + 1, n - n * t])
     none = 0, 1 - 0.025 ** (1 / 12)  # as of 12 points without errors
     array = log.rename_axis("model", axis=1).stack().to_xarray().assign_attrs(log.attrs)
