@@ -444,6 +444,13 @@ def test_a_file_keeps_what_is_examined(tmp_path):
 
 # --- samples of long logs -------------------------------------------------------------------------
 
+
+def long_clusters(wrong):
+    log = clusters((50,) * 120) * 0.0
+    log.iloc[wrong] = 1
+    return log
+
+
 LONG = {
     "skewed": (partial(heavy, 6_000, 4), of("wald")),
     "heavy tails": (partial(heavy, 6_000, 4), of("corrected_t")),
@@ -454,6 +461,7 @@ LONG = {
         lambda: dated(0.6, n=6_000).to_frame("a").rename(
             index=lambda day: day.to_period("D"), level="point"), of("wald")),
     "selected model": (partial(near_models, 6, 4_000), of("holdout")),
+    "few errors": (partial(long_clusters, [2_999, 3_001]), of("clustered")),
 }  # fmt: skip
 
 
@@ -470,6 +478,16 @@ def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
         pytest.skip("dask has no periods")
     assert label_of(name) in labels(call(log))
     assert label_of(name) in labels(PATHS[path](log, call))
+
+
+def test_errors_of_many_groups_are_counted_in_each():
+    """Of more than 100 groups, only some are examined for other cautions."""
+    log = clusters((600,) * 10)
+    at, site = np.divmod(np.arange(6_000), 240)
+    log["a"] = 1.0 * np.where(site == 7, at == 3, (site % 3 == 0) & (at % 2 == 0))
+    found = cvstats.out_of_source(log.assign(site=site).set_index("site", append=True), by="site")
+    few = found["caution"].str.contains("few errors")
+    assert list(few[few].index.get_level_values("site")) == [7]
 
 
 @pytest.fixture(scope="module")

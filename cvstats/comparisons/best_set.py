@@ -449,7 +449,7 @@ def leads_of(
     counts = {
         name: int(values[known.argmax()]) for name, values in base.columns.items() if is_count(name)
     }
-    own = np.int64(Caution.NO_LOSSES | Caution.ZERO_VARIANCE)
+    own = np.int64(Caution.NO_LOSSES | Caution.ZERO_VARIANCE | Caution.FEW_ERRORS)
     return Leads(
         base.columns["estimate"],
         iterate_group_cells(log, known, residuals, n),

@@ -126,7 +126,9 @@ def find_cautions(
     signs = np.int64(Caution.SKEWED if log.of_contrasts else -1)
     name = str(log.metadata.get("loss")).removeprefix("1 - ")
     errors = pairs is None and not (design.metric or log.of_contrasts or name in NOT_ZERO_ONE)
+    counted = errors and whole and len(by_group) <= FEW_GROUPS
     examined: list[int] = []
+    points_of_groups = np.zeros(len(by_group), dtype=np.int64)
     batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache
     for at, count, rows in sample_groups(log, seen, most, dated=dated):
         if len(rows) and (design.scores or not (single.any() and single[at, 0])):
@@ -135,15 +137,16 @@ def find_cautions(
             key = len(rows), len(examined) // together
             batches.setdefault(key, []).append((at, n, rows))
             examined.append(at)
+            points_of_groups[at] = n
     for batch in batches.values():
         numbers, sizes, taken = zip(*batch, strict=True)
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
         if shaped:
             if table is not None:
-                marks = mark_shapes(table[every].reshape(shape), sizes, errors=errors)
+                marks = mark_shapes(table[every].reshape(shape), sizes, errors=counted)
             else:
                 read, most_columns = read_columns(seen, losses, every, columns)
-                marks = mark_columns(read, most_columns, shape, sizes, errors=errors)
+                marks = mark_columns(read, most_columns, shape, sizes, errors=counted)
             by_group[np.array(numbers)] |= marks[:, spread] & signs
         if shaped and design.metric and losses is not None:
             for side in (losses.left, losses.right):
@@ -167,6 +170,12 @@ def find_cautions(
         stands = np.searchsorted(examined, np.arange(number), side="right") - 1
         nearest = np.array(examined)[np.maximum(stands, 0)]
         flags = before | (flags & ~before).reshape(number, width)[nearest].reshape(-1)
+        points_of_groups = points_of_groups[nearest] if points is None else points[:, 0] // times
+    if errors and shaped and not counted:
+        rarer = np.repeat(points_of_groups, width) * np.fmin(estimate, 1 - estimate)
+        few = (rarer > 0) & (rarer < FEW_ERRORS - 1e-9)
+        if few.any():
+            flags[few & log.zero_one()] |= Caution.FEW_ERRORS
     return flags
 
 

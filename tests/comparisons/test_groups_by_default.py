@@ -77,6 +77,13 @@ def test_one_rule_for_all_functions(log, method):
     )
 
 
+def test_few_errors_are_no_fault_of_a_set_of_models():
+    log = log_of("one test set")
+    log = (log > log.quantile(0.95)) * 1.0
+    assert "few errors" in labels(log.cvci.clustered())
+    assert "few errors" not in labels(log.cvci.best_set(rng=0, n_draws=500))
+
+
 # --- the label ------------------------------------------------------------------------------------
 
 
