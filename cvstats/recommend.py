@@ -246,7 +246,8 @@ def interval(
     points : {"crossed", "nested"}, optional
         If the same point labels occur in several sources, whether they mean the same points (items
         rated by judges) or each source numbers its points separately. By default they are the same,
-        unless ``attrs["points_are"]`` is "nested", which applies to all functions.
+        unless ``attrs["points_are"]`` is "nested". The attr applies to all functions; lazy arrays
+        need "crossed" for points that occur in several sources.
     alpha : float, optional
         One minus the level: 0.05 for a 95% interval.
     by : str, optional

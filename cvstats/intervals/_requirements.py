@@ -346,9 +346,9 @@ def recommend_options(log: Log) -> dict[str, Any]:
     if not keeps_points(log.planned):
         raise NeedsLosses(
             "the same points occur in several sources, so both are sampling units, but moments "
-            "do not contain the points. Pass the log in memory; for a lazy array pass "
-            "points='crossed'; or pass points='nested' if each source numbers its points "
-            "separately."
+            "do not contain the points. Pass the log in memory; for a lazy array type "
+            "log.attrs['points_are'] = 'crossed'; or type 'nested' if each source numbers its "
+            "points separately."
         )
     return {"by": SOURCES_BY_POINTS}
 

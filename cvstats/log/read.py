@@ -223,7 +223,7 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
                 f"Drop variables that are not models: log[[{first.name!r}, …]]."
             )
     dims = arrays.level_dims(first, also)
-    first = arrays.in_memory(first, dims)
+    first = arrays.in_memory(first, dims).assign_attrs(losses.attrs)
     models = [variable.transpose(*first.dims) for variable in variables]
     if len(models) == 1 and models[0].chunks is not None:  # a lazy array has a dimension of models
         models = [models[0].expand_dims("model")]

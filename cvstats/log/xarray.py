@@ -20,7 +20,14 @@ from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
-from cvstats.log.log import Attrs, Axis, LazyArray, hide_losses, refuse_same_names
+from cvstats.log.log import (
+    POINTS_ARE,
+    Attrs,
+    Axis,
+    LazyArray,
+    hide_losses,
+    refuse_same_names,
+)
 from cvstats.log.pandas import facts_about, index_of
 
 TAKING = "log.sel({level}={label})"
@@ -125,7 +132,8 @@ def to_design(
     whole = concat_arrays(logs).transpose(*dims, ...)
     shape, carried = whole.shape[: len(dims)], whole.shape[len(dims) :]
     nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
-    valid = assume_evaluated(dims, shape, levels) if nan_tells else None
+    crossed = log.attrs.get(POINTS_ARE) == "crossed"  # no point is missing in any source
+    valid = assume_evaluated(dims, shape, levels) if nan_tells and not crossed else None
     design = Design(levels, math.prod(shape), valid, taking=TAKING)
     return design, hide_losses(math.prod(carried), LAZY), LazyArray(whole, dims, nan_tells)
 

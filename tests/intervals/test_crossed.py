@@ -215,9 +215,14 @@ def test_lazy_arrays():
             assert found["se"].chunks is not None
             for name in ("se", "df", "lower"):
                 np.testing.assert_allclose(found[name], wanted[name], rtol=1e-10, err_msg=name)
+        said = array.chunk({"source": 5}).assign_attrs(points_are="crossed")
+        for given in (said, said.to_dataset("model")):
+            np.testing.assert_allclose(ask(given).to_array("n").sel(n="se").drop_vars("n"),
+                                       wanted["se"], rtol=1e-10)  # fmt: skip
         found = ask(stacked(array))
         assert "each source" in ask(array).attrs.get("reason", "each source")
         np.testing.assert_allclose(found["se"], wanted["se"], rtol=1e-10)
+    assert str(said.cvci.summary()) == str(array.cvci.summary())
     explicit = cvstats.clustered(stacked(array), by=BOTH)
     np.testing.assert_allclose(explicit["se"], cvstats.interval(array)["se"], rtol=1e-10)
     nested = cvstats.interval(array.chunk({"point": 20}), points="nested")
