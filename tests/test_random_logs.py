@@ -219,7 +219,7 @@ CALLS = [
 ]  # fmt: skip
 
 NEEDS_LOSSES = re.compile(
-    "individual losses|losses of each point|needs the losses to find|points='crossed'"
+    "individual losses|losses of each point|needs the losses to find|points_are'\\] = 'crossed'"
     "|do not test the same points of|drops a point from all|is lazy|in two folds of one"
     "|predictions are lazy|needs whole cells"
 )

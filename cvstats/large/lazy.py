@@ -613,7 +613,8 @@ class MappedMethod:
             raise LogError(
                 f"the computed evaluations of this lazy array require {name!r}, but its levels "
                 "alone suggested another method. Load the log, log.compute(), or pass method=; "
-                "if the same points occur in several sources, pass points='crossed'."
+                "if the same points occur in several sources, type log.attrs['points_are'] = "
+                "'crossed'."
             )
         for name in out.dtype.names or ():
             out[name] = np.asarray(columns[name]).reshape(out.shape)
