@@ -92,7 +92,7 @@ ENOUGH = {
         "independent": lambda n: wrong(golden.k_fold(), n).cv_t(),
         "clusters": lambda n: wrong(golden.by_source(sizes=(5,) * 8), n).clustered(),
         "left out": lambda n: wrong(golden.by_source(sizes=(5,) * 8), n).out_of_source(),
-        "days": lambda n: wrong(golden.one_set(), n).ordered(),
+        "days": lambda n: wrong(golden.one_set(), n).ordered(estimator="newey-west"),
         "nested": lambda n: wrong(
             golden.planned(partial(plans.nested_cv, 40, 4, 2), 8), n).nested_cv(),
     },

@@ -281,8 +281,9 @@ def ordered(
         "ordered", series.mean, variance, origin=series.origin, alpha=alpha, df=weights.df,
         extra=extra, caution=flags, attrs=attrs,
     )  # fmt: skip
-    result = replace(result, allows_for=ALLOWED)
-    return take_limits_of_times(result, log) if weights.cosines else result
+    if not weights.cosines:
+        return replace(result, allows_for=ALLOWED)
+    return take_limits_of_times(replace(result, allows_for=ALLOWED | Caution.FEW_ERRORS), log)
 
 
 class Weights(NamedTuple):

@@ -269,7 +269,10 @@ def test_shares_have_limits_of_a_proportion():
     grid = grid.assign_attrs(loss="coverage")
     lazy = grid.chunk({"lat": 1}).cvci.interval(method="ordered").compute()
     np.testing.assert_allclose(lazy["upper"], table["upper"].iloc[:3])
-    assert (cvstats.ordered(inside, estimator="newey-west")["upper"] > 1).any()
+    normal = cvstats.ordered(inside, estimator="newey-west")
+    assert (normal["upper"] > 1).any()
+    assert normal["caution"].str.contains("few errors").any()
+    assert not table["caution"].str.contains("few errors").any()
     assert (
         cvstats.ordered(grid[:, 0] * 0 + 1)["upper"]
         == 1
