@@ -647,8 +647,8 @@ class Design:
         if "metric" in others:
             first = str(self.levels["metric"].labels[0])
             hint = (
-                "The log contains several metrics. Analyze each of them: by='metric'; or select "
-                f"one: log.xs({first!r}, level='metric', drop_level=False)."
+                f"The log contains several metrics. Select one: log.xs({first!r}, level='metric', "
+                "drop_level=False); or pass by='metric' to a function that has by=."
             )
         return LogError(
             f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
