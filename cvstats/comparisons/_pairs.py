@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -412,10 +413,8 @@ def difference_interval(
     base = zero_rounding_noise(base, log)
     if method is None and default is default_difference:
         if log.design.metric or chosen == OF_SPLITS:
-            models = None
-            if chosen == "clustered":
-                models = find_method(chosen).run(log.without_pairs(), alpha=alpha, **options)
-            base = add_pseudo_errors(base, log, models)
+            run = partial(find_method(chosen).run, alpha=alpha, **options)
+            base = add_pseudo_errors(base, log, run)
         elif chosen == "wald":
             base = widen_alike(base, log)
     name = chosen if method is None else method

@@ -126,7 +126,6 @@ def find_cautions(
     signs = np.int64(Caution.SKEWED if log.of_contrasts else -1)
     name = str(log.metadata.get("loss")).removeprefix("1 - ")
     errors = pairs is None and not (design.metric or log.of_contrasts or name in NOT_ZERO_ONE)
-    counted = errors and whole and len(by_group) <= FEW_GROUPS
     examined: list[int] = []
     points_of_groups = np.zeros(len(by_group), dtype=np.int64)
     batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache
@@ -143,10 +142,10 @@ def find_cautions(
         every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
         if shaped:
             if table is not None:
-                marks = mark_shapes(table[every].reshape(shape), sizes, errors=counted)
+                marks = mark_shapes(table[every].reshape(shape), sizes)
             else:
                 read, most_columns = read_columns(seen, losses, every, columns)
-                marks = mark_columns(read, most_columns, shape, sizes, errors=counted)
+                marks = mark_columns(read, most_columns, shape, sizes)
             by_group[np.array(numbers)] |= marks[:, spread] & signs
         if shaped and design.metric and losses is not None:
             for side in (losses.left, losses.right):
@@ -171,7 +170,7 @@ def find_cautions(
         nearest = np.array(examined)[np.maximum(stands, 0)]
         flags = before | (flags & ~before).reshape(number, width)[nearest].reshape(-1)
         points_of_groups = points_of_groups[nearest] if points is None else points[:, 0] // times
-    if errors and shaped and not counted:
+    if errors and shaped:
         rarer = np.repeat(points_of_groups, width) * np.fmin(estimate, 1 - estimate)
         few = (rarer > 0) & (rarer < FEW_ERRORS - 1e-9)
         if few.any():
@@ -324,10 +323,9 @@ def tabulate(
 # --- the distribution of the losses ---------------------------------------------------------------
 
 
-def mark_shapes(values: FloatArray, n_points: Sequence[int], *, errors: bool = False) -> IntArray:
+def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
     """Mark columns with heavy tails, outliers, or too much skewness for their number of points.
 
-    With ``errors``, columns of 0/1 losses with few points of the rarer outcome are marked too.
     ``values`` has shape (groups, evaluations, columns), and ``n_points`` a number for each group;
     the marks are a row for each.
     """
@@ -346,15 +344,12 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int], *, errors: bool = F
         shapes = measure_shapes(lines, SHARE)
         flags[some[shapes.n_for_tails > points[some]]] = Caution.HEAVY_TAILS
         flags[some[shapes.n_for_skewness > points[some]]] |= Caution.SKEWED
-        if errors:
-            rarer = points[some] * np.fmin(shapes.rate, 1 - shapes.rate)
-            flags[some[rarer < FEW_ERRORS - 1e-9]] |= Caution.FEW_ERRORS
     return flags.reshape(number, width)
 
 
 def mark_columns(
     read: Callable[[slice], FloatArray], width: int, shape: tuple[int, int, int],
-    n_points: Sequence[int], *, errors: bool,
+    n_points: Sequence[int],
 ) -> IntArray:  # fmt: skip
     """Mark columns like `mark_shapes`, as many at a time as fit in the processor's cache.
 
@@ -363,8 +358,7 @@ def mark_columns(
     bounds = block_bounds(width, max(1, TILE // (shape[0] * shape[1])))
 
     def mark(tile: int) -> IntArray:
-        part = read(slice(*bounds[tile])).reshape(shape)
-        return mark_shapes(part, n_points, errors=errors)
+        return mark_shapes(read(slice(*bounds[tile])).reshape(shape), n_points)
 
     return np.concatenate(list(ordered_map(mark, len(bounds))), axis=1)
 

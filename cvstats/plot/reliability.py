@@ -222,6 +222,6 @@ def limits_of_bin(y: FloatArray, sources: pd.Index | None, alpha: float) -> tupl
     row = clustered(pd.Series(y, index)).iloc[0]
     lower, upper = korn_graubard(
         share, np.array([row["se"] ** 2]), np.array([(sizes**2).sum() / n**2]), alpha,
-        errors=None, units=(np.array([float(sum(sizes))]), np.array([row["df"]])),
+        errors=None, units=(np.array([n]), np.array([row["df"]])),
     )  # fmt: skip
     return float(lower[0]), float(upper[0])
