@@ -484,14 +484,14 @@ def require_standard_errors(what: str, base: Result) -> None:
 def degrees_of_each(base: Result) -> float | FloatArray | None:
     """Read the degrees of freedom of Student's t; None if the normal distribution is used.
 
-    An array if they vary between differences.
+    An array if they vary between differences, by more than rounding.
     """
     if "df" not in base.columns:
         return None
     df = np.asarray(base.columns["df"], dtype=np.float64)
     known = df[~np.isnan(df)]
     first = float(known[0]) if len(known) else np.nan
-    return first if (known == first).all() else df
+    return first if np.isclose(known, first, rtol=1e-9, atol=0).all() else df
 
 
 def distribution(statistic: FloatArray, df: float | FloatArray | None) -> FloatArray:

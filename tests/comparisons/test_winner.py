@@ -207,6 +207,17 @@ def test_two_ways_have_degrees_of_freedom_of_their_own():
         )
 
 
+def test_the_order_of_rows_does_not_change_the_limits():
+    rng = np.random.default_rng(0)
+    one = (rng.random(40) < 0.5) * 1.0
+    index = pd.MultiIndex.from_arrays(
+        [np.arange(40) % 3, np.arange(40) // 3], names=["source", "point"]
+    )
+    frame = pd.DataFrame({"a": one, "b": one, "c": one + 1, "d": one + 1}, index)
+    lower = [frame.sample(frac=1, random_state=i).cvci.winner(rng=0)["lower"] for i in range(8)]
+    np.testing.assert_allclose(lower, lower[0].iloc[0], rtol=1e-12)
+
+
 def test_without_a_common_covariance_the_limits_are_those_of_bonferroni():
     """In 150 logs of 12 least squares fits, refit_corrected and quadratic covered in 95% each."""
     folds = models(names="abcdefghij").droplevel("repetition")
