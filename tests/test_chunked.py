@@ -131,7 +131,7 @@ def test_every_path_against_the_oracle(small, width, by, masked):
     for kind, losses, wanted in kinds(table):
         assert losses.width == wanted.shape[1]
         if kind == "rows":
-            assert losses.c_order == (width >= 16)
+            assert (losses.order == "C") == (width >= 16)
         check(design_of(n, valid=valid), wanted, losses, by)
 
 
@@ -252,13 +252,13 @@ def test_many_pairs_come_from_co_moments(monkeypatch):
     table[:, 7] = table[:, 6] + 0.5
     losses = Differences(LossColumns((table,)), *np.array(list(combinations(range(12), 2))).T)
     taken = []
-    paired = reduce.pair_moments
+    paired = reduce.co_moments
 
     def metadata(*args):
         taken.append(1)
         return paired(*args)
 
-    monkeypatch.setattr(reduce, "pair_moments", metadata)
+    monkeypatch.setattr(reduce, "co_moments", metadata)
     for by in BYS:
         ours = compute_moments(design_of(400), losses, by)
         with monkeypatch.context() as patch:

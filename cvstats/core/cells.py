@@ -300,27 +300,26 @@ class Cells:
             m2=self.m2[rows], prints=None if self.prints is None else self.prints[rows],
         )  # fmt: skip
 
-    def over(self, levels: Sequence[str]) -> Cells:
+    def over(self, levels: Sequence[str], *, repeated: bool = False) -> Cells:
         """Merge the cells of each group that have the same labels on ``levels``.
+
+        Each run of them is merged about the mean of its first cell.
 
         Parameters
         ----------
         levels : sequence of str
             Some of this object's levels; without any, one cell per group remains.
+        repeated : bool
+            Whether several cells may have the same labels on all levels.
 
         Returns
         -------
         Cells
             Cells sorted by the positions of their labels.
         """
-        names = dict.fromkeys((*self.levels[: self.grouped], *levels))
-        return self if tuple(names) == self.levels else self._merge(tuple(names))
-
-    def _merge(self, names: tuple[str, ...]) -> Cells:
-        """Merge the cells that have the same labels on some levels.
-
-        Each run of them is merged about the mean of its first cell.
-        """
+        names = tuple(dict.fromkeys((*self.levels[: self.grouped], *levels)))
+        if names == self.levels and not repeated:
+            return self
         keep = list(map(self.levels.index, names))
         codes = self.codes[:, keep]
         order: Any = slice(None)
@@ -356,7 +355,7 @@ class Cells:
         The origins are those of the part with more losses.
         """
         both = self.concat(other)
-        return both._merge(both.levels)
+        return both.over(both.levels, repeated=True)
 
     def concat(self, other: Cells) -> Cells:
         """Concatenate the cells of two parts, matching labels."""

@@ -38,16 +38,14 @@ class LossColumns:
         return sum(map(itemgetter(1), map(np.shape, self.tables)))
 
     @cached_property
-    def c_order(self) -> bool:
-        """Whether there is one table, of many columns, in C order."""
+    def order(self) -> str:
+        """C: one table of many columns; F: one table of a dtype that kernels read; or neither."""
         table = self.tables[0]
-        return len(self.tables) == 1 and self.width >= SIDE_BY_SIDE and table.flags.c_contiguous
-
-    @cached_property
-    def f_order(self) -> bool:
-        """Whether there is one table in F order, of a dtype that kernels read."""
-        table = self.tables[0]
-        return len(self.tables) == 1 and table.flags.f_contiguous and table.dtype in READABLE
+        if len(self.tables) > 1:
+            return ""
+        if self.width >= SIDE_BY_SIDE and table.flags.c_contiguous:
+            return "C"
+        return "F" if table.flags.f_contiguous and table.dtype in READABLE else ""
 
     def find(self, j: int) -> tuple[Table, int]:
         """Find the table of a column, and the column's position in it."""
@@ -87,7 +85,7 @@ class LossColumns:
 
         Also return where in it the columns and the rows start.
         """
-        if self.f_order:
+        if self.order == "F":
             return readonly(self.tables[0].T), columns.start, start
         part = [self.column(j, start, stop) for j in range(columns.start, columns.stop)]
         return readonly(part[0][None] if len(part) == 1 else np.stack(part)), 0, 0
@@ -118,14 +116,9 @@ class Differences:
         return len(self.left)
 
     @property
-    def c_order(self) -> bool:
-        """Whether the columns are side by side and the pairs are many."""
-        return self.losses.c_order and self.width >= SIDE_BY_SIDE
-
-    @property
-    def f_order(self) -> bool:
-        """Differences are not in memory yet."""
-        return False
+    def order(self) -> str:
+        """C: many pairs of columns side by side. Other differences are not in memory yet."""
+        return "C" if self.losses.order == "C" and self.width >= SIDE_BY_SIDE else ""
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:
         """Return some rows of one difference."""

@@ -19,7 +19,6 @@ from cvstats.core.threads import (
     PIECE,
     Scratch,
     block_bounds,
-    blocks_per_task,
     ordered_map,
 )
 from cvstats.core.types import IntArray, Labels, MaskArray
@@ -220,7 +219,10 @@ def count_blocks(rows: int, cells: Codes, size: int, *, few: bool = False) -> tu
     kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
     counts, first = np.zeros((2, blocks, size), dtype=kind)
     if few and blocks == 1:
-        kernels.count_few_rows(cells, counts[0], first[0])
+        here = np.flatnonzero(cells >= 0)
+        counts[0] = np.bincount(cells[here], minlength=size)
+        last_to_first = here[::-1]  # the last assignment for a cell wins
+        first[0, cells[last_to_first]] = last_to_first
     else:
         kernels.count_rows(cells, rows, counts, first)
     return counts, first
@@ -309,7 +311,7 @@ class Design:
 
     def has(self, level: str) -> bool:
         """Whether the log has more than one label of this level."""
-        return level in self.levels and self.number(level) > 1
+        return level in self.levels and len(self.cell_table((level,)).used) > 1
 
     def number(self, level: str) -> int:
         """How many labels of a level occur; 1 if the level is absent."""
@@ -370,7 +372,12 @@ class Design:
         if len(codes) < 2:
             numbers[:] = codes[0] if codes else 0
         elif len(numbers) <= kernels.FEW:
-            kernels.combine_few(numbers, codes, sizes)
+            numbers[:] = 0
+            for code, size in zip(codes, sizes, strict=True):
+                numbers *= np.int32(size)
+                numbers += code.astype(np.int32, copy=False)
+            for code in codes:
+                numbers[code < 0] = -1
         else:
             kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
             for code, size in zip(codes[2:], sizes[2:], strict=True):
@@ -394,14 +401,16 @@ class Design:
             for key in list(self.facts):
                 if table is None and key[0] == "cells" and set(key[1]).issuperset(by):
                     table = merge_levels(self.facts[key], by)
-            table = self._cell_table(by) if table is None else table
+            if table is None:
+                table = self._count(by)
             self.facts["cells", by] = table
         return table
 
-    def _cell_table(self, by: tuple[str, ...]) -> CellTable:
-        sizes = tuple(len(self.levels[name].labels) for name in by)
+    def _count(self, by: tuple[str, ...]) -> CellTable:
+        """Count the rows of each cell; also by block, if that table is not too large."""
+        sizes = tuple(map(len, self.labels(by)))
         size, index = math.prod(sizes), None
-        if size > min(self._label_limit(), np.iinfo(np.int32).max):
+        if size > min(max(SPARSE[0] * self.size, SPARSE[1]), np.iinfo(np.int32).max):
             blocks = block_bounds(self.size, BLOCK)
             index = CellIndex.of(sizes, lambda: (self._codes(by, *bounds) for bounds in blocks))
             self.facts["index", by] = index
@@ -414,21 +423,8 @@ class Design:
         rows = BLOCK
         while rows < ROWS_OF_A_CELL * size and rows < self.size:
             rows *= 2
-        total, kept = self._count(by, rows, size)
-        return CellTable(by, sizes, rows, total, index, kept)
-
-    def _label_limit(self) -> int:
-        """Return the number of labels above which most do not occur."""
-        times, least = SPARSE
-        return max(times * self.size, least)
-
-    def _count(
-        self, by: tuple[str, ...], rows: int, size: int
-    ) -> tuple[NDArray[np.int64], tuple[Counts, Counts] | None]:
-        """Count the rows of each cell; also by block, if that table is not too large."""
         blocks = block_bounds(self.size, rows)
-        pieces = block_bounds(len(blocks), blocks_per_task(rows))
-        found: list[tuple[Counts, Counts]] = []
+        pieces = block_bounds(len(blocks), max(1, PIECE * BLOCK // rows))
         keep = len(blocks) * size <= max(TABLE, size)
         total = np.zeros(size, dtype=np.int64)
         scratch, adding = Scratch(), threading.Lock()
@@ -441,14 +437,10 @@ class Design:
                 np.add(total, counts.sum(axis=0, dtype=np.int64), out=total)
             return (counts, first) if keep else None
 
-        found = [part for part in ordered_map(work, len(pieces)) if part is not None]
-        if not keep:
-            return total, None
-        none = np.zeros((0, size), dtype=np.int32)
-        counts, first = (
-            np.concatenate([none, *(part[which] for part in found)]) for which in (0, 1)
-        )
-        return total, (counts, first)
+        parts: list[Any] = [np.zeros((2, 0, size), dtype=np.int32)]
+        parts += filter(None, ordered_map(work, len(pieces)))
+        counts, first = map(np.concatenate, zip(*parts, strict=True))
+        return CellTable(by, sizes, rows, total, index, (counts, first) if keep else None)
 
     # --- rows that hold an evaluation -----------------------------------------------------
 
@@ -468,8 +460,23 @@ class Design:
         """Check that each evaluation occurs once, and return the number of points (cached)."""
         if self.within:
             self.require_labels(self.within)
-        known: SplitSizes | None = self.facts.get("splits", self.facts.get(("splits", self.within)))
-        return self._find_splits() if known is None else known
+        found: SplitSizes | None = self.facts.get("splits", self.facts.get(("splits", self.within)))
+        if found is not None:
+            return found
+        self.check_labels([name for name in self.identity() if name != "point"])
+        by = tuple(filter(self.levels.__contains__, SPLIT))
+        folded = (*by, "fold")
+        if "fold" in self.levels and math.prod(map(len, self.labels(folded))) <= FINE:
+            self.cell_table(folded)  # one pass for both: most methods need the folds next
+        more = tuple(name for name in self.within if name not in LEVELS)
+        wider = (*more, *by)
+        for names in dict.fromkeys((by, *((name, *by) for name in more), wider)):
+            found = self._unique_splits(names)
+            if found is not None:
+                self.facts["splits" if names == by else ("splits", self.within)] = found
+                return found
+        self.check_labels(("point",))
+        raise self._repeated_error(wider)
 
     def require_labels(self, names: Sequence[str]) -> None:
         """Require that every evaluation has a label in these levels (cached)."""
@@ -496,31 +503,24 @@ class Design:
                         f"log[log.index.get_level_values({name!r}).notna()]."
                     )
 
-    def _find_splits(self) -> SplitSizes:
-        self.check_labels([name for name in self.identity() if name != "point"])
-        by = tuple(level for level in SPLIT if level in self.levels)
-        folded = (*by, "fold")
-        if "fold" in self.levels and math.prod(map(len, self.labels(folded))) <= FINE:
-            self.cell_table(folded)  # one pass for both: most methods need the folds next
-        more = tuple(name for name in self.within if name not in LEVELS)
-        wider = (*more, *by)
-        for names in dict.fromkeys((by, *((name, *by) for name in more), wider)):
-            found = self._unique_splits(names)
-            if found is not None:
-                self.facts["splits" if names == by else ("splits", self.within)] = found
-                return found
-        self.check_labels(("point",))
-        raise self._repeated_error(wider)
-
     def _unique_splits(self, by: tuple[str, ...]) -> SplitSizes | None:
-        """Count the rows of each split, unless a point occurs twice in one."""
-        rows = self.cell_table(by).total
-        rows = rows[rows > 0]
+        """Count the rows of each split, unless a point occurs twice in one.
+
+        Threads only store ones in a shared table; if there are as many ones as rows, no two rows
+        have the same entry. Points are numbered within their sources if names recur in several.
+        """
+        table = self.cell_table(by)
+        rows = table.total[table.total > 0]
         if "point" not in self.levels:
             return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None, by=by)
         for scoped in (False, True) if "source" in self.levels else (False,):
-            unique, points = self._count_distinct(by, scoped)
-            if unique:
+            offset, width = self._point_offsets(scoped)
+            windows = [
+                self._count_window(table, offset, start, stop - start)
+                for start, stop in block_bounds(max(width, 1), WINDOW)  # maybe no point has a label
+            ]
+            distinct, points = map(sum, zip(*windows, strict=True))
+            if distinct == rows.sum():
                 self.facts["scoped"] = scoped
                 return SplitSizes(rows, points, by=by)
         return None
@@ -528,7 +528,7 @@ class Design:
     def point_level(self) -> Level:
         """Return the level of points, without unused labels if most are unused."""
         level = self.levels["point"]
-        if len(level.labels) <= self._label_limit():
+        if len(level.labels) <= max(SPARSE[0] * self.size, SPARSE[1]):
             return level
         if "pointed" not in self.facts:
             codes = level.block(0, self.size)
@@ -550,21 +550,6 @@ class Design:
         """Assign a number to the point of each row; within sources, if names recur in several."""
         offset, _ = self._point_offsets(self.facts.get("scoped", False))
         return np.asarray(self._point_codes(offset, 0, self.size), dtype=np.int64)
-
-    def _count_distinct(self, by: tuple[str, ...], scoped: bool) -> tuple[bool, int]:
-        """Return whether every (split, point) occurs once, and the number of points.
-
-        Threads only store ones in a shared table; if there are as many ones as rows, no two rows
-        have the same entry. With ``scoped`` the points are numbered within their sources.
-        """
-        offset, width = self._point_offsets(scoped)
-        table = self.cell_table(by)
-        windows = [
-            self._count_window(table, offset, start, stop - start)
-            for start, stop in block_bounds(max(width, 1), WINDOW)  # possibly no point has a label
-        ]
-        rows, points = (sum(numbers) for numbers in zip(*windows, strict=True))
-        return rows == int(table.total.sum()), points
 
     def _count_window(
         self, table: CellTable, offset: NDArray[np.int64] | None, origin: int, width: int

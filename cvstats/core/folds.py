@@ -227,21 +227,17 @@ def find_divided_sources(design: Design) -> MaskArray:
 def has_crossed_sources(design: Design) -> bool:
     """Whether the same points occur in several sources, such as dates in stores (cached)."""
     if ("crossed", design.by) not in design.facts:
-        design.facts["crossed", design.by] = _finds_crossed_sources(design)
+        recurs = "point" in design.levels and design.has("source")
+        if recurs and design.weights is None:
+            design.splits()
+            recurs = design.facts.get("scoped", False)
+        elif recurs:  # cells without points do not show it
+            pairs = ("source", "point")
+            recurs = len(design.levels["point"].labels) > 0
+            recurs = recurs and design.number("point") < len(design.cell_table(pairs).used)
+        design.facts["crossed", design.by] = recurs and design.has("point")
     found: bool = design.facts["crossed", design.by]
     return found
-
-
-def _finds_crossed_sources(design: Design) -> bool:
-    if "point" not in design.levels or not design.has("source"):
-        return False
-    if design.weights is None:
-        design.splits()
-        recurs = design.facts.get("scoped", False)
-    else:  # cells without points do not show it
-        kept = len(design.levels["point"].labels) > 0
-        recurs = kept and design.number("point") < len(design.cell_table(("source", "point")).used)
-    return recurs and design.number("point") > 1
 
 
 def divides_both(design: Design) -> bool:
@@ -254,11 +250,6 @@ def is_resampled(design: Design) -> bool:
     if design.levels.keys().isdisjoint(RESAMPLED):
         return False
     return any(map(design.has, RESAMPLED))
-
-
-def has_one_loss_per_split(design: Design) -> bool:
-    """Whether each split has a single unnamed loss, which may be the mean of its points."""
-    return bool(find_single_losses(design).all())
 
 
 def find_single_losses(

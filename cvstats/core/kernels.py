@@ -1,4 +1,4 @@
-"""Compiled loops, and the same with numpy for few rows: arrays and integers in, arrays out.
+"""Compiled loops: arrays and integers in, arrays out.
 
 Nothing is validated here. A negative code means that the row is skipped. Sums are kept in float64,
 about a shift within the range of the values. Four accumulators (lanes) take turns, so that
@@ -7,7 +7,7 @@ consecutive rows of a cell need not wait for the previous addition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -193,36 +193,30 @@ def accumulate(
 
     ``table`` has one line per column; ``column`` and ``row`` are the start, ``size`` is the number
     of rows. ``only`` has, for each block, the cell that contains all of its rows, or -1 to use
-    ``cells``. ``shift`` has shape (blocks, columns, 1 or cells) and ``sums`` (blocks, columns,
-    cells * LANES * 2).
+    ``cells``. ``shift`` has shape (blocks, columns, 1 or cells) and ``sums`` (2, blocks, cells,
+    columns).
     """
+    lanes = np.empty(sums.shape[2] * LANES * 2)
     for b in range(shift.shape[0]):
         start, stop = b * rows, min((b + 1) * rows, size)
         for j in range(shift.shape[1]):
             values = table[column + j][row + start : row + stop]
-            about, here, k = shift[b, j], sums[b, j], only[b]
-            if k >= 0:
-                at = LANES * 2 * k
-                accumulate_one_cell(values, about[k % len(about)], here[at : at + 2])
+            about, only_cell = shift[b, j], only[b]
+            lanes[:] = 0.0
+            if only_cell >= 0:
+                at = LANES * 2 * only_cell
+                accumulate_one_cell(values, about[only_cell % len(about)], lanes[at : at + 2])
             elif len(about) == 1:
-                accumulate_one_shift(values, cells[start:stop], about[0], here)
+                accumulate_one_shift(values, cells[start:stop], about[0], lanes)
             else:
-                accumulate_own_shifts(values, cells[start:stop], about, here)
-
-
-@compiled()
-def merge_lanes(sums: Floats, merged: Floats) -> None:
-    """Add up the lanes of `accumulate`; ``merged`` has shape (2, blocks, cells, columns)."""
-    for b in range(sums.shape[0]):
-        for j in range(sums.shape[1]):
-            lanes = sums[b, j]
-            for k in range(merged.shape[2]):
+                accumulate_own_shifts(values, cells[start:stop], about, lanes)
+            for k in range(sums.shape[2]):
                 total = square = 0.0
                 for lane in range(LANES):
                     total += lanes[(k * LANES + lane) * 2]
                     square += lanes[(k * LANES + lane) * 2 + 1]
-                merged[0, b, k, j] = total
-                merged[1, b, k, j] = square
+                sums[0, b, k, j] = total
+                sums[1, b, k, j] = square
 
 
 @compiled()
@@ -401,31 +395,10 @@ def raise_to_gaps(
             largest[i] = w if w > largest[i] else largest[i]
 
 
-# --- the same for few rows, with numpy --------------------------------------------------------
-
-
-def combine_few(cells: Ints, codes: Sequence[Ints], sizes: Sequence[int]) -> None:
-    """Compute cell numbers from the codes of some levels; -1 if one of them is negative."""
-    cells[:] = 0
-    for code, size in zip(codes, sizes, strict=True):
-        cells *= np.int32(size)
-        cells += code.astype(np.int32, copy=False)
-    for code in codes:
-        cells[code < 0] = -1
-
-
-def count_few_rows(cells: Ints, counts: Ints, first: Ints) -> None:
-    """Count the rows of each cell, and find the first of them, in zeroed tables."""
-    here = np.flatnonzero(cells >= 0)
-    counts[:] = np.bincount(cells[here], minlength=len(counts))
-    last_to_first = here[::-1]  # the last assignment for a cell wins
-    first[cells[last_to_first]] = last_to_first
-
-
 def mark_few_seen(
     seen: NDArray[np.uint8], groups: Ints, points: Ints, low: int, origin: int, width: int
 ) -> None:
-    """Mark each (group, point) as seen, within the window of the table."""
+    """Mark each (group, point) as `mark_seen` does, but with numpy, for few rows."""
     line, place = groups.astype(np.int64) - low, points.astype(np.int64) - origin
     inside = (line >= 0) & (line < len(seen) // width) & (place >= 0) & (place < width)
     seen[line[inside] * width + place[inside]] = 1

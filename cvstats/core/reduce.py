@@ -18,7 +18,7 @@ from cvstats.core import kernels
 from cvstats.core.cells import Cells, State, choose_origin, pool
 from cvstats.core.columns import Columns, Differences, LossColumns, Table
 from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks, readonly
-from cvstats.core.threads import Scratch, block_bounds, blocks_per_task, ordered_map
+from cvstats.core.threads import BLOCK, PIECE, Scratch, block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ def compute_moments(design: Design, losses: Columns, by: Sequence[str]) -> Cells
         lines = losses.take(np.arange(losses.width), 0, design.size)
         cells = design.cells(table.by, 0, design.size)
         numbers = reduce_lines(lines, cells, table.total[table.used])
-    elif isinstance(losses, Differences) and use_cross_products(losses, table):
+    elif isinstance(losses, Differences):
         numbers = pair_moments(design, losses, table)
     else:
         numbers = reduce_columns(design, losses, table)
@@ -105,22 +105,22 @@ def reduce_lines(lines: FloatArray, cells: Codes, count: NDArray[np.int64]) -> N
 
 def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers:
     """Compute the moments of columns that are read, or computed, together."""
-    few, together = SUMS // max(table.size, 1), blocks_per_task(table.rows)
+    few, together = SUMS // max(table.size, 1), max(1, PIECE * BLOCK // table.rows)
     rows = max(1, min(design.size, together * table.rows))
-    if losses.c_order:
+    if losses.order == "C":
         tile = int(np.clip(few, ABREAST, 1024))
-    elif losses.f_order:
+    elif losses.order == "F":
         tile = int(np.clip(NUMBERS // rows, TILE, max(TILE, few)))
     else:  # copied or computed one by one, except short ones
         tile = max(1, NUMBERS // 16 // rows)
     tiles = list(starmap(slice, block_bounds(losses.width, tile)))
-    if losses.c_order:  # several blocks even if the rows are few and long
+    if losses.order == "C":  # several blocks even if the rows are few and long
         fewest = max(16 * table.size, NUMBERS // min(tile, losses.width))
         pieces = block_bounds(design.size, min(table.rows, fewest))
     else:
-        together = together if losses.f_order else 1
+        together = together if losses.order == "F" else 1
         pieces = block_bounds(-(-design.size // table.rows), together)
-    read = _read_rows if losses.c_order else _read_columns
+    read = _read_rows if losses.order == "C" else _read_columns
     scratch = Scratch()
 
     def work(task: int) -> Sums:
@@ -129,7 +129,7 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
 
     numbers = 3 * table.size * min(tile, losses.width)
     batch = int(np.clip(KEPT // max(numbers, 1), 2, BATCH))
-    blocks = pieces[0][1] if pieces and losses.f_order else 1
+    blocks = pieces[0][1] if pieces and losses.order == "F" else 1
     most = WAITING // max(numbers * blocks, 1)
     results = ordered_map(work, len(tiles) * len(pieces), most)
     used = table.used
@@ -139,7 +139,7 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
     for columns in tiles:
         parts: list[State] = []
         waiting = 0
-        for _ in pieces:
+        for piece in pieces:
             n, shift, share, squares = next(results)
             if not parts and not n.any():
                 continue  # no evaluation yet
@@ -148,23 +148,15 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
                     origin[columns] = choose_origin(n, shift + share, squares)
                 parts.append((n, (shift - origin[columns]) + share, squares))
             waiting += len(n)
-            if waiting >= batch:
-                parts, waiting = [_merge(parts)], 1
-        if parts:
-            _, mean_here, m2_here = _merge(parts)
-            mean[:, columns] = mean_here[0, used]
-            m2[:, columns] = m2_here[0, used]
+            if waiting >= batch or piece is pieces[-1]:  # merge the blocks into one
+                with np.errstate(invalid="ignore", over="ignore"):
+                    state = pool(*map(np.concatenate, zip(*parts, strict=True)))
+                n, share, squares = (numbers[None] for numbers in state)
+                parts, waiting = [(n, share, squares)], 1
+        for _, share, squares in parts:
+            mean[:, columns] = share[0, used]
+            m2[:, columns] = squares[0, used]
     return table.total[used].astype(np.float64), mean, m2, origin
-
-
-def _merge(parts: list[State]) -> State:
-    """Merge the blocks of some pieces into one."""
-    if len(parts) == 1 and len(parts[0][0]) == 1:
-        return parts[0]
-    count, mean, m2 = map(np.concatenate, zip(*parts, strict=True))
-    with np.errstate(invalid="ignore", over="ignore"):
-        total, mean, m2 = pool(count, mean, m2)
-    return total[None], mean[None], m2[None]
 
 
 def _center_sums(
@@ -228,10 +220,8 @@ def _read_columns(
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sums = np.zeros((len(counts), width, table.size * kernels.LANES * 2))
+        total, square = sums = np.empty((2, len(counts), table.size, width))
         kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, shift, sums)
-        total, square = merged = np.empty((2, len(counts), table.size, width))
-        kernels.merge_lanes(sums, merged)
         return total, square
 
     if table.rows >= CROWDED * table.size:
@@ -276,20 +266,16 @@ def _read_rows(
 # --- many pairs of columns ------------------------------------------------------------------------
 
 
-def use_cross_products(losses: Differences, table: CellTable) -> bool:
-    """Whether there are so many pairs that one matrix per cell is less work."""
-    models = len(np.unique(np.concatenate([losses.left, losses.right])))
-    dense = losses.width > max(2 * models, models**2 // 4)  # not pairs of carried cells
-    return dense and len(table.used) * models**2 <= LARGEST
-
-
 def pair_moments(design: Design, losses: Differences, table: CellTable) -> Numbers:
-    """Compute moments of many differences from one matrix of co-moments per cell.
+    """Compute moments of differences; of many, from one matrix of co-moments per cell.
 
     With centered losses x and y of a cell, ``sum (x - y)^2 = sum x^2 + sum y^2 - 2 sum x y``. This
     loses digits for models that are nearly identical, which are subtracted loss by loss.
     """
     models = np.unique(np.concatenate([losses.left, losses.right]))
+    many = losses.width > max(2 * len(models), len(models) ** 2 // 4)  # not pairs of carried cells
+    if not many or len(table.used) * len(models) ** 2 > LARGEST:
+        return reduce_columns(design, losses, table)
     left, right = np.searchsorted(models, losses.left), np.searchsorted(models, losses.right)
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
         count, mean, cross, level = co_moments(design, losses.losses, models, table)
@@ -352,7 +338,7 @@ def cross_products(
         values, row, picks = _kernel_table(losses, models, start, stop)
         own = np.zeros(len(models))
         part = memory[: (stop - start) * len(models)]
-        if losses.c_order:
+        if losses.order == "C":
             out = part.reshape(stop - start, -1)
             kernels.residual_rows(values, row, readonly(cells), picks, mean, out, own)
             return out.T, own
@@ -407,7 +393,7 @@ def _center_cells(
             at = begin + np.flatnonzero(cells == k)
             middle = np.empty(len(models))
             part, memory = np.split(memory, [(len(at) + 1) * len(models)])
-            if losses.c_order:
+            if losses.order == "C":
                 out = part.reshape(len(at) + 1, -1)
                 kernels.center_rows(values, at, picks, level, out, middle)
                 found.append((int(where[k]), out.T, middle))
@@ -427,10 +413,10 @@ def _kernel_table(
 
     It has one line per row if rows are contiguous, otherwise one line per column.
     """
-    if losses.c_order:
+    if losses.order == "C":
         table, row, _ = losses.row_major(slice(0, losses.width), start, stop)
         return table, row, models
-    if losses.f_order:
+    if losses.order == "F":
         table, _, row = losses.column_major(slice(0, losses.width), start, stop)
         return table, row, models
     return readonly(losses.take(models, start, stop)), 0, np.arange(len(models))

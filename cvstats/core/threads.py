@@ -35,8 +35,18 @@ VARIABLE = "CVSTATS_THREADS"
 T = TypeVar("T")
 
 
-def count_threads() -> int:
-    """Count the threads to use: as set, otherwise one per core available to this process.
+def block_bounds(size: int, rows: int) -> list[tuple[int, int]]:
+    """Divide ``size`` rows into blocks of ``rows``: (start, stop) of each."""
+    starts = range(0, size, rows)
+    return list(zip(starts, (*starts[1:], size), strict=False))
+
+
+def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -> Iterator[T]:
+    """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead.
+
+    Consecutive tasks go to one thread together: handing over costs more than a block. At most
+    ``most`` results wait for their turn, but at least one. There are as many threads as the
+    environment variable says, otherwise one per core available to this process.
 
     Raises
     ------
@@ -44,37 +54,19 @@ def count_threads() -> int:
         If the environment variable is set, but is not a positive integer.
     """
     setting = os.environ.get(VARIABLE, "").strip()
-    if setting.isdecimal() and int(setting) > 0:
-        return int(setting)
-    if setting:
+    if setting and not (setting.isdecimal() and int(setting) > 0):
         raise LogError(
             f"the environment variable {VARIABLE} is {os.environ[VARIABLE]!r}. Expected a whole "
             f"number of 1 or more. Type export {VARIABLE}=2; or unset {VARIABLE}, for a thread on "
             f"each core."
         )
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def block_bounds(size: int, rows: int) -> list[tuple[int, int]]:
-    """Divide ``size`` rows into blocks of ``rows``: (start, stop) of each."""
-    starts = range(0, size, rows)
-    return list(zip(starts, (*starts[1:], size), strict=False))
-
-
-def blocks_per_task(rows: int) -> int:
-    """Count the blocks of ``rows`` rows that one call of a kernel processes."""
-    return max(1, PIECE * BLOCK // rows)
-
-
-def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -> Iterator[T]:
-    """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead.
-
-    Consecutive tasks go to one thread together: handing over costs more than a block. At most
-    ``most`` results wait for their turn, but at least one.
-    """
-    workers = min(count_threads(), tasks)
+    if setting:
+        workers = int(setting)
+    elif hasattr(os, "sched_getaffinity"):
+        workers = len(os.sched_getaffinity(0))
+    else:
+        workers = os.cpu_count() or 1
+    workers = min(workers, tasks)
     if workers <= 1:
         yield from map(work, range(tasks))
         return

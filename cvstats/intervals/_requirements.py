@@ -23,11 +23,11 @@ from cvstats.core.folds import (
     divides_both,
     fewest_folds,
     find_across_folds,
+    find_single_losses,
     find_whole_sources,
     fold_level,
     folds_are_guessed,
     has_crossed_sources,
-    has_one_loss_per_split,
     is_partition,
     is_resampled,
     pair_labels,
@@ -79,7 +79,7 @@ def partition(design: Design) -> str | None:
     splits = design.splits()
     if splits.apart:
         return splits.apart
-    if splits.points is None and has_one_loss_per_split(design):
+    if splits.points is None and find_single_losses(design).all():
         return (
             f"the log has {len(splits.rows):,} repetitions, one loss per fold, and no level "
             "'point'. If these are fold means or scores, set log.attrs['holds'] = 'scores' and "

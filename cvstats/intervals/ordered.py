@@ -440,7 +440,7 @@ def average_times(log: Log, times: Times) -> MeansByTime:
 
     def take(columns: slice) -> FloatArray:
         number = columns.stop - columns.start
-        if chosen.c_order:
+        if chosen.order == "C":
             table, row, column = chosen.row_major(columns, 0, design.size)
             part = table[row : row + design.size, column : column + number][rows]
         else:

@@ -107,7 +107,7 @@ def test_cross_products_of_rows_and_of_columns(order):
     for k in range(3):
         here = (fold == k) & valid
         left[here] = values[here] - values[here].mean(axis=0)
-    assert losses.c_order == (order == "C")
+    assert (losses.order == "C") == (order == "C")
     np.testing.assert_allclose(total, left.T @ left, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(rest, 0, atol=1e-11)
 

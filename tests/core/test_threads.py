@@ -12,7 +12,7 @@ import pytest
 
 import cvstats
 from cvstats import LogError
-from cvstats.core.threads import LONGEST, Scratch, block_bounds, blocks_per_task, ordered_map
+from cvstats.core.threads import LONGEST, Scratch, block_bounds, ordered_map
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
@@ -97,11 +97,6 @@ def test_a_number_of_threads(monkeypatch, asked):
 def test_spans_cover_all_rows():
     assert block_bounds(7, 3) == [(0, 3), (3, 6), (6, 7)]
     assert block_bounds(0, 3) == []
-
-
-def test_long_blocks_are_worked_through_one_by_one():
-    assert blocks_per_task(1 << 18) > 1
-    assert blocks_per_task(1 << 22) == 1
 
 
 def test_scratch_is_used_again_by_its_thread_only():
