@@ -316,12 +316,12 @@ def interval(
     describe = partial(quote_study, name, log)
     run = partial(find_method(name).run, alpha=alpha, **options)
     if log.lazy is not None:
-        if not asked and name in ("wald", "holdout"):
-            facts["interval"] = name_limits(log)  # each chunk determines the kind of its losses
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = partial(find_method(name).reads_lazy_losses, options)
         facts["reason"] = join_reasons(reason, describe(binary=None))
         table: Any = answer_log(log, run, reads_losses=reads_losses)
+        limits = None if asked else name_limits(log, name, table.attrs.get("interval"))
+        facts |= {"interval": limits} if limits else {}
         return cast(Table, table.assign_attrs(facts))
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     kind = result.attrs.get("interval")

@@ -74,6 +74,15 @@ def test_empty_chunks(name):
     xr.testing.assert_allclose(kept.wald(), in_memory(make)[0], rtol=1e-11)
 
 
+@pytest.mark.parametrize(("level", "kind"), [("fold", "wilson"), ("source", "korn-graubard")])
+def test_limits_of_lazy_losses_are_named_for_each_kind_of_chunk(level, kind):
+    log = xr.DataArray(MAP, dims=("point", "lat")).assign_coords(
+        {level: ("point", np.arange(len(MAP)) % 5)}
+    )
+    found = log.chunk(lat=2).cvci.interval()
+    assert found.attrs["interval"] == f"{kind} for 0/1 losses, otherwise wald"
+
+
 @pytest.mark.parametrize("dims", [("point",), ("point", "lat"), ("lat", "point")])
 def test_chunks_of_no_known_size(dims):
     some = dask.array.from_array(MAP[:, 0], chunks=30) > 0

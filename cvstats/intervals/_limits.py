@@ -150,6 +150,7 @@ PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
 """Intervals for 0/1 losses."""
 
 SOME_WILSON = "wilson for 0/1 losses, otherwise wald"
+SOME_KORN_GRAUBARD = "korn-graubard for 0/1 losses, otherwise wald"
 """Limits chosen by `interval` if columns are of both kinds or not computed yet."""
 
 PROPORTION_NAMES = (
@@ -783,7 +784,7 @@ def take_limits_of_means(
         (lowest, highest), errors=errors, units=units,
     )  # fmt: skip
     inside = (columns["se"] == 0) & (np.minimum(share, 1 - share) > END)
-    words = "korn-graubard" if at.all() else "korn-graubard for 0/1 losses, otherwise wald"
+    words = "korn-graubard" if at.all() else SOME_KORN_GRAUBARD
     result = put_limits(result, (np.nan, np.nan), at & inside)
     return put_limits(result, limits, at & ~inside, settled=settled, interval=words)
 
@@ -1011,11 +1012,16 @@ def compare_numerators(base: Result, of_points: Result, log: Log) -> Result:
     return scale_errors(base, np.where(variance > 0, factor, 1.0))
 
 
-def name_limits(log: Log) -> str:
-    """Name the limits of a lazy log, in which each chunk uses the limits of its own losses."""
-    if not log.design.metric:
-        return SOME_WILSON
-    return "korn-graubard" if ONE_PREDICTION in log.metadata else "wald"
+def name_limits(log: Log, method: str, kind: str | None) -> str | None:
+    """Name the limits of a lazy log, in which each chunk uses the limits of its own losses.
+
+    ``kind`` are those of 0/1 losses.
+    """
+    if method in ("wald", "holdout"):
+        of_metric = "korn-graubard" if ONE_PREDICTION in log.metadata else "wald"
+        return of_metric if log.design.metric else SOME_WILSON
+    unknown = "range" not in log.metadata and known_proportions(log) is None
+    return SOME_KORN_GRAUBARD if kind == "korn-graubard" and unknown else kind
 
 
 def label_rarity(result: Result, reach: Reach, facts: Mapping[Any, Any]) -> Result:
