@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import cache
 
 import numpy as np
@@ -70,6 +71,12 @@ SAME = {
     ),
     "periods": lambda: relabelled("point", pd.period_range("2020", periods=N, freq="D")),
     "intervals": lambda: relabelled("point", pd.IntervalIndex.from_breaks(range(N + 1))),
+    "dates with and without a zone": lambda: relabelled(
+        "point", [pd.Timestamp(2020, 1, 1 + i, tz="UTC" if i > 3 else None) for i in range(N)]
+    ),
+    "dates, then numbers": lambda: relabelled(
+        "point", [date(2020, 1, 1 + i) if i < 3 else i for i in range(N)]
+    ),
     "tuples": lambda: relabelled("point", [(i, i) for i in range(N)]),
     "integers that may be missing": lambda: relabelled("point", pd.array(POINT, dtype="Int64")),
     "categories that never occur": lambda: relabelled(
@@ -136,6 +143,13 @@ def test_tuples_that_name_models(models):
     np.testing.assert_array_equal(cells, expected)
     row = xr.Dataset({name: ARRAY.isel(model=i, drop=True) for i, name in enumerate(models)})
     assert row.cvci.wald()["model"].values.tolist() == [*map(str, models)]
+
+
+def test_a_level_of_the_columns_may_be_called_model():
+    columns = pd.MultiIndex.from_tuples([("x", "a"), ("x", "b"), ("y", "b")])
+    named = FRAME.set_axis(columns.set_names(["family", "model"]), axis=1)
+    plain = FRAME.set_axis(columns, axis=1)
+    assert str(named.cvci.summary()) == str(plain.cvci.summary())
 
 
 def test_the_level_count_alone_is_diagnosed():

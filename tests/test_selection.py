@@ -267,6 +267,8 @@ def test_these_sources_of_crossed_times():
     pd.testing.assert_frame_equal(found, log.cvci.ordered())
     assert found.attrs["method"] == "ordered"
     assert found.attrs["reason"].endswith("for these sources, only the times are sampled")
+    array = log.to_xarray().cvci.interval(target="these_sources")
+    assert array.attrs["reason"] == found.attrs["reason"]
     one_out = sources(fold=lambda point: point // 8)
     expected = one_out.cvci.out_of_source(target="these_sources")
     pd.testing.assert_frame_equal(one_out.cvci.interval(target="these_sources"), expected)

@@ -96,6 +96,10 @@ def fieller(
     value: the roots of ``(B^2 - c^2 v_B) R^2 - 2 (A B - c^2 v_AB) R + A^2 - c^2 v_A``. NaN if the
     denominator is not significantly different from 0: then no interval exists.
     """
+    _, power = np.frexp(below)  # in units of about the denominator, fourth powers stay finite
+    above, below = np.ldexp(above, -power), np.ldexp(below, -power)
+    variances = np.ldexp(variances[0], -2 * power), np.ldexp(variances[1], -2 * power)
+    covariance = np.ldexp(covariance, -2 * power)
     square = np.asarray(critical, dtype=np.float64) ** 2
     a = below**2 - square * variances[1]
     b = above * below - square * covariance

@@ -79,8 +79,8 @@ def points_in_time(design: Design) -> str | None:
     odd = find_odd_time(design.levels["point"].labels)
     if odd is not None:
         return (
-            f"the label {odd} of its level 'point' is neither a date nor a number. Expected dates "
-            "(2024-01-31) or numbers that count steps, for all points: cvstats.as_log(frame, "
+            f"the labels of its level 'point' are neither all dates nor all numbers: {odd}. "
+            "Expected dates (2024-01-31) or numbers that count steps: cvstats.as_log(frame, "
             "point='date')."
         )
     return partition(design)

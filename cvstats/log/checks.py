@@ -430,7 +430,9 @@ def find_dates(design: Design) -> str | None:
         first = level.labels[0]
         maybe = isinstance(first, (int, np.integer)) and first >= YEARS[0]
         maybe = maybe or (isinstance(first, str) and OTHER_DATE.match(first) is not None)
-        if is_date(first) or (maybe and read_calendar(level.labels) is not None):
+        if (is_date(first) and are_sortable(level.labels)) or (
+            maybe and read_calendar(level.labels) is not None
+        ):
             found = name
             break
     design.facts["dates"] = found
@@ -650,6 +652,15 @@ def is_date(label: object) -> bool:
     return type(label).__module__.partition(".")[0] == "cftime"
 
 
+def are_sortable(labels: Labels) -> bool:
+    """Whether labels can be compared; times with and without a zone cannot, for example."""
+    try:
+        as_index(labels).min()
+    except (TypeError, ValueError):  # by version of pandas
+        return False
+    return True
+
+
 def is_calendar_number(label: object) -> bool:
     """Whether a whole number may be a year, a month as in 202401, or a day as in 20240131."""
     low, high = YEARS
@@ -709,7 +720,7 @@ def rank_labels(labels: Labels) -> IntArray:
 
 
 def find_odd_time(labels: Labels) -> str | None:
-    """Name the first label that is neither a date nor a number, unlike all others; or None."""
+    """Name the first label that is not a date like the others; None if all are dates or numbers."""
     index = read_times(labels)
     kind = index.dtype.kind
     if kind in "iufmM" or isinstance(index.dtype, (pd.DatetimeTZDtype, pd.PeriodDtype)):
@@ -717,7 +728,9 @@ def find_odd_time(labels: Labels) -> str | None:
     for label in index:
         if not is_date(label) or type(label) is not type(index[0]):
             return spelled(label)
-    return None
+    if are_sortable(index):
+        return None
+    return spelled(next(label for label in index if not are_sortable([index[0], label])))
 
 
 def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None:

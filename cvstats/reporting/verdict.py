@@ -394,7 +394,7 @@ class Verdict:
     def labels(self, table: pd.DataFrame, name: str) -> list[Hashable]:
         """List the labels of the models of a table's rows."""
         index = table.index
-        if name in index.names and (index.nlevels > 1 or self.dims):
+        if name in index.names and (self.dims or list(index.names) == ["model", "other"]):
             labels = index.get_level_values(name).tolist()
         else:
             labels = [None] * len(index) if self.dims else index.tolist()

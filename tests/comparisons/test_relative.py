@@ -34,6 +34,13 @@ def test_limits_are_those_of_fieller():
     assert found["p_value"] == plain["p_value"]
 
 
+@pytest.mark.parametrize("unit", [2.0**-330, 2.0**490])
+def test_limits_of_a_ratio_have_no_unit(unit):
+    expected = LOG.cvci.compare(reference="b", relative=True)
+    found = (LOG * unit).cvci.compare(reference="b", relative=True)
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-12)
+
+
 def test_geometric_mean_over_data_sets_is_a_t_interval_of_logs():
     expected = CASES["geometric_mean"]["outputs"]
     found = SETS.cvci.compare(reference="b", relative=True, over="source").iloc[0]
