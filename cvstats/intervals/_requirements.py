@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
@@ -38,7 +37,7 @@ from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NeedsLosses, listed, spelled
 from cvstats.intervals._method import find_method, load_methods
 from cvstats.large.lazy import whole_design
-from cvstats.log.checks import find_dates, is_date, take_sample
+from cvstats.log.checks import find_dates, is_date
 from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
 
@@ -381,7 +380,7 @@ def describe_crossed(log: Log) -> str:
 
 def name_point(label: object) -> str:
     """Format a point label; a timestamp at midnight as its date."""
-    label = pd.Timestamp(label) if isinstance(label, np.datetime64) else label
+    label = label.astype("M8[us]").item() if isinstance(label, np.datetime64) else label
     return str(label).removesuffix(" 00:00:00") if is_date(label) else spelled(label)
 
 
@@ -478,10 +477,10 @@ def suggest_study(log: Log) -> str:
     Nothing if points have no labels, if they have sources or are dates (which random splits would
     divide), or for language models (which were not trained here).
     """
-    n, sample = log.design.splits().points, take_sample(log)
+    n, sample = log.design.splits().points, log.cells and log.cells.sample
     made = "quantiles" in log.metadata  # a log made of another
-    dated = find_dates((log if sample is None else sample.log).design) is not None
-    divided = "source" in log.design.levels or dated
+    seen = sample.log if sample else log
+    divided = "source" in log.design.levels or find_dates(seen.design) is not None
     if n is None or made or divided or log.only_tested:
         return ""
     if n <= SMALL:
