@@ -180,6 +180,43 @@ LOGS = {
 }
 """Words of all of these are stored; tables, pages and commands of some."""
 
+
+def few_errors(log):
+    """Errors at three points, at two of them, and at none."""
+    points = pd.factorize(log.index.get_level_values("point"))[0]
+    return log - log + (points[:, None] < [3, 2, 0][: log.shape[1]])
+
+
+CHANGES = {
+    "zeros": lambda log: log - log,
+    "twins": lambda log: pd.DataFrame({name: log.iloc[:, 0] + (name == "c") for name in "abc"}),
+    "few errors": few_errors,
+    "a huge loss": lambda log: log * np.where(np.arange(len(log)) == 3, 2.0**12, 1.0)[:, None],
+    "below zero": lambda log: log - 8.0,
+}
+
+
+def first(k, level, log):
+    """The evaluations of the first labels of a level."""
+    labels = log.index.get_level_values(level)
+    return log[labels.isin(pd.unique(labels)[:k])]
+
+
+def edges():
+    """The logs of `golden` with losses, or numbers of labels, at which rules change."""
+    for name in golden.LOGS:
+        log = golden.log_named(name)
+        for change, make in CHANGES.items():
+            yield f"{change} of {name}", name, partial(make, log)
+        for level in log.index.names:
+            for k in {1, 2, 3} & set(range(log.index.get_level_values(level).nunique())):
+                if level != "count":
+                    yield f"{k} {level} of {name}", name, partial(first, k, level, log)
+
+
+EDGES = {edge: name for edge, name, _ in edges()}
+LOGS |= {edge: make for edge, _, make in edges()}
+
 # --- views ----------------------------------------------------------------------------------------
 
 RESULTS = {
@@ -240,6 +277,15 @@ def refused(ask):
         return ask()
     except LogError as error:
         return f"refused: {error}"
+
+
+def shown_answers(log, name):
+    """The answers, or refusals, of the calls of `golden` on a log."""
+    for case in golden.CASES.values():
+        if case.log == name:
+            found = refused(lambda case=case: golden.computed(golden.call(case, log)))
+            found = found if isinstance(found, str) else golden.normalized(found)
+            yield TINY.sub("0.0", f"{case.name}: {found}")
 
 
 def shown_page(log):
@@ -331,14 +377,16 @@ VIEWS = {
     "drawn page": (drawn_page, DRAWN),
     "commands": (shown_commands, COMMANDED),
 }
+VIEWS["answers"] = (shown_answers, tuple(EDGES))
 CASES = [(view, name) for view, (_, names) in VIEWS.items() for name in names]
 
 
 def look(view, name):
     """The lines that a view of a log shows; of long parts the first, and a hash of the others."""
     lines = []
-    for text in VIEWS[view][0](LOGS[name]()):
-        part = LONG.sub(lambda number: f"{float(number[0]):.7g}", str(text)).splitlines()
+    given = (EDGES[name],) if view == "answers" else ()
+    for text in VIEWS[view][0](LOGS[name](), *given):
+        part = LONG.sub(lambda each: repr(float(f"{float(each[0]):.7g}")), str(text)).splitlines()
         kept = part if len(part) <= MOST_LINES else part[: MOST_LINES - 5]
         lines += (line.rstrip() for line in kept)
         if len(part) > len(kept):
@@ -347,8 +395,10 @@ def look(view, name):
     return lines
 
 
-LONG = re.compile(r"\d+\.\d{8,}(?:e[-+]\d+)?")
+LONG = re.compile(r"-?\d+\.\d{8,}(?:e[-+]\d+)?")
 """Numbers with all their digits, of which the last depend on the machine."""
+TINY = re.compile(r"-?[\d.]+e-(?:1[3-9]|[2-9]\d|\d{3})")
+"""Numbers that are rounding errors."""
 MOST_LINES = 25
 
 

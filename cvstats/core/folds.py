@@ -183,7 +183,7 @@ def find_across_folds(design: Design, name: str) -> str | None:
 def find_crossed(design: Design, name: str) -> MaskArray:
     """Find the groups in which a label occurs in several folds, one row per group (cached)."""
     fold, key = fold_level(design), ("crossed", name, design.by)
-    if fold is None or fold == name or name not in design.levels:
+    if fold in (None, name):
         return np.zeros((1, 1), dtype=bool)
     if key not in design.facts:
         labels = (*repetition_level(design), name)

@@ -101,7 +101,8 @@ def find_unstable(log: Log) -> MaskArray | None:
             return refits_matter(whole)
         return repetition_ratio(log.moments(repetition_level(log.design))) > LARGEST_RATIO
     if whole is not None and {"sample", "fold", "point"} <= set(whole.design.levels):
-        return exchange_ratio(whole) > LARGEST_CHANGE
+        ratio = exchange_ratio(whole)
+        return None if ratio is None else ratio > LARGEST_CHANGE
     return None
 
 
@@ -171,20 +172,24 @@ def divide_spreads(change: FloatArray, spread: FloatArray) -> FloatArray:
         return np.where(change == 0, 0.0, change / spread)
 
 
-def exchange_ratio(log: Log) -> FloatArray:
+def exchange_ratio(log: Log) -> FloatArray | None:
     """Loss stability times points over variance, from a log with each point of a half replaced.
 
     The loss stability is the variance, over the points of a test fold, of the change of their
     losses when one training point is replaced (mean over folds and replaced points). The ratio
     is ``n * stability / variance`` with n the points of the half and the variance that of its
-    losses. Stable differences have ratios near 0.
+    losses. Stable differences have ratios near 0. None if no fold kept its points.
     """
     sample, point, cell = read_replaced(log)
     half = sample == 1
+    if not half.any():
+        return None
     before = find_rows(point[half], point)
     # The fold that contains the replaced point keeps its model but tests a new point.
     refitted = np.bincount(cell, before < 0) == 0
     rows = np.flatnonzero((sample > 1) & (refitted & (np.bincount(cell) > 1))[cell])
+    if not len(rows):
+        return None
     earlier = np.flatnonzero(half)[before[rows]]
     _, fold, size = np.unique(cell[rows], return_inverse=True, return_counts=True)
     stability, variance = np.full((2, log.values.width), np.nan)

@@ -360,13 +360,10 @@ class Rows:
         codes = design.levels["count"].block(0, design.size)
         sample, fit, point = (Codes.of(design, x) for x in ("sample", "repetition", "point"))
         here = design.valid
-        rows: IntArray | slice = slice(0, design.size)
-        known = [codes, sample.number, fit.number, point.number]
-        if min(int(part.min()) for part in known) < 0 or (numbers < 0).any():
-            usable = np.append(numbers, -1)[codes] >= 0
-            for part in known:
-                usable &= part >= 0
-            rows = np.flatnonzero(usable)
+        usable = np.append(numbers, -1)[codes] >= 0
+        for level in (sample, fit, point):
+            usable &= level.number >= 0
+        rows = slice(0, design.size) if usable.all() else np.flatnonzero(usable)
         key = ravel_codes(sample, fit, point)
         if not np.all(np.diff(key[rows]) > 0):
             rows = argsort_by(rows, key)
@@ -436,12 +433,10 @@ def to_resample(rows: Rows, s: int, part: IntArray | slice) -> Resample:
     else:
         table = np.full((len(fits), len(points)), -1)
         for some in (slice(None),) if here is None else (~here, here):  # losses before gaps
-            b, i = (
-                get_indexer(fits, fit[some], rows.fit),
-                get_indexer(points, point[some], rows.point),
-            )
-            known = (b >= 0) & (i >= 0)
-            table[b[known], i[known]] = where[some][known]
+            b, i = fit[some], point[some]
+            known = np.isin(b, fits) & np.isin(i, points)
+            at = np.searchsorted(fits, b[known]), np.searchsorted(points, i[known])
+            table[at] = where[some][known]
         if (table < 0).any():
             raise missing_rows_error(rows, fits, points, table < 0)
         tested = None if rows.here is None else rows.here[table]
@@ -462,14 +457,6 @@ def to_resample(rows: Rows, s: int, part: IntArray | slice) -> Resample:
 def unique_codes(number: NDArray[Any], here: MaskArray | None, size: int) -> IntArray:
     """Find the numbers of the labels that occur."""
     return np.flatnonzero(np.bincount(number if here is None else number[here], minlength=size))
-
-
-def get_indexer(among: IntArray, number: NDArray[Any], level: Codes) -> IntArray:
-    """Find the position of each number of a level in a sorted list; -1 if absent."""
-    place_of = np.full(len(level) + 1, -1)
-    place_of[among] = np.arange(len(among))
-    found: IntArray = place_of[number]
-    return found
 
 
 def missing_rows_error(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskArray) -> LogError:

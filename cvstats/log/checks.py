@@ -112,7 +112,7 @@ def find_cautions(
     seen, points = sample.log, log.points_by_group()
     points = count_kept_points(log) if points is None else points
     whole = sample.whole and seen.design.size * width <= LIMIT
-    step = 1 if whole and sample.step == 1 else find_step(sample, width)
+    step = sample.step if whole else find_step(sample, width)
     of_many = of_many and step == 1
     of_units = residuals() if of_many and residuals else None
     columns, losses, spread = pick_columns(log, sample, pairs, step)

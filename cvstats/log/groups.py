@@ -18,7 +18,6 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import (
-    find_crossed,
     find_single_losses,
     find_whole_sources,
     fold_level,
@@ -232,8 +231,6 @@ class Groups:
         names = {*design.levels}.intersection((*LEVELS, *self.log.used)) - {"point", self.name}
         for name in sorted(names):
             found.append(tally(design, name).n_cells[:, 0] > 1)
-            if name not in ("repetition", "fold"):
-                found.append(find_crossed(design, name))
         if "source" in design.levels and fold_level(design) == "fold":
             by = fold_levels(design)
             several = tally(design, *by, "source").within(by).n_cells > 1

@@ -202,9 +202,9 @@ def show_direction(result: Any, facts: LogFacts) -> Any:
     return as_scores(result)
 
 
-def rank_models(table: pd.DataFrame, facts: LogFacts, by: str = "estimate") -> list[str]:
+def rank_models(table: pd.DataFrame, facts: LogFacts) -> list[str]:
     """Order models by their mean in a table of rows, the best first."""
-    means = table.groupby("model", sort=False)[by].mean()
+    means = table.groupby("model", sort=False)["estimate"].mean()
     return means.sort_values(kind="stable", ascending=not facts.is_score).index.tolist()
 
 

@@ -90,10 +90,11 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
             "the log has neither folds nor repetitions. Expected a level 'fold' or 'repetition'."
         )
     table["total"] = table["mean"] * table["count"]
-    sums = table.groupby("model", sort=False)[["total", "count"]].sum().reset_index()
-    models = rank_models(sums.assign(estimate=sums["total"] / sums["count"]), facts)
+    sums = table.groupby("model", sort=False)[["total", "count"]].sum()
+    means = sums["total"] / sums["count"]
+    models = rank_models(means.reset_index(name="estimate"), facts)
     labels = list(dict.fromkeys(table[across]))
-    draw = partial(draw_folds, table=table, labels=labels, across=across)
+    draw = partial(draw_folds, table=table, means=means, labels=labels, across=across)
     ax = draw_models(ax, models, draw, rows=7, numbers="y")
     label_x(ax, across)
     label_values(ax, facts, before=MEAN, along="y")
@@ -101,8 +102,9 @@ def folds(losses: Losses, *, missing: Missing = "raise", ax: Axes | None = None)
 
 
 def draw_folds(
-    ax: Axes, models: list[str], table: pd.DataFrame, labels: list[object], across: str
-) -> None:
+    ax: Axes, models: list[str], table: pd.DataFrame, means: pd.Series, labels: list[object],
+    across: str,
+) -> None:  # fmt: skip
     """Draw the folds of some models side by side, and the means of repetitions."""
     place = {label: at for at, label in enumerate(labels)}
     style = zip(models, offsets(len(models), 0.55), colours(ax), MARKERS, strict=False)
@@ -118,10 +120,9 @@ def draw_folds(
         if across == "repetition":
             sums = part.groupby(across)[["total", "count"]].sum()
             middle = np.array([place[label] for label in sums.index]) + shift
-            means = sums["total"] / sums["count"]
-            ax.hlines(means, middle - half, middle + half, colors=colour, linewidth=2.2)
+            heights = sums["total"] / sums["count"]
+            ax.hlines(heights, middle - half, middle + half, colors=colour, linewidth=2.2)
         else:
-            mean = float(part["total"].sum() / part["count"].sum())
-            ax.axhline(mean, color=colour, linewidth=1.2)
+            ax.axhline(float(means[model]), color=colour, linewidth=1.2)
     set_tick_labels(ax, "x", labels)
     ax.set_xlim(-0.6, len(labels) - 0.4)
