@@ -36,7 +36,7 @@ from cvstats.intervals import find_method
 from cvstats.intervals._method import find_call
 from cvstats.intervals._requirements import recommend_options, takes_two_ways
 from cvstats.intervals._stability import find_unstable
-from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, out_of_bag_error
+from cvstats.intervals.bootstrap import INTERPOLATES, apparent_error, point_means
 from cvstats.intervals.clustered import sum_clusters
 from cvstats.intervals.corrected_t import FEW_SPLITS
 from cvstats.intervals.holdout import seeds_matter
@@ -639,7 +639,7 @@ def overfitting(facts: LogFacts) -> Iterator[Finding]:
     (data,) = resamples(log.design)
     ratio = np.full(log.losses.width, np.nan)
     for j, values in enumerate(log.columns()):
-        error = np.nan if values is None else out_of_bag_error(data.bags, data.losses(values))
+        error = np.nan if values is None else point_means(data.bags, data.losses(values))[0]
         if values is not None and error > 0:
             ratio[j] = apparent_error(data, values) / error
     yield from report_worst(facts, ratio, ratio < INTERPOLATES, smallest=True)

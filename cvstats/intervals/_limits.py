@@ -371,41 +371,24 @@ def qualify_contrast(result: Result, log: Log) -> Result:
         return result
     if log.design.by is not None:
         raise DifferentGroups("degrees of freedom are computed for one group at a time.")
-    if result.method != "clustered":
-        return take_welch(result, *add_points(log, by))
-    cells = log.moments(("source", by)) if log.design.has("source") else None
-    if cells is None or len(cells.count) > len(cells.over(("source",)).count):
-        return result
-    return take_welch(result, *add_sources(cells))
-
-
-def add_points(log: Log, by: str) -> tuple[FloatArray, FloatArray]:
-    """Sum the squared deviations of the points of each group; also count the points.
-
-    One row per group, one column per column of the log.
-    """
-    repeated = repetition_level(log.design)
-    cells = log.moments((*repeated, by))
-    parts, whole = cells.within(repeated), cells.over(repeated)
-    apart = parts.mean - parts.repeat(whole.mean)
-    each = parts.m2 + parts.count[:, None] * apart**2
-    return add_up(parts.codes[:, -1], each, parts.count / len(whole.count))
-
-
-def add_sources(cells: Cells) -> tuple[FloatArray, FloatArray]:
-    """Sum the squared totals of sources, each of which is in one group."""
-    mean = cells.over(()).mean
-    each = (cells.count[:, None] * (cells.mean - mean)) ** 2
-    return add_up(cells.codes[:, -1], each, np.ones(len(cells.count)))
-
-
-def add_up(codes: IntArray, each: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum squares and counts by group."""
-    groups, at = np.unique(codes, return_inverse=True)
+    if result.method == "clustered":
+        cells = log.moments(("source", by)) if log.design.has("source") else None
+        if cells is None or len(cells.count) > len(cells.over(("source",)).count):
+            return result
+        each = (cells.count[:, None] * (cells.mean - cells.over(()).mean)) ** 2
+        count = np.ones(len(cells.count))
+    else:  # points
+        repeated = repetition_level(log.design)
+        cells = log.moments((*repeated, by))
+        parts, whole = cells.within(repeated), cells.over(repeated)
+        apart = parts.mean - parts.repeat(whole.mean)
+        each = parts.m2 + parts.count[:, None] * apart**2
+        cells, count = parts, parts.count / len(whole.count)
+    groups, at = np.unique(cells.codes[:, -1], return_inverse=True)
     squares, n = np.zeros((len(groups), each.shape[1])), np.zeros(len(groups))
     np.add.at(squares, at, each)
     np.add.at(n, at, count)
-    return squares, n
+    return take_welch(result, squares, n)
 
 
 def take_welch(result: Result, squares: FloatArray, n: FloatArray) -> Result:
@@ -641,72 +624,53 @@ def take_own_limits(result: Result, log: Log) -> Result:
 
     Constant losses other than 0 and 1 have no limits, because nothing is known about their range.
     The points of a test set that was evaluated several times have means, not losses: their limits
-    are those of a proportion in which one point changes 1 / n, as for pass@1.
+    are those of a proportion in which one point changes 1 / n, as for pass@1. Those of pass^k are
+    the same for problems, without limits if all have the same value between 0 and 1.
+
+    In simulations, Student's t covered much less than these limits. pass^3 of .015 to .05, in
+    20,000 logs of 30 problems with 5 attempts each: .99 (t on the logit scale .71 to .85; for .4
+    the widths are equal). Sources left out one at a time, 6 to 30 unequal ones with error rates of
+    .02 to .3: .95 to 1.00 (.45 to .96). 10 to 50 random splits of 50 to 100 points with the same
+    rates: .94 to 1.00 (.48 to .98, often below 0). 5 to 25 sources and their points as sampling
+    units, with error rates of .03 to .2: .93 to 1.00; see also `count_pseudo_errors`.
     """
-    if log.metadata.get("limits") == OF_PROBLEMS and not log.of_differences:
-        return take_limits_of_problems(result, log)
-    if result.method == "clustered" and not log.of_differences:
-        return (take_limits_of_metric if log.design.metric else take_limits_of_sources)(result, log)
-    if result.method == "out_of_source" and "df" in result.columns and not log.of_differences:
-        return take_limits_of_source_means(result, log)
-    if result.method == OF_SPLITS and "n_points" in result.columns and not log.of_differences:
-        return (take_limits_of_metric if log.design.metric else take_limits_of_splits)(result, log)
-    if result.method not in OF_NORMAL_LIMITS or log.of_differences:
+    if log.of_differences:
         return result
-    estimate = result.columns["estimate"]
+    method, columns = result.method, result.columns
+    estimate, by_source = columns["estimate"], method == "clustered"
+    if log.metadata.get("limits") == OF_PROBLEMS:
+        if by_source and result.attrs.get("by") != "source":
+            return rescale_limits(leave_open(result, columns["se"] == 0), "logit")
+        share = share_of_sources(log, len(estimate)) if by_source else None
+        return take_limits_of_means(result, np.ones(len(estimate), dtype=bool), share)
+    if method == "out_of_source" and "df" in columns:
+        at, reach, *ends = find_bounded_sources(result, log)
+        return take_limits_of_means(result, at, reach, ends) if at.any() else result
+    if by_source or (method == OF_SPLITS and "n_points" in columns):
+        if log.design.metric:
+            return take_limits_of_metric(result, log)
+        at = find_proportions(log, estimate)
+        if not at.any() or (by_source and result.attrs.get("by") not in BY_SOURCES):
+            return result
+        share = share_of_sources(log, len(at)) if by_source else None
+        return take_limits_of_means(result, at, share)
+    if method not in OF_NORMAL_LIMITS:
+        return result
     at = find_proportions(log, estimate)
     if log.design.metric:
         result = take_limits_of_metric(result, log)
     result = leave_open(result, ~at)
     if not (at.any() or log.some_cells):
         return result
-    if result.method == "holdout" and log.design.number("repetition") > 1:
+    if method == "holdout" and log.design.number("repetition") > 1:
         return take_limits_of_means(result, at)
-    rarer = result.columns["n_points"] * np.minimum(estimate, 1 - estimate)
+    rarer = columns["n_points"] * np.minimum(estimate, 1 - estimate)
     few = at & (rarer < FEW_ERRORS - END)
     words = OF_PROPORTIONS[int(few.any()) + int(few.all())]
     if log.some_cells or not at.all():
         words = SOME_WILSON
     result = replace_limits(result, at, "wilson")
     return replace_limits(result, few, "clopper-pearson", name=words)
-
-
-def take_limits_of_problems(result: Result, log: Log) -> Result:
-    """Replace normal limits by those of a proportion in which one problem changes 1 / n.
-
-    There are no limits if all problems have the same value between 0 and 1. In 20,000 simulated
-    logs of 30 problems with 5 attempts each, coverage for pass^3 of .015 to .05 was .99 (.71 to .85
-    with Student's t on the logit scale); for .4 the widths are equal.
-    """
-    everywhere = np.ones(len(result.columns["se"]), dtype=bool)
-    if result.method != "clustered":
-        return take_limits_of_means(result, everywhere)
-    if result.attrs.get("by") != "source":
-        return rescale_limits(leave_open(result, result.columns["se"] == 0), "logit")
-    return take_limits_of_means(result, everywhere, share_of_sources(log, len(everywhere)))
-
-
-def take_limits_of_sources(result: Result, log: Log) -> Result:
-    """Replace the limits of 0/1 losses with sources as clusters by those of a proportion.
-
-    For simulations see `count_pseudo_errors`. With 5 to 25 sources and their points as sampling
-    units and error rates of .03 to .2 they covered .93 to 1.00.
-    """
-    at = find_proportions(log, result.columns["estimate"])
-    if not at.any() or result.attrs.get("by") not in BY_SOURCES:
-        return result
-    return take_limits_of_means(result, at, share_of_sources(log, len(at)))
-
-
-def take_limits_of_source_means(result: Result, log: Log) -> Result:
-    """Replace the limits of means over sources that were left out one at a time.
-
-    One source changes a mean of G by 1 / G of the range of the loss. In simulations of 6 to 30
-    unequal sources with error rates of .02 to .3 they covered .95 to 1.00, and Student's t .45 to
-    .96.
-    """
-    at, reach, *ends = find_bounded_sources(result, log)
-    return take_limits_of_means(result, at, reach, ends) if at.any() else result
 
 
 def find_bounded_sources(
@@ -717,32 +681,6 @@ def find_bounded_sources(
     at = np.isfinite(lowest) & np.isfinite(highest)
     share = np.broadcast_to(1 / result.columns["n_sources"], at.shape)
     return at, share, np.where(at, lowest, 0.0), np.where(at, highest, 1.0)
-
-
-def take_limits_of_splits(result: Result, log: Log) -> Result:
-    """Replace the limits of 0/1 losses of random splits by those of a proportion.
-
-    In simulations of 10 to 50 splits of 50 to 100 points with error rates of .02 to .3 they covered
-    .94 to 1.00, and Student's t, often below 0, .48 to .98.
-    """
-    at = find_proportions(log, result.columns["estimate"])
-    return take_limits_of_means(result, at) if at.any() else result
-
-
-def take_limits_of_times(result: Result, log: Log) -> Result:
-    """Replace the limits of 0/1 losses and bounded metrics with times as the sampling unit.
-
-    In 3,000 simulated series of 60 to 300 times with shares of .8 to .99 and correlations of 0 to
-    .8 they covered .93 to .99, and Student's t, often above 1, .30 to .95.
-    """
-    if log.of_differences:
-        return result
-    if log.design.metric:
-        return take_limits_of_metric(result, log)
-    at = find_proportions(log, result.columns["estimate"])
-    if not at.any():
-        return result
-    return take_limits_of_means(result, at, 1 / result.columns["n_times"])
 
 
 def share_of_sources(log: Log, size: int) -> FloatArray:
@@ -867,7 +805,10 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
     if facts.get("limits") in SCALES:
         return take_scale(result, find, facts)
     if TARGET in facts and "df" not in result.columns:
-        return take_student(result)
+        n, estimate = result.columns["n_points"], result.columns["estimate"]
+        far = half_widths("two-sided", float(result.attrs["alpha"]), n - 1)[0]
+        far = far * result.columns["se"]
+        return put_limits(result, (estimate - far, estimate + far), interval="t")
     clustered, of_sources = result.method in OF_GROUPS, result.method == "clustered"
     if of_sources and result.attrs.get("by") not in BY_SOURCES:
         return leave_open(result, result.columns["se"] == 0)
@@ -891,13 +832,6 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
     )
     rare = reach.known & (reach.rarity * LEAST_OF_A_CLASS > 1)
     return label_rarity(put_limits(changed, (np.nan, np.nan), rare), reach, facts)
-
-
-def take_student(result: Result) -> Result:
-    """Replace normal quantiles by Student's t with one degree of freedom less than points."""
-    n, estimate = result.columns["n_points"], result.columns["estimate"]
-    far = half_widths("two-sided", float(result.attrs["alpha"]), n - 1)[0] * result.columns["se"]
-    return put_limits(result, (estimate - far, estimate + far), interval="t")
 
 
 OF_SPLITS = "corrected_t"

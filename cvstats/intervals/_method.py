@@ -41,7 +41,7 @@ from cvstats.core.cautions import Caution, methods_instead
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import covers_all_points, find_whole_sources, tally
-from cvstats.core.results import Result
+from cvstats.core.results import Result, flag
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
 from cvstats.intervals._limits import OF_NORMAL_LIMITS, qualify_contrast
@@ -260,11 +260,6 @@ class Method:
         if (words := self.problem(design, options)) is not None:
             raise LogError(f"{self.name} needs {self.needs}; {words}")
 
-    def add_facts(self, result: Result) -> Result:
-        """Add the attributes shared by all results of the method."""
-        attrs = {**self.facts, **result.attrs}
-        return replace(result, attrs=attrs, takes_means=self.takes_means)
-
     @cached_property
     def facts(self) -> dict[str, str]:
         """The facts for users that every result of the method carries."""
@@ -416,7 +411,10 @@ class LogMethod(Method):
             log = self.prepare(log)
         for design in list_kinds(log) if grouped else [log.design]:
             self.require(design, options)
-        result = self.qualify(self.add_facts(self.formula(log, **options)), log, options)
+        result = self.formula(log, **options)
+        attrs = {**self.facts, **result.attrs}
+        result = replace(result, attrs=attrs, takes_means=self.takes_means)
+        result = self.qualify(result, log, options)
         calls = dict(result.calls)
         if self.of_groups and log.crossed and result.attrs.get("by", "source") == "source":
             here = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
@@ -504,7 +502,15 @@ class IntervalMethod(LogMethod):
             target = OF_TWO + str(result.attrs["target"]).removeprefix(OF_TWO)
             result = replace(result, attrs={**result.attrs, "target": target})
         if self.difference_guarantee and differences and not log.only_tested:
-            result = self.qualify_difference(result, find_unstable(log))
+            unstable, attrs = find_unstable(log), dict(result.attrs)
+            if unstable is not None:
+                result = replace(
+                    result, caution=result.caution | flag(Caution.UNSTABLE_DIFFERENCE, unstable)
+                )
+            if attrs["guarantee"] == self.guarantee:  # others state one of their own
+                attrs["guarantee"] = self.difference_guarantee
+                attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
+            result = replace(result, attrs=attrs)
         residuals = partial(self.find_residuals, log, options) if self.of_groups else None
         cautions = find_cautions(log, result.columns["estimate"], residuals)
         if log.design.metric and not differences:
@@ -518,24 +524,10 @@ class IntervalMethod(LogMethod):
             cautions[(result.caution & np.int64(Caution.NO_LOSSES)) != 0] = 0
             cautions &= ~np.int64(result.allows_for)
             result = replace(result, caution=result.caution | cautions)
-        known = self.of_groups or Caution.SOURCES_IGNORED in result.allows_for
-        if known or "source" not in log.design.levels:
+        if self.of_groups or Caution.SOURCES_IGNORED in result.allows_for:
             return result
         of_means = self.takes_scores or self.takes_means
         return flag_ignored_sources(result, log.design, of_means=of_means)
-
-    def qualify_difference(self, result: Result, unstable: MaskArray | None) -> Result:
-        """State the guarantee for differences, and mark unstable ones.
-
-        A result whose formula states a guarantee of its own, such as a heuristic, keeps it.
-        """
-        caution, attrs = result.caution, dict(result.attrs)
-        if unstable is not None:
-            caution = caution | np.where(unstable, np.int64(Caution.UNSTABLE_DIFFERENCE), 0)
-        if attrs["guarantee"] == self.guarantee:
-            attrs["guarantee"] = self.difference_guarantee
-            attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
-        return replace(result, caution=caution, attrs=attrs)
 
 
 OF_TWO = "difference of two models in the "

@@ -343,7 +343,7 @@ def recommend_options(log: Log) -> dict[str, Any]:
     if not takes_two_ways(log):
         of_t = log.metadata.get("quantiles") == "t" and recommend_method(log)[0] == "holdout"
         return {"interval": "t"} if of_t else {}
-    if not keeps_points(log.planned):
+    if not len(log.planned.levels["point"].labels):  # moments of cells do not keep points
         raise NeedsLosses(
             "the same points occur in several sources, so both are sampling units, but moments "
             "do not contain the points. Pass the log in memory; for a lazy array type "
@@ -353,15 +353,10 @@ def recommend_options(log: Log) -> dict[str, Any]:
     return {"by": SOURCES_BY_POINTS}
 
 
-def keeps_points(design: Design) -> bool:
-    """Whether points have labels, which moments of cells do not keep."""
-    return len(design.levels["point"].labels) > 0
-
-
 def describe_crossed(log: Log) -> str:
     """Describe which points occur in several sources, and what to pass if they differ."""
     design = log.planned
-    if not keeps_points(design):
+    if not len(design.levels["point"].labels):
         return "the same points occur in several sources"
     sources, points = design.number("source"), design.number("point")
     level = design.levels["point"]

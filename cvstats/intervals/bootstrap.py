@@ -224,11 +224,6 @@ def point_means(bags: BootstrapCounts, losses: FloatArray) -> tuple[float, Float
     return origin + level, point, fits / n - level * bags.share
 
 
-def out_of_bag_error(bags: BootstrapCounts, losses: FloatArray) -> float:
-    """Estimate the leave-one-out bootstrap error (ET 17)."""
-    return point_means(bags, losses)[0]
-
-
 def estimate_out_of_bag(
     bags: BootstrapCounts, columns: Iterable[FloatArray | None], *, monte_carlo: str
 ) -> OutOfBag:
@@ -326,15 +321,6 @@ def correct_errors(
     return Corrected(apparent + weight * capped, weight, overfitting, clipped)
 
 
-def subtract_optimism(apparent: float, own: FloatArray, whole: FloatArray) -> float:
-    """Subtract the mean optimism from the apparent error.
-
-    ``own`` is the apparent error of each bootstrap fit in its own sample and ``whole`` its
-    error on the data that were resampled.
-    """
-    return float(apparent - (own - whole).mean())
-
-
 def percentile_interval(
     method: str,
     estimate: FloatArray,
@@ -384,10 +370,11 @@ def measure_of(correction: str) -> Measure:
     def error(data: Resample, values: FloatArray) -> tuple[float, ...]:
         apparent, losses = apparent_error(data, values), data.losses(values)
         if correction != "harrell" or data.apparent is None:
-            return apparent, out_of_bag_error(data.bags, losses)
+            return apparent, point_means(data.bags, losses)[0]
+        # The mean optimism is the error of each fit in its own sample, minus that on the data.
         own = weighted_means(data.bags, losses)
         whole = weighted_means(data.bags, losses, data.apparent.counts)
-        return apparent, subtract_optimism(apparent, own, whole)
+        return apparent, float(apparent - (own - whole).mean())
 
     return error
 

@@ -8,7 +8,7 @@ omega - gamma, which a single log can estimate, it determines each component.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -232,7 +232,8 @@ def decompose_independent(
         fold = fold_level(groups.design) or "source"
         logs = [part.moments((*repetition_level(part.design), fold)) for part in groups.parts()]
         result = decompose_logs(logs, fold_weights)
-    return groups.log.label(decompose.record.add_facts(result))
+    attrs = {**decompose.record.facts, **result.attrs}
+    return groups.log.label(replace(result, attrs=attrs))
 
 
 def read_rho(rho: object) -> tuple[list[float | None], Axis | None]:
@@ -605,7 +606,7 @@ def estimate_by_source(groups: Groups) -> Result:
         "covariance": each.covariance, "sigma2": sigma2, "omega": omega, "gamma": gamma,
         "n_logs": each.logs,
     }  # fmt: skip
-    return source_components.record.add_facts(make_result("source_components", columns))
+    return make_result("source_components", columns, attrs=source_components.record.facts)
 
 
 BIASES_OF_SOURCES = {

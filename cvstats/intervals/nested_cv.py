@@ -14,7 +14,6 @@ from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import count_cells, covers_all_points, repetition_level, tally
 from cvstats.core.results import Result, flag, interval
-from cvstats.core.types import FloatArray, IntArray
 from cvstats.intervals._method import BATES, IntervalMethod
 from cvstats.log.log import Log
 from cvstats.options import Missing
@@ -184,7 +183,11 @@ def nested_cv(
     if n_points is None:
         splits = tally(log.design, *SPLIT)
         n_points = np.maximum.reduceat(splits.count, splits.starts).astype(np.int64)[:, None]
-    factor = correction_factor(bias_correction, n_folds)
+    # How often the difference of inner and outer error is subtracted. (15) of the paper assumes a
+    # bias that falls like 1/m; the authors' code uses an exponent of 1.5.
+    rate = (n_folds - 2) / n_folds
+    own = rate if bias_correction == "paper" else rate**1.5
+    factor = 0.0 if bias_correction is None else 1 + own
     outer, inner = cells.take(is_outer), cells.take(~is_outer)
     e_out, e_in = outer.over(pairs.levels), inner.over(pairs.levels)  # the same, in order
     n_j = e_out.count[:, None]
@@ -206,13 +209,3 @@ def nested_cv(
         "nested_cv", ncv.mean - bias, variance, origin=cells.origin, alpha=alpha, extra=extra,
         caution=caution, attrs={"bias_correction": str(bias_correction)},
     )  # fmt: skip
-
-
-def correction_factor(bias_correction: str | None, k: IntArray) -> FloatArray | float:
-    """How many times the difference of inner and outer error is subtracted."""
-    if bias_correction is None:
-        return 0.0
-    rate = (k - 2) / k
-    # (15) of the paper assumes a bias that falls like 1/m; the authors' code uses an exponent of
-    # 1.5
-    return 1 + (rate if bias_correction == "paper" else rate**1.5)

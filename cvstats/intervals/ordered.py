@@ -16,7 +16,11 @@ from cvstats.core.results import Result, interval
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.intervals._limits import take_limits_of_times
+from cvstats.intervals._limits import (
+    find_proportions,
+    take_limits_of_means,
+    take_limits_of_metric,
+)
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.intervals._stability import RELATIVELY_STABLE
@@ -283,7 +287,15 @@ def ordered(
     )  # fmt: skip
     if not weights.cosines:
         return replace(result, allows_for=ALLOWED)
-    return take_limits_of_times(replace(result, allows_for=ALLOWED | Caution.FEW_ERRORS), log)
+    result = replace(result, allows_for=ALLOWED | Caution.FEW_ERRORS)
+    if log.design.metric and not log.of_differences:
+        return take_limits_of_metric(result, log)
+    # In 3,000 simulated series of 60 to 300 times with shares of .8 to .99 and correlations of 0 to
+    # .8, limits of a proportion covered .93 to .99, and Student's t, often above 1, .30 to .95.
+    at = find_proportions(log, result.columns["estimate"])
+    if log.of_differences or not at.any():
+        return result
+    return take_limits_of_means(result, at, 1 / result.columns["n_times"])
 
 
 class Weights(NamedTuple):
@@ -427,12 +439,8 @@ def average_times(log: Log, times: Times) -> MeansByTime:
     if len(times.place) > times.number:
         cells = log.moments(("point",))
         mean, _ = mean_and_squares(cells.mean)
-
-        def take_means(columns: slice) -> FloatArray:
-            deviations: FloatArray = cells.mean[times.order, columns] - mean[columns]
-            return deviations
-
-        return MeansByTime(mean, cells.origin, take_means, times.number)
+        at = times.order
+        return MeansByTime(mean, cells.origin, lambda j: cells.mean[at, j] - mean[j], times.number)
     whole, design = log.moments(()), log.design
     chosen = log.values
     rows = np.arange(design.size) if design.valid is None else np.flatnonzero(design.valid)

@@ -575,7 +575,7 @@ class MappedMethod:
         if out.size:
             refuse_faults(found, known, seen, self.log.design, labels.name)
             log = self.log_of_cells(found, known, labels)
-            refuse_small(log)
+            refuse_lost_digits(log)
             self.put_numbers(out, log)
         return out
 
@@ -662,16 +662,16 @@ def sample_of(
     return Sample(small, examined.step, examined.whole)
 
 
-def refuse_small(log: Log) -> None:
-    """Refuse losses whose squares underflow, as in memory."""
+def refuse_lost_digits(log: Log) -> None:
+    """Refuse losses that are too small or have too many digits, as in memory."""
     source = log.cells
     if source is None or source.sample is None or source.sample.step > 1:
         return
     small = replace(source.sample.log, labels=log.labels)
-    small.refuse_small(source.found, small.losses)
+    small.refuse_lost_digits(source.found, small.losses)
     if source.gaps is not None and source.pairs is not None:
         left, right = (source.models[side].reshape(-1) for side in source.pairs)
-        small.refuse_small(source.gaps, Differences(small.losses, left, right))
+        small.refuse_lost_digits(source.gaps, Differences(small.losses, left, right))
 
 
 def onto_cells(known: Cells, found: Cells) -> Cells:

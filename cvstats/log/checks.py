@@ -847,9 +847,10 @@ def measure_shapes(values: FloatArray, least: float = 0.0) -> Shapes:
         return Shapes(*map(np.concatenate, zip(*parts, strict=True)))
     lowest, highest = values.min(axis=0), values.max(axis=0)
     varies = lowest < highest
-    few_values = has_few_values(values[:HEAD])
-    if few_values.any():
-        few_values[few_values] = has_few_values(values[:, few_values])
+    few_values = np.ones(values.shape[1], dtype=bool)  # 0/1 losses, or differences of such losses
+    for some in (values[:HEAD], values):
+        some = some[:, few_values]
+        few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
     shaped = varies & ~few_values
     mean, negative = values.mean(axis=0), np.count_nonzero(values < 0, axis=0) / len(values)
     deviations = values - mean
@@ -869,12 +870,6 @@ def measure_shapes(values: FloatArray, least: float = 0.0) -> Shapes:
         np.where(shaped, points, np.nan),
         np.where(shaped, for_tails, np.nan),
     )
-
-
-def has_few_values(values: FloatArray) -> MaskArray:
-    """Find the columns of 0/1 losses, or of differences of such losses."""
-    found: MaskArray = ((values == 0) | (np.abs(values) == 1)).all(axis=0)
-    return found
 
 
 def measure_tails(squares: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:

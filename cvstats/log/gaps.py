@@ -55,23 +55,17 @@ def drop_gaps(log: Log) -> Log:
             return replace(log, gaps=gaps)
         keep = gaps.patterns[0].keep
     else:
-        keep = kept_rows(log)
+        keep = np.ones(log.design.size, dtype=bool)
+        for j in np.setdiff1d(np.arange(log.losses.width), log.masked()).tolist():
+            for start, stop in block_bounds(log.design.size, BLOCK):
+                keep[start:stop] &= ~np.isnan(log.losses.column(j, start, stop))
+        keep = keep_design(log.design, keep)
     gone = log.design.n_rows - int(keep.sum())
     if not keep.any():
         raise LogError(NOTHING_LEFT)
     design = replace(log.design, valid=keep, facts={}) if gone else log.design
     metadata = {**log.attrs, "n_dropped": gone}
     return replace(log, design=design, attrs=metadata, complete=log.design if gone else None)
-
-
-def kept_rows(log: Log) -> MaskArray:
-    """Mark the evaluations that all models have; masked columns are ignored."""
-    keep = np.ones(log.design.size, dtype=bool)
-    masked = log.masked()  # masked columns have no gaps
-    for j in np.setdiff1d(np.arange(log.losses.width), masked).tolist():
-        for start, stop in block_bounds(log.design.size, BLOCK):
-            keep[start:stop] &= ~np.isnan(log.losses.column(j, start, stop))
-    return keep_design(log.design, keep)
 
 
 def find_gaps(log: Log, columns: IntArray) -> Gaps:

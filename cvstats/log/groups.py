@@ -29,7 +29,7 @@ from cvstats.core.results import Result, shared_attrs
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
-from cvstats.log.log import HiddenTable, Log, Sample, add_cautions, hide_losses
+from cvstats.log.log import HiddenTable, Log, add_cautions, hide_losses
 from cvstats.log.metadata import cautions_of_metric, folds_of_metric, has_several, select_metric
 
 Run = Callable[[Log], Result]
@@ -129,19 +129,15 @@ class Groups:
         if self.log.cells is not None:
             cells = self.log.cells.take_group(self.name, int(self.codes[at]), WORDS)
             if (sample := self.log.cells.sample) is not None:
-                cells = replace(cells, sample=self._take_sample(sample, self.labels[at]))
+                groups = self._sampled = self._sampled or Groups(sample.log, self.name)
+                if (label := self.labels[at]) in groups.labels:
+                    seen = groups.part(groups.labels.index(label))
+                    cells = replace(cells, sample=replace(sample, log=seen))
             design.facts["splits"] = self._splits(at)
             return replace(log, cells=cells, losses=hide_losses(log.losses.width, WORDS))
         rows = self._rows(at)
         losses = LossColumns(tuple(table[rows] for table in log.losses.tables))
         return replace(log, losses=losses)
-
-    def _take_sample(self, whole: Sample, label: Hashable) -> Sample | None:
-        """Select the losses of a group from those that are kept with the cells of a log."""
-        groups = self._sampled = self._sampled or Groups(whole.log, self.name)
-        if label not in groups.labels:
-            return None
-        return replace(whole, log=groups.part(groups.labels.index(label)))
 
     def kind(self, at: int) -> Design:
         """Return the design of a group; its codes, and what was computed from them, are cached.

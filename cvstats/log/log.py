@@ -646,7 +646,7 @@ class Log:
             bad = ~(np.isfinite(found.mean).all(axis=0) & np.isfinite(found.m2).all(axis=0))
             if bad.any():
                 self._refuse(bad, chosen)
-            self._refuse_digits_lost(found, chosen)
+            self.refuse_lost_digits(found, chosen)
             if self.remembered is not None and not differences and found.mean.size <= MOST_KEPT:
                 self.remembered[key] = found
         return found if self.design.by is None else replace(found, grouped=1)
@@ -806,38 +806,28 @@ class Log:
             if not gone[pair].any():
                 raise too_large(" or ".join(map(self.name, pair)))
 
-    def _refuse_digits_lost(self, found: Cells, losses: Columns) -> None:
-        """Refuse losses whose squares overflow or underflow, and integers beyond float64."""
-        every = np.arange(losses.width)
-        sides: tuple[IntArray, ...] = (every,)
+    def refuse_lost_digits(self, found: Cells, losses: Columns) -> None:
+        """Refuse losses whose squares underflow, unless constant, and integers beyond float64."""
         size = np.abs(found.location).max(axis=0, initial=0.0)
+        sides = np.arange(losses.width)[:, None]
+        tiny = (size > 0) & (size < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         if isinstance(losses, Differences):
-            sides = losses.left, losses.right
+            sides = np.column_stack([losses.left, losses.right])
             row = 0 if self.design.valid is None else int(self.design.valid.argmax())
-            first = np.abs(self.losses.take(np.arange(self.losses.width), row, row + 1)[:, 0])
-            size = np.maximum(first[losses.left], first[losses.right])
-        self.refuse_small(found, losses)
-        for j in np.flatnonzero(size >= 2.0**53).tolist():
-            for side in sides:
-                if self.losses.find(int(side[j]))[0].dtype.kind in "iu":
-                    raise too_many_digits(self.name(int(side[j])))
-
-    def refuse_small(self, found: Cells, losses: Columns) -> None:
-        """Refuse losses whose squares underflow, unless they are constant."""
-        largest = np.abs(found.location).max(axis=0, initial=0.0)
-        tiny = (largest > 0) & (largest < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
+            first = self.losses.take(np.arange(self.losses.width), row, row + 1)[:, 0]
+            size = np.abs(first)[sides].max(axis=1)
         for j in np.flatnonzero(tiny).tolist():
             values = losses.column(j, 0, self.design.size)
             here = values if self.design.valid is None else values[self.design.valid]
             if here.min() < here.max():
-                pair: tuple[int, ...] = (j,)
-                if isinstance(losses, Differences):
-                    pair = int(losses.left[j]), int(losses.right[j])
-                names = " or ".join(map(self.name, pair))
+                names = " or ".join(map(self.name, sides[j].tolist()))
                 raise LogError(
                     f"the losses of {names} are too small to be squared. Expected numbers "
                     f"above {LEAST:g}. Multiply them by a constant."
                 )
+        for side in sides[size >= 2.0**53].reshape(-1).tolist():
+            if self.losses.find(side)[0].dtype.kind in "iu":
+                raise too_many_digits(self.name(side))
 
     def _refuse_empty(self, masked: MaskArray) -> None:
         """Refuse a model without losses if others have some: it is not a masked cell."""
@@ -894,17 +884,13 @@ class Log:
         others = [i for i, value in enumerate(values) if np.isfinite(value)]
         if others:
             return unequal_points(name, where, self.name(others[0]))
-        return missing_loss(name, where, self._untested())
-
-    def _untested(self) -> str:
-        """Hint at how an array of random splits shows which points were not tested in a split."""
         levels = [self.design.levels.get(name) for name in ("repetition", "point")]
         if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
-            return ""
-        return (
-            " If nothing was tested there, as in random splits, stack the array: "
-            "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all')."
-        )
+            return missing_loss(name, where)
+        return missing_loss(
+            name, where, " If nothing was tested there, as in random splits, stack the array: "
+            "log.stack(evaluation=('repetition', 'point')).dropna('evaluation', how='all').",
+        )  # fmt: skip
 
     def label(self, result: Result, axes: Sequence[Axis] = ()) -> Table:
         """Label a result, in the kind of container of the input, with cautions about this log.
