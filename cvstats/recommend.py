@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
-from cvstats.core.results import Result
+from cvstats.core.results import WORKS, Result
 from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
@@ -321,7 +321,11 @@ def interval(
         facts["reason"] = join_reasons(reason, describe(binary=None))
         table: Any = answer_log(log, run, reads_losses=reads_losses)
         limits = None if asked else name_limits(log, name, table.attrs.get("interval"))
-        facts |= {"interval": limits} if limits else {}
+        if limits:
+            works = (work for part, work in WORKS["interval"].items() if part in limits)
+            cited = table.attrs["reference"]
+            facts["reference"] = "; ".join([cited, *(work for work in works if work not in cited)])
+            facts["interval"] = limits
         return cast(Table, table.assign_attrs(facts))
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     kind = result.attrs.get("interval")

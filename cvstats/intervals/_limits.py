@@ -953,11 +953,14 @@ def compare_numerators(base: Result, of_points: Result, log: Log) -> Result:
 def name_limits(log: Log, method: str, kind: str | None) -> str | None:
     """Name the limits of a lazy log, in which each chunk uses the limits of its own losses.
 
-    ``kind`` are those of 0/1 losses.
+    ``kind`` are those of 0/1 losses, or of a metric whose points are unknown.
     """
     if method in ("wald", "holdout"):
-        of_metric = "korn-graubard" if ONE_PREDICTION in log.metadata else "wald"
-        return of_metric if log.design.metric else SOME_WILSON
+        if not log.design.metric:
+            return SOME_WILSON
+        if kind == "wald" and log.metadata.get("limits") in SCALES:
+            return str(log.metadata["limits"]) if log.metadata.get("folds") == "pool" else kind
+        return "korn-graubard" if kind == "wald" and ONE_PREDICTION in log.metadata else kind
     unknown = "range" not in log.metadata and known_proportions(log) is None
     return SOME_KORN_GRAUBARD if kind == "korn-graubard" and unknown else kind
 

@@ -71,3 +71,17 @@ def test_limits_of_logarithms_are_asymmetric(loss):
     values = row[["lower", "estimate", "upper"]].to_numpy()[0]
     logs = np.log(1 - values if loss == "r2" else values)
     assert logs[1] - logs[0] == pytest.approx(logs[2] - logs[1])
+
+
+@pytest.mark.parametrize("loss", ["r2", "pearson", "skill", "auc", "calibration_slope", "rmse"])
+def test_a_lazy_log_names_the_same_limits_and_works(loss):
+    pytest.importorskip("dask", reason="the extra dask is not installed")
+    frame, options = make_frame(), {"prediction": ["m"]}
+    if loss == "skill":
+        options["reference"] = "ref"
+    if loss in ("auc", "calibration_slope"):
+        frame, options = binary_frame(), {"prediction": ["p"]}
+    log = cvstats.losses(frame.to_xarray(), loss=loss, **options)
+    whole, lazy = cvstats.interval(log).attrs, cvstats.interval(log.chunk()).attrs
+    assert lazy["interval"] == whole["interval"]
+    assert lazy["reference"] == whole["reference"]
