@@ -217,7 +217,8 @@ def evaluate(
     loss = default_loss(list(models.values()), y) if loss is None else loss
     if isinstance(loss, str) and not find_loss(loss)[1]:
         loss = str(find_loss(loss)[0])
-    if asks_for_metrics(loss):
+    of_metric = isinstance(loss, str) and find_loss(loss)[0] in METRICS and loss != "accuracy"
+    if of_metric or (isinstance(loss, Sequence) and not isinstance(loss, str)):
         spec = prediction_spec(loss, given, data.truth, bound)
     else:
         of_points: Any = loss
@@ -240,7 +241,8 @@ def evaluate(
         """Iterate over the fits, and for each over all models."""
         call = joblib.delayed(run_fit)
         for number, fit in enumerate(bound):
-            rows = fit.train, test_points(fit), fit.apparent
+            tested = np.unique(np.concatenate([at.points for at in fit.evaluations]))
+            rows = fit.train, tested, fit.apparent
             for name, estimator in models.items():
                 yield call(score, number, name, keys[name], *rows, estimator, data.values, spec)
 
@@ -393,13 +395,6 @@ def close_quietly(
             results.close()
 
 
-def test_points(fit: Fit) -> IntArray:
-    """Find the distinct test points of a fit, in ascending order."""
-    if len(fit.evaluations) == 1:
-        return np.sort(fit.evaluations[0].points)
-    return np.unique(np.concatenate([at.points for at in fit.evaluations]))
-
-
 # --- input of estimators --------------------------------------------------------------------------
 
 
@@ -431,16 +426,6 @@ class Data:
         return self.values.truth
 
 
-def target_array(values: Any) -> NDArray[Any]:
-    """Convert a target to an array of numbers or labels."""
-    if isinstance(values, pd.Series):
-        dtype = values.dtype
-        if pd.api.types.is_numeric_dtype(dtype) and not isinstance(dtype, np.dtype):
-            return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.asarray(values.to_numpy())
-    return np.asarray(values)
-
-
 def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     """Check that data, target, groups and labels match.
 
@@ -459,9 +444,11 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
         raise LogError("X is empty. Expected a row for each point.")
     for name, values in {"y": y, "groups": groups, "point": point}.items():
         if values is not None:
-            check_length(name, values, n)
-            check_index(name, X, values)
-    truth = target_array(y)
+            check_rows(name, values, X, n)
+    truth = np.asarray(y)
+    nullable = isinstance(y, pd.Series) and not isinstance(y.dtype, np.dtype)
+    if nullable and pd.api.types.is_numeric_dtype(y.dtype):
+        truth = y.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = np.flatnonzero(pd.isna(truth))
     if len(missing):
         rows = listed([f"row {row:,}" for row in missing[:MOST]], len(missing))
@@ -469,7 +456,9 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
             f"y is missing (NaN) in {rows}. Expected the true value of every point. Drop these "
             "rows from X and y."
         )
-    labels = point_labels(X, point, n)
+    labels: pd.Index = pd.RangeIndex(n)
+    if point is not None or isinstance(X, (pd.DataFrame, pd.Series)):
+        labels = label_index(X.index if point is None else point)
     source = None if groups is None else label_index(groups)
     check_labels(labels, source)
     if hasattr(X, "tocsr") and X.format not in INDEXED_BY_ROW:
@@ -477,8 +466,8 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     return Data(Values(contiguous(X), contiguous(y), truth), labels, source)
 
 
-def check_length(name: str, values: Any, n: int) -> None:
-    """Raise unless there is one value for each point."""
+def check_rows(name: str, values: Any, X: Any, n: int) -> None:
+    """Raise unless there is one value for each row of X, with the same index if both have one."""
     shape = getattr(values, "shape", None)
     if shape is None:
         shape = (len(values),) if isinstance(values, Sized) else ()
@@ -491,10 +480,6 @@ def check_length(name: str, values: Any, n: int) -> None:
             f"{name} has the shape {tuple(shape)}, but X has {n:,} rows. Expected one value for "
             "each row of X."
         )
-
-
-def check_index(name: str, X: Any, values: Any) -> None:
-    """Raise if values have another index than X: the order would be a guess."""
     pandas = isinstance(X, (pd.DataFrame, pd.Series)) and isinstance(values, pd.Series)
     if pandas and not X.index.equals(values.index):
         raise LogError(
@@ -511,15 +496,6 @@ def label_index(labels: Any) -> pd.Index:
     else:
         index = pd.Index(list(labels), tupleize_cols=False)
     return index
-
-
-def point_labels(X: Any, point: Any, n: int) -> pd.Index:
-    """Label the points by ``point``, the index of X, or the row number."""
-    if point is not None:
-        return label_index(point)
-    if isinstance(X, (pd.DataFrame, pd.Series)):
-        return label_index(X.index)
-    return pd.RangeIndex(n)
 
 
 def check_labels(point: pd.Index, source: pd.Index | None) -> None:
@@ -708,13 +684,6 @@ def factorize_range(values: IntArray) -> tuple[pd.Index, NDArray[Any]]:
     """Factorize a level of numbers that start near zero and have no gaps."""
     least = int(values.min())
     return pd.RangeIndex(least, int(values.max()) + 1), values - least
-
-
-def asks_for_metrics(loss: Loss | Sequence[Loss]) -> bool:
-    """Whether there are several losses, or one that is not a mean over points."""
-    if not isinstance(loss, str):
-        return isinstance(loss, Sequence)
-    return find_loss(loss)[0] in METRICS and loss != "accuracy"
 
 
 def split_losses(
@@ -936,12 +905,19 @@ def run_fit(
 ) -> FitResult:
     """Call `fit_and_score` or its cached version, and return an exception as a result.
 
-    If it were raised in a worker process, the exception would lose its cause.
+    If it were raised in a worker process, the exception would lose its cause. An exception that
+    cannot be pickled is replaced by one with its text.
     """
     try:
         return FitResult(number, model, *score(*arguments))
     except Exception as error:
-        return FitResult(number, model, failure=picklable_error(error))
+        failure: BaseException = error
+    try:
+        pickle.loads(pickle.dumps(failure))
+    except Exception:
+        words = f"{type(failure).__name__}: {failure}"
+        failure = RuntimeError(words).with_traceback(failure.__traceback__)
+    return FitResult(number, model, failure=failure)
 
 
 def fit_and_score(
@@ -1014,7 +990,11 @@ def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
         )
     found = np.asarray(getattr(fitted, spec.response)(X))
     if spec.response == "predict_proba":
-        return probabilities(fitted, found, spec.classes)
+        # A class that was not in the training sample has probability 0.
+        columns = np.zeros((len(found), len(spec.classes)))
+        for at, label in enumerate(np.asarray(fitted.classes_).tolist()):
+            columns[:, spec.classes.index(label)] = found[:, at]
+        return columns[:, 1] if len(spec.classes) == 2 else columns
     if found.ndim == 2 and found.shape[1] == 1:
         return found[:, 0]
     if found.ndim != 1:
@@ -1022,27 +1002,6 @@ def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
             f"{spec.response} returned the shape {found.shape}. Expected one number for each point."
         )
     return found
-
-
-def probabilities(fitted: Any, found: NDArray[Any], classes: tuple[Hashable, ...]) -> NDArray[Any]:
-    """Sort the columns by class; a class that was not in the training sample has probability 0.
-
-    For two classes, only the probability of the second one is returned.
-    """
-    known = np.asarray(fitted.classes_).tolist()
-    columns = np.zeros((len(found), len(classes)))
-    for at, label in enumerate(known):
-        columns[:, classes.index(label)] = found[:, at]
-    return columns[:, 1] if len(classes) == 2 else columns
-
-
-def picklable_error(error: Exception) -> BaseException:
-    """Return this exception if it can be pickled, otherwise one with its text."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
-    return error
 
 
 def no_information(

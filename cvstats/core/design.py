@@ -323,7 +323,7 @@ class Design:
 
     def identity(self) -> tuple[str, ...]:
         """List the levels that identify evaluations, in the order used in messages."""
-        known = tuple(level for level in LEVELS if level in self.levels)
+        known = tuple(filter(self.levels.__contains__, LEVELS))
         return (*(name for name in self.within if name not in known), *known)
 
     def take(self, level: str) -> str:

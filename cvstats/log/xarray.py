@@ -47,7 +47,7 @@ def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable
     crossed dimensions.
     """
     check_sizes(log)
-    found: set[Hashable] = {dim for dim in log.dims if dim in LEVELS}
+    found: set[Hashable] = set(log.dims).intersection(LEVELS)
     for name, coord in log.coords.variables.items():
         if name in LEVELS:
             if "model" in coord.dims:
@@ -72,7 +72,7 @@ def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable
             f"dimension, as in log.rename({{{like!r}: 'point'}}), or add a coordinate: "
             f"log.assign_coords(fold=('point', folds))."
         )
-    return tuple(dim for dim in log.dims if dim in found)
+    return tuple(filter(found.__contains__, log.dims))
 
 
 def no_numbers(log: xr.DataArray) -> LogError:
@@ -125,13 +125,13 @@ def to_design(
         if each.dtype.kind not in "fiub":
             raise no_numbers(each)
     levels = levels_along(log, dims, also)
-    dense = len(dims) > 1 and any(level in dims for level in SPARSE)
+    dense = len(dims) > 1 and not set(SPARSE).isdisjoint(dims)
     if all(each.chunks is None for each in logs):
         losses = LossColumns(tuple(to_matrix(each, dims) for each in logs))
         return design_of(log, dims, levels, losses, dense), losses, None
     whole = concat_arrays(logs).transpose(*dims, ...)
     shape, carried = whole.shape[: len(dims)], whole.shape[len(dims) :]
-    nan_tells = whole.dtype.kind == "f" and (dense or any(map(lacks_labels, levels.items())))
+    nan_tells = whole.dtype.kind == "f" and (dense or len(unlabelled(levels)) > 0)
     crossed = log.attrs.get(POINTS_ARE) == "crossed"  # no point is missing in any source
     valid = assume_evaluated(dims, shape, levels) if nan_tells and not crossed else None
     design = Design(levels, math.prod(shape), valid, taking=TAKING)
@@ -152,7 +152,7 @@ def levels_along(
     log: xr.DataArray, dims: tuple[Hashable, ...], also: Sequence[object] = ()
 ) -> dict[str, Level]:
     """Find the levels of an array by name, and some more dimensions."""
-    shape = tuple(log.sizes[dim] for dim in dims)
+    shape = tuple(map(log.sizes.__getitem__, dims))
     levels: dict[str, Level] = {}
     indexes = dict(log.indexes)
     for dim in dims:
@@ -183,42 +183,17 @@ def design_of(
     If a level whose labels do not each contain every point, such as ``fold`` or ``source``, is a
     dimension among others, the array is a dense table in which NaN means not evaluated.
     """
-    size = math.prod(log.sizes[dim] for dim in dims)
-    valid = has_loss(losses) if dense else None
-    valid = find_valid(levels, losses, valid)
-    if valid is not None and not valid.all():
-        return Design(levels, size, valid, taking=TAKING)
+    size = math.prod(map(log.sizes.__getitem__, dims))
+    if dense or unlabelled(levels):
+        valid = has_loss(losses)
+        refuse_unlabelled(Design(levels, size), valid)
+        if not valid.all():
+            return Design(levels, size, valid, taking=TAKING)
     stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
     if isinstance(stacked, pd.MultiIndex) and all(name in stacked.names for name in levels):
         # The index has all levels.
         return Design(levels, size, facts=facts_about(stacked), taking=TAKING)
     return Design(levels, size, taking=TAKING)
-
-
-def find_valid(
-    levels: Mapping[str, Level], losses: LossColumns, valid: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
-    """Drop rows with neither a label nor a loss: nothing was tested there.
-
-    Raises
-    ------
-    LogError
-        If a loss lacks a label.
-    """
-    for name in levels:
-        stored = levels[name].codes
-        base = stored.base if isinstance(stored, GridCodes) else stored
-        if name not in LEVELS or base is None or base.min(initial=0) >= 0:
-            continue
-        size = len(losses.tables[0])
-        without = levels[name].block(0, size) < 0
-        here = has_loss(losses) if valid is None else valid
-        if (without & here).any():
-            row = int(np.flatnonzero(without & here)[0])
-            where = Design(levels, size).format_labels(row)
-            raise missing_label(name, where)
-        valid = here
-    return valid
 
 
 def level_of(
@@ -234,7 +209,7 @@ def level_of(
     if isinstance(index, pd.MultiIndex):
         return None  # its levels have been read
     coord = log.coords.variables[name]
-    along = tuple(dim for dim in dims if dim in coord.dims)
+    along = tuple(filter(coord.dims.__contains__, dims))
     if not along or set(coord.dims) - set(dims):
         return None
     if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
@@ -244,7 +219,7 @@ def level_of(
         values = values.astype(values.dtype.newbyteorder("="))
     codes, labels = pd.factorize(values.reshape(-1))
     base = codes.astype(np.int32).reshape(values.shape)
-    return Level(labels, GridCodes(tuple(dims.index(dim) for dim in along), shape, base))
+    return Level(labels, GridCodes(tuple(map(dims.index, along)), shape, base))
 
 
 def has_loss(losses: LossColumns) -> NDArray[np.bool_]:
@@ -296,34 +271,33 @@ def assume_evaluated(
                 label = (label + again * (number if i else number // size)) % size
             here &= where[at] == label
     here = here.reshape(-1)
-    for name, level in levels.items():
-        if lacks_labels((name, level)):
-            here &= level.block(0, size) >= 0
+    for name in unlabelled(levels):
+        here &= levels[name].block(0, size) >= 0
     return here
 
 
-def lacks_labels(level: tuple[str, Level]) -> bool:
-    """Whether a level lacks labels: nothing was tested there."""
-    name, (stored) = level[0], level[1].codes
-    base = stored.base if isinstance(stored, GridCodes) else np.asarray(stored)
-    return name in LEVELS and base is not None and int(base.min(initial=0)) < 0
+def unlabelled(levels: Mapping[str, Level]) -> list[str]:
+    """List the levels that lack labels, if they must have them: nothing was tested there."""
+    found = []
+    for name in filter(LEVELS.__contains__, levels):
+        stored = levels[name].codes
+        base = stored.base if isinstance(stored, GridCodes) else np.asarray(stored)
+        if base is not None and base.min(initial=0) < 0:
+            found.append(name)
+    return found
 
 
 def refuse_unlabelled(design: Design, valid: NDArray[np.bool_]) -> None:
     """Refuse evaluations that lack a label."""
-    for name, level in design.levels.items():
-        if name in LEVELS and lacks_labels((name, level)):
-            lost = np.flatnonzero(valid & (level.block(0, design.size) < 0))
-            if len(lost):
-                raise missing_label(name, design.format_labels(int(lost[0])))
-
-
-def missing_label(name: str, where: str) -> LogError:
-    """Make the error for a loss without a label."""
-    return LogError(
-        f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label for every "
-        f"evaluation. Give it a label, or blank the loss: log.where(log[{name!r}].notnull())."
-    )
+    for name in unlabelled(design.levels):
+        lost = np.flatnonzero(valid & (design.levels[name].block(0, design.size) < 0))
+        if len(lost):
+            where = design.format_labels(int(lost[0]))
+            raise LogError(
+                f"level {name!r} has no label (NaN) for the loss at {where}. Expected a label for "
+                f"every evaluation. Give it a label, or blank the loss: "
+                f"log.where(log[{name!r}].notnull())."
+            )
 
 
 def check_sizes(log: xr.DataArray) -> None:
@@ -399,7 +373,7 @@ class ArrayLabels:
                 )
         else:
             models = list(range(log.sizes["model"]))
-        sizes = tuple(log.sizes[dim] for dim in carried)
+        sizes = tuple(map(log.sizes.__getitem__, carried))
         return cls(models, carried, coords, sizes, at, units_of(log.attrs))
 
     def with_models(self, models: Sequence[Hashable], units: str | None) -> ArrayLabels:
