@@ -288,15 +288,24 @@ RATES = "no_information"
 def recommend_method(log: Log) -> tuple[str, str]:
     """Choose a method by the design, and by whether the log has losses of points.
 
-    Returns the name of the method and the reason.
+    Returns the name of the method and the reason. Of several methods that are made for the
+    resampling levels of the log, it is one that needs the most levels, preferably one that applies.
     """
     design = log.planned
-    if (resampled := recommend_for_resampling(design)) is not None:
-        method, reason = resampled
-        if method == "bootstrap_632" and RATES not in log.metadata:
-            method = "bootstrap_oob"
-            reason += f"; the no-information rate that .632+ needs is missing from attrs[{RATES!r}]"
-        return method, reason
+    if is_resampled(design):
+        made: list[Any] = [
+            record for record in load_methods(INTERVALS)
+            if record.made_for and all(map(design.has, record.made_for))
+        ]  # fmt: skip
+        most = max(len(record.made_for) for record in made)
+        made = [record for record in made if len(record.made_for) == most]
+        chosen = next((record for record in made if allows(design, record.name)), made[0])
+        if chosen.name == "bootstrap_632" and RATES not in log.metadata:
+            return "bootstrap_oob", (
+                f"{chosen.recognized_by}; the no-information rate that .632+ needs is missing from "
+                f"attrs[{RATES!r}]"
+            )
+        return chosen.name, chosen.recognized_by
     if log.metadata.get("holds") == "scores":
         return "corrected_t", "one score per split and no losses of individual points"
     if takes_two_ways(log):
@@ -382,24 +391,6 @@ def name_point(label: object) -> str:
 def allows(design: Design, name: str) -> bool:
     """Whether a method applies to logs of this design."""
     return find_method(name).problem(design) is None
-
-
-def recommend_for_resampling(design: Design) -> tuple[str, str] | None:
-    """Choose the method made for the resampling levels of the log; None if it has none.
-
-    Of several, the one that needs the most levels, and among these the first that applies.
-    """
-    if not is_resampled(design):
-        return None
-    made = [
-        method
-        for method in load_methods(INTERVALS)
-        if method.made_for and all(map(design.has, method.made_for))
-    ]
-    most = max(len(method.made_for) for method in made)
-    made = [method for method in made if len(method.made_for) == most]
-    chosen = next((method for method in made if allows(design, method.name)), made[0])
-    return chosen.name, chosen.recognized_by
 
 
 def recommend_for_partition(design: Design) -> tuple[str, str]:
