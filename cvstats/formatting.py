@@ -770,7 +770,7 @@ def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
 def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
     """Convert the numbers of a result, and name the score."""
     found = result.copy()
-    found.attrs = {**facts, "score": score_words(metric)}
+    found.attrs = {**facts, "score": METRICS[metric].words if metric in METRICS else metric}
     if orientation not in TURNED:
         return found
     if "target" in facts and facts["loss"] in facts["target"]:
@@ -793,11 +793,6 @@ def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, An
     if facts.get("alternative") in OTHER_SIDE:
         found.attrs["alternative"] = OTHER_SIDE[facts["alternative"]]
     return found
-
-
-def score_words(metric: str) -> str:
-    """Return the name of a metric for texts."""
-    return METRICS[metric].words if metric in METRICS else metric
 
 
 # --- citations ------------------------------------------------------------------------------------

@@ -130,11 +130,7 @@ def warn_if_broken(name: str) -> Iterator[None]:
 # --- functions as methods -------------------------------------------------------------------------
 
 LOSSES_ENTRY = re.compile(r"^losses : .*\n(?:^    .*\n)+", re.MULTILINE)
-
-
-def describe_method(function: Callable[..., Any]) -> str:
-    """Remove the log parameter, which a method does not have, from a docstring."""
-    return LOSSES_ENTRY.sub("", inspect.getdoc(function) or "", count=1)
+"""The parameter in the docstring of a function that its method does not have."""
 
 
 def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
@@ -157,7 +153,7 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
 
     itself = first.replace(name="self", annotation=inspect.Parameter.empty)
     vars(method)["__signature__"] = signature.replace(parameters=[itself, *rest])
-    method.__doc__ = describe_method(function)
+    method.__doc__ = LOSSES_ENTRY.sub("", inspect.getdoc(function) or "", count=1)
     return method
 
 

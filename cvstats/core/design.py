@@ -343,10 +343,6 @@ class Design:
 
     # --- cells ----------------------------------------------------------------------------
 
-    def grouped(self, levels: Sequence[str]) -> tuple[str, ...]:
-        """Prepend the level of the groups, if there is one."""
-        return tuple(levels) if self.by is None else tuple(dict.fromkeys((self.by, *levels)))
-
     def cells(
         self, by: Sequence[str], start: int, stop: int, scratch: Scratch | None = None
     ) -> Codes:

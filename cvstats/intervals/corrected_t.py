@@ -216,8 +216,14 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
     if train_size is None:
         train_size = log.metadata.get(NOTED)  # as recorded by evaluate
         if train_size is None or (np.ndim(train_size) == 1 and (number != len(train_size)).any()):
-            if log.design.by is None and not planned.design.has("fold"):
-                refuse_missing_points(planned.design)
+            unfolded = log.design.by is None and not planned.design.has("fold")
+            if unfolded and lacks_few_points(planned.design):
+                # More likely than random splits: repetitions in which evaluations are missing.
+                raise LogError(
+                    f"{describe_missing_points(planned.design)}. If these are random splits, pass "
+                    "the number of points each model was trained on: corrected_t(losses, "
+                    "train_size=90)."
+                )
             raise LogError(
                 "corrected_t needs the number of points each model was trained on. A log of "
                 "random splits, or of folds with missing points, does not contain this number. "
@@ -229,16 +235,16 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
         return check_sizes(np.full(len(found.count), float(train_size)))
     if has_labels(train_size):
         return check_sizes(sizes_by_label(found, dict(train_size.items())))
-    return check_sizes(sizes_in_order(found, train_size))
-
-
-def refuse_missing_points(design: Design) -> None:
-    """Refuse repetitions of nearly all points: more likely, some evaluations are missing."""
-    if lacks_few_points(design):
+    sizes: Any = train_size
+    if (number != len(sizes)).any():
         raise LogError(
-            f"{describe_missing_points(design)}. If these are random splits, pass the number of "
-            "points each model was trained on: corrected_t(losses, train_size=90)."
+            f"train_size has {len(sizes):,} numbers, but the log has {number[0, 0]:,} splits. "
+            "Expected one number for all, or one for each, in the order of their labels."
         )
+    given = np.tile(to_floats(sizes), len(number))
+    trained = np.empty_like(given)
+    trained[sort_cells(found)] = given
+    return check_sizes(trained)
 
 
 def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
@@ -273,7 +279,8 @@ def share_models(design: Design, folds: Sequence[str]) -> bool:
         If the log does not show it.
     """
     whole = design.cell_table(tuple(folds))
-    shared = len(design.cell_table(design.grouped(folds)).used) > len(whole.used)
+    each = tuple(dict.fromkeys((str(design.by), *folds)))
+    shared = len(design.cell_table(each).used) > len(whole.used)
     if not shared or design.by in LEVELS:
         return shared
     if "splits" not in design.facts:
@@ -298,20 +305,6 @@ def sizes_by_label(found: Cells, sizes: Mapping[Any, Any]) -> FloatArray:
             f"train_size has no number for {listed(shown, len(lost))}. Expected one for each split."
         )
     return to_floats([sizes[key] for key in keys])
-
-
-def sizes_in_order(found: Cells, sizes: Any) -> FloatArray:
-    """Assign training sizes to the splits, in the order of their labels."""
-    number = found.n_cells
-    if (number != len(sizes)).any():
-        raise LogError(
-            f"train_size has {len(sizes):,} numbers, but the log has {number[0, 0]:,} splits. "
-            "Expected one number for all, or one for each, in the order of their labels."
-        )
-    given = np.tile(to_floats(sizes), len(number))
-    out = np.empty_like(given)
-    out[sort_cells(found)] = given
-    return out
 
 
 def to_floats(values: Sequence[Any] | np.ndarray[Any, Any]) -> FloatArray:

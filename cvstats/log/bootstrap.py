@@ -371,7 +371,11 @@ class Rows:
             if np.any(np.diff(key[mine]) == 0):  # the points of each source have their own names
                 point = nest_points_in_sources(design, point, here)
                 rows = argsort_by(rows[point.number[rows] >= 0], ravel_codes(sample, fit, point))
-        own = apparent_number(design, fit, len(sample) > 1)
+        if len(sample) > 1:  # the number of repetition 0 if it is the fit on the data, otherwise -1
+            own = next((b for b in range(len(fit)) if fit.label(b) == 0), -1)
+        else:
+            code = apparent_fit(design)
+            own = -1 if code is None else int(np.flatnonzero(fit.codes == code)[0])
         return cls(sample, fit, point, table[codes], here, rows, own)
 
     def by_sample(self) -> list[IntArray | slice]:
@@ -399,14 +403,6 @@ def argsort_by(rows: IntArray | slice, key: IntArray) -> IntArray:
     """Sort rows by their keys."""
     order = np.argsort(key[rows], kind="stable")
     return order + rows.start if isinstance(rows, slice) else rows[order]
-
-
-def apparent_number(design: Design, fit: Codes, several: bool) -> int:
-    """Find the number of repetition 0 if it is the fit on the data themselves; otherwise -1."""
-    if several:
-        return next((b for b in range(len(fit)) if fit.label(b) == 0), -1)
-    code = apparent_fit(design)
-    return -1 if code is None else int(np.flatnonzero(fit.codes == code)[0])
 
 
 def nest_points_in_sources(design: Design, point: Codes, here: MaskArray | None) -> Codes:

@@ -230,13 +230,6 @@ def count_decimals(table: pd.DataFrame) -> int:
     return max(0, 3 - floor(log10(most))) if 0 < most < np.inf else 3
 
 
-def fewest_decimals(table: pd.DataFrame, most: int) -> int:
-    """Count the decimals of numbers in units of the loss, if they were already rounded."""
-    numbers = table[[name for name in UNIT if name in table]].to_numpy(dtype=float)
-    exact = (d for d in range(most) if (np.round(numbers, d) == numbers).all())
-    return next(exact, most)
-
-
 def answer(flag: object) -> str:
     """Format a boolean as yes or no."""
     return "yes" if flag else "no"
@@ -246,7 +239,11 @@ def format_cells(
     table: pd.DataFrame, digits: Digits = "auto", flags: Callable[[object], str] = answer
 ) -> pd.DataFrame:
     """Format every number of a table; results themselves are never rounded."""
-    decimals = fewest_decimals(table, count_decimals(table)) if digits == "auto" else digits
+    decimals = count_decimals(table) if digits == "auto" else digits
+    if digits == "auto" and decimals:  # fewer if the numbers were already rounded
+        numbers = table[[name for name in UNIT if name in table]].to_numpy(dtype=float)
+        exact = (d for d in range(decimals) if (np.round(numbers, d) == numbers).all())
+        decimals = next(exact, decimals)
     cells = {
         name: [
             flags(value) if isinstance(value, (bool, np.bool_))

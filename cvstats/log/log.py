@@ -633,7 +633,9 @@ class Log:
         """Compute moments by some levels, of the losses or of differences between them."""
         if self.gaps is not None:
             raise LogError(DIFFERENT_GAPS)
-        levels = tuple(by) if self.design.by is None else self.design.grouped(by)
+        levels = tuple(by)
+        if self.design.by is not None:
+            levels = tuple(dict.fromkeys((self.design.by, *by)))
         differences = self.pairs and self.differences
         key = self.design, self.losses, levels
         if self.remembered and not differences and key in self.remembered:

@@ -189,7 +189,7 @@ def unnamed_labels(
     return [
         name
         for name in sounding_like(table.columns, taken, [*columns.levels, *inside])
-        if can_name(pd.api.types.infer_dtype(table[name]), table[name].nunique())
+        if pd.api.types.infer_dtype(table[name]) in LABELS and table[name].nunique() > 1
     ]
 
 
@@ -225,19 +225,15 @@ NAMES_OF_MODELS = ("model_name", "model_id", "learner", "learner_id", "algorithm
 """Columns that name models if their labels occur equally often."""
 
 
-def is_balanced(labels: pd.Series) -> bool:
-    """Whether labels occur equally often, and repeatedly."""
-    counts = labels.value_counts()
-    return len(counts) > 0 and counts.iloc[0] == counts.iloc[-1] > 1
-
-
 def refuse_stacked(frame: pd.DataFrame, values: Sequence[Hashable]) -> None:
     """Refuse a table in which models are stacked in rows."""
     free = [name for name in frame.columns if name not in values]
     model = own_column(MODEL, free)
     if model is None:
-        likely = (own_column(name, free) for name in NAMES_OF_MODELS)
-        model = next((name for name in likely if name and is_balanced(frame[name])), None)
+        for name in filter(None, (own_column(name, free) for name in NAMES_OF_MODELS)):
+            counts = frame[name].value_counts()
+            if model is None and len(counts) and counts.iloc[0] == counts.iloc[-1] > 1:
+                model = name
     if model is None or (number := frame[model].nunique()) < 2:
         return
     raise LogError(
@@ -388,11 +384,6 @@ def sounding_like(
     ]
 
 
-def can_name(kind: str, different: int) -> bool:
-    """Whether values of a kind, with this many distinct ones, may be the labels of a level."""
-    return kind in LABELS and different > 1
-
-
 def unrecognized_levels(
     design: Design, used: Collection[str | None] = (), *, crossed: bool
 ) -> dict[str, str]:
@@ -411,15 +402,10 @@ def unrecognized_levels(
             level = "fold" if folds_are_guessed(design) and not crossed else None
         if level is None or not design.has(name):
             continue
-        if level == "source" and design.number(name) == rows(design):
+        if level == "source" and design.number(name) == design.splits().rows.sum():
             continue
         found[name] = level
     return found
-
-
-def rows(design: Design) -> int:
-    """Count the evaluations."""
-    return int(design.splits().rows.sum())
 
 
 def suggest_renaming(design: Design, name: str, level: str) -> str:
