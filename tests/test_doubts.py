@@ -405,6 +405,8 @@ def test_the_best_model_is_selected_by_any_metric_and_among_sources(kind, loss, 
     assert list(result.index[told]) == [result["estimate"].idxmin()]
     assert "CVS029" in found(log).index
     assert "selected model" not in labels(log[EIGHT[:4]].cvci.interval())
+    five = log[EIGHT[:5]]
+    assert ("selected model" in labels(five.cvci.interval())) == ("CVS029" in found(five).index)
 
 
 def sources_of_models(seed):

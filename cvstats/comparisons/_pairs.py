@@ -449,10 +449,9 @@ def compare_squares(base: Result, each: Result, log: Log) -> Result:
     are those of the models times 2 a / (a + b) and 2 b / (a + b). With a single extreme point its
     statistic is at most 1, whereas that of the roots tends to 2.
     """
-    per_group = -1, log.losses.width
     root, variance = each.columns["estimate"], each.columns["se"] ** 2
     a, b, va, vb = (
-        values.reshape(per_group)[:, side].reshape(-1)
+        values.reshape(-1, log.losses.width)[:, side].reshape(-1)
         for values in (root, variance)
         for side in log.sides
     )

@@ -274,10 +274,10 @@ def weighted_means(
         if bags.here is not None:
             weight = np.where(bags.here[slab], weight, 0)
         heavy = weight > 0
-        origin = losses[slab][np.arange(len(weight)), heavy.argmax(axis=1)]
-        deviations = np.where(heavy, losses[slab] - origin[:, None], 0.0)
+        origin = losses[slab][np.arange(len(weight)), heavy.argmax(axis=1)][:, None]
+        deviations = np.where(heavy, losses[slab], origin) - origin
         with np.errstate(invalid="ignore"):
-            means[slab] = origin + (weight * deviations).sum(axis=1) / weight.sum(axis=1)
+            means[slab] = origin[:, 0] + (weight * deviations).sum(axis=1) / weight.sum(axis=1)
     return means
 
 

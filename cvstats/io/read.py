@@ -603,7 +603,7 @@ def refuse_loss(held: str, options: ReadOptions) -> None:
 def stored_losses(parts: AlignedPredictions, called: str | None) -> pd.Series | pd.DataFrame:
     """Return losses as they are, as numbers."""
     index = parts.frame.index
-    frame = parts.frame.reset_index(drop=True)  # with it, each column would copy the index
+    frame = parts.frame.set_axis(range(len(index)))  # with it, each column would copy the index
     with raise_as_log_error("the column of losses"):
         columns = {}
         for model, name in parts.responses.items():

@@ -104,6 +104,11 @@ def test_years_days_and_quarters_are_times():
         result = cvstats.interval(log.rename(index=names, level="point"))
         np.testing.assert_allclose(result["se"], cvstats.interval(log)["se"], rtol=1e-12)
         assert (result["caution"] == cvstats.interval(log)["caution"]).all()
+    log = simulate(6, 40, days=False).reset_index()
+    for number, cosines in ((3, None), (4, 1)):  # fewer than four dates of points are no series
+        log["date"] = days[log["point"] % number]
+        result = cvstats.clustered(log.set_index([*BOTH, "date"]), by=BOTH)
+        assert result.attrs.get("n_cosines") == cosines
 
 
 def test_dates_with_gaps_and_long_memory_are_told():

@@ -67,6 +67,12 @@ def test_brier_score_and_auc_as_riskregression_computes_them(kind):
         assert found["b"] - found["a"] == pytest.approx(expected["delta"], rel=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["brier_at", "auc_at"])
+def test_an_event_at_the_time_has_happened_by_then(loss):
+    before, at = (lost("surv_ties", loss, "a", at=time) for time in (6.5, 6))
+    np.testing.assert_array_equal(at, before)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_uno_as_the_r_package_survival_computes_it(kind):
     expected = CASES[f"uno_{kind}"]["outputs"]
