@@ -140,11 +140,11 @@ class MethodTable(SentenceTable):
             yield str(name), f"yes: {target}" if applies else f"no: {why_not}"
 
 
-def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = False) -> str:
+def quote_study(name: str, log: Log, *, binary: bool | None, default: bool = False) -> str:
     """Quote simulation results for similar logs; of metrics, only the AUC was studied here.
 
     Empty if none is similar, and for logs of scores or without point labels. ``binary`` is None
-    if it is not known whether all losses are 0 or 1, and ``wilson`` is for Wilson's limits.
+    if it is not known whether all losses are 0 or 1; ``default``: with the limits of `interval`.
     """
     facts, design = log.metadata, log.design
     made = "quantiles" in facts  # a log derived from another, which was not studied
@@ -154,9 +154,15 @@ def quote_study(name: str, log: Log, *, binary: bool | None, wilson: bool = Fals
     points = design.splits().points
     if design.scores or points is None:
         return ""
-    return write_measured(
-        name, points, binary, wilson, grouped=design.has("source"), metric=bool(design.metric)
-    )
+    designs: tuple[str, ...] = ("points", "repeated answers")[
+        : 1 + (design.number("repetition") > 1)
+    ]
+    if name == "ordered" or design.has("source"):
+        designs = ("ordered",) if name == "ordered" else ("groups", "sources")
+    kinds = ("score",) if design.metric else ("zero_one",) * (binary is not False)
+    if not (design.metric or binary):
+        kinds += ("squared", "absolute", "log")
+    return write_measured(name, points, designs, kinds, default=default)
 
 
 def find_binary(log: Log) -> bool | None:
@@ -313,7 +319,7 @@ def interval(
     asked = method is not None or bool(options)
     name, reason, options = choose(log, method, options)
     facts = {"reason": reason, "suggestion": suggest_study(log)}
-    describe = partial(quote_study, name, log)
+    describe = partial(quote_study, name, log, default=not asked)
     run = partial(find_method(name).run, alpha=alpha, **options)
     if log.lazy is not None:
         run = run if asked else partial(run_if_recommended, name, alpha)
@@ -330,7 +336,7 @@ def interval(
     result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
     kind = result.attrs.get("interval")
     wilson = not asked and kind in OF_PROPORTIONS
-    measured = describe(binary=wilson or find_binary(log), wilson=wilson)
+    measured = describe(binary=find_binary(log))
     whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
     limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
     facts["reason"] = join_reasons(reason, limits, measured)
@@ -448,10 +454,6 @@ def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:
 
 Row = dict[str, Any]
 
-GROUPED = ("groups", "sources")
-"""Designs of populations whose points come in groups."""
-
-
 USED_BY = {"refit_corrected": ("compare", "repeated_k_fold(")}
 """A method that was measured as the default of another one on some plans."""
 
@@ -466,12 +468,12 @@ def read_figures() -> dict[str, Any]:
 
 @cache
 def write_measured(
-    method: str, points: int, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
+    method: str, points: int, designs: tuple[str, ...], kinds: tuple[str, ...], *, default: bool
 ) -> str:
     """Describe the results of a method at the number of points nearest to that of a log."""
     rows = [
         min(found, key=lambda row: abs(np.log(row["n"] / points)))
-        for found in by_population(method, binary, wilson, grouped=grouped, metric=metric)
+        for found in by_population(method, designs, kinds, default=default)
     ]
     if not rows:
         return ""
@@ -494,9 +496,12 @@ def write_measured(
 
 
 def by_population(
-    method: str, binary: bool | None, wilson: bool, *, grouped: bool, metric: bool
+    method: str, designs: tuple[str, ...], kinds: tuple[str, ...], *, default: bool
 ) -> Iterator[list[Row]]:
-    """Collect the rows of a method by population, for populations similar to a log."""
+    """Collect the rows of a method by population, for populations similar to a log.
+
+    ``default``: those of `interval` where it chose this method, if there are any.
+    """
     study = read_figures()
     name, plan = USED_BY.get(method, (method, ""))
     asked = [
@@ -505,17 +510,12 @@ def by_population(
         if row["method"] == name and row["plan"].startswith(plan)
         if row.get("coverage", row.get("size")) is not None
     ]
-    usual: dict[str, Any] = {"interval": "wilson"} if wilson else {}
-    if asked and not any(row["options"] == usual for row in asked):
-        usual = asked[0]["options"]
+    usual = {} if any(not row["options"] for row in asked) else asked[0]["options"] if asked else {}
     asked = [row for row in asked if row["options"] == usual]
+    chosen = [row for row in study["intervals"] if default and row.get("chosen") == method]
+    asked = chosen or asked
     for population in study["populations"]:
-        kind = population["kind"]
-        if (population["design"] in GROUPED) != grouped or (kind == "score") != metric:
-            continue
-        if (population["design"] == "ordered") != (method == "ordered"):
-            continue
-        if binary is not None and binary != (kind == "zero_one"):
+        if population["design"] not in designs or population["kind"] not in kinds:
             continue
         if found := [row for row in asked if row["population"] == population["name"]]:
             yield found

@@ -78,7 +78,8 @@ DESIGNS: dict[str, Design] = {
         (ask("wald", "trained"), ask("corrected_t", "expected")),
     ),
     "25 splits": Design(
-        lambda seed: plans.subsampling(25, ratio=0.9, rng=seed), (ask("corrected_t", "expected"),)
+        lambda seed: plans.subsampling(25, ratio=0.9, rng=seed),
+        (ask("corrected_t", "expected"), ask("interval", "expected")),
     ),
     "five_by_two": Design(
         lambda seed: plans.five_by_two(rng=seed),
@@ -198,6 +199,7 @@ DESIGNS: dict[str, Design] = {
             ask("wald", "trained", scale="logit"),
             ask("wald", "trained", fold_weights="equal"),
             ask("corrected_t", "expected"),
+            ask("interval", "trained"),
         ),
     ),
 }
@@ -277,6 +279,7 @@ def list_cells() -> list[Cell]:
         cells += over(name, "replace_one", {400: 400}, batch=20)
     cells += over("deep tree", "nested_cv", {100: 100}, batch=10)
     cells += over("deep tree", "25 splits", {100: 200}, batch=50)
+    cells += over("logit 20", "25 splits", {100: 2000}, batch=100)
     cells += over("sparse logit", "nested_cv, 90%", {90: 120}, batch=5)
     cells += over("sparse logit", "10-fold, 90%", {90: 400}, batch=20)
     cells += over("logit 20", "10-fold, 90%", {100: 4000}, batch=250)
@@ -294,7 +297,8 @@ def list_cells() -> list[Cell]:
         ("rare errors", "test set, labels"), ("frequent errors", "test set, labels"),
         ("skewed losses", "test set"), ("bounded losses", "test set, bounded"),
         ("ar1 0.6", "test set, times"), ("ar1 0.9", "test set, times"),
-        ("tested groups", "test set, groups"), ("repeated answers", "test set"),
+        ("tested groups", "test set, groups"), ("grouped errors", "test set, groups"),
+        ("repeated answers", "test set"),
         ("seeds", "test set, seeds"), ("ranked scores", "test set, metric"),
     ):  # fmt: skip
         cells += over(name, design, wide)

@@ -348,6 +348,13 @@ def tested_groups(n: int, runs: int, rng: np.random.Generator) -> Given:
     return given(offsets[:, groups] * rng.exponential(size=(runs, n)), 1.0, source=groups)
 
 
+def grouped_errors(n: int, runs: int, rng: np.random.Generator) -> Given:
+    """A fixed classifier on one test set of groups that differ in difficulty; it errs on 10%."""
+    groups = np.repeat(np.arange(n // GROUP), GROUP)
+    rates = rng.beta(0.5, 4.5, size=(runs, n // GROUP))
+    return given((rng.random((runs, n)) < rates[:, groups]).astype(float), 0.1, source=groups)
+
+
 def repeated_answers(n: int, runs: int, rng: np.random.Generator, *, times: int = 5) -> Given:
     """A language model answers each question several times; questions differ in difficulty."""
     wrong = rng.beta(0.6, 1.4, size=(runs, 1, n))
@@ -444,6 +451,8 @@ _LIST = [
                partial(correlated_times, rho=0.9), "ordered"),
     Population("tested groups", "One test set in groups of 10 points whose losses are alike",
                "absolute", NUMBER, tested_groups, "groups"),
+    Population("grouped errors", "A classifier that errs on 10%, in groups of 10 points, correlated",
+               "zero_one", NUMBER, grouped_errors, "groups"),
     Population("repeated answers", "Five answers of a language model to each question",
                "zero_one", NUMBER, repeated_answers, "repeated answers",
                "Miller (2024), arXiv:2411.00640"),
