@@ -157,8 +157,10 @@ def quote_study(name: str, log: Log, *, binary: bool | None, default: bool = Fal
     designs: tuple[str, ...] = ("points", "repeated answers")[
         : 1 + (design.number("repetition") > 1)
     ]
-    if name == "ordered" or design.has("source"):
-        designs = ("ordered",) if name == "ordered" else ("groups", "sources")
+    if design.has("source"):
+        designs = ("groups", "sources") if name != "ordered" else ()
+    elif name == "ordered":
+        designs = ("ordered",)
     kinds = ("score",) if design.metric else ("zero_one",) * (binary is not False)
     if not (design.metric or binary):
         kinds += ("squared", "absolute", "log")

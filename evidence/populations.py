@@ -451,7 +451,7 @@ _LIST = [
                partial(correlated_times, rho=0.9), "ordered"),
     Population("tested groups", "One test set in groups of 10 points whose losses are alike",
                "absolute", NUMBER, tested_groups, "groups"),
-    Population("grouped errors", "A classifier that errs on 10%, in groups of 10 points, correlated",
+    Population("grouped errors", "One test set in groups of 10 points that differ in error rate",
                "zero_one", NUMBER, grouped_errors, "groups"),
     Population("repeated answers", "Five answers of a language model to each question",
                "zero_one", NUMBER, repeated_answers, "repeated answers",
