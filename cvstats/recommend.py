@@ -154,9 +154,8 @@ def quote_study(name: str, log: Log, *, binary: bool | None, default: bool = Fal
     points = design.splits().points
     if design.scores or points is None:
         return ""
-    designs: tuple[str, ...] = ("points", "repeated answers")[
-        : 1 + (design.number("repetition") > 1)
-    ]
+    repeated = "repetition" in design.levels
+    designs: tuple[str, ...] = ("points", "repeated answers")[: 1 + repeated]
     if design.has("source"):
         designs = ("groups", "sources") if name != "ordered" else ()
     elif name == "ordered":
@@ -502,7 +501,8 @@ def by_population(
 ) -> Iterator[list[Row]]:
     """Collect the rows of a method by population, for populations similar to a log.
 
-    ``default``: those of `interval` where it chose this method, if there are any.
+    ``default``: those of `interval` where it chose this method, if all losses are 0/1 or an AUC;
+    for other losses, `interval` has the limits of the method.
     """
     study = read_figures()
     name, plan = USED_BY.get(method, (method, ""))
@@ -514,8 +514,8 @@ def by_population(
     ]
     usual = {} if any(not row["options"] for row in asked) else asked[0]["options"] if asked else {}
     asked = [row for row in asked if row["options"] == usual]
-    chosen = [row for row in study["intervals"] if default and row.get("chosen") == method]
-    asked = chosen or asked
+    if default and kinds in (("zero_one",), ("score",)):
+        asked = [row for row in study["intervals"] if row.get("chosen") == method] or asked
     for population in study["populations"]:
         if population["design"] not in designs or population["kind"] not in kinds:
             continue
