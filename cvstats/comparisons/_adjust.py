@@ -110,16 +110,6 @@ def check_draws(n_draws: object, alpha: float) -> None:
         )
 
 
-def check_one_cell(cells: int) -> None:
-    """Reject a single pair of models in many carried cells, which share no covariance."""
-    if cells > 1:
-        raise LogError(
-            "adjust='max-t' adjusts for several pairs of models within each carried cell, but "
-            f"this log has one pair in each of {cells:,} cells. Use adjust='holm' or "
-            "adjust='bh', which adjust for all cells together."
-        )
-
-
 def no_common_covariance(method: str) -> LogError:
     """Reject standard errors that do not come from one covariance of all models."""
     return LogError(
@@ -164,7 +154,9 @@ def adjust_max_t(
         own[:] = points - 1
     variance = (every_pair.columns["se"] ** 2).reshape(-1, cells)
     seen = ~np.isnan(every_pair.columns["estimate"]).reshape(-1, cells)
-    statistic = orient_statistics(result, alternative).reshape(len(left), cells)
+    statistic = result.columns["statistic"].reshape(len(left), cells)
+    if alternative != "greater":  # large values are evidence against no difference
+        statistic = -statistic if alternative == "less" else np.abs(statistic)
     of_one = result.columns["p_value"].reshape(statistic.shape)
     p = np.full_like(statistic, np.nan)
     bound = np.full_like(statistic, np.nan)
@@ -281,14 +273,6 @@ def draw_means(
 
     for _ in ordered_map(one, len(chunks)):
         pass
-
-
-def studentize(largest: FloatArray, df: float | None, seed: int) -> FloatArray:
-    """Divide each draw by the root of its own chi-squared: from normal to Student's t."""
-    if df is None:
-        return largest
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 1)))
-    return largest / np.sqrt(rng.chisquare(df, len(largest)) / df)
 
 
 def student_quantile(z: FloatArray, df: float | FloatArray) -> FloatArray:
@@ -423,11 +407,3 @@ def critical_value(largest: FloatArray, alpha: float) -> float:
     """Find the bound that a statistic must exceed for an adjusted p-value of at most alpha."""
     rank = min(int(alpha * (len(largest) + 1) * (1 + 1e-12)), len(largest))
     return float(np.sort(largest)[-rank])
-
-
-def orient_statistics(result: Result, alternative: str) -> FloatArray:
-    """Orient statistics so that large values are evidence against no difference."""
-    statistic: FloatArray = result.columns["statistic"]
-    if alternative == "two-sided":
-        return np.abs(statistic)
-    return -statistic if alternative == "less" else statistic

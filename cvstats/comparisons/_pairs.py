@@ -170,18 +170,11 @@ def read_pairs(
     by: str | None = None,
 ) -> Log:
     """Pair the models of one log, or each model with the same model in another log."""
-    if other is not None:
-        check_one_partner(other, reference)
-        return read_two_logs(losses, other, missing, levels, by)
-    return choose_pairs(read(losses, missing=missing, levels=levels, by=by), reference)
-
-
-def read_two_logs(
-    one: Losses, two: Losses, missing: str, levels: Sequence[str], by: str | None
-) -> Log:
-    """Pair each model of one log with the same model in another."""
+    if other is None:
+        return choose_pairs(read(losses, missing=missing, levels=levels, by=by), reference)
+    check_one_partner(other, reference)
     checked_choice("missing", missing, MISSING)
-    one, two = (as_container(log, (by, *levels)) for log in (one, two))
+    one, two = (as_container(log, (by, *levels)) for log in (losses, other))
     facts = same_facts(one, two)
     two = align_logs(one, two)
     first, second = (read(log, levels=levels, by=by) for log in (one, two))
@@ -630,18 +623,17 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
     equal = np.zeros_like(tiny)
     suspects = (se > 0) & (spread <= SUSPECT * largest_first_loss(log))
     if suspects.any():
-        level = pair_magnitude(log)
+        whole = log.without_pairs().moments(repetition_level(log.design)).over(())
+        of_each = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
+        level = np.maximum(*(of_each[side] for side in log.sides))
         tiny |= suspects & (spread <= ROUNDING * level)
         equal = tiny & (np.abs(estimate) <= ROUNDING * level)
-    return collapse_intervals(base, tiny, equal) if tiny.any() else base
-
-
-def collapse_intervals(base: Result, tiny: MaskArray, equal: MaskArray) -> Result:
-    """Collapse some intervals to points, and set some of their estimates to zero."""
+    if not tiny.any():
+        return base
     columns = dict(base.columns)
     if has_standard_errors(base):
-        columns["estimate"] = np.where(equal, 0.0, base.columns["estimate"])
-        columns["se"] = np.where(tiny, 0.0, base.columns["se"])
+        columns["estimate"] = np.where(equal, 0.0, estimate)
+        columns["se"] = np.where(tiny, 0.0, se)
         for side in ("lower", "upper"):
             columns[side] = np.where(tiny, columns["estimate"], base.columns[side])
     caution = base.caution.copy()
@@ -657,14 +649,6 @@ def largest_first_loss(log: Log) -> float:
     rows = max(1, HEAD // log.losses.width)
     heads = (np.abs(table[:rows].astype(np.float64)) for table in log.losses.tables)
     return float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
-
-
-def pair_magnitude(log: Log) -> FloatArray:
-    """Measure the magnitude of the losses of each pair: the larger of the two models."""
-    whole = log.without_pairs().moments(repetition_level(log.design)).over(())
-    level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
-    larger: FloatArray = np.maximum(*(level[side] for side in log.sides))
-    return larger
 
 
 def rounding_of_means(mean: FloatArray, se: FloatArray, n: FloatArray | float) -> FloatArray:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -216,7 +215,11 @@ def best_set(
     naive_bayes            0.1731   False           3           3
     """
     check_draws(n_draws, alpha)
-    check_screening(screening, alpha)
+    if screening is not None and not (is_number(screening) and 0 < screening < alpha):
+        raise LogError(
+            f"screening={screening!r} is out of range. Expected None, or a level between 0 and "
+            f"alpha={alpha}, such as 0.005."
+        )
     check_rng(rng)
     log = read(losses, missing=missing)
     refuse_targets(log, "best_set")
@@ -431,7 +434,15 @@ def over_tasks(log: Log) -> Leads:
         )
 
     def residuals(pairs: Log) -> tuple[FloatArray, FloatArray]:
-        return task_residuals(pairs.moments(("source", "point")))
+        # Squares sum to the variance of the plain mean of fixed tasks: K^-2 sum_k var_k / M_k.
+        points = pairs.moments(("source", "point"))
+        tasks = points.cell_means().over(("source",))
+        source = points.codes[:, points.levels.index("source")]
+        of_point = np.searchsorted(tasks.codes[:, 0], source)
+        size = tasks.count[of_point]
+        scale = 1 / (len(tasks.count) * np.sqrt(size * (size - 1)))
+        mean = points.origin + tasks.mean.mean(axis=0)
+        return scale[:, None] * (points.mean - tasks.mean[of_point]), mean
 
     n, tasks = int(base.columns["n_points"].max()), log.design.number("source")
     guarantee = (
@@ -459,30 +470,6 @@ def leads_of(
         {"target": f"the models with the smallest {base.attrs['target']}", **attrs},
         Caution(int(np.bitwise_or.reduce(base.caution & ~own))),
     )
-
-
-def check_screening(screening: object, alpha: float) -> None:
-    """Reject a screening level that would put screened-out models into the set."""
-    known = isinstance(screening, Real) and is_number(screening) and 0 < float(screening) < alpha
-    if screening is not None and not known:
-        raise LogError(
-            f"screening={screening!r} is out of range. Expected None, or a level between 0 and "
-            f"alpha={alpha}, such as 0.005."
-        )
-
-
-def task_residuals(points: Cells) -> tuple[FloatArray, FloatArray]:
-    """Scale the residual mean of each task: squares sum to the variance of the plain mean.
-
-    ``points`` are the answers to each point, averaged. The tasks are fixed, so the variance is
-    ``K^-2 sum_k var_k / M_k``. Also return the means over tasks.
-    """
-    tasks = points.cell_means().over(("source",))
-    of_point = np.searchsorted(tasks.codes[:, 0], points.codes[:, points.levels.index("source")])
-    size = tasks.count[of_point]
-    scale = 1 / (len(tasks.count) * np.sqrt(size * (size - 1)))
-    mean = tasks.mean.mean(axis=0)
-    return scale[:, None] * (points.mean - tasks.mean[of_point]), points.origin + mean
 
 
 # --- the test, from second moments ----------------------------------------------------------------
@@ -628,7 +615,9 @@ def iterate_cells(log: Log, columns: IntArray, found: Cells) -> Iterator[CellLea
         cell = every[~np.isnan(whole.mean[0, every])]
         if len(cell) == 0:
             continue
-        cross, mean = sum_cross_products(log, cell, found)
+        cross, rest = cross_products(log.design, log.losses, cell, found.take_columns(cell))
+        means, count = found.take_columns(cell).location, found.count.sum()
+        mean = found.count / count @ (means - means[:, :1]) + (rest - rest[0]) / count
         level = loss_magnitude(whole.location[0, cell], cross.diagonal(), float(whole.count[0]))
         yield cell, *difference_squares(log, cell, found.levels, cross, mean, ROUNDING * level)
 
@@ -639,7 +628,7 @@ def iterate_group_cells(
     """Yield the same from residuals of groups, for each model minus the first of its cell.
 
     The sums of squares are scaled so that the variance of a difference over n groups, or points of
-    tasks, is ``squares / (n - 1) / n``.
+    tasks, is ``squares / (n - 1) / n``. Twins differ only by rounding in every group.
     """
     whole = log.moments(repetition_level(log.design)).over(())
     level = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
@@ -648,25 +637,14 @@ def iterate_group_cells(
         if len(cell):
             to_first = cell, np.full(len(cell), cell[0])
             apart, mean = residuals(replace(log, pairs=to_first))
-            squares, same = residual_squares(apart, mean, ROUNDING * level[cell])
+            squares = np.stack([((apart - one[:, None]) ** 2).sum(axis=0) for one in apart.T])
+            small = np.maximum.outer(ROUNDING * level[cell], ROUNDING * level[cell])
+            squares[squares <= small**2] = 0.0
+            twins = (squares == 0) & (np.abs(mean[:, None] - mean) <= small)
+            same = np.arange(len(mean))
+            for i, first in enumerate(twins.argmax(axis=1).tolist()):
+                same[i] = same[first]
             yield cell, n * (n - 1) * squares[np.ix_(same, same)], mean[same], same
-
-
-def residual_squares(
-    apart: FloatArray, mean: FloatArray, tiny: FloatArray
-) -> tuple[FloatArray, IntArray]:
-    """Sum squares of the differences of residuals, and find the first twin of each model.
-
-    Twins differ only by rounding in every group.
-    """
-    squares = np.stack([((apart - one[:, None]) ** 2).sum(axis=0) for one in apart.T])
-    small = np.maximum.outer(tiny, tiny)
-    squares[squares <= small**2] = 0.0
-    twins = (squares == 0) & (np.abs(mean[:, None] - mean) <= small)
-    same = np.arange(len(mean))
-    for i, first in enumerate(twins.argmax(axis=1).tolist()):
-        same[i] = same[first]
-    return squares, same
 
 
 def difference_squares(
@@ -692,8 +670,9 @@ def difference_squares(
     first = np.flatnonzero(alike.any(axis=0))
     pairs = np.column_stack([alike[:, first].argmax(axis=0), first])  # copies of one model
     while len(pairs):
-        sums, gaps = subtract_directly(log, cell, pairs, by)
         i, j = pairs.T
+        found = replace(log, pairs=(cell[i], cell[j])).moments(by)
+        sums, gaps = found.m2.sum(axis=0), found.over(()).location[0]
         squares[i, j] = squares[j, i] = sums
         small = np.maximum(tiny[i], tiny[j])
         for head, twin in pairs[(sums <= n * small**2) & (np.abs(gaps) <= small)].tolist():
@@ -704,26 +683,3 @@ def difference_squares(
     squares[squares <= n * np.maximum.outer(tiny, tiny) ** 2] = 0.0
     squares = squares[np.ix_(same, same)]
     return squares / log.design.number("repetition"), mean[same], same
-
-
-def sum_cross_products(log: Log, columns: IntArray, found: Cells) -> tuple[FloatArray, FloatArray]:
-    """Sum the cross products of some columns about their cells' means, over all cells.
-
-    ``found`` has the moments of all columns. Also returns the mean of each column over all rows,
-    minus a common offset, so that a large common level loses no digits.
-    """
-    some = found.take_columns(columns)
-    total, rest = cross_products(log.design, log.losses, columns, some)
-    share = found.count / found.count.sum()
-    mean = some.location
-    level = share @ (mean - mean[:, :1]) + (rest - rest[0]) / found.count.sum()
-    return total, level
-
-
-def subtract_directly(
-    log: Log, columns: IntArray, pairs: IntArray, by: Sequence[str]
-) -> tuple[FloatArray, FloatArray]:
-    """Sum squares of some differences about their cells' means; also return their means."""
-    sides = columns[pairs[:, 0]], columns[pairs[:, 1]]
-    found = replace(log, pairs=sides).moments(by)
-    return found.m2.sum(axis=0), found.over(()).location[0]

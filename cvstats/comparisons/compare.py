@@ -27,13 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cvstats.comparisons._adjust import (
-    adjust_max_t,
-    adjust_p_values,
-    adjust_tests,
-    check_draws,
-    check_one_cell,
-)
+from cvstats.comparisons._adjust import adjust_max_t, adjust_p_values, adjust_tests, check_draws
 from cvstats.comparisons._pairs import (
     Options,
     any_log,
@@ -52,7 +46,14 @@ from cvstats.comparisons._pairs import (
     reads_lazy_losses,
     require_standard_errors,
 )
-from cvstats.comparisons.zero_one import FEW, SOME_EXACT, apply_tests, find_discordance
+from cvstats.comparisons.zero_one import (
+    FEW,
+    SOME_EXACT,
+    find_discordance,
+    flag_few,
+    score_tests,
+    take_exact_tests,
+)
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
 from cvstats.core.folds import repetition_level
@@ -373,8 +374,13 @@ def compare(
         ),
         prepare=None if points is None else partial(take_points, points=points),
     )  # fmt: skip
-    if adjust == "max-t" and "p_adjusted" not in table:
-        check_one_cell(table["difference"].size)  # chunks are processed separately
+    cells = table["difference"].size  # each cell has a covariance of its own
+    if adjust == "max-t" and "p_adjusted" not in table and cells > 1:
+        raise LogError(
+            "adjust='max-t' adjusts for several pairs of models within each carried cell, but "
+            f"this log has one pair in each of {cells:,} cells. Use adjust='holm' or "
+            "adjust='bh', which adjust for all cells together."
+        )
     if lazy and method is None and "test" in table.attrs:
         table.attrs["test"] = SOME_EXACT
     if "n_draws" in table.attrs:
@@ -421,10 +427,13 @@ def compute_comparison(
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
     if grouped:  # losses other than 0 and 1
         return result
-    result = apply_tests(
-        result, find_discordance(log, base), method=method, adjust=adjust,
-        alternative=alternative, alpha=alpha,
-    )  # fmt: skip
+    found = find_discordance(log, base)
+    if found is not None:
+        if method == "tango":
+            result = score_tests(result, found, alternative=alternative, alpha=alpha)
+        elif method is None and adjust != "max-t" and found.repetitions == 1:
+            result = take_exact_tests(result, found, alternative=alternative, alpha=alpha)
+        result = flag_few(result, found)
     if adjust != "max-t":
         return result
     left, right = log.pair_numbers()
@@ -806,7 +815,11 @@ def compute_relative(
     vd, ratio = se**2, d / np.where(b > 0, b, np.nan)
     shared = (va - vb - vd) / 2  # the covariance of a - b with b
     lower, upper = (
-        np.where(np.isinf(reach), sign * np.inf, fieller(d, b, (vd, vb), shared, finite(reach))[at])
+        np.where(
+            np.isinf(reach),
+            sign * np.inf,
+            fieller(d, b, (vd, vb), shared, np.where(np.isinf(reach), 0.0, reach))[at],
+        )
         for at, sign, reach in ((0, -1, down), (1, 1, up))
     )
     if method not in QUADRATIC or is_several(options.get("by")):
@@ -848,11 +861,6 @@ def compute_relative(
     attrs["reference"] = f"{FIELLER}; {attrs['reference']}"
     attrs["target"] = f"relative {attrs['target']}"
     return replace(result, columns=columns, caution=caution, attrs=attrs)
-
-
-def finite(reach: Any) -> Any:
-    """Replace the infinite quantile of an open side by 0."""
-    return np.where(np.isinf(reach), 0.0, reach)
 
 
 def scale_reference(log: Log, ratios: FloatArray) -> Log:

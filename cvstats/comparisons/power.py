@@ -601,7 +601,12 @@ def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, Float
         once = variance_per_repetition(log, base)
         return split_variance(n * once, averaged, repetitions)
     if base.method == "corrected_t":
-        return variance_parts_of_splits(base, size, repetitions)
+        averaged = size * base.columns["se"] ** 2
+        if repetitions == 1:
+            return split_variance(averaged, averaged, 1)
+        each = 1 / base.columns["n_splits"]  # more splits reduce it, but not n_test / n_train
+        stays = averaged * (1 - each / (each + base.columns["n_test"] / base.columns["n_train"]))
+        return stays, (averaged - stays) * repetitions
     found = log.moments(repetition_level(log.design))
     n = found.count[0]
     once = (found.m2 / (n - 1)).mean(axis=0)
@@ -611,18 +616,6 @@ def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, Float
         raise log.lacks_losses("power of several repetitions")
     averaged = average_repetitions(log).moments(()).m2[0] / (n - 1)
     return split_variance(once, averaged, repetitions)
-
-
-def variance_parts_of_splits(
-    base: Result, n: int, repetitions: int
-) -> tuple[FloatArray, FloatArray]:
-    """Split the variance of `corrected_t`: more splits reduce 1 / J, but not n_test / n_train."""
-    averaged = n * base.columns["se"] ** 2
-    if repetitions == 1:
-        return split_variance(averaged, averaged, 1)
-    each = 1 / base.columns["n_splits"]
-    stays = averaged * (1 - each / (each + base.columns["n_test"] / base.columns["n_train"]))
-    return stays, (averaged - stays) * repetitions
 
 
 def split_variance(

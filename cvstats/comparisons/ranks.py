@@ -326,27 +326,21 @@ def nemenyi(
                         naive_bayes                  -1.25   0.0062
     gradient_boosting   naive_bayes                  -1.50   0.0007
     """
+    from scipy import stats
+
     log, ranks, columns = read_data_sets(losses, by, missing, nemenyi.record)
     k, n = len(columns), len(ranks)
     rank = ranks.mean(axis=0)[columns]
     left, right = np.triu_indices(k, 1)
     gap = (rank[left] - rank[right]).reshape(-1)
+    known = ~np.isnan(gap)
+    p = np.full(gap.shape, np.nan)
+    p[known] = stats.studentized_range.sf(np.abs(gap[known]) / rank_error(n, k), k, np.inf)
     table = {
         "rank_difference": gap,
-        "p_value": nemenyi_p_values(gap, n, k),
+        "p_value": np.clip(p, 0.0, 1.0),
         "critical_difference": critical_difference(n, k, alpha),
         "n_blocks": n,
     }
     attrs: dict[str, Any] = {**nemenyi.record.facts, "by": by, "alpha": alpha}
     return choose_pairs(log, None).label(make_result("nemenyi", table, attrs=attrs))
-
-
-def nemenyi_p_values(gap: FloatArray, n: int, k: int) -> FloatArray:
-    """Compute adjusted p-values of differences of mean ranks of k models on n data sets."""
-    from scipy import stats
-
-    known = ~np.isnan(gap)
-    p = np.full(gap.shape, np.nan)
-    p[known] = stats.studentized_range.sf(np.abs(gap[known]) / rank_error(n, k), k, np.inf)
-    clipped: FloatArray = np.clip(p, 0.0, 1.0)
-    return clipped

@@ -19,7 +19,6 @@ from cvstats.comparisons._adjust import (
     inverse_deviations,
     pair_matrix,
     student_quantile,
-    studentize,
 )
 from cvstats.comparisons._pairs import (
     Options,
@@ -450,4 +449,7 @@ def draw_selections(
         value[start:stop] = mean[at] - away[at, np.arange(stop - start)]
 
     draw_means(root, n_draws, seed, work)
-    return studentize(largest, df, seed), value, exact
+    if df is not None:  # Student's t: divided by the root of a chi-squared of its own
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 1)))
+        largest = largest / np.sqrt(rng.chisquare(df, len(largest)) / df)
+    return largest, value, exact

@@ -152,28 +152,6 @@ def sum_differences(log: Log, base: Result, n: float) -> tuple[FloatArray, Float
     return n * cells.location, cells.squares
 
 
-def apply_tests(
-    result: Result,
-    found: Discordance | None,
-    *,
-    method: str | None,
-    adjust: str | None,
-    alternative: str,
-    alpha: float,
-) -> Result:
-    """Test pairs of models with 0/1 losses, as in `compare`.
-
-    Simultaneous limits need one covariance of all models, so ``"max-t"`` keeps normal tests.
-    """
-    if found is None:
-        return result
-    if method == "tango":
-        result = score_tests(result, found, alternative=alternative, alpha=alpha)
-    elif method is None and adjust != "max-t" and found.repetitions == 1:
-        result = take_exact_tests(result, found, alternative=alternative, alpha=alpha)
-    return flag_few(result, found)
-
-
 def take_exact_tests(
     result: Result, found: Discordance, *, alternative: str, alpha: float
 ) -> Result:

@@ -114,8 +114,12 @@ def as_log(
         strays = [repr(name) for name in asked if not is_name(name)]
         raise LogError(f"{(strays or ['loss='])[0]} names no column. Expected the name of one.")
     frame = index_to_columns(frame, [*LEVELS, *asked])
-    if "loss" in losses and "loss" not in frame.columns:
-        refuse_predictions(frame)
+    if "loss" in losses and "loss" not in frame.columns and "y_true" in frame.columns:
+        raise LogError(
+            f"no column 'loss' among {listed(map(repr, frame.columns))}. Expected losses. "
+            "Compute losses from predictions with cvstats.read_log(frame, truth=…, "
+            "prediction=…, loss=…, fold=…, point=…)."
+        )
     columns = find_columns(list(frame.columns), losses, named, model, single=alone)
     measure = metric_column(frame, columns.names)
     if not columns.levels:
@@ -155,16 +159,6 @@ def not_a_table(given: object) -> LogError:
     return LogError(
         f"a {name} has no named columns. Expected a DataFrame with a row for each evaluation. {way}"
     )
-
-
-def refuse_predictions(frame: pd.DataFrame) -> None:
-    """Refuse a table of predictions, with the call that computes their losses."""
-    if "y_true" in frame.columns:
-        raise LogError(
-            f"no column 'loss' among {listed(map(repr, frame.columns))}. Expected losses. "
-            "Compute losses from predictions with cvstats.read_log(frame, truth=…, "
-            "prediction=…, loss=…, fold=…, point=…)."
-        )
 
 
 def is_shared(frame: pd.DataFrame, name: str, columns: TableColumns) -> bool:

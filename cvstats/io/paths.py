@@ -74,33 +74,9 @@ def refuse_stream(path: Path) -> None:
         )
 
 
-def refuse_packed(path: Path) -> None:
-    """Reject a compressed file, and name the program that decompresses it."""
-    kind = path.suffix.lower()
-    if path.is_file() and kind in UNPACK:
-        raise LogError(
-            f"{path.name} is compressed ({kind[1:]}). Expected an uncompressed file. Unpack it "
-            f"first: {UNPACK[kind]} {path.name}"
-        )
-
-
 def no_such_file(name: str) -> LogError:
     """Create the error for a missing file."""
     return LogError(f"No such file: {name!r}. Expected the path of a file or folder.")
-
-
-def kind_of(path: Path) -> str:
-    """Look up the type of a file by suffix."""
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None and not path.exists():
-        raise no_such_file(path.name)
-    if kind is None:
-        has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"
-        raise LogError(
-            f"{path.name} {has} no known file type. Expected one of {', '.join(SUFFIXES)}; or "
-            "pass the type, as in format='csv'."
-        )
-    return kind
 
 
 def is_store(path: Path) -> bool:

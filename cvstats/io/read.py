@@ -35,11 +35,11 @@ from cvstats.io.as_log import AlignedPredictions, align
 from cvstats.io.paths import (
     LONGEST,
     PARQUET,
-    kind_of,
+    SUFFIXES,
+    UNPACK,
     no_such_file,
     path_of,
     raise_as_log_error,
-    refuse_packed,
     refuse_stream,
     shorten_messages,
 )
@@ -576,28 +576,23 @@ def log_of(found: PredictionTable, options: ReadOptions) -> Any:
         if TRUTH in part.frame:
             log = losses_of(part, options.loss, options.loss_options, found.called, found.by)
         else:
-            refuse_loss(held, options)
+            loss = options.loss
+            if loss is not None and not (isinstance(loss, str) and loss in held):
+                raise LogError(
+                    f"this contains losses ({held}), not predictions from which "
+                    f"{loss_name(loss)!r} could be computed. Omit loss=."
+                )
+            if options.loss_options:
+                raise LogError(
+                    f"{next(iter(options.loss_options))}= applies to predictions, but these are "
+                    "losses. Omit it."
+                )
             log = stored_losses(part, found.called)
         if name is None:
             return log
         logs[name] = log
         log.attrs["loss"] = (sign[0] if sign else "") + name
     return join_metrics(logs)
-
-
-def refuse_loss(held: str, options: ReadOptions) -> None:
-    """Refuse to compute a loss of losses."""
-    loss = options.loss
-    if loss is not None and not (isinstance(loss, str) and loss in held):
-        raise LogError(
-            f"this contains losses ({held}), not predictions from which {loss_name(loss)!r} "
-            "could be computed. Omit loss=."
-        )
-    if options.loss_options:
-        raise LogError(
-            f"{next(iter(options.loss_options))}= applies to predictions, but these are losses. "
-            "Omit it."
-        )
 
 
 def stored_losses(parts: AlignedPredictions, called: str | None) -> pd.Series | pd.DataFrame:
@@ -710,10 +705,21 @@ def load_path(path: Path, options: ReadOptions) -> Any:
     if path.is_dir() and container in (None, "parquet") and path.suffix != ".zarr":
         return load_folder(path, tool)
     refuse_stream(path)
-    refuse_packed(path)
-    kind = container or kind_of(path)
+    suffix = path.suffix.lower()
+    if path.is_file() and suffix in UNPACK:
+        raise LogError(
+            f"{path.name} is compressed ({suffix[1:]}). Expected an uncompressed file. Unpack it "
+            f"first: {UNPACK[suffix]} {path.name}"
+        )
     if not path.exists():
         raise no_such_file(path.name)
+    kind = container or SUFFIXES.get(suffix)
+    if kind is None:
+        has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"
+        raise LogError(
+            f"{path.name} {has} no known file type. Expected one of {', '.join(SUFFIXES)}; or "
+            "pass the type, as in format='csv'."
+        )
     if text.given() and kind not in ("csv", "tsv"):
         raise not_text(text, path.name)
     with raise_as_log_error(path.name):
@@ -992,7 +998,15 @@ def read_several(found: SeveralObjects, options: ReadOptions) -> PredictionTable
         if isinstance(joined, pd.DataFrame):
             return read_one(joined, options, "these files")
         found = found if joined is None else SeveralObjects(True, joined)
-    parts = {key: only_model(key, part) for key, part in found.parts.items()}
+    parts = dict(found.parts)
+    for key, part in found.parts.items():
+        if isinstance(part, SeveralObjects):  # a directory
+            if len(part.parts) > 1:
+                raise LogError(
+                    f"{Path(key).name!r} contains several models: {listed(map(repr, part.parts))}. "
+                    "Expected a file for each model, or only this directory."
+                )
+            (parts[key],) = part.parts.values()
     read = {key: read_one(part, options, Path(key).name) for key, part in parts.items()}
     tables = name_tasks([name_models(table, key, found.named) for key, table in read.items()])
     formats = {table.attrs["format"] for table in tables}
@@ -1006,15 +1020,23 @@ def read_several(found: SeveralObjects, options: ReadOptions) -> PredictionTable
             "design in each."
         )
     same = all(dict(table.probabilities) == dict(tables[0].probabilities) for table in tables)
+    lost = tables[0].lost
+    if any(table.lost != lost for table in tables):
+        said = zip(parts, tables, strict=True)
+        lost = "; ".join(f"{Path(key).name}: {table.lost}" for key, table in said if table.lost)
+    short = [file if len(file) <= LONGEST else Path(file).name for file in parts]
+    some = [f"{name}: {file!r}" for name, file in zip(("'first'", "'second'"), short, strict=False)]
+    some += ["…"] * (len(parts) > 2)
+    call = f"Omit one file, or name the models: read_log({{{', '.join(some)}}}, …)"
     return PredictionTable(
         pd.concat([table.table for table in tables], ignore_index=True),
         tables[0].probabilities if same else {},
         common_facts(tables),
-        join_sentences(list(parts), [table.lost for table in tables]),
+        lost,
         "; ".join(table.note for table in tables if table.note),
         kept=[name for name in tables[0].kept if all(name in table.kept for table in tables)],
         takes=tables[0].takes,
-        twice="" if found.named else call_with_names(list(parts)),
+        twice="" if found.named else call,
         separate=True,
     )
 
@@ -1032,19 +1054,6 @@ def name_tasks(tables: Sequence[PredictionTable]) -> list[PredictionTable]:
         rest = {name: fact for name, fact in table.attrs.items() if name != TASK}
         named.append(replace(table, attrs={**rest, "sources_are": "fixed"}))
     return named
-
-
-def only_model(key: str, part: Any) -> Any:
-    """Return the only model of a directory."""
-    if not isinstance(part, SeveralObjects):
-        return part
-    if len(part.parts) > 1:
-        raise LogError(
-            f"{Path(key).name!r} contains several models: {listed(map(repr, part.parts))}. "
-            "Expected a file for each model, or only this directory."
-        )
-    (only,) = part.parts.values()
-    return only
 
 
 def name_models(found: PredictionTable, key: str, by_key: bool) -> PredictionTable:
@@ -1073,19 +1082,3 @@ def common_facts(tables: Sequence[PredictionTable]) -> dict[str, Any]:
     if files:
         attrs["read_from"] = ", ".join(files)
     return attrs
-
-
-def join_sentences(keys: Sequence[str], sentences: Sequence[str]) -> str:
-    """Join messages: once if they are common to all files, otherwise with their file."""
-    if len(set(sentences)) == 1:
-        return sentences[0]
-    pairs = zip(keys, sentences, strict=True)
-    return "; ".join(f"{Path(key).name}: {sentence}" for key, sentence in pairs if sentence)
-
-
-def call_with_names(files: Sequence[str]) -> str:
-    """Return the call that names files of the same model, such as two runs."""
-    short = [file if len(file) <= LONGEST else Path(file).name for file in files]
-    pairs = zip(("'first'", "'second'"), short, strict=False)
-    some = [f"{name}: {file!r}" for name, file in pairs] + ["…"] * (len(files) > 2)
-    return f"Omit one file, or name the models: read_log({{{', '.join(some)}}}, …)"

@@ -142,12 +142,22 @@ def csv_options(
         with path.open(encoding=encoding) as lines_of:
             head = lines_of.readline(1 << 20).encode()
     decimal, _ = text.marks(None)
-    separator = separator_of(head, ";" if usual == "," and decimal == "," else usual)
+    usual = ";" if usual == "," and decimal == "," else usual
+    plain = re.sub(rb'"[^"]*"', b"", head)  # a quoted name may contain any of them
+    separator = next((mark for mark in (usual, ";", "\t", ",") if mark.encode() in plain), usual)
     options: dict[str, Any] = {
         "sep": separator, "keep_default_na": False, "na_values": text.missing,
         "encoding": encoding, "skipinitialspace": f"{separator} ".encode() in head,
     }  # fmt: skip
-    return options, names_of_header(path, options)
+    header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
+    names = [name.strip() for name in header if isinstance(name, str)]
+    times = Counter(names)
+    if len(times) < len(names):  # pandas would rename the second to a.1
+        raise LogError(
+            f"two columns of {path.name} are called {times.most_common(1)[0][0]!r}. Expected "
+            f"different names. Rename one of them."
+        )
+    return options, names
 
 
 def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> pd.DataFrame:
@@ -183,25 +193,6 @@ def read_csv(path: Path, usual: str = ",", text: TextOptions | None = None) -> p
     if len(row_names) == 1 and table.columns[0] == row_names[0]:
         table = table.set_index(row_names[0]).rename_axis(None)  # as written by R and pandas
     return table
-
-
-def names_of_header(path: Path, options: Mapping[str, Any]) -> list[str]:
-    """Read the names of columns; refuse duplicates, which pandas would rename to ``a.1``."""
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
-    names = [name.strip() for name in header if isinstance(name, str)]
-    times = Counter(names)
-    if len(times) < len(names):
-        raise LogError(
-            f"two columns of {path.name} are called {times.most_common(1)[0][0]!r}. Expected "
-            f"different names. Rename one of them."
-        )
-    return names
-
-
-def separator_of(head: bytes, usual: str) -> str:
-    """Find the separator of columns: the usual one, or another one in the header line."""
-    plain = re.sub(rb'"[^"]*"', b"", head)  # a quoted name may contain any of them
-    return next((mark for mark in (usual, ";", "\t", ",") if mark.encode() in plain), usual)
 
 
 def has_padded_numbers(path: Path) -> bool:

@@ -627,39 +627,33 @@ class MappedMethod:
         return answer_cells(log, self.run)
 
     def log_of_cells(self, found: ChunkCells, known: KnownCells, labels: ArrayLabels) -> Log:
-        """Make a log of cells."""
+        """Make a log of cells, with a small log of the losses that were kept with them."""
         columns = model_columns(labels.sizes, self.labels.model_dim)
         left, right = map(np.array, self.pairs)
         whole = onto_cells(known.cells, found.cells)
         own, gaps = whole.take_columns(np.arange(columns.size)), None
         if len(left):
             gaps = whole.take_columns(np.arange(columns.size, whole.mean.shape[1]))
+        sample, rows, losses = None, found.rows, found.losses
+        if self.examined is not None and len(rows):
+            design = known.design
+            if design.valid is not None:
+                here = design.valid[rows]
+                rows, losses = rows[here], losses[here]
+            if len(rows) < design.size:
+                design = replace(take_rows(design, rows), within=design.within)
+            small = replace(
+                self.log, design=design, losses=LossColumns((losses,)), cells=None, lazy=None,
+                complete=None,
+            )  # fmt: skip
+            sample = Sample(small, self.examined.step, self.examined.whole)
         cells = CellSource(
-            own, WORDS, known.design.count_points, columns, gaps, (left, right),
-            sample_of(self.log, known, found.rows, found.losses, self.examined),
-        )  # fmt: skip
+            own, WORDS, known.design.count_points, columns, gaps, (left, right), sample
+        )
         return replace(
             self.log, design=known.table, losses=hide_losses(columns.size, WORDS), labels=labels,
             complete=None if known.complete is None else known.complete.table, cells=cells,
         )  # fmt: skip
-
-
-def sample_of(
-    log: Log, known: KnownCells, rows: IntArray, losses: FloatArray, examined: Examined | None
-) -> Sample | None:
-    """Make a small log of the losses that were kept with the cells."""
-    if examined is None or not len(rows):
-        return None
-    design = known.design
-    if design.valid is not None:
-        here = design.valid[rows]
-        rows, losses = rows[here], losses[here]
-    if len(rows) < design.size:
-        design = replace(take_rows(design, rows), within=design.within)
-    small = replace(
-        log, design=design, losses=LossColumns((losses,)), cells=None, lazy=None, complete=None
-    )  # fmt: skip
-    return Sample(small, examined.step, examined.whole)
 
 
 def refuse_lost_digits(log: Log) -> None:

@@ -514,8 +514,13 @@ class Moments(Methods):
             complete=self.design_of(in_order(merge(self.planned)), crossed) if self.planned
             else None,
         )  # fmt: skip
-        if self.pointed and log.complete is not None:
-            refuse_part_of_repetitions(log.complete, log.design)
+        part = self.pointed and log.complete is not None and covers_all_points(log.complete)
+        if part and not covers_all_points(log.design):  # in memory, a point is dropped everywhere
+            raise LogError(
+                "missing='drop' drops a point from all repetitions, but the repetitions of a point "
+                "may be in different batches. Expected the same points in each repetition. Drop "
+                "these points before you aggregate, or pass the log in memory with missing='drop'."
+            )
         return log if kept is None else replace(
             log, cells=replace(source, sample=kept.sample(log, models, crossed))
         )  # fmt: skip
@@ -623,19 +628,6 @@ def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
         raise LogError(
             f"pairs=True would keep {number:,} differences. Expected at most {MOST_GAPS:,}. "
             "Compare fewer models, or use fewer levels: by='fold'."
-        )
-
-
-def refuse_part_of_repetitions(complete: Design, left: Design) -> None:
-    """Refuse points that were dropped from some repetitions only.
-
-    In memory, ``missing="drop"`` drops a point from all repetitions, which may be in other batches.
-    """
-    if covers_all_points(complete) and not covers_all_points(left):
-        raise LogError(
-            "missing='drop' drops a point from all repetitions, but the repetitions of a point may "
-            "be in different batches. Expected the same points in each repetition. Drop these "
-            "points before you aggregate, or pass the log in memory with missing='drop'."
         )
 
 
@@ -879,13 +871,9 @@ def split_sizes(cells: Cells) -> SplitSizes:
     by = tuple(level for level in SPLIT if level in cells.levels)
     splits = cells.over(by)
     rows = splits.count.astype(np.int64)
-    if len(rows) == 1:
+    if len(rows) == 1 or (splits.prints is not None and same_points(splits)):
         return SplitSizes(rows, int(rows[0]))
-    if splits.prints is None:
-        return SplitSizes(rows, None)
-    if same_points(splits):
-        return SplitSizes(rows, int(rows[0]))
-    return SplitSizes(rows, None, RANDOM_SPLITS)
+    return SplitSizes(rows, None, "" if splits.prints is None else RANDOM_SPLITS)
 
 
 def same_points(cells: Cells) -> bool:

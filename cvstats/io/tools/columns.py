@@ -64,7 +64,10 @@ def columns(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     elif truth is not None:
         out[TRUTH] = table[truth]
         out = out.assign(**{name: table[name] for name in options.further})
-        found = model_columns(out, table, prediction_columns(table, options), PREDICTION)
+        names = options.predictions or [name for name in USUAL if name in table.columns]
+        if options.prediction is None and len(names) != 1:
+            raise LogError(f"the column of predictions is unknown. {call_to_type(table)}")
+        found = model_columns(out, table, names, PREDICTION)
         found = replace(found, further=options.further)
     else:
         found = loss_columns(table, options, out)
@@ -189,14 +192,6 @@ def loss_column(table: pd.DataFrame, options: ReadOptions, truth: str | None) ->
             "loss=, as in loss='squared_error'. Omit it to use the losses as they are."
         )
     return wanted
-
-
-def prediction_columns(table: pd.DataFrame, options: ReadOptions) -> list[str]:
-    """Find the columns of predictions."""
-    names = options.predictions or [name for name in USUAL if name in table.columns]
-    if options.prediction is None and len(names) != 1:
-        raise LogError(f"the column of predictions is unknown. {call_to_type(table)}")
-    return names
 
 
 def loss_columns(
