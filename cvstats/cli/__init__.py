@@ -15,14 +15,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import fill
-from typing import Any, Literal, TextIO, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, install_command
-from cvstats.formatting import as_scores, result_frame, select_columns, text_table, to_markdown
+from cvstats.formatting import result_frame, select_columns, text_table, to_markdown
 from cvstats.io.paths import shortened
 
 BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
@@ -54,7 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:  # from writing, not from reading
-        discard_broken_streams()
+        for stream in (sys.stdout, sys.stderr):  # Python flushes them again at exit
+            try:
+                if stream is not None:
+                    stream.flush()
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return CLOSED_PIPE if isinstance(error, BrokenPipeError) else BAD_INPUT
 
 
@@ -165,16 +170,6 @@ def flush_streams() -> None:
             stream.flush()
 
 
-def discard_broken_streams() -> None:
-    """Redirect streams without a reader to devnull: Python flushes them again at exit."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
 # --- results as text ------------------------------------------------------------------------------
 
 
@@ -220,13 +215,6 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
     return "\n".join([align(shown), "", *(fill(note, line_width()) for note in notes)])
 
 
-def in_own_direction(result: Any) -> Any:
-    """Convert a result back to the score from which its losses were made, if any."""
-    facts = result.attrs
-    one = isinstance(facts.get("metric"), str) and facts.get("orientation") not in (None, "error")
-    return as_scores(result) if one else result
-
-
 def line_width() -> int:
     """Return the line length: the width of the terminal, up to a readable maximum."""
     return max(40, min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns))
@@ -258,13 +246,9 @@ def align(rows: Sequence[Sequence[str]]) -> str:
 
 def to_json(value: Any) -> str:
     """Write values as JSON, with escapes for characters that the terminal lacks."""
-    return json.dumps(to_plain(value), indent=2, ensure_ascii=not is_unicode(sys.stdout))
-
-
-def is_unicode(stream: TextIO | None) -> bool:
-    """Whether a stream can encode any character without escapes."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    return encoding.lower().replace("-", "").startswith("utf")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    unicode = encoding.lower().replace("-", "").startswith("utf")
+    return json.dumps(to_plain(value), indent=2, ensure_ascii=not unicode)
 
 
 def to_plain(value: Any) -> Any:

@@ -20,15 +20,7 @@ import pandas as pd
 from cyclopts import App, Parameter
 
 from cvstats import datasets, recommend, reporting
-from cvstats.cli import (
-    Format,
-    align,
-    format_result,
-    in_own_direction,
-    line_width,
-    show,
-    to_json,
-)
+from cvstats.cli import Format, align, format_result, line_width, show, to_json
 from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
 from cvstats.comparisons.equivalence import equivalence as test_equivalence
@@ -37,6 +29,7 @@ from cvstats.core.design import LEVELS
 from cvstats.describe import describe_log, moments
 from cvstats.diagnostics import diagnose as diagnose_log
 from cvstats.errors import LogError, NeedsLosses, nearest, plainly
+from cvstats.formatting import as_scores
 from cvstats.intervals import interval_names
 from cvstats.intervals.naive import naive
 from cvstats.intervals.wald import wald
@@ -292,7 +285,10 @@ def read_models(files: list[Path], reading: Any, missing: Missing, *, scans: boo
 def show_result(result: Any, format: Format, facts: list[str]) -> None:
     """Print a result, some of its attributes, and the number of dropped evaluations."""
     note_dropped(result.attrs.get("n_dropped"))
-    show(format_result(in_own_direction(result), format, facts))
+    about = result.attrs
+    if isinstance(about.get("metric"), str) and about.get("orientation") not in (None, "error"):
+        result = as_scores(result)
+    show(format_result(result, format, facts))
 
 
 def show_comparison(
@@ -552,7 +548,10 @@ def read_files(
             raise missing_file(path, len(predictions) > 0)
     names = [name for name, _ in named]
     plain = all(file == path for file, (_, path) in zip(files, named, strict=True))
-    own = plain and (len(files) == 1 or all(names_models(path) for _, path in named))
+    own = plain and (len(files) == 1 or all(  # a log of inspect or lm_eval names its model
+        path.is_dir() or path.suffix == ".eval" or path.name.startswith("samples_")
+        for _, path in named
+    ))  # fmt: skip
     for name, path in named:
         if names.count(name) > 1 and not own:
             raise LogError(
@@ -570,16 +569,27 @@ def read_files(
     log = read_log(source, missing=missing, **given)
     read_from = Path(source).name if isinstance(source, str) else type(source).__name__
     if log.attrs.get("read_from") == read_from:  # recorded when the saved log was created
-        note_unused_levels(log)
-        note_errored(log.attrs)
-        if copies := log.attrs.get("n_duplicates"):
-            warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows dropped", stacklevel=2)
+        note_reading(log)
     return log
 
 
-def names_models(path: Path) -> bool:
-    """Whether a file is of a kind that names its model: a log of inspect, or samples of lm_eval."""
-    return path.is_dir() or path.suffix == ".eval" or path.name.startswith("samples_")
+def note_reading(log: Any) -> None:
+    """Warn about levels not named by any option, and about samples and rows that were not read."""
+    for name in log.index.names if isinstance(log, (pd.Series, pd.DataFrame)) else ():
+        values = log.index.get_level_values(name)
+        if name not in LEVELS and values.nunique() < len(values):
+            warnings.warn(
+                f"the column {name!r} is not used. If it contains folds, sources or repetitions, "
+                "pass it as --fold, --source or --repetition.",
+                stacklevel=2,
+            )
+    errored, gaps = log.attrs.get("n_errored", 0), log.attrs.get("n_incomplete", 0)
+    notes = [f"{count_of(errored, 'sample')} ended in an error"] if errored else []
+    notes += [f"{count_of(gaps, 'sample')} with a gap dropped from every epoch"] if gaps else []
+    if notes:
+        warnings.warn("; ".join(notes), stacklevel=2)
+    if copies := log.attrs.get("n_duplicates"):
+        warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows dropped", stacklevel=2)
 
 
 def still(missing: Missing, log: Any) -> Missing:
@@ -597,27 +607,6 @@ def missing_file(path: Path, after_prediction: bool) -> LogError:
         f"No such file: {shortened(str(path))}. Expected a log, such as log.parquet."
         f"{repeat}{nearest(path.name, beside)}"
     )
-
-
-def note_unused_levels(log: Any) -> None:
-    """Warn about levels not named by any option, since they may change the design."""
-    for name in log.index.names if isinstance(log, (pd.Series, pd.DataFrame)) else ():
-        values = log.index.get_level_values(name)
-        if name not in LEVELS and values.nunique() < len(values):
-            warnings.warn(
-                f"the column {name!r} is not used. If it contains folds, sources or repetitions, "
-                "pass it as --fold, --source or --repetition.",
-                stacklevel=2,
-            )
-
-
-def note_errored(attrs: Mapping[Any, Any]) -> None:
-    """Warn about samples that were not read because of an error in some epoch."""
-    errored, gaps = attrs.get("n_errored", 0), attrs.get("n_incomplete", 0)
-    notes = [f"{count_of(errored, 'sample')} ended in an error"] if errored else []
-    notes += [f"{count_of(gaps, 'sample')} with a gap dropped from every epoch"] if gaps else []
-    if notes:
-        warnings.warn("; ".join(notes), stacklevel=2)
 
 
 def note_dropped(number: int | None) -> None:

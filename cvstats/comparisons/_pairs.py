@@ -113,33 +113,9 @@ def check_one_partner(other: Losses | None, reference: Hashable) -> None:
         raise LogError("other and reference were both given. Expected only one of them.")
 
 
-def find_partner(losses: Losses, other: Any, reference: Hashable) -> Any:
-    """Replace 0 by a log of zeros: differences are compared with no difference.
-
-    This is the default for a log of one difference, or of differences between groups.
-    """
-    metadata: Any = getattr(losses, "attrs", {})
-    kind = metadata.get("kind")
-    if other is None and reference is None and kind is not None:
-        columns_are_pairs = hasattr(losses, "columns") and isinstance(
-            metadata.get("contrast"), list
-        )
-        if columns_are_pairs or len(read(losses).labels.models) == 1:
-            other = 0
-    if other is None or not is_number(other):
-        return other
-    if other != 0 or kind is None:
-        way = f" An error rate has a name: alpha={other!r}." if 0 < other < 1 else ""
-        raise LogError(
-            f"other={other!r} is a number. Expected a log, or 0 if the log has differences, as "
-            f"returned by difference or contrast.{way}"
-        )
-    return zeros_like(losses)
-
-
 def compare_pairs(
     losses: Losses,
-    other: Losses | None,
+    other: Any,
     reference: Hashable,
     missing: str,
     run: Run,
@@ -153,9 +129,23 @@ def compare_pairs(
 
     ``by`` is a level whose labels are compared separately, and ``levels`` are the levels named in
     the options of the interval. ``prepare`` records in the log what the caller specified about it.
-    ``how`` are the options of `answer_log`.
+    ``how`` are the options of `answer_log`. Differences are compared with no difference if
+    ``other`` is 0, which is the default for a log of one difference, or of differences of groups.
     """
-    other = find_partner(losses, other, reference)
+    metadata: Any = getattr(losses, "attrs", {})
+    kind = metadata.get("kind")
+    if other is None and reference is None and kind is not None:
+        of_groups = hasattr(losses, "columns") and isinstance(metadata.get("contrast"), list)
+        if of_groups or len(read(losses).labels.models) == 1:
+            other = 0
+    if other is not None and is_number(other):
+        if other != 0 or kind is None:
+            way = f" An error rate has a name: alpha={other!r}." if 0 < other < 1 else ""
+            raise LogError(
+                f"other={other!r} is a number. Expected a log, or 0 if the log has differences, as "
+                f"returned by difference or contrast.{way}"
+            )
+        other = zeros_like(losses)
     log = read_pairs(losses, other, reference, missing, levels, by)
     log = log if prepare is None else prepare(log)
     return answer_log(log, run, by=by, **how)
@@ -613,15 +603,19 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
     A mean that is also a rounding error is set to zero. Limits that do not use standard errors are
     unchanged.
     """
-    estimate, se = base.columns["estimate"], base.columns["se"]
+    estimate, se, first = base.columns["estimate"], base.columns["se"], np.inf
+    if log.in_memory:  # the largest of the first losses
+        rows = max(1, HEAD // log.losses.width)
+        heads = [np.abs(table[:rows].astype(np.float64)) for table in log.losses.tables]
+        first = float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
     if log.design.by is not None:
-        if ((se > 0) & (se <= SUSPECT * np.fmax(largest_first_loss(log), np.abs(estimate)))).any():
+        if ((se > 0) & (se <= SUSPECT * np.fmax(first, np.abs(estimate)))).any():
             raise DifferentGroups("rounding is checked for one group at a time.")
         return base
     spread = se * np.sqrt(int(log.design.splits().rows.max()))
     tiny = (spread > 0) & (spread <= ALWAYS_ROUNDING * np.abs(estimate))
     equal = np.zeros_like(tiny)
-    suspects = (se > 0) & (spread <= SUSPECT * largest_first_loss(log))
+    suspects = (se > 0) & (spread <= SUSPECT * first)
     if suspects.any():
         whole = log.without_pairs().moments(repetition_level(log.design)).over(())
         of_each = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))
@@ -640,15 +634,6 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
     caution[tiny] |= np.int64(Caution.ZERO_VARIANCE)
     caution[tiny] &= ~np.int64(Caution.UNSTABLE_DIFFERENCE)
     return replace(base, columns=columns, caution=caution)
-
-
-def largest_first_loss(log: Log) -> float:
-    """Find the largest of the first losses; infinite if only moments are available."""
-    if not log.in_memory:
-        return np.inf
-    rows = max(1, HEAD // log.losses.width)
-    heads = (np.abs(table[:rows].astype(np.float64)) for table in log.losses.tables)
-    return float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
 
 
 def rounding_of_means(mean: FloatArray, se: FloatArray, n: FloatArray | float) -> FloatArray:

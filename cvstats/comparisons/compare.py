@@ -347,7 +347,7 @@ def compare(
     lazy = has_lazy_losses(losses, other)
     across = adjust in ("holm", "bonferroni", "bh")  # all carried cells together
     run = partial(
-        compare_columns, method=method, options=given, alternative=alternative,
+        compute_comparison, method=method, options=given, alternative=alternative,
         alpha=alpha, adjust=None if across else adjust,
         n_draws=n_draws, seed=seed_of(rng) if adjust == "max-t" else 0, tightest_at=looked_at,
     )  # fmt: skip
@@ -395,11 +395,6 @@ DRAWS_OF_EXAMPLE = 999
 """Number of draws used only to find the form of a lazy result."""
 
 
-def compare_columns(log: Log, **options: Any) -> Result:
-    """Test differences, and report standard errors without pseudo-errors."""
-    return show_own_errors(compute_comparison(log, **options))
-
-
 def compute_comparison(
     log: Log,
     *,
@@ -420,32 +415,28 @@ def compute_comparison(
     if grouped and (tightest_at is not None or adjust == "max-t"):
         raise DifferentGroups("repeated looks and maxima are computed for one group at a time.")
     if tightest_at is not None:
-        return compute_anytime(
+        result = compute_anytime(
             log, method=method, options=options, alpha=alpha, tightest_at=tightest_at
         )
+        return show_own_errors(result)
     base = difference_interval(log, method, options, alpha)
     result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
-    if grouped:  # losses other than 0 and 1
-        return result
-    found = find_discordance(log, base)
+    found = None if grouped else find_discordance(log, base)  # groups have losses other than 0, 1
     if found is not None:
         if method == "tango":
             result = score_tests(result, found, alternative=alternative, alpha=alpha)
         elif method is None and adjust != "max-t" and found.repetitions == 1:
             result = take_exact_tests(result, found, alternative=alternative, alpha=alpha)
         result = flag_few(result, found)
-    if adjust != "max-t":
-        return result
-    left, right = log.pair_numbers()
-    if len(left) == 1:
-        return result
-    everything = log.with_all_pairs()
-    if log.values.width < everything.values.width:
-        base = difference_interval(everything, method, options, alpha)
-    return adjust_max_t(
-        result, base, (left, right), len(log.columns_by_cell()),
-        alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
-    )  # fmt: skip
+    if adjust == "max-t" and len((pairs := log.pair_numbers())[0]) > 1:
+        everything = log.with_all_pairs()
+        if log.values.width < everything.values.width:
+            base = difference_interval(everything, method, options, alpha)
+        result = adjust_max_t(
+            result, base, pairs, len(log.columns_by_cell()),
+            alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
+        )  # fmt: skip
+    return show_own_errors(result)
 
 
 def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:

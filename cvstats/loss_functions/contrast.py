@@ -440,7 +440,13 @@ def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
     log = work.log
     table = np.concatenate([work.compute(column) for column in log.columns() if column is not None])
     models = pd.Index([losses.name]) if isinstance(losses, pd.Series) else losses.columns
-    index = rename_sources(losses.index, log) if by == "source" else losses.index
+    index = losses.index
+    if by == "source":  # as groups, they are not a sampling unit
+        levels = index.to_frame(index=False)
+        if "point" in levels:
+            levels["point"] = number_rows(log.design, ["source", "point"])
+        levels = levels.rename(columns={"source": GROUP})
+        index = levels.set_index(list(levels.columns)).index
     if names is None and isinstance(losses, pd.Series):
         return pd.Series(table[0], index=index, name=losses.name)
     columns = models
@@ -493,12 +499,3 @@ def take_metric(losses: Any, name: Hashable) -> Any:
         part = losses.xs(name, level="metric")
     part.attrs = select_metric(dict(losses.attrs), name)
     return part
-
-
-def rename_sources(index: pd.Index, log: Log) -> pd.Index:
-    """Rename the sources to groups, so that they are not a sampling unit, and number the points."""
-    table = index.to_frame(index=False)
-    if "point" in table:
-        table["point"] = number_rows(log.design, ["source", "point"])
-    table = table.rename(columns={"source": GROUP})
-    return table.set_index(list(table.columns)).index

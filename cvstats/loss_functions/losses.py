@@ -532,24 +532,20 @@ def choose_columns(
     positive = asked.get("positive", classes[-1] if scored and len(classes) == 2 else None)
     if positive is None and loss in OF_CLASSES:
         return dict(chances), {**asked, "classes": list(classes)}
-    at = class_at(positive, classes, "threshold=" if "threshold" in asked else f"loss={loss!r}")
-    only = {model: names[at] for model, names in chances.items()}
-    return only, {**asked, "positive": classes[at]}
-
-
-def class_at(positive: Hashable, classes: Sequence[Hashable], what: str) -> int:
-    """Find the class whose probability a loss uses."""
-    names = [str(label) for label in classes]
     if positive is None:
         raise LogError(
-            f"{what} applies to the probability of one class, but there are "
-            f"{listed(map(repr, classes))}. Pass positive={classes[-1]!r} with it."
+            f"{'threshold=' if 'threshold' in asked else f'loss={loss!r}'} applies to the "
+            f"probability of one class, but there are {listed(map(repr, classes))}. Pass "
+            f"positive={classes[-1]!r} with it."
         )
-    if str(positive) not in names:
+    labels = [str(label) for label in classes]
+    if str(positive) not in labels:
         raise LogError(
             f"positive={positive!r} is not a class. Expected one of {listed(map(repr, classes))}."
         )
-    return names.index(str(positive))
+    at = labels.index(str(positive))
+    only = {model: names[at] for model, names in chances.items()}
+    return only, {**asked, "positive": classes[at]}
 
 
 def metric_request(

@@ -193,10 +193,13 @@ def metric_log(
             notes.append(noticed)
     else:
         for model, names in every.items():
-            run, dims = run_of_arrays(predictions, names, request, classes)
+            whole, run, dims = run_of_arrays(predictions, names, request, classes)
             work = partial(each_carried, partial(run.losses, model), len(dims), notes)
-            carried = labels_of_carried(predictions, names, dims)
             values[model] = map_columns(predictions, names, work, dims)
+            carried = {
+                str(d): [*map(str, whole[d].to_numpy() if d in whole.coords else range(size))]
+                for d, size in whole.sizes.items() if d not in dims
+            }  # fmt: skip
     made_of = count_points_of_cells(run, list(map(str, models)), notes)
     if isinstance(predictions, xr.Dataset) and not notes:
         notes += notes_of_truth(predictions, truth, models, run, carried)
@@ -228,8 +231,8 @@ def arrays_of(
 def run_of_arrays(
     predictions: xr.Dataset, names: Sequence[Hashable], request: MetricRequest,
     classes: Labelling,
-) -> tuple[MetricRun, tuple[Hashable, ...]]:  # fmt: skip
-    """Find the evaluations of some variables, and the dimensions along which they lie."""
+) -> tuple[xr.DataArray, MetricRun, tuple[Hashable, ...]]:  # fmt: skip
+    """Broadcast some variables; find their evaluations, and the dimensions of these."""
     parts, whole = broadcast(predictions, names)
     dims = level_dims(whole)
     split = [d for d in dims for p in parts if p.chunks and len(p.chunksizes[d]) > 1]
@@ -239,7 +242,7 @@ def run_of_arrays(
             f"needs whole cells. Expected one chunk: predictions.chunk({{{split[0]!r}: -1}})."
         )
     design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
-    return MetricRun(design, request, classes), dims
+    return whole, MetricRun(design, request, classes), dims
 
 
 def notes_of_truth(
@@ -259,18 +262,6 @@ def notes_of_truth(
         return []
     _, noticed = run.losses(None, labels, np.linspace(0, 1, len(labels)))
     return [noticed] * (len(models) * int(np.prod([len(each) for each in carried.values()])))
-
-
-def labels_of_carried(
-    predictions: xr.Dataset, names: Sequence[Hashable], dims: tuple[Hashable, ...]
-) -> dict[str, list[str]]:
-    """List the labels of the dimensions that are carried through."""
-    _, whole = broadcast(predictions, names)
-    return {
-        str(dim): [*map(str, whole[dim].to_numpy() if dim in whole.coords else range(size))]
-        for dim, size in whole.sizes.items()
-        if dim not in dims
-    }
 
 
 def each_carried(

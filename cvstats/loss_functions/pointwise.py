@@ -21,6 +21,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from cvstats.core.design import readonly
 from cvstats.core.orientation import TARGET, facts_of_score
 from cvstats.core.types import FloatArray
 from cvstats.errors import (
@@ -494,7 +495,7 @@ def pointwise(
     if callable(loss):
         checked_loss(loss, options)
         # The function may return its argument.
-        values = floats(np.array(loss(read_only(truth), read_only(prediction))), "loss")
+        values = floats(np.array(loss(readonly(truth), readonly(prediction))), "loss")
         if values.shape != (len(truth),):
             raise LogError(
                 f"the loss function returned an array of shape {values.shape} for {len(truth):,} "
@@ -579,13 +580,6 @@ def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:
                 f"{who} does not use {option.name}=, which applies only to "
                 f"loss={' or '.join(map(repr, users))}. Omit it, or use that loss."
             )
-
-
-def read_only(values: Values) -> Values:
-    """Return a read-only view of the user's table."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
 
 
 def floats(values: Values, what: str) -> FloatArray:

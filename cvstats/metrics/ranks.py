@@ -213,20 +213,14 @@ def somers_d(points: Points, options: MetricOptions) -> Influence:
     return 2 * value - 1, 2 * phi
 
 
-def share_untied(values: FloatArray, weight: FloatArray) -> FloatArray:
-    """Share of all points with a different value, for each point."""
-    _, at = np.unique(values, return_inverse=True)
-    share: FloatArray = 1 - np.bincount(at, weight)[at] / weight.sum()
-    return share
-
-
 def kendall(points: Points, options: MetricOptions) -> Influence:
     """Kendall's tau-b."""
     truth, prediction, weight = points.columns
     same, of_truth = pairs(truth, prediction, weight)
     # same counts pairs untied in the truth, those tied in the prediction by half
     k = 2 * same - of_truth
-    of_prediction = share_untied(prediction, weight)
+    _, at = np.unique(prediction, return_inverse=True)
+    of_prediction = 1 - np.bincount(at, weight)[at] / weight.sum()  # with another prediction
     c, a, b = (mean(weight, part) for part in (k, of_truth, of_prediction))
     refuse_constants(a, b)
     value = c / np.sqrt(a * b)

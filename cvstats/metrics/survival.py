@@ -134,18 +134,18 @@ def read_time(metric: str, at: Any) -> float:
     return float(at)
 
 
-def read_grid(metric: str, at: Any, columns: int) -> FloatArray:
+def read_grid(at: Any, columns: int) -> FloatArray:
     """Read the times of a grid, one for each column of predictions."""
-    times = [read_time(metric, each) for each in at] if is_several(at) else []
+    times = [read_time("integrated_brier", each) for each in at] if is_several(at) else []
     if len(times) < 2 or sorted(set(times)) != times:
         raise LogError(
-            f"{metric} needs at least two ascending times, but got at={at!r}. Expected the time "
-            "of each column of predictions, such as at=[6, 12, 24]."
+            f"integrated_brier needs at least two ascending times, but got at={at!r}. Expected the "
+            "time of each column of predictions, such as at=[6, 12, 24]."
         )
     if columns != len(times):
         raise LogError(
-            f"{metric} got {columns} columns of predictions for {len(times)} times. Expected the "
-            f"probability of the event by each of at={list(at)!r}: "
+            f"integrated_brier got {columns} columns of predictions for {len(times)} times. "
+            f"Expected the probability of the event by each of at={list(at)!r}: "
             f"prediction={{'model': [{', '.join(f'risk_{time:g}' for time in times)!s}]}}."
         )
     return np.array(times)
@@ -222,7 +222,7 @@ def integrated_brier(points: Points, options: MetricOptions) -> Influence:
     """Mean Brier score between the first and the last time of a grid, by trapezoids."""
     time, risk, weight = points.columns
     columns = 1 if risk.ndim == 1 else risk.shape[1]
-    grid = read_grid("integrated_brier", options.at, columns)
+    grid = read_grid(options.at, columns)
     happened = read_events("integrated_brier", time, points.event)
     check_probabilities("integrated_brier", risk)
     found = estimate_censoring(time, happened, weight)

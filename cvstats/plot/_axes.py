@@ -89,7 +89,7 @@ def diverging(ax: Axes, scores: bool) -> Any:
 # --- where to draw ----------------------------------------------------------------------------
 
 
-def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
+def canvas(ax: Any, rows: float, *, width: float = 5.0) -> Axes:
     """Return the Axes that was passed, or create one with a height that fits the rows."""
     try:
         from matplotlib.axes import Axes as Expected
@@ -103,18 +103,13 @@ def canvas(ax: Axes | None, rows: float, *, width: float = 5.0) -> Axes:
         raise ModuleNotFoundError(
             f"plots need matplotlib. Install it: {install_command('plot')}", name="matplotlib"
         ) from error
-    check_axes(ax, Expected)
-    ax.tick_params(labelsize=font_size(ax))
-    return ax
-
-
-def check_axes(ax: object, expected: type) -> None:
-    """Reject anything but Axes."""
-    if not isinstance(ax, expected):
+    if not isinstance(ax, Expected):
         several = is_several(ax)
         got = "several things" if several else describe_type(ax)
         way = "Choose one, as in ax=axes[0]" if several else "Type: figure, ax = plt.subplots()"
         raise LogError(f"ax= is {got}. Expected one matplotlib Axes. {way}.")
+    ax.tick_params(labelsize=font_size(ax))
+    return ax
 
 
 def keep_inside(ax: Axes) -> Axes:
@@ -154,11 +149,6 @@ def font_size(ax: Axes) -> Size:
 def letters_across(ax: Axes, share: float) -> int:
     """Count the letters that fit into a share of the width."""
     return max(8, int(share * column_width(ax) / LETTER[font_size(ax)]))
-
-
-def letters_down(ax: Axes, taken: float) -> int:
-    """Count the letters that fit along the vertical axis, after reserving some points."""
-    return max(8, int((row_height(ax) - taken) / LETTER[font_size(ax)]))
 
 
 def label_step(ax: Axes, rows: float, lines: int = 1) -> int:
@@ -246,11 +236,6 @@ def name_single(facts: LogFacts) -> str | None:
     if isinstance(losses, Moments) and len(losses.models) > 1:
         return None
     return "" if facts.are_nameless([losses.name]) else str(losses.name)
-
-
-def read_number(result: pd.DataFrame, name: str) -> Any:
-    """Read a number that is a column if it varies between rows, and otherwise an attribute."""
-    return result[name] if name in result else result.attrs[name]
 
 
 def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
@@ -424,15 +409,6 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
     return f"{before}{name} [({units})²]" if power == 2 else f"{before}{name} [{units}]"
 
 
-def describe_direction(facts: LogFacts) -> list[str]:
-    """Describe which values are better, or of which model; empty for metrics with a target."""
-    if targets_of(facts.attrs):
-        return []
-    if facts.log.of_differences:
-        return ["first is better →" if facts.is_score else "← first is better"]
-    return ["higher is better →" if facts.is_score else "← lower is better"]
-
-
 def describe_level(alpha: float) -> str:
     """Write the level of an interval: ``95%``."""
     return f"{100 * (1 - alpha):g}%"
@@ -461,7 +437,7 @@ def label_y(ax: Axes, *lines: str) -> None:
     """Label the vertical axis, in lines that fit next to it, below the legend."""
     legend = ax.get_legend()
     taken = 0.0 if legend is None else 72 / ax.figure.dpi * legend.get_window_extent().height
-    most = letters_down(ax, 30 + taken)
+    most = max(8, int((row_height(ax) - 30 - taken) / LETTER[font_size(ax)]))
     ax.set_ylabel("\n".join(fill(line, most) for line in lines), fontsize=font_size(ax))
 
 
@@ -514,7 +490,11 @@ def label_values(
     ax: Axes, facts: LogFacts, *lines: str, before: str = "", along: Literal["x", "y"] = "x"
 ) -> None:
     """Label the axis of the losses, or scores: their name, further lines, and which are better."""
-    set_numbers(ax, describe_loss(facts, before), *lines, *describe_direction(facts), along=along)
+    if not targets_of(facts.attrs):
+        what = "first" if facts.log.of_differences else "higher" if facts.is_score else "lower"
+        better = f"{what} is better"
+        lines = *lines, f"{better} →" if facts.is_score else f"← {better}"
+    set_numbers(ax, describe_loss(facts, before), *lines, along=along)
 
 
 def set_numbers(ax: Axes, first: str, *rest: str, along: Literal["x", "y"] = "x") -> None:
@@ -550,7 +530,11 @@ def shorten_names(names: Sequence[str], longest: int = 28) -> list[str]:
     of words keep the words in which they differ, or are numbered by position.
     """
     full = {name: printable(name) for name in names}
-    short = {name: cut_middle(text, longest) for name, text in full.items()}
+    ends = {name: f"…{text[-(longest * 2 // 5) :]}" for name, text in full.items()}
+    short = {
+        name: text if len(text) <= longest else cut_end(text, ends[name], longest)
+        for name, text in full.items()
+    }
     families: dict[int, list[str]] = {}
     for name, text in full.items():
         if len(text) > longest:
@@ -586,13 +570,6 @@ def find_duplicates(short: dict[str, str]) -> set[str]:
 def cut_end(name: str, end: str, longest: int) -> str:
     """Replace the end of a name by another."""
     return name[: max(0, longest - len(end))] + end
-
-
-def cut_middle(name: str, longest: int) -> str:
-    """Cut the middle out of a long name."""
-    if len(name) <= longest:
-        return name
-    return cut_end(name, f"…{name[-(longest * 2 // 5) :]}", longest)
 
 
 def keep_differing_words(names: Sequence[str], longest: int) -> list[str]:

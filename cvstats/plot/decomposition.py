@@ -29,7 +29,6 @@ from cvstats.plot._axes import (
     paper,
     rank_models,
     read_facts,
-    read_number,
     result_rows,
     row_space,
     set_numbers,
@@ -112,7 +111,8 @@ def decomposition(
     table["used"] = table["model"].map(
         dict(zip(used["model"], used["se"].astype(float) ** 2, strict=True))
     )
-    table["points"] = table["sigma2_minus_omega"] / read_number(table, "n_points")
+    n = table["n_points"] if "n_points" in table else table.attrs["n_points"]
+    table["points"] = table["sigma2_minus_omega"] / n
     if len(models) * len(values) > MOST_ROWS:
         bars = [f"ρ = {value:g}" for value in values]
 

@@ -159,8 +159,12 @@ def map(
         result: Any = facts.apply(compare, **options) if other is None else (
             compare(losses, other, missing=missing, **options)
         )  # fmt: skip
+    elif other is not None:
+        raise LogError(
+            f"show={show!r} needs one model, but two were passed. Pass one of them, or use "
+            "show='difference'."
+        )
     else:
-        refuse_other(other, show)
         result = facts.apply(interval, method=method, alpha=alpha)
     found = arrange(show_direction(result.compute(), facts), x, y)
     if show == "half-width":
@@ -205,19 +209,13 @@ def map(
     dots = list({dot.get_label(): dot for _, dots in drawn for dot in dots}.values())
     one = drawn[0][0].axes
     add_map_bar(ax, drawn[0][0], words, values if one is ax else None)
-    nothing = grey_patch(ax) if values.isnull().any() else []
-    if dots or nothing:
-        legend_above(ax, [*dots, *nothing], BAR)
+    if values.isnull().any():
+        from matplotlib.patches import Patch
+
+        dots.append(Patch(facecolor="#4D4D4D" if is_dark(ax) else NOTHING, label="no losses"))
+    if dots:
+        legend_above(ax, dots, BAR)
     return keep_inside(ax)
-
-
-def refuse_other(other: Losses | None, show: str) -> None:
-    """Reject a second log if one model is drawn."""
-    if other is not None:
-        raise LogError(
-            f"show={show!r} needs one model, but two were passed. Pass one of them, or use "
-            "show='difference'."
-        )
 
 
 # --- the grid -----------------------------------------------------------------------------------
@@ -418,10 +416,3 @@ def describe_dimension(labels: xr.DataArray) -> str:
     name = str(labels.attrs.get("long_name") or labels.name).replace("_", " ")
     units = labels.attrs.get("units")
     return escape_math(f"{name} [{units}]" if units else name)
-
-
-def grey_patch(ax: Axes) -> list[Any]:
-    """Create the legend entry for cells without losses."""
-    from matplotlib.patches import Patch
-
-    return [Patch(facecolor="#4D4D4D" if is_dark(ax) else NOTHING, label="no losses")]

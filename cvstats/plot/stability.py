@@ -154,26 +154,19 @@ def draw_curves(ax: Axes, models: list[str], table: pd.DataFrame, shown: IntArra
             linewidth=1.4, markersize=4.5 if len(models) == 1 else 0, label=model or "estimate",
         )  # fmt: skip
         if len(models) == 1:
-            draw_band(ax, rows, colour)
+            at = rows["repetitions"]
+            ax.fill_between(at, rows["lower"], rows["upper"], color=colour, alpha=0.13, linewidth=0)
+            for side in ("lower", "upper"):
+                ax.plot(at, rows[side], color=colour, linewidth=0.8)
         else:
-            draw_bars(ax, rows[rows["repetitions"].isin(shown)], shift, colour, marker)
+            rows = rows[rows["repetitions"].isin(shown)]
+            at = rows["repetitions"] + shift
+            ax.vlines(at, rows["lower"], rows["upper"], colors=colour, linewidth=1.4)
+            ax.plot(
+                at, rows["estimate"], linestyle="none", marker=marker, markersize=5, color=colour
+            )
     narrow = 72 / ax.figure.dpi * ax.get_window_extent().width < 18 * len(shown)
     ax.set_xticks(shown[[0, -1]] if narrow else shown)
-
-
-def draw_band(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
-    """Draw the limits of one model as a band."""
-    at = rows["repetitions"]
-    ax.fill_between(at, rows["lower"], rows["upper"], color=colour, alpha=0.13, linewidth=0)
-    for side in ("lower", "upper"):
-        ax.plot(at, rows[side], color=colour, linewidth=0.8)
-
-
-def draw_bars(ax: Axes, rows: pd.DataFrame, shift: float, colour: str, marker: str) -> None:
-    """Draw the limits of one of several models as bars next to those of the others."""
-    at = rows["repetitions"] + shift
-    ax.vlines(at, rows["lower"], rows["upper"], colors=colour, linewidth=1.4)
-    ax.plot(at, rows["estimate"], linestyle="none", marker=marker, markersize=5, color=colour)
 
 
 def keep_repetitions(facts: LogFacts, repetitions: int) -> Log:

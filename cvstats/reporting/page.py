@@ -29,7 +29,7 @@ from cvstats import plot
 from cvstats.core.design import SPLIT
 from cvstats.core.folds import count_folds, covers_all_points, fold_level
 from cvstats.core.orientation import targets_of, turn
-from cvstats.core.types import FloatArray, MaskArray
+from cvstats.core.types import FloatArray
 from cvstats.describe import describe_log, summarize_log
 from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError, checked_choice, install_command, listed
@@ -543,28 +543,21 @@ def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
         report.sections.append(of_diagnosis(facts))
         return report
     report = Report(summary.sentences, list(summary.cautions.values()), verdict=verdict)
-    report.sections += (s for s in make_sections(report, verdict) if s.paragraphs or s.parts)
+    made = [of_intervals(report, verdict)]
+    if is_gridded(verdict):
+        made.append(of_maps(report, verdict))
+        if verdict.whole is not None:
+            made.append(of_pairs(report, verdict.whole))
+    else:  # such tables and plots are uninformative for many cells
+        few = len(verdict.models) <= FEW_MODELS
+        made.append(of_pairs(report, verdict) if few else of_many(report, verdict))
+        if facts.design.has("source"):
+            made.append(of_sources(report, verdict))
+        made.append(of_scatter(report, verdict))
+    made.append(of_diagnosis(facts, verdict, cautioned=bool(report.cautions)))
+    report.sections += [section for section in made if section.paragraphs or section.parts]
     report.refusals |= {what: reason_in_words(error) for what, error in verdict.refusals.items()}
     return report
-
-
-def make_sections(report: Report, verdict: Verdict) -> Iterator[Section]:
-    """Make the sections in the order in which they are read."""
-    facts = verdict.facts
-    yield of_intervals(report, verdict)
-    if is_gridded(verdict):
-        yield of_maps(report, verdict)
-        if verdict.whole is not None:
-            yield of_pairs(report, verdict.whole)
-    elif len(verdict.models) <= FEW_MODELS:
-        yield of_pairs(report, verdict)
-    else:
-        yield of_many(report, verdict)
-    if not is_gridded(verdict):  # such tables and plots are uninformative for many cells
-        if facts.design.has("source"):
-            yield of_sources(report, verdict)
-        yield of_scatter(report, verdict)
-    yield of_diagnosis(facts, verdict, cautioned=bool(report.cautions))
 
 
 FEW_MODELS = 10
@@ -813,7 +806,7 @@ def draw_intervals(ax: Axes, verdict: Verdict) -> None:
     results = {str(verdict.attrs["method"]): verdict.intervals}
     with suppress(LogError):
         results["naive"] = verdict.facts.apply(interval, method="naive", alpha=verdict.alpha)
-    plot.forest(verdict.log, methods=results, ax=ax)
+    draw_plot("forest", verdict.facts, ax, methods=results)
     for artist in (*ax.collections[1:], *ax.lines[1:]):  # those of the naive interval
         artist.set_alpha(PALE)
 
@@ -854,10 +847,15 @@ def of_maps(report: Report, verdict: Verdict) -> Section:
             tips=partial(tips_of_cells, verdict), dim=verdict.dims[0],
         )  # fmt: skip
         return section
+    maps = "best", "estimate"
+    if len(verdict.models) == 1:
+        maps = "estimate", "half_width"
+    elif len(verdict.models) == 2 and verdict.pairs is not None:
+        maps = "lead", "estimate"
     slices = list(dict.fromkeys(labels[:-2] for labels in verdict.cells))
     for labels in slices[:MOST_MAPS]:
         where = ", ".join(f"{d}={x}" for d, x in zip(verdict.dims, labels, strict=False))
-        for what in maps_of(verdict):
+        for what in maps:
             report.draw(
                 section, what, partial(draw_map, verdict=verdict, what=what, at=labels),
                 height=3.2, crop=True, tips=partial(tips_of_cells, verdict, labels),
@@ -867,14 +865,6 @@ def of_maps(report: Report, verdict: Verdict) -> Section:
     if len(slices) > MOST_MAPS:
         section.say("some_maps", most=MOST_MAPS, number=len(slices))
     return section
-
-
-def maps_of(verdict: Verdict) -> tuple[str, str]:
-    """List the maps of a slice."""
-    if len(verdict.models) == 1:
-        return "estimate", "half_width"
-    two = len(verdict.models) == 2 and verdict.pairs is not None
-    return ("lead" if two else "best"), "estimate"
 
 
 def of_many(report: Report, verdict: Verdict) -> Section:
@@ -984,7 +974,7 @@ def of_sources(report: Report, verdict: Verdict) -> Section:
         return section
     models, one = max(1.0, 0.45 * len(verdict.models)), len(verdict.models) == 1
     report.draw(
-        section, "sources", partial(draw_plot, "sources", verdict.log, alpha=verdict.alpha),
+        section, "sources", partial(draw_plot, "sources", verdict.facts, alpha=verdict.alpha),
         tips=partial(tips_of_sources, verdict),
         height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
         name=name, Name=capital(name), which="and the band are" if one else "is",
@@ -1036,9 +1026,9 @@ def of_scatter(report: Report, verdict: Verdict) -> Section:
     trained = not (facts.resampled or facts.log.only_tested)
     if trained and (design.has("fold") or design.has("repetition")) and len(verdict.names) <= TOP:
         tests = "folds" if folds else "runs" if covers_all_points(design) else "splits"
-        report.draw(section, tests, partial(draw_plot, "folds", verdict.log), height=2.6)
+        report.draw(section, tests, partial(draw_plot, "folds", verdict.facts), height=2.6)
     if design.has("repetition"):
-        draw = partial(draw_plot, "stability", verdict.log, alpha=verdict.alpha)
+        draw = partial(draw_plot, "stability", verdict.facts, alpha=verdict.alpha)
         report.draw(section, "stability", draw, height=2.6)
     return section
 
@@ -1138,7 +1128,7 @@ def list_works(references: list[str]) -> list[tuple[str, str, str]]:
 
 
 def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
-    """Describe the method of the intervals and its guarantee."""
+    """Describe the methods of the intervals and of the differences, and their guarantees."""
     facts = verdict.attrs
     switch = verdict.switches.get("intervals")
     why = "" if switch is None else (
@@ -1151,26 +1141,22 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
         ("guarantee", name_sources(facts["guarantee"], facts)),
     ]
     if verdict.comparison is not None:
-        rows += describe_comparison(verdict)
+        attrs, switch = verdict.comparison.attrs, verdict.switches.get("comparison")
+        words = name = str(attrs["interval_method"])
+        guarantee = name_sources(attrs["guarantee"], attrs)
+        if switch is not None:
+            other = name_sources(switch.attrs["guarantee"], switch.attrs)
+            words = f"the wider of {name} and {switch.method}"
+            if has_caution(switch.before, switch.caution).all():
+                words, guarantee = f"{words}, {switch.caution.cause}", other
+            else:
+                label = switch.caution.label
+                words = f"{name}; for differences with the caution {label!r}, {words}"
+                guarantee = f"{guarantee}; of {switch.method}: {other}"
+        rows += [("method of differences", words), ("guarantee of differences", guarantee)]
     if facts.get("suggestion"):
         rows.append(("before the next experiment", facts["suggestion"]))
     return rows
-
-
-def describe_comparison(verdict: Verdict) -> list[tuple[str, str]]:
-    """Describe the method of the differences, and of those that a caution requires to be wider."""
-    attrs, switch = verdict.comparison.attrs, verdict.switches.get("comparison")
-    words = name = str(attrs["interval_method"])
-    guarantee = name_sources(attrs["guarantee"], attrs)
-    if switch is not None:
-        other = name_sources(switch.attrs["guarantee"], switch.attrs)
-        words = f"the wider of {name} and {switch.method}"
-        if has_caution(switch.before, switch.caution).all():
-            words, guarantee = f"{words}, {switch.caution.cause}", other
-        else:
-            words = f"{name}; for differences with the caution {switch.caution.label!r}, {words}"
-            guarantee = f"{guarantee}; of {switch.method}: {other}"
-    return [("method of differences", words), ("guarantee of differences", guarantee)]
 
 
 def of_variance(report: Report, facts: LogFacts) -> Section:
@@ -1253,7 +1239,15 @@ def draw_map(ax: Axes, verdict: Verdict, what: str, at: Cell) -> None:
     from cvstats.plot.map import add_map_bar, draw_cells, draw_dots, label_dimensions, mark_axes
 
     rows = [row for row, labels in enumerate(verdict.cells) if labels[:-2] == at]
-    values, mark = map_values(verdict, what, np.array(rows))
+    mark = verdict.tied[rows].sum(axis=1) == 1
+    if what == "lead" and verdict.pairs is not None:
+        values, mark = verdict.pairs.lead[rows, 0, 1], verdict.pairs.clear[rows].any(axis=(1, 2))
+    elif what == "best":
+        values = verdict.best[rows].astype(float)
+    else:
+        model = most_often_best(verdict)
+        estimate, lower, upper = (table[rows, model] for table in values_of(verdict))
+        values = estimate if what == "estimate" else (upper - lower) / 2
     index = pd.MultiIndex.from_tuples(
         [verdict.cells[row][-2:] for row in rows], names=verdict.dims[-2:]
     )
@@ -1274,19 +1268,6 @@ def draw_map(ax: Axes, verdict: Verdict, what: str, at: Cell) -> None:
         draw_dots(ax, clear, "significant")
     mark_axes(ax, field)
     label_dimensions(ax, field)
-
-
-def map_values(verdict: Verdict, what: str, rows: Any) -> tuple[FloatArray, MaskArray]:
-    """Compute the values of a map, and which cells are marked."""
-    alone = verdict.tied[rows].sum(axis=1) == 1
-    if what == "lead" and verdict.pairs is not None:
-        return verdict.pairs.lead[rows, 0, 1], verdict.pairs.clear[rows].any(axis=(1, 2))
-    if what == "best":
-        return verdict.best[rows].astype(float), alone
-    estimate, lower, upper = (
-        values[rows, most_often_best(verdict)] for values in values_of(verdict)
-    )
-    return (estimate if what == "estimate" else (upper - lower) / 2), alone
 
 
 def most_often_best(verdict: Verdict) -> int:

@@ -53,7 +53,10 @@ MOST_PAIRS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The lead of each model over each other model, in each cell: positive is better."""
+    """The lead of each model over each other model, in each cell: positive is better.
+
+    NaN means not compared.
+    """
 
     lead: FloatArray
     lower: FloatArray
@@ -61,13 +64,6 @@ class Pairs:
     p: FloatArray
     narrow: MaskArray
     """Which limits are flagged as too narrow."""
-
-    @classmethod
-    def empty(cls, cells: int, models: int) -> Pairs:
-        """Allocate arrays for all pairs; NaN means not compared."""
-        shape = cells, models, models
-        lead, lower, upper, p = np.full((4, *shape), np.nan)
-        return cls(lead, lower, upper, p, np.zeros(shape, dtype=bool))
 
     @property
     def clear(self) -> MaskArray:
@@ -109,11 +105,6 @@ class Verdict:
     """A comparison by max-t whose cautions require another method."""
     switches: dict[str, Switch] = field(default_factory=dict)
     """Tables by another method than the default, because a caution requires it."""
-
-    @property
-    def log(self) -> Any:
-        """The log with its facts, as plots accept it."""
-        return self.facts
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -217,8 +208,10 @@ class Verdict:
         has_mean = isinstance(losses, xr.DataArray | xr.Dataset) and len(self.cells) > 1
         if not has_mean or "metric" in self.dims or TARGET in self.facts.attrs:
             return None
-        facts = LogFacts(average_cells(losses, self.dims), self.facts.missing)
-        found = Verdict(facts, self.alpha, self.seed, self.method)
+        weights = area_weights(losses, self.dims)
+        cells = losses if weights is None else losses.weighted(weights)
+        mean = cells.mean([d for d in losses.dims if str(d) in self.dims], keep_attrs=True)
+        found = Verdict(LogFacts(mean, self.facts.missing), self.alpha, self.seed, self.method)
         if self.attempt("Mean over the cells", lambda: found.intervals) is None:
             return None
         found.follow_cells(self)
@@ -454,8 +447,10 @@ class Verdict:
     def arrange(self, comparison: Any) -> Pairs:
         """Arrange the pairs of a comparison by cell and models."""
         table = result_frame(comparison)
-        found = Pairs.empty(len(self.cells), len(self.models))
         cell, model = self.places
+        shape = len(cell), len(model), len(model)
+        lead, lower, upper, p = np.full((4, *shape), np.nan)
+        found = Pairs(lead, lower, upper, p, np.zeros(shape, dtype=bool))
         keys = zip(
             self.cell_labels(table), self.labels(table, "model"), self.labels(table, "other"),
             strict=True,
@@ -466,14 +461,15 @@ class Verdict:
                 kept.append(row)
                 at.append((cell[where], model[one], model[two]))
         c, i, j = np.array(at, dtype=int).reshape(-1, 3).T
-        p = "p_adjusted" if "p_adjusted" in table else "p_value"
-        lead, lower, upper, p_value = (
-            table[name].to_numpy(dtype=float)[kept] for name in ("difference", "lower", "upper", p)
+        tests = "p_adjusted" if "p_adjusted" in table else "p_value"
+        lead, lower, upper, p = (
+            table[name].to_numpy(dtype=float)[kept]
+            for name in ("difference", "lower", "upper", tests)
         )
         found.lead[c, i, j], found.lead[c, j, i] = -lead, lead
         found.lower[c, i, j], found.lower[c, j, i] = -upper, lower
         found.upper[c, i, j], found.upper[c, j, i] = -lower, upper
-        found.p[c, i, j] = found.p[c, j, i] = p_value
+        found.p[c, i, j] = found.p[c, j, i] = p
         if self.method is None:  # a method passed by name is kept
             for caution in narrow_cautions(comparison):
                 narrow = has_caution(table, caution).to_numpy()[kept]
@@ -641,13 +637,6 @@ def name_difference(scale: Scale, metadata: Mapping[Any, Any]) -> Scale:
 
 
 # --- the mean over the cells ----------------------------------------------------------------------
-
-
-def average_cells(losses: Any, dims: list[str]) -> Any:
-    """Average a log over its carried dimensions, weighted by area if latitudes are known."""
-    weights = area_weights(losses, dims)
-    cells = losses if weights is None else losses.weighted(weights)
-    return cells.mean([d for d in losses.dims if str(d) in dims], keep_attrs=True)
 
 
 def area_weights(losses: Any, dims: list[str]) -> xr.DataArray | None:
