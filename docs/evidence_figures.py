@@ -34,8 +34,24 @@ def name_rows(table):
     return table["method"] + words.map(lambda text: f" ({text})" if text else "")
 
 
+PLANS = {
+    "k_fold(n_folds=10)": "10 folds", "holdout(ratio=0.8)": "a fifth held out",
+    "subsampling(n_repetitions=25, ratio=0.9)": "25 random splits",
+    "k_fold(n_folds=10, grouped=True)": "10 folds of whole groups",
+    "leave_one_source_out()": "one source left out at a time",
+}  # fmt: skip
+"""How the points of a log were split, in words; other logs have one test set."""
+
+
+def defaults():
+    """All figures of `interval`, a row each, named by how the points were split."""
+    table = pd.DataFrame(STUDY["intervals"])
+    table = table[(table["method"] == "interval") & table["coverage"].notna()]
+    return table.assign(name=table["plan"].map(PLANS).fillna("one test set"))
+
+
 def intervals():
-    """All figures of intervals, a row each."""
+    """All figures of intervals by name, a row each."""
     table = pd.DataFrame(STUDY["intervals"])
     table = table[(table["method"] != "interval") & table["coverage"].notna()]
     return table.assign(name=name_rows(table), held_to=table["target"].map(TRUTHS))
