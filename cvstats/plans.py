@@ -523,24 +523,17 @@ def shuffled(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
 def folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) -> IntArray:
     """Assign points to random folds; sizes differ by at most one, unless groups prevent it."""
     if by == "groups" and points.groups is not None:
-        return grouped_folds(points.groups, points.units, n_folds, rng)
+        # Groups in random order, each to the fold with the fewest points so far.
+        sizes = np.bincount(points.groups, minlength=points.units)
+        load, fold = np.zeros(n_folds, dtype=np.int64), np.empty(points.units, dtype=np.int64)
+        for group in rng.permutation(points.units).tolist():
+            fold[group] = np.argmin(load)
+            load[fold[group]] += sizes[group]
+        return fold[points.groups]
     fold = np.empty(points.n, dtype=np.int64)
     # Dealt like cards, so that consecutive points of a class go to different folds.
     fold[shuffled(points, by, rng)] = np.arange(points.n) % n_folds
     return fold
-
-
-def grouped_folds(
-    groups: IntArray, n_groups: int, n_folds: int, rng: np.random.Generator
-) -> IntArray:
-    """Assign groups in random order, each to the fold with the fewest points so far."""
-    sizes = np.bincount(groups, minlength=n_groups)
-    load = np.zeros(n_folds, dtype=np.int64)
-    fold = np.empty(n_groups, dtype=np.int64)
-    for group in rng.permutation(n_groups).tolist():
-        fold[group] = np.argmin(load)
-        load[fold[group]] += sizes[group]
-    return fold[groups]
 
 
 def held_out(points: Points, n_units: int, by: Mixing, rng: np.random.Generator) -> IntArray:

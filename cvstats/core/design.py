@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core import kernels
-from cvstats.core.threads import (
-    BLOCK,
-    PIECE,
-    Scratch,
-    block_bounds,
-    ordered_map,
-)
+from cvstats.core.threads import BLOCK, PIECE, Scratch, block_bounds, ordered_map
 from cvstats.core.types import IntArray, Labels, MaskArray
 from cvstats.errors import MOST, LogError, listed, place, spelled
 

@@ -160,14 +160,14 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
 
 
 def _center_sums(
-    counts: Counts, shift: FloatArray, sums: FloatArray, squares: FloatArray
+    counts: Counts, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 ) -> tuple[Sums, NDArray[np.bool_]]:
     """Convert sums about a shift to the mean minus the shift, and squared deviations.
 
     Also return where the shift is so far from its cell that the deviations are a small difference
     of large sums.
     """
-    n = counts.astype(np.float64)
+    n, (sums, squares) = counts.astype(np.float64), add(shift)
     share = sums / np.maximum(n, 1)[..., None]
     m2 = squares - sums * share
     far = ~(sums * share <= FAR * m2)
@@ -179,12 +179,12 @@ def _accumulate_about(
 ) -> Sums:
     """Accumulate about a shift per cell; if it is too far off, again about the means."""
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
-        state, far = _center_sums(counts, shift, *add(shift))
+        state, far = _center_sums(counts, shift, add)
         mean = shift + state[2]
         far &= np.isfinite(mean)
         if far.any():
             shift = np.where(far, mean, shift)
-            state, _ = _center_sums(counts, shift, *add(shift))
+            state, _ = _center_sums(counts, shift, add)
     return state
 
 
@@ -221,21 +221,20 @@ def _read_columns(
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
         total, square = sums = np.empty((2, len(counts), table.size, width))
-        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, shift, sums)
+        about = np.ascontiguousarray(shift.transpose(0, 2, 1))
+        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, about, sums)
         return total, square
 
     if table.rows >= CROWDED * table.size:
         blocks = np.arange(len(counts))
         some = values[at][:, begin + first[blocks, largest]].T.astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
-            state, far = _center_sums(counts, some[:, None, :], *add(some[:, :, None]))
+            state, far = _center_sums(counts, some[:, None], add)
         if not far.any():
             return state
     own = values[at][:, begin[:, None] + first].astype(np.float64).transpose(1, 2, 0)
     own = np.where((counts > 0)[..., None], own, 0.0)
-    return _accumulate_about(
-        counts, own, lambda shift: add(np.ascontiguousarray(shift.transpose(0, 2, 1)))
-    )
+    return _accumulate_about(counts, own, add)
 
 
 def _read_rows(

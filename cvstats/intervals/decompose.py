@@ -30,12 +30,7 @@ from cvstats.intervals.out_of_source import (
     size_range,
     squared_errors_of_sources,
 )
-from cvstats.intervals.quadratic import (
-    BIASES,
-    ESTIMATORS,
-    Components,
-    estimate_components,
-)
+from cvstats.intervals.quadratic import BIASES, ESTIMATORS, Components, estimate_components
 from cvstats.large.frames import delay_answer
 from cvstats.log.groups import Groups
 from cvstats.log.log import Axis, Log, Losses, Table

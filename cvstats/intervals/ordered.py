@@ -16,11 +16,7 @@ from cvstats.core.results import Result, interval
 from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.intervals._limits import (
-    find_proportions,
-    take_limits_of_means,
-    take_limits_of_metric,
-)
+from cvstats.intervals._limits import find_proportions, take_limits_of_means, take_limits_of_metric
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.intervals._stability import RELATIVELY_STABLE

@@ -8,11 +8,7 @@ import numpy as np
 
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
-from cvstats.core.folds import (
-    count_folds_by_group,
-    fold_levels,
-    repetition_level,
-)
+from cvstats.core.folds import count_folds_by_group, fold_levels, repetition_level
 from cvstats.core.results import Result, flag, rescale_limits
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray

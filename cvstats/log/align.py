@@ -252,7 +252,7 @@ def _(one: Any, two: Any) -> Any:
                 f"the logs have different levels: only one of them has {name!r}. Expected the same "
                 f"levels in both. Drop it, as in log.drop_vars({name!r})."
             )
-    tested = arrays.level_dims(one if isinstance(one, xr.DataArray) else first_of(one))
+    tested = arrays.level_dims(one if isinstance(one, xr.DataArray) else one[next(iter(one))])
     one, two = load_levels(one, tested), load_levels(two, tested)
     for dim in one.dims:
         two = two.isel({dim: places(one, two, dim, dim in tested)})
@@ -277,13 +277,8 @@ def load_levels(log: Any, tested: tuple[Hashable, ...]) -> Any:
     """Load lazy levels, which are compared before any loss is computed."""
     if isinstance(log, xr.DataArray):
         return arrays.in_memory(log, tested)
-    loaded = arrays.in_memory(first_of(log), tested)
+    loaded = arrays.in_memory(log[next(iter(log))], tested)  # the first model of a Dataset
     return log.assign_coords({name: loaded.coords[name] for name in loaded.coords})
-
-
-def first_of(log: xr.Dataset) -> xr.DataArray:
-    """Take the first model of a dataset."""
-    return next(iter(log.data_vars.values()))
 
 
 def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:

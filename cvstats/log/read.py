@@ -19,11 +19,7 @@ from cvstats.log import xarray as arrays
 from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
-from cvstats.log.metadata import (
-    attrs_of_log,
-    folds_of_metric,
-    refuse_parts_of_cells,
-)
+from cvstats.log.metadata import attrs_of_log, folds_of_metric, refuse_parts_of_cells
 from cvstats.log.tables import TIMES, as_container, refuse_table
 
 MISSING = ("raise", "drop")

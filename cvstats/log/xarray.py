@@ -20,14 +20,7 @@ from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
-from cvstats.log.log import (
-    POINTS_ARE,
-    Attrs,
-    Axis,
-    LazyArray,
-    hide_losses,
-    refuse_same_names,
-)
+from cvstats.log.log import POINTS_ARE, Attrs, Axis, LazyArray, hide_losses, refuse_same_names
 from cvstats.log.pandas import facts_about, index_of
 
 TAKING = "log.sel({level}={label})"
