@@ -453,7 +453,7 @@ class Design:
         found: SplitSizes | None = self.facts.get("splits", self.facts.get(("splits", self.within)))
         if found is not None:
             return found
-        self.check_labels([name for name in self.identity() if name != "point"])
+        self.check_labels(filter("point".__ne__, self.identity()))
         by = tuple(filter(self.levels.__contains__, SPLIT))
         folded = (*by, "fold")
         if "fold" in self.levels and math.prod(map(len, self.labels(folded))) <= FINE:
@@ -475,7 +475,7 @@ class Design:
                 self.check_labels((name,))
                 self.facts["labeled", name] = True
 
-    def check_labels(self, names: Sequence[str]) -> None:
+    def check_labels(self, names: Iterable[str]) -> None:
         """Require that every evaluation has a label in every known level."""
         for name in names:
             codes = self.levels[name].codes

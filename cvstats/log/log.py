@@ -186,9 +186,9 @@ class CellSource:
 
     def moments(self, by: Sequence[str], losses: Differences | None) -> Cells:
         """Return the moments of all columns, or of differences between them, by some levels."""
-        unknown = [level for level in by if level not in self.found.levels]
-        if unknown:
-            raise NeedsLosses(words_for_cells(unknown[0], self.found.levels, self.words))
+        if not set(by).issubset(self.found.levels):
+            unknown = next(level for level in by if level not in self.found.levels)
+            raise NeedsLosses(words_for_cells(unknown, self.found.levels, self.words))
         if losses is None:
             return self.found.over(by)
         if self.gaps is None:
@@ -265,13 +265,13 @@ class HiddenTable:
 
 def cell_levels(design: Design) -> tuple[str, ...]:
     """Name the levels that identify cells: all except the points and their counts."""
-    found = [name for name in LEVELS if name in design.levels]
-    if "count" in found:
+    if "count" in design.levels:
         raise LogError(
             "this is a bootstrap log (level 'count'), and its methods need the losses of each "
             "point. Expected a log of folds, splits or sources, or the whole log in memory."
         )
-    return tuple([name for name in found if name != "point"])
+    known = design.levels.keys() - {"point"}
+    return tuple(filter(known.__contains__, LEVELS))
 
 
 def design_of_cells(

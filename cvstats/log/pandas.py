@@ -138,17 +138,14 @@ def design_of(index: pd.Index, also: Sequence[object] = ()) -> Design:
         return Design(levels, len(index), facts=facts_about(index))
     if index.name is None:
         return Design({}, len(index))
-    return Design({str(index.name): flat_level(index)}, len(index))
-
-
-def flat_level(index: pd.Index) -> Level:
-    """Read the level of an index that is not a MultiIndex."""
     if isinstance(index, pd.CategoricalIndex):
-        return Level(index.categories, np.asarray(index.codes))
-    if index.is_unique and not index.hasnans:
-        return Level(index, GridCodes((0,), (len(index),)))
-    codes, labels = pd.factorize(index)
-    return Level(labels, codes)
+        level = Level(index.categories, np.asarray(index.codes))
+    elif index.is_unique and not index.hasnans:
+        level = Level(index, GridCodes((0,), (len(index),)))
+    else:
+        found, labels = pd.factorize(index)
+        level = Level(labels, found)
+    return Design({str(index.name): level}, len(index))
 
 
 def unknown_levels(names: list[Hashable]) -> LogError:

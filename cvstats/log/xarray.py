@@ -122,23 +122,19 @@ def to_design(
     if all(each.chunks is None for each in logs):
         losses = LossColumns(tuple(to_matrix(each, dims) for each in logs))
         return design_of(log, dims, levels, losses, dense), losses, None
-    whole = concat_arrays(logs).transpose(*dims, ...)
+    whole = logs[0]
+    if len(logs) > 1:  # one model each, side by side
+        bare = [one.drop_vars([name for name in one.coords if name not in one.indexes])
+                for one in logs]  # fmt: skip
+        models = pd.Index([one.name for one in logs], name="model", tupleize_cols=False)
+        whole = xr.concat(bare, models, coords="minimal", compat="override")
+    whole = whole.transpose(*dims, ...)
     shape, carried = whole.shape[: len(dims)], whole.shape[len(dims) :]
     nan_tells = whole.dtype.kind == "f" and (dense or len(unlabelled(levels)) > 0)
     crossed = log.attrs.get(POINTS_ARE) == "crossed"  # no point is missing in any source
     valid = assume_evaluated(dims, shape, levels) if nan_tells and not crossed else None
     design = Design(levels, math.prod(shape), valid, taking=TAKING)
     return design, hide_losses(math.prod(carried), LAZY), LazyArray(whole, dims, nan_tells)
-
-
-def concat_arrays(logs: Sequence[xr.DataArray]) -> xr.DataArray:
-    """Put lazy arrays of one model each side by side."""
-    if len(logs) == 1:
-        return logs[0]
-    bare = [log.drop_vars([name for name in log.coords if name not in log.indexes]) for log in logs]
-    models = pd.Index([log.name for log in logs], name="model", tupleize_cols=False)
-    whole: xr.DataArray = xr.concat(bare, models, coords="minimal", compat="override")
-    return whole
 
 
 def levels_along(
@@ -307,15 +303,6 @@ def check_sizes(log: xr.DataArray) -> None:
 # --- results --------------------------------------------------------------------------------------
 
 
-def file_attrs(attrs: Attrs) -> dict[str, Any]:
-    """Convert attrs for files: None is omitted, mappings become JSON."""
-    return {
-        name: json.dumps(fact, ensure_ascii=False) if isinstance(fact, Mapping) else fact
-        for name, fact in attrs.items()
-        if fact is not None
-    }
-
-
 def units_of(attrs: Mapping[Any, Any]) -> str | None:
     """Return the units from attrs if they are a string, as in the CF conventions."""
     units = attrs.get("units")
@@ -417,7 +404,12 @@ class ArrayLabels:
             shaped = values if lazy else np.asarray(values).reshape(self.sizes)
             variables[name] = (self.dims, shaped, facts)
         refuse_same_names(variables, (*self.dims, *self.coords))
-        table = xr.Dataset(variables, coords=dict(self.coords), attrs=file_attrs(attrs))
+        of_files = {  # which can store neither None nor mappings
+            name: json.dumps(fact, ensure_ascii=False) if isinstance(fact, Mapping) else fact
+            for name, fact in attrs.items()
+            if fact is not None
+        }
+        table = xr.Dataset(variables, coords=dict(self.coords), attrs=of_files)
         return table.squeeze("pair") if self.one_pair else table
 
     def stack(self, axes: Sequence[Axis]) -> ArrayLabels:
