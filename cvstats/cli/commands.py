@@ -824,6 +824,12 @@ def describe_example(name: str, loss: str, loss_words: str, alpha: float) -> str
     cells, pairs = moments(errors), compare_models(errors, alpha=alpha)
     usual: Any = naive(errors, alpha=alpha)
     valid: Any = wald(errors, alpha=alpha)
+    significant = int((pairs["p_adjusted"] < alpha).sum())
+    pair_words = (
+        "How to read it: if the difference is below 0, the first model has the smaller error on "
+        f"the same points; p is adjusted for {len(pairs)} comparisons (the intervals are not), "
+        f"and is below {alpha:g} for {significant or 'none'} of them."
+    )
     head = f"{name}: {log.attrs['title']}"
     about = f"Loss: {loss_words}, smaller is better. Target: {log.attrs['target']}."
     return "\n\n".join(
@@ -832,7 +838,7 @@ def describe_example(name: str, loss: str, loss_words: str, alpha: float) -> str
             interval_table(cells, usual, valid, alpha),
             fill(interval_words(cells, usual, valid), line_width()),
             pair_table(pairs, alpha),
-            fill(pair_words(pairs, alpha), line_width()),
+            fill(pair_words, line_width()),
         ]
     )
 
@@ -890,16 +896,6 @@ def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
         for row in pairs.reset_index().to_dict("records")
     ]  # fmt: skip
     return align(rows)
-
-
-def pair_words(pairs: pd.DataFrame, alpha: float) -> str:
-    """Explain the table of comparisons."""
-    significant = int((pairs["p_adjusted"] < alpha).sum())
-    return (
-        "How to read it: if the difference is below 0, the first model has the smaller error on "
-        f"the same points; p is adjusted for {len(pairs)} comparisons (the intervals are not), "
-        f"and is below {alpha:g} for {significant or 'none'} of them."
-    )
 
 
 def decimals(se: pd.Series) -> int:

@@ -104,8 +104,22 @@ def check_compare(options: Mapping[str, Any]) -> None:
             f"tightest_at={tightest_at!r} requires anytime=True. Pass both, or omit tightest_at=."
         )
     check_rng(options["rng"])
-    if options["relative"] is not False or options["over"] is not None:
-        check_relative(options["relative"], options["over"], method, anytime, adjust)
+    relative, over = options["relative"], options["over"]
+    if relative is not False:
+        checked_flag("relative", relative)
+    if over is not None and not relative:
+        raise LogError(f"over={over!r} requires relative=True. Pass both.")
+    if relative and (anytime or method in ("union", "tango")):
+        what = "anytime=True" if anytime else f"method={method!r}"
+        raise LogError(
+            f"relative=True needs standard errors, but {what} has none. Use another method, such "
+            "as method='wald' or 'holdout'."
+        )
+    if over is not None and (method is not None or adjust == "max-t"):
+        raise LogError(
+            f"over={over!r} uses a t interval of the log ratios of data sets, and does not "
+            "support method= or adjust='max-t'. Omit them, or omit over=."
+        )
     if adjust == "max-t" and method == "tango":
         raise LogError(
             "adjust='max-t' needs standard errors, which tango does not have. Use adjust='holm' "
@@ -685,26 +699,6 @@ STEPS = 50
 
 CLOSE = 1e-13
 """Relative step size at which the iteration stops."""
-
-
-def check_relative(
-    relative: bool, over: str | None, method: str | None, anytime: bool, adjust: str | None
-) -> None:
-    """Reject options that do not apply to relative differences."""
-    checked_flag("relative", relative)
-    if over is not None and not relative:
-        raise LogError(f"over={over!r} requires relative=True. Pass both.")
-    if relative and (anytime or method in ("union", "tango")):
-        what = "anytime=True" if anytime else f"method={method!r}"
-        raise LogError(
-            f"relative=True needs standard errors, but {what} has none. Use another method, such "
-            "as method='wald' or 'holdout'."
-        )
-    if over is not None and (method is not None or adjust == "max-t"):
-        raise LogError(
-            f"over={over!r} uses a t interval of the log ratios of data sets, and does not "
-            "support method= or adjust='max-t'. Omit them, or omit over=."
-        )
 
 
 def refuse_scores(log: Log) -> None:

@@ -44,7 +44,6 @@ from cvstats.core.results import (
     make_result,
     show_own_errors,
 )
-from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import (
     RELATIVE_STABILITY,
@@ -440,39 +439,29 @@ def compute_posterior(
     The mean difference of J test sets has a t distribution with J - 1 degrees of freedom about
     ``estimate``, of scale ``se``, where ``ratio = rho / (1 - rho)`` for a correlation of rho.
     """
-    estimate, scale = base.columns["estimate"], base.columns["se"]
-    shares = split_t_distribution(estimate, scale, *margin, n_splits - 1)
-    columns = {
-        "difference": estimate,
-        "scale": scale,
-        **dict(zip(("p_better", "p_equivalent", "p_worse"), shares, strict=True)),
-        "df": n_splits - 1,
-        "n_splits": n_splits,
-        "rho": ratio / (1 + ratio),
-    }
-    attrs: dict[str, Any] = {**rope.record.facts, "margin_low": margin[0], "margin_high": margin[1]}
-    return make_result("rope", columns, base.caution, attrs)
-
-
-def split_t_distribution(
-    center: FloatArray, scale: FloatArray, low: float, high: float, df: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Split a t distribution at two points; with zero scale all mass is at its center."""
+    center, scale = base.columns["estimate"], base.columns["se"]
+    (low, high), df = margin, n_splits - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         left = distribution((low - center) / scale, df)
         right = distribution(-(high - center) / scale, df)
-        upper_tail = (
-            distribution(-(low - center) / scale, df) - right
-        )  # keeps the digits on that side
-        middle = np.where(
-            center < low, upper_tail, distribution((high - center) / scale, df) - left
-        )
-    point = scale == 0
-    parts = (
-        np.where(point, center < low, left),
-        np.where(point, (low <= center) & (center <= high), middle),
-        np.where(point, center > high, right),
-    )
+        beyond = distribution(-(low - center) / scale, df) - right  # keeps the digits of that side
+        inside = distribution((high - center) / scale, df) - left
+    point = scale == 0  # all mass is at the center
+    shares = {
+        "p_better": np.where(point, center < low, left),
+        "p_equivalent": np.where(
+            point, (low <= center) & (center <= high), np.where(center < low, beyond, inside)
+        ),
+        "p_worse": np.where(point, center > high, right),
+    }
     missing = np.isnan(center)
-    better, same, worse = (np.where(missing, np.nan, part.astype(np.float64)) for part in parts)
-    return better, same, worse
+    columns = {
+        "difference": center,
+        "scale": scale,
+        **{name: np.where(missing, np.nan, share) for name, share in shares.items()},
+        "df": df,
+        "n_splits": n_splits,
+        "rho": ratio / (1 + ratio),
+    }
+    attrs: dict[str, Any] = {**rope.record.facts, "margin_low": low, "margin_high": high}
+    return make_result("rope", columns, base.caution, attrs)

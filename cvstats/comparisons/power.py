@@ -568,26 +568,18 @@ def variance_factors(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
     standard error, or, if points are the sampling unit, match the kurtosis k of the differences
     (averaged over repetitions): ``2 (n - 1) / (k - 1)``. NaN if neither is known.
     """
-    if base.method in ("wald", "holdout"):
-        df = match_kurtosis(log)
-    else:
-        df = np.asarray(base.columns.get("df", np.full(log.values.width, np.nan)), np.float64)
-    return df / special.chdtri(df, TAIL), df / special.chdtri(df, 1 - TAIL)
-
-
-def match_kurtosis(log: Log) -> FloatArray:
-    """Find the degrees of freedom of a chi-squared variable with the same relative variance."""
     df = np.full(log.values.width, np.nan)
-    if not log.in_memory:
-        return df
-    points = average_repetitions(log) if log.design.number("repetition") > 1 else log
-    for j, column in enumerate(points.columns()):
-        if column is not None:
-            here = column if points.design.valid is None else column[points.design.valid]
-            squares = (here - here.mean()) ** 2
-            excess = ((squares / max(squares.mean(), TINY)) ** 2).mean() - 1
-            df[j] = 2 * (len(here) - 1) / max(excess, TWO_POINTS)
-    return df
+    if base.method not in ("wald", "holdout"):
+        df = np.asarray(base.columns.get("df", df), np.float64)
+    elif log.in_memory:
+        points = average_repetitions(log) if log.design.number("repetition") > 1 else log
+        for j, column in enumerate(points.columns()):
+            if column is not None:
+                here = column if points.design.valid is None else column[points.design.valid]
+                squares = (here - here.mean()) ** 2
+                excess = ((squares / max(squares.mean(), TINY)) ** 2).mean() - 1
+                df[j] = 2 * (len(here) - 1) / max(excess, TWO_POINTS)
+    return df / special.chdtri(df, TAIL), df / special.chdtri(df, 1 - TAIL)
 
 
 def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, FloatArray]:

@@ -108,13 +108,23 @@ class Discordance:
 def find_discordance(log: Log, base: Result) -> Discordance | None:
     """Count disagreements of each pair; None if points are not the sampling unit.
 
-    The sums of the differences quickly rule out most other losses. If losses may be 0/1, they are
-    inspected individually.
+    The sums of the differences and of their squares, which for one repetition follow from the
+    interval, quickly rule out most other losses. If losses may be 0/1, they are inspected
+    individually.
     """
     if base.attrs["interval_method"] not in OF_POINTS:
         return None
     n = float(log.design.splits().rows[0])
-    net, both = sum_differences(log, base, n)
+    plain, attrs = ("all-pairs", "size", None), base.attrs
+    if log.design.number("repetition") == 1 and (
+        attrs.get("variance") in plain and attrs.get("fold_weights") in plain
+    ):
+        mean, se = base.columns["estimate"][None], base.columns["se"][None]
+        ddof = 0 if base.method == "wald" else 1
+        net, both = n * mean, (n - ddof) * n * se**2 + n * mean**2
+    else:
+        cells = log.moments(repetition_level(log.design))
+        net, both = n * cells.location, cells.squares
     slack = SLACK + 1e-13 * n
     whole = (np.abs(net - np.rint(net)) <= slack) & (np.abs(both - np.rint(both)) <= slack)
     net, both = np.rint(net), np.rint(both)
@@ -134,22 +144,6 @@ def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, Flo
     discordant points; their sum, ``net``, is the second number minus the first.
     """
     return (both - net) / 2, (both + net) / 2
-
-
-def sum_differences(log: Log, base: Result, n: float) -> tuple[FloatArray, FloatArray]:
-    """Sum the differences and their squares, one row per repetition.
-
-    For one repetition they are computed from the estimate and standard error of the interval.
-    """
-    plain = ("all-pairs", "size", None)
-    attrs = base.attrs
-    if log.design.number("repetition") == 1 and (
-        attrs.get("variance") in plain and attrs.get("fold_weights") in plain
-    ):
-        mean, se = base.columns["estimate"][None], base.columns["se"][None]
-        return n * mean, (n if base.method == "wald" else n - 1) * n * se**2 + n * mean**2
-    cells = log.moments(repetition_level(log.design))
-    return n * cells.location, cells.squares
 
 
 def take_exact_tests(
@@ -384,22 +378,15 @@ def mcnemar(
             "correction=, or pass test='chi2'."
         )
     log = read_pairs(losses, other, reference, missing)
-    run = partial(count_and_test, test=test, correction=correction)
+    run = partial(compute_mcnemar, test=test, correction=correction)
     return log.label(adjust_tests(answer_cells(log, run), adjust))
 
 
-def count_and_test(log: Log, *, test: str | None, correction: bool) -> Result:
-    """Test pairs of models of a log with one 0/1 loss per point."""
+def compute_mcnemar(log: Log, *, test: str | None, correction: bool) -> Result:
+    """Test whether pairs of models of a log with one 0/1 loss per point err equally often."""
     mcnemar.record.require(log.design)
     check_binary(log, mcnemar.record)
-    result = compute_mcnemar(log.moments(()), test=test, correction=correction)
-    serial = find_serial_dependence(log, len(result.caution))
-    result = flag_serial_dependence(result, serial, log, "mcnemar")
-    return flag_ignored_sources(result, log.design, of_means=False)
-
-
-def compute_mcnemar(cell: Cells, *, test: str | None, correction: bool) -> Result:
-    """Test from one cell of differences whether two models err equally often."""
+    cell = log.moments(())
     n01, n10 = count_discordant(cell)
     total = n01 + n10
     few = total < FEW
@@ -424,7 +411,11 @@ def compute_mcnemar(cell: Cells, *, test: str | None, correction: bool) -> Resul
         "test": np.where(exact, "exact", np.where(mid_p, "mid-p", "chi2")),
         "n_points": np.full(total.shape, int(cell.count[0])),
     }
-    return Result("mcnemar", columns, caution, mcnemar.record.facts)
+    result = Result("mcnemar", columns, caution, mcnemar.record.facts)
+    result = flag_serial_dependence(
+        result, find_serial_dependence(log, len(caution)), log, "mcnemar"
+    )
+    return flag_ignored_sources(result, log.design, of_means=False)
 
 
 def count_discordant(cell: Cells) -> tuple[FloatArray, FloatArray]:
@@ -539,8 +530,12 @@ def compare_error_rates(log: Log) -> Result:
     estimate = log.moments(()).location[0]
     pairs = log.with_all_pairs()
     cell = pairs.moments(())
+    # with b and c the discordant points of a pair: Q = (M - 1) sum (b - c)^2 / sum (b + c)
+    n01, n10 = (part.reshape(models * (models - 1) // 2, -1) for part in count_discordant(cell))
+    q = (models - 1) * ((n10 - n01) ** 2).sum(axis=0) / np.maximum((n01 + n10).sum(axis=0), 1)
     statistic, p = np.empty((2, log.losses.width))
-    statistic[columns], p[columns] = compute_q(cell, models)
+    statistic[columns] = q
+    p[columns] = np.where(np.isnan(q), np.nan, special.chdtrc(models - 1, q))
     table = {
         "estimate": estimate,
         "statistic": statistic,
@@ -554,19 +549,6 @@ def compare_error_rates(log: Log) -> Result:
     result = make_result("cochran_q", table, attrs=cochran_q.record.facts)
     result = flag_serial_dependence(result, caution, pairs, "cochran_q")
     return flag_ignored_sources(result, log.design, of_means=False)
-
-
-def compute_q(cell: Cells, models: int) -> tuple[FloatArray, FloatArray]:
-    """Cochran's Q and its p-value, from the differences of all pairs of models.
-
-    With b and c the discordant points of a pair, ``Q = (M - 1) sum (b - c)^2 / sum (b + c)``; for
-    two models it is McNemar's statistic. Columns of ``cell`` are pairs by carried cells.
-    """
-    n01, n10 = (part.reshape(models * (models - 1) // 2, -1) for part in count_discordant(cell))
-    total = (n01 + n10).sum(axis=0)
-    q = (models - 1) * ((n10 - n01) ** 2).sum(axis=0) / np.maximum(total, 1)
-    p = np.where(np.isnan(q), np.nan, special.chdtrc(models - 1, q))
-    return q, p
 
 
 # --- Tango's score and the binomial test ----------------------------------------------------------

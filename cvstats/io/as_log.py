@@ -447,7 +447,13 @@ def factorize_level(labels: pd.Series, level: str) -> Coded:
             f"row {gone[0]:,} has no {level}{rest}. Expected a label in every row. Drop rows "
             "without labels, as in frame.dropna(subset=[…])."
         )
-    return codes, as_integers(names, level)
+    if names.dtype.kind == "f":
+        values = names.to_numpy()
+        if np.isinf(values).any():
+            raise LogError(f"a label of {level!r} is infinite. Expected names or numbers.")
+        if (np.abs(values) < 2**53).all() and (values == np.floor(values)).all():
+            names = names.astype(np.int64)
+    return codes, names
 
 
 def unhashable(labels: Mapping[str, pd.Series]) -> LogError:
@@ -492,17 +498,6 @@ def factorize_range(values: IntArray, least: int, most: int) -> Coded:
     if values.dtype == np.int64:
         return at, pd.RangeIndex(least, most + 1)  # uses no memory
     return at, pd.Index(np.arange(least, most + 1).astype(values.dtype))
-
-
-def as_integers(names: pd.Index, level: str) -> pd.Index:
-    """Convert whole numbers to integers, and refuse infinite ones."""
-    if names.dtype.kind != "f":
-        return names
-    values = names.to_numpy()
-    if np.isinf(values).any():
-        raise LogError(f"a label of {level!r} is infinite. Expected names or numbers.")
-    exact = (np.abs(values) < 2**53).all() and (values == np.floor(values)).all()
-    return names.astype(np.int64) if exact else names
 
 
 def combine_codes(parts: Sequence[Coded]) -> IntArray:

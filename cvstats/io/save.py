@@ -327,13 +327,8 @@ def readable_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 def restore_dataset(dataset: xr.Dataset, header: Header) -> Any:
     """Undo `flatten_array`, or `netcdf.dataset_of` of a flattened frame."""
-    if "variables" in header:
-        return restore_array(dataset, header)
-    return restore_frame(lambda name: dataset.variables[name].to_numpy(), header)
-
-
-def restore_array(dataset: xr.Dataset, header: Header) -> xr.DataArray | xr.Dataset:
-    """Undo `flatten_array`."""
+    if "variables" not in header:
+        return restore_frame(lambda name: dataset.variables[name].to_numpy(), header)
     variables: dict[str, xr.Variable] = {}
     for name, note in header["variables"].items():
         stored = dataset.variables[name]

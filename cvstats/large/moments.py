@@ -283,7 +283,19 @@ class Moments(Methods):
             )
         levels = levels_of(log, by)
         if pairs:
-            check_pairs(log, levels)
+            models, carried = model_columns(log.labels).shape
+            if models < 2:
+                raise LogError(
+                    "paired differences need several models, but the log has only one. Expected at "
+                    "least two: a frame with a column for each model."
+                )
+            used = len(log.design.cell_table(levels).used)
+            number = used * carried * models * (models - 1) // 2
+            if number > MOST_GAPS:
+                raise LogError(
+                    f"pairs=True would keep {number:,} differences. Expected at most "
+                    f"{MOST_GAPS:,}. Compare fewer models, or use fewer levels: by='fold'."
+                )
         if log.lazy is not None:
             log, cells, gaps, some = compute_cells(log, levels, pairs)
             return assemble(log, cells, gaps, within, some)
@@ -526,10 +538,23 @@ class Moments(Methods):
         )  # fmt: skip
 
     def design_of(self, cells: Cells, crossed: bool) -> Design:
-        """Make the design of some cells; ``crossed`` if sources are known to share points."""
-        found = design_of_cells(cells, split_sizes(cells), self.pointed, WORDS)
+        """Make the design of some cells; ``crossed`` if sources are known to share points.
+
+        Otherwise hashes show whether two sources, and all splits, have the same points.
+        """
+        splits = cells.over(tuple(level for level in SPLIT if level in cells.levels))
+        rows, known = splits.count.astype(np.int64), splits.prints is not None
+        if len(rows) == 1 or (known and same_points(splits)):
+            sizes = SplitSizes(rows, int(rows[0]))
+        else:
+            sizes = SplitSizes(rows, None, RANDOM_SPLITS if known else "")
+        found = design_of_cells(cells, sizes, self.pointed, WORDS)
         if "point" not in cells.levels:
-            found.facts["crossed", None] = crossed or sources_share_points(cells)
+            if not crossed and cells.prints is not None and "source" in cells.levels:
+                sources = cells.over(("source",))
+                several = sources.take(sources.count > 1)
+                crossed = len(list_points(several)) < len(several.count)
+            found.facts["crossed", None] = crossed
         return found
 
     def _checked(self) -> str:
@@ -613,22 +638,6 @@ def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
             f"{listed(map(repr, log.design.levels)) or 'none'}."
         )
     return names
-
-
-def check_pairs(log: Log, levels: tuple[str, ...]) -> None:
-    """Refuse pairs of a single model, or of too many."""
-    models, carried = model_columns(log.labels).shape
-    if models < 2:
-        raise LogError(
-            "paired differences need several models, but the log has only one. Expected at least "
-            "two: a frame with a column for each model."
-        )
-    number = len(log.design.cell_table(levels).used) * carried * models * (models - 1) // 2
-    if number > MOST_GAPS:
-        raise LogError(
-            f"pairs=True would keep {number:,} differences. Expected at most {MOST_GAPS:,}. "
-            "Compare fewer models, or use fewer levels: by='fold'."
-        )
 
 
 # --- matching two batches -------------------------------------------------------------------------
@@ -866,16 +875,6 @@ ALL = (1 << 64) - 1
 KINDS_OF_NUMBERS = (bool, np.bool_, int, np.integer, float, np.floating, Decimal, Fraction)
 
 
-def split_sizes(cells: Cells) -> SplitSizes:
-    """Count rows and points of each split; hashes show whether all test the same points."""
-    by = tuple(level for level in SPLIT if level in cells.levels)
-    splits = cells.over(by)
-    rows = splits.count.astype(np.int64)
-    if len(rows) == 1 or (splits.prints is not None and same_points(splits)):
-        return SplitSizes(rows, int(rows[0]))
-    return SplitSizes(rows, None, "" if splits.prints is None else RANDOM_SPLITS)
-
-
 def same_points(cells: Cells) -> bool:
     """Whether all cells have the same points, judging by the sums of hashes."""
     return len(list_points(cells)) == 1
@@ -885,15 +884,6 @@ def list_points(cells: Cells) -> set[tuple[int, float]]:
     """List the sums of hashes that occur, each with the number of points."""
     prints: Any = cells.prints
     return set(zip(prints.tolist(), cells.count.tolist(), strict=True))
-
-
-def sources_share_points(cells: Cells) -> bool:
-    """Whether two sources have the same points, judging by their sums of hashes."""
-    if cells.prints is None or "source" not in cells.levels:
-        return False
-    sources = cells.over(("source",))
-    several = sources.take(sources.count > 1)
-    return len(list_points(several)) < len(several.count)
 
 
 def point_counts(cells: Cells, level: str) -> tuple[IntArray, None]:
@@ -1001,25 +991,20 @@ def index_of_time(time: Any) -> pd.DatetimeIndex:
 
 
 def simplify(label: Any) -> int | float | str | pd.Timestamp | pd.Timedelta:
-    """Convert a label to the simplest type that represents it."""
+    """Convert a label to the simplest type that represents it; numbers beyond 64 bits are text."""
     if isinstance(label, KINDS_OF_NUMBERS):
-        return simplify_number(label)
+        try:
+            whole = int(label)
+        except (OverflowError, ValueError):  # infinite, or NaN
+            return float(label)
+        if whole == label:
+            return whole if -(2**63) <= whole < 2**63 else str(whole)
+        return float(label) if float(label) == label else str(label)
     if isinstance(label, datetime.datetime | np.datetime64):
         return pd.Timestamp(label)
     if isinstance(label, datetime.timedelta | np.timedelta64):
         return pd.Timedelta(label)
     return str(label) if isinstance(label, str) else spell(label)
-
-
-def simplify_number(number: Any) -> int | float | str:
-    """Convert a number to a 64-bit integer, a float, or text if neither represents it."""
-    try:
-        whole = int(number)
-    except (OverflowError, ValueError):  # infinite, or NaN
-        return float(number)
-    if whole == number:
-        return whole if -(2**63) <= whole < 2**63 else str(whole)
-    return float(number) if float(number) == number else str(number)
 
 
 def spell(label: Any) -> str:

@@ -224,7 +224,19 @@ def write_report(
     target = None if path is None else check_path(path)
     facts = LogFacts(losses, missing)
     facts.log.moments(())  # reports the first missing loss
-    page = render_page(facts, make_report(facts, alpha, seed), title, call)
+    made = make_report(facts, alpha, seed)
+    templates = files("cvstats.reporting").joinpath("templates")
+    page: str = compile_template().render(
+        title=title or str(facts.losses.attrs.get("title", made.title)),
+        line=summarize_log(facts.raw, facts.n_cells),
+        style=templates.joinpath("report.css").read_text(encoding="utf-8"),
+        script=templates.joinpath("report.js").read_text(encoding="utf-8"),
+        first=write_first_section(facts),
+        report=made,
+        how=describe_computation(facts, made, call),
+        today=date.today().isoformat(),
+    )
+    page = printable(page, lines=True)
     if target is None:
         return page
     try:
@@ -235,22 +247,6 @@ def write_report(
             f"could not write the report to {str(target)!r}: {error.strerror}."
         ) from error
     return target
-
-
-def render_page(facts: LogFacts, report: Report, title: str | None, call: str) -> str:
-    """Fill the template."""
-    templates = files("cvstats.reporting").joinpath("templates")
-    page: str = compile_template().render(
-        title=title or str(facts.losses.attrs.get("title", report.title)),
-        line=summarize_log(facts.raw, facts.n_cells),
-        style=templates.joinpath("report.css").read_text(encoding="utf-8"),
-        script=templates.joinpath("report.js").read_text(encoding="utf-8"),
-        first=write_first_section(facts),
-        report=report,
-        how=describe_computation(facts, report, call),
-        today=date.today().isoformat(),
-    )
-    return printable(page, lines=True)
 
 
 @cache
