@@ -23,7 +23,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import binary_columns
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, make_result
-from cvstats.core.types import FloatArray, IntArray, MaskArray
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._limits import Limits, critical_value, open_side
 from cvstats.intervals._method import (
@@ -404,8 +404,8 @@ def compute_mcnemar(log: Log, *, test: str | None, correction: bool) -> Result:
     caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
     caution[few & ~(exact | mid_p)] |= np.int64(Caution.DISCORDANT_FEW)
     columns: dict[str, NDArray[Any]] = {
-        "n01": whole_counts(n01),
-        "n10": whole_counts(n10),
+        "n01": np.where(missing, 0, n01).astype(np.int64),
+        "n10": np.where(missing, 0, n10).astype(np.int64),
         "statistic": np.where(exact | mid_p, least, chi2),
         "p_value": np.where(missing, np.nan, p),
         "test": np.where(exact, "exact", np.where(mid_p, "mid-p", "chi2")),
@@ -422,11 +422,6 @@ def count_discordant(cell: Cells) -> tuple[FloatArray, FloatArray]:
     """Count discordant points of each kind from one cell of differences."""
     total = cell.count[0] * cell.location[0]
     return split_discordant(np.rint(total), np.rint(cell.squares[0]))
-
-
-def whole_counts(values: FloatArray) -> IntArray:
-    """Convert counts to integers; 0 in a masked cell."""
-    return np.where(np.isnan(values), 0, values).astype(np.int64)
 
 
 def check_binary(log: Log, method: Method) -> None:

@@ -74,11 +74,6 @@ def refuse_stream(path: Path) -> None:
         )
 
 
-def no_such_file(name: str) -> LogError:
-    """Create the error for a missing file."""
-    return LogError(f"No such file: {name!r}. Expected the path of a file or folder.")
-
-
 def is_store(path: Path) -> bool:
     """Whether a directory describes itself as a Zarr store."""
     return any((path / name).is_file() for name in (".zgroup", ".zarray", "zarr.json"))

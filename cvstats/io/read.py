@@ -37,7 +37,6 @@ from cvstats.io.paths import (
     PARQUET,
     SUFFIXES,
     UNPACK,
-    no_such_file,
     path_of,
     raise_as_log_error,
     refuse_stream,
@@ -712,7 +711,7 @@ def load_path(path: Path, options: ReadOptions) -> Any:
             f"first: {UNPACK[suffix]} {path.name}"
         )
     if not path.exists():
-        raise no_such_file(path.name)
+        raise LogError(f"No such file: {path.name!r}. Expected the path of a file or folder.")
     kind = container or SUFFIXES.get(suffix)
     if kind is None:
         has = f"ends in {path.suffix!r}, which names" if path.suffix else "has no suffix, and so"

@@ -151,7 +151,19 @@ def scan_moments(
     """Add up the moments of the batches that ``scan`` reads."""
     predicted = truth is not None or prediction is not None
     if predicted:
-        check_predicted(loss, truth, prediction)
+        if truth is None or prediction is None:
+            raise LogError(
+                "losses are computed from truth and predictions, but only one of them was passed. "
+                "Pass both truth= and prediction=, or neither if the file contains losses."
+            )
+        known_loss = find_loss(loss)[0]
+        if not callable(known_loss) and known_loss not in LOSSES:
+            of_labels = known_loss in METRICS
+            way = " For metrics of labels use cvstats.scan_predictions." if of_labels else ""
+            raise LogError(
+                f"loss={known_loss!r} cannot be computed from a batch of predictions. Expected a "
+                f"function, or one of {', '.join(map(repr, LOSSES))}.{way}"
+            )
 
     def find(known: list[str]) -> TableColumns:
         values: Any = loss if prediction is None else prediction
@@ -329,22 +341,6 @@ def scan_dask(
 # --- reading --------------------------------------------------------------------------------------
 
 
-def check_predicted(loss: Any, truth: str | None, prediction: str | Sequence[str] | None) -> None:
-    """Refuse losses of predictions that cannot be computed in batches."""
-    if truth is None or prediction is None:
-        raise LogError(
-            "losses are computed from truth and predictions, but only one of them was passed. "
-            "Pass both truth= and prediction=, or neither if the file contains losses."
-        )
-    loss = find_loss(loss)[0]
-    if not callable(loss) and loss not in LOSSES:
-        way = " For metrics of labels use cvstats.scan_predictions." if loss in METRICS else ""
-        raise LogError(
-            f"loss={loss!r} cannot be computed from a batch of predictions. Expected a function, "
-            f"or one of {', '.join(map(repr, LOSSES))}.{way}"
-        )
-
-
 def scan_tables(
     path: Paths,
     find: Callable[[list[str]], TableColumns],
@@ -358,10 +354,14 @@ def scan_tables(
     with open_file(files[0].path) as first:
         known = [*first.schema_arrow.names, *files[0].keys]
     columns = find(list(dict.fromkeys(known)))
-    for batch in read_ahead(batches_of(files, columns, batch_size)):
-        yield batch, columns
-        if progress is not None:
-            progress(len(batch[columns.names[0]]))
+    parts = batches_of(files, columns, batch_size)
+    with ThreadPoolExecutor(max_workers=1) as pool:  # which reads the next batch meanwhile
+        waiting = pool.submit(next, parts, None)
+        while (batch := waiting.result()) is not None:
+            waiting = pool.submit(next, parts, None)
+            yield batch, columns
+            if progress is not None:
+                progress(len(batch[columns.names[0]]))
 
 
 def scan_csv(
@@ -445,12 +445,3 @@ def column_of(column: Any) -> Any:
     if column.null_count == 0 and str(column.type) in PLAIN:
         return column.to_numpy()
     return column.to_pandas()
-
-
-def read_ahead(parts: Iterator[Any]) -> Iterator[Any]:
-    """Read the next part while the current one is processed."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        waiting = pool.submit(next, parts, None)
-        while (part := waiting.result()) is not None:
-            waiting = pool.submit(next, parts, None)
-            yield part

@@ -208,8 +208,15 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     table = result_frame(show_direction(result, facts))
     index = table.index
     table = table.reset_index(drop=True)
-    arrays = isinstance(facts.losses, (xr.DataArray, xr.Dataset))
-    single = None if "other" in index.names else name_single(facts)
+    losses = facts.losses
+    arrays = isinstance(losses, (xr.DataArray, xr.Dataset))
+    several = isinstance(losses, (pd.DataFrame, xr.Dataset)) or any(
+        "model" in getattr(losses, names, ()) for names in ("coords", "dims")
+    )
+    several = several or (isinstance(losses, Moments) and len(losses.models) > 1)
+    single = None
+    if not several and "other" not in index.names:
+        single = "" if facts.are_nameless([losses.name]) else str(losses.name)
     parts: list[list[str]] = [[single or ""] for _ in table.index]
     differences = facts.log.of_differences and "difference" not in table
     written = write_labels(index, facts.write_model)
@@ -224,18 +231,6 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
             for words, label in zip(parts, written[at], strict=True):
                 words.append(prefix + label)
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
-
-
-def name_single(facts: LogFacts) -> str | None:
-    """Name the model of a log with a single model; None if there are several."""
-    losses = facts.losses
-    if isinstance(losses, (pd.DataFrame, xr.Dataset)) or "model" in getattr(losses, "coords", {}):
-        return None
-    if "model" in getattr(losses, "dims", ()):
-        return None
-    if isinstance(losses, Moments) and len(losses.models) > 1:
-        return None
-    return "" if facts.are_nameless([losses.name]) else str(losses.name)
 
 
 def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:

@@ -420,7 +420,7 @@ def join_tasks(parts: Mapping[str, Any]) -> pd.DataFrame | dict[str, pd.DataFram
     return None
 
 
-def files_of(folder: Path, deep: bool = True) -> dict[str, list[list[Path]]]:
+def files_of(folder: Path, deep: bool) -> dict[str, list[list[Path]]]:
     """Find the samples of each model and task in a folder, oldest run first.
 
     Unless ``deep``, only at the depth at which the tool writes them: this may be a home directory.
