@@ -815,10 +815,18 @@ def compute_relative(
                 f"relative=True with {method} needs individual losses in memory. Use another "
                 f"method, one of {', '.join(QUADRATIC)}."
             )
+        every, given = (0, log.design.size), {**record.defaults, **options, "alpha": alpha}
+        left, right = (
+            np.nan_to_num(np.stack([log.losses.column(int(j), *every) for j in side], axis=1))
+            for side in log.sides  # masked cells, which are NaN, are not used
+        )
+        at = np.arange(len(d))
 
         def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:
-            given = {**record.defaults, **options, "alpha": alpha}
-            found = record.formula(scale_reference(log, ratios), **given)
+            """Compute standard errors of ``a - (1 + r) b``, with one column per pair."""
+            both = LossColumns((left, np.nan_to_num((1 + ratios) * right)))
+            scaled = replace(log, losses=both, pairs=(at, at + len(at)))
+            found = record.formula(scaled, **given)
             return found.columns["se"], degrees_of_each(found)
 
         fixed = adjust == "max-t"
@@ -846,17 +854,6 @@ def compute_relative(
     attrs["reference"] = f"{FIELLER}; {attrs['reference']}"
     attrs["target"] = f"relative {attrs['target']}"
     return replace(result, columns=columns, caution=caution, attrs=attrs)
-
-
-def scale_reference(log: Log, ratios: FloatArray) -> Log:
-    """Make the log of ``a - (1 + r) b``, with one column per pair."""
-    rows = 0, log.design.size
-    left, right = (
-        np.stack([log.losses.column(int(j), *rows) for j in side], axis=1) for side in log.sides
-    )
-    losses = (np.nan_to_num(left), np.nan_to_num((1 + ratios) * right))  # masked cells are not used
-    sides = np.arange(len(ratios))
-    return replace(log, losses=LossColumns(losses), pairs=(sides, sides + len(sides)))
 
 
 def find_end(
