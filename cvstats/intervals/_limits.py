@@ -276,8 +276,28 @@ TABLE = 1 << 20
 """Approximate number of losses processed at once."""
 
 
-def hall_limits(result: Result, skewness: FloatArray) -> Result:
-    """Replace normal limits with Hall's."""
+def hall_limits(result: Result, log: Log, cells: Cells, points: Cells | None = None) -> Result:
+    """Replace normal limits with Hall's, by the skewness of the losses about the means of cells.
+
+    With ``points``, which were evaluated several times, that of their mean losses is used. Losses
+    that do not vary have skewness 0.
+
+    Raises
+    ------
+    LogError
+        If the log has only cells and no individual losses, or pseudo-losses of a metric.
+    """
+    if log.design.metric:  # not a mean, so it has other sources of skewness
+        raise LogError(
+            "interval='hall' corrects a mean of losses, but this log was made from a metric. Use "
+            "interval='wald', or a loss of individual points."
+        )
+    if points is None:
+        skewness = measure_skewness(log.rows(), cells)
+    else:
+        deviations = points.mean - points.repeat(points.average(points.mean))
+        z = deviations / points.repeat(find_deviations(points.average(deviations**2)))
+        skewness = points.average(z**3).reshape(-1)
     columns = dict(result.columns)
     n, se = columns["n_points"], columns["se"]
     down, up = half_widths(
@@ -302,17 +322,7 @@ def invert_hall(quantile: float, skewness: FloatArray, n: FloatArray) -> FloatAr
 
 
 def measure_skewness(log: Log, cells: Cells) -> FloatArray:
-    """Measure the skewness of the losses of each column about the means of some cells.
-
-    Losses that do not vary have 0.
-
-    Raises
-    ------
-    LogError
-        If the log has only cells and no individual losses, or pseudo-losses of a metric.
-    """
-    refuse_metric(log)
-    log = log.rows()
+    """Measure the skewness of the losses of each column about the means of some cells."""
     design, chosen = log.design, log.values
     table = design.cell_table(cells.levels)
     mean, group = np.zeros((table.size, chosen.width)), np.zeros(table.size, dtype=np.int64)
@@ -331,23 +341,6 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
         for j, line in enumerate(z * z * z, start):
             third[:, j] = np.bincount(group[at[here]], line, len(third))
     return (third / n).reshape(-1)
-
-
-def refuse_metric(log: Log) -> None:
-    """Reject pseudo-losses: a metric that is not a mean has other sources of skewness."""
-    if log.design.metric:
-        raise LogError(
-            "interval='hall' corrects a mean of losses, but this log was made from a metric. Use "
-            "interval='wald', or a loss of individual points."
-        )
-
-
-def skewness_of_means(log: Log, points: Cells) -> FloatArray:
-    """Measure the skewness of the mean losses of points, with equal weights."""
-    refuse_metric(log)
-    deviations = points.mean - points.repeat(points.average(points.mean))
-    z = deviations / points.repeat(find_deviations(points.average(deviations**2)))
-    return points.average(z**3).reshape(-1)
 
 
 def find_deviations(variance: FloatArray) -> FloatArray:

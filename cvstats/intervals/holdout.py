@@ -25,9 +25,7 @@ from cvstats.intervals._limits import (
     PROPORTIONS,
     flag_few_errors,
     hall_limits,
-    measure_skewness,
     proportion_limits,
-    skewness_of_means,
 )
 from cvstats.intervals._method import NADEAU, OF_FIXED_MODELS, IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
@@ -244,10 +242,7 @@ def holdout(
     if points is not None:
         result = flag_seeds(result, log, runs, points)
     if interval == "hall":
-        return hall_limits(
-            result,
-            measure_skewness(log, cell) if points is None else skewness_of_means(log, points),
-        )
+        return hall_limits(result, log, cell, points)
     if bounds is not None:
         return bounded_limits(result, log, points, bounds)
     if proportion:

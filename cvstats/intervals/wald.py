@@ -16,7 +16,6 @@ from cvstats.errors import LogError
 from cvstats.intervals._limits import (
     flag_few_errors,
     hall_limits,
-    measure_skewness,
     proportion_limits,
 )
 from cvstats.intervals._method import BAYLE, OF_FIXED_MODELS, IntervalMethod
@@ -213,7 +212,7 @@ def wald(
         },
     )  # fmt: skip
     if interval == "hall":
-        return hall_limits(result, measure_skewness(log, splits))
+        return hall_limits(result, log, splits)
     if interval != "wald":
         return proportion_limits(result, log.zero_one(), interval)
     if log.pairs is None and scale == "identity":
