@@ -212,6 +212,23 @@ def test_differences_that_are_rounding_in_some_group():
     assert twice.attrs["interval_method"] == alone.attrs["interval_method"] == "holdout"
 
 
+def test_sources_are_whole_in_the_folds_of_one_group_only():
+    """Its differences have degrees of freedom, and those of the other group do not."""
+    point, rng = np.tile(np.arange(60), 2), np.random.default_rng(0)
+    levels = {
+        "repetition": np.repeat([0, 1], 60), "fold": rng.integers(0, 3, 120),
+        "site": np.where(point % 3, "m", "f"), "source": point // 2, "point": point,
+    }  # fmt: skip
+    index = pd.MultiIndex.from_frame(pd.DataFrame(levels))
+    log = pd.DataFrame(rng.gamma(2.0, size=(120, 2)), index, list("ab"))
+    found = log.cvci.compare(by="site")
+    assert found["df"].isna().tolist() == [False, True]
+    alone = pd.concat([log.xs(site, level="site").cvci.compare() for site in "fm"])
+    pd.testing.assert_series_equal(
+        found["p_value"].droplevel("site"), alone["p_value"], check_exact=True
+    )
+
+
 def test_interval_takes_one_method_for_all_labels():
     n = 120
     index = pd.MultiIndex.from_arrays(

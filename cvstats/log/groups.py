@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -273,10 +274,14 @@ class Groups:
                 f"computed ({names}). The first error is for {first} To omit such groups, "
                 f"type log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
             )
+        # Of some groups, sources are the sampling units of refit_corrected, which then has a df.
+        parts = sorted((result.columns for result in results), key=len, reverse=True)
         columns = {
-            name: np.concatenate([result.columns[name] for result in results])
-            for name in results[0].columns
-        }
+            name: np.concatenate([
+                result.columns.get(name, np.full(len(result.caution), np.nan)) for result in results
+            ])
+            for name in dict.fromkeys(chain(*parts))
+        }  # fmt: skip
         caution = np.concatenate([result.caution for result in results])
         return replace(results[0], columns=columns, caution=caution, attrs=shared_attrs(results))
 
