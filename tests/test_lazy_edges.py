@@ -29,6 +29,12 @@ def tabled(losses):
     return xr.DataArray(losses, {"model": list("abc")}, ("repetition", "fold", "point", "model"))
 
 
+def partly_labeled(losses):
+    """The same for points of which some have neither a source nor losses."""
+    names = [None, "a", "b", "c"] * 5
+    return tabled(losses).assign_coords(source=("point", names)).where(lambda x: x.source.notnull())
+
+
 # --- chunks ---------------------------------------------------------------------------------------
 
 MAP = np.random.default_rng(0).normal(size=(100, 6))
@@ -47,6 +53,7 @@ EMPTY = {
     "of points": (tabled, TABLE, ((2,), (4,), (0, 10, 10), (3,))),
     "of models": (tabled, TABLE, ((2,), (4,), (20,), (0, 3))),
     "of all": (tabled, TABLE, ((2, 0), (2, 0, 2), (20, 0), (1, 0, 2))),
+    "of points without a source": (partly_labeled, TABLE, ((2,), (4,), (0, 10, 10), (3,))),
 }
 
 

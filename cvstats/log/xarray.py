@@ -261,7 +261,7 @@ def assume_evaluated(
             here &= where[at] == label
     here = here.reshape(-1)
     for name in unlabelled(levels):
-        here &= levels[name].block(0, size) >= 0
+        here &= levels[name].block(0, len(here)) >= 0
     return here
 
 
