@@ -144,7 +144,8 @@ def quote_study(name: str, log: Log, *, binary: bool | None, default: bool = Fal
     """Quote simulation results for similar logs; of metrics, only the AUC was studied here.
 
     Empty if none is similar, and for logs of scores or without point labels. ``binary`` is None
-    if it is not known whether all losses are 0 or 1; ``default``: with the limits of `interval`.
+    if it is not known whether all losses are 0 or 1. With ``default``, the limits are those that
+    `interval` chose.
     """
     facts, design = log.metadata, log.design
     made = "quantiles" in facts  # a log derived from another, which was not studied
@@ -501,8 +502,8 @@ def by_population(
 ) -> Iterator[list[Row]]:
     """Collect the rows of a method by population, for populations similar to a log.
 
-    ``default``: those of `interval` where it chose this method, if all losses are 0/1 or an AUC;
-    for other losses, `interval` has the limits of the method.
+    With ``default``, those of `interval` where it chose this method, if the losses are 0/1 or the
+    metric is the AUC; for other losses, `interval` uses the limits of the method.
     """
     study = read_figures()
     name, plan = USED_BY.get(method, (method, ""))
@@ -512,7 +513,7 @@ def by_population(
         if row["method"] == name and row["plan"].startswith(plan)
         if row.get("coverage", row.get("size")) is not None
     ]
-    usual = {} if any(not row["options"] for row in asked) else asked[0]["options"] if asked else {}
+    usual = asked[0]["options"] if asked and all(row["options"] for row in asked) else {}
     asked = [row for row in asked if row["options"] == usual]
     if default and kinds in (("zero_one",), ("score",)):
         asked = [row for row in study["intervals"] if row.get("chosen") == method] or asked

@@ -130,7 +130,7 @@ def warn_if_broken(name: str) -> Iterator[None]:
 # --- functions as methods -------------------------------------------------------------------------
 
 LOSSES_ENTRY = re.compile(r"^losses : .*\n(?:^    .*\n)+", re.MULTILINE)
-"""The parameter in the docstring of a function that its method does not have."""
+"""The entry of the log in the docstring of a function; methods do not have this parameter."""
 
 
 def make_method(function: Callable[..., Any], attribute: str | None) -> Any:

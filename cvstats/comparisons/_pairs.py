@@ -129,8 +129,8 @@ def compare_pairs(
 
     ``by`` is a level whose labels are compared separately, and ``levels`` are the levels named in
     the options of the interval. ``prepare`` records in the log what the caller specified about it.
-    ``how`` are the options of `answer_log`. Differences are compared with no difference if
-    ``other`` is 0, which is the default for a log of one difference, or of differences of groups.
+    ``how`` are the options of `answer_log`. If ``other`` is 0, differences are compared with no
+    difference; this is the default for a log of one difference, or of differences between groups.
     """
     metadata: Any = getattr(losses, "attrs", {})
     kind = metadata.get("kind")
@@ -603,19 +603,20 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
     A mean that is also a rounding error is set to zero. Limits that do not use standard errors are
     unchanged.
     """
-    estimate, se, first = base.columns["estimate"], base.columns["se"], np.inf
-    if log.in_memory:  # the largest of the first losses
+    estimate, se = base.columns["estimate"], base.columns["se"]
+    largest = np.inf  # of the first losses, if they are in memory
+    if log.in_memory:
         rows = max(1, HEAD // log.losses.width)
         heads = [np.abs(table[:rows].astype(np.float64)) for table in log.losses.tables]
-        first = float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
+        largest = float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
     if log.design.by is not None:
-        if ((se > 0) & (se <= SUSPECT * np.fmax(first, np.abs(estimate)))).any():
+        if ((se > 0) & (se <= SUSPECT * np.fmax(largest, np.abs(estimate)))).any():
             raise DifferentGroups("rounding is checked for one group at a time.")
         return base
     spread = se * np.sqrt(int(log.design.splits().rows.max()))
     tiny = (spread > 0) & (spread <= ALWAYS_ROUNDING * np.abs(estimate))
     equal = np.zeros_like(tiny)
-    suspects = (se > 0) & (spread <= SUSPECT * first)
+    suspects = (se > 0) & (spread <= SUSPECT * largest)
     if suspects.any():
         whole = log.without_pairs().moments(repetition_level(log.design)).over(())
         of_each = loss_magnitude(whole.location[0], whole.m2[0], float(whole.count[0]))

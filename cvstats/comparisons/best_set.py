@@ -615,9 +615,10 @@ def iterate_cells(log: Log, columns: IntArray, found: Cells) -> Iterator[CellLea
         cell = every[~np.isnan(whole.mean[0, every])]
         if len(cell) == 0:
             continue
-        cross, rest = cross_products(log.design, log.losses, cell, found.take_columns(cell))
-        means, count = found.take_columns(cell).location, found.count.sum()
-        mean = found.count / count @ (means - means[:, :1]) + (rest - rest[0]) / count
+        some, count = found.take_columns(cell), found.count.sum()
+        cross, rest = cross_products(log.design, log.losses, cell, some)
+        apart = some.location - some.location[:, :1]  # a large common level loses no digits
+        mean = (found.count / count) @ apart + (rest - rest[0]) / count
         level = loss_magnitude(whole.location[0, cell], cross.diagonal(), float(whole.count[0]))
         yield cell, *difference_squares(log, cell, found.levels, cross, mean, ROUNDING * level)
 

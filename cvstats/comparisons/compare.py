@@ -439,6 +439,7 @@ def compute_comparison(
     if found is not None:
         if method == "tango":
             result = score_tests(result, found, alternative=alternative, alpha=alpha)
+        # Simultaneous limits need one covariance of all models, so max-t keeps normal tests.
         elif method is None and adjust != "max-t" and found.repetitions == 1:
             result = take_exact_tests(result, found, alternative=alternative, alpha=alpha)
         result = flag_few(result, found)

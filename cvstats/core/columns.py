@@ -39,7 +39,10 @@ class LossColumns:
 
     @cached_property
     def order(self) -> str:
-        """C: one table of many columns; F: one table of a dtype that kernels read; or neither."""
+        """Memory order of a single table: C if it has many columns, F if kernels read its dtype.
+
+        Otherwise empty.
+        """
         table = self.tables[0]
         if len(self.tables) > 1:
             return ""
@@ -117,7 +120,7 @@ class Differences:
 
     @property
     def order(self) -> str:
-        """C: many pairs of columns side by side. Other differences are not in memory yet."""
+        """C for many pairs of columns side by side; other differences are not in memory yet."""
         return "C" if self.losses.order == "C" and self.width >= SIDE_BY_SIDE else ""
 
     def column(self, j: int, start: int, stop: int) -> FloatArray:

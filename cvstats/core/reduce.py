@@ -153,7 +153,7 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
                     state = pool(*map(np.concatenate, zip(*parts, strict=True)))
                 n, share, squares = (numbers[None] for numbers in state)
                 parts, waiting = [(n, share, squares)], 1
-        for _, share, squares in parts:
+        for _, share, squares in parts:  # one, unless nothing was evaluated
             mean[:, columns] = share[0, used]
             m2[:, columns] = squares[0, used]
     return table.total[used].astype(np.float64), mean, m2, origin

@@ -45,8 +45,8 @@ def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -
     """Yield ``work(0), work(1), …`` in order, computed by threads a few tasks ahead.
 
     Consecutive tasks go to one thread together: handing over costs more than a block. At most
-    ``most`` results wait for their turn, but at least one. There are as many threads as the
-    environment variable says, otherwise one per core available to this process.
+    ``most`` results wait for their turn, but at least one. The environment variable sets the number
+    of threads; by default there is one per core available to this process.
 
     Raises
     ------

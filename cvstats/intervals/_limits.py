@@ -617,15 +617,20 @@ def take_own_limits(result: Result, log: Log) -> Result:
 
     Constant losses other than 0 and 1 have no limits, because nothing is known about their range.
     The points of a test set that was evaluated several times have means, not losses: their limits
-    are those of a proportion in which one point changes 1 / n, as for pass@1. Those of pass^k are
-    the same for problems, without limits if all have the same value between 0 and 1.
+    are those of a proportion in which one point changes 1 / n, as for pass@1. For pass^k, one
+    problem changes 1 / n, and there are no limits if all problems have the same value between 0
+    and 1.
 
-    In simulations, Student's t covered much less than these limits. pass^3 of .015 to .05, in
-    20,000 logs of 30 problems with 5 attempts each: .99 (t on the logit scale .71 to .85; for .4
-    the widths are equal). Sources left out one at a time, 6 to 30 unequal ones with error rates of
-    .02 to .3: .95 to 1.00 (.45 to .96). 10 to 50 random splits of 50 to 100 points with the same
-    rates: .94 to 1.00 (.48 to .98, often below 0). 5 to 25 sources and their points as sampling
-    units, with error rates of .03 to .2: .93 to 1.00; see also `count_pseudo_errors`.
+    Coverage in simulations, in brackets that of Student's t:
+
+    - pass^3 of .015 to .05, in 20,000 logs of 30 problems with 5 attempts each: .99 (.71 to .85 on
+      the logit scale; for pass^3 of .4 the widths are equal)
+    - 6 to 30 unequal sources, left out one at a time, error rates of .02 to .3: .95 to 1.00 (.45
+      to .96)
+    - 10 to 50 random splits of 50 to 100 points, the same error rates: .94 to 1.00 (.48 to .98,
+      with limits often below 0)
+    - 5 to 25 sources and their points as sampling units, error rates of .03 to .2: .93 to 1.00;
+      see also `count_pseudo_errors`
     """
     if log.of_differences:
         return result
@@ -946,7 +951,7 @@ def compare_numerators(base: Result, of_points: Result, log: Log) -> Result:
 def name_limits(log: Log, method: str, kind: str | None) -> str | None:
     """Name the limits of a lazy log, in which each chunk uses the limits of its own losses.
 
-    ``kind`` are those of 0/1 losses, or of a metric whose points are unknown.
+    ``kind`` names those of 0/1 losses, or of a metric whose points are unknown.
     """
     if method in ("wald", "holdout"):
         if not log.design.metric:

@@ -288,8 +288,8 @@ RATES = "no_information"
 def recommend_method(log: Log) -> tuple[str, str]:
     """Choose a method by the design, and by whether the log has losses of points.
 
-    Returns the name of the method and the reason. Of several methods that are made for the
-    resampling levels of the log, it is one that needs the most levels, preferably one that applies.
+    Returns the name of the method and the reason. Of several methods made for the resampling levels
+    of the log, one that needs the most levels is chosen, preferably one that applies.
     """
     design = log.planned
     if is_resampled(design):

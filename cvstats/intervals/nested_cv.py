@@ -183,8 +183,8 @@ def nested_cv(
     if n_points is None:
         splits = tally(log.design, *SPLIT)
         n_points = np.maximum.reduceat(splits.count, splits.starts).astype(np.int64)[:, None]
-    # How often the difference of inner and outer error is subtracted. (15) of the paper assumes a
-    # bias that falls like 1/m; the authors' code uses an exponent of 1.5.
+    # How many times the difference between inner and outer error is subtracted. (15) of the paper
+    # assumes a bias that falls like 1/m; the authors' code uses an exponent of 1.5.
     rate = (n_folds - 2) / n_folds
     own = rate if bias_correction == "paper" else rate**1.5
     factor = 0.0 if bias_correction is None else 1 + own

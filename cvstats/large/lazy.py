@@ -657,7 +657,7 @@ class MappedMethod:
 
 
 def refuse_lost_digits(log: Log) -> None:
-    """Refuse losses that are too small or have too many digits, as in memory."""
+    """Refuse losses whose squares underflow, as in memory."""
     source = log.cells
     if source is None or source.sample is None or source.sample.step > 1:
         return

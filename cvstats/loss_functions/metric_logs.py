@@ -232,7 +232,7 @@ def run_of_arrays(
     predictions: xr.Dataset, names: Sequence[Hashable], request: MetricRequest,
     classes: Labelling,
 ) -> tuple[xr.DataArray, MetricRun, tuple[Hashable, ...]]:  # fmt: skip
-    """Broadcast some variables; find their evaluations, and the dimensions of these."""
+    """Broadcast some variables; find their evaluations, and the dimensions along which they lie."""
     parts, whole = broadcast(predictions, names)
     dims = level_dims(whole)
     split = [d for d in dims for p in parts if p.chunks and len(p.chunksizes[d]) > 1]
