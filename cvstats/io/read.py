@@ -602,7 +602,7 @@ def stored_losses(parts: AlignedPredictions, called: str | None) -> pd.Series | 
         columns = {}
         for model, name in parts.responses.items():
             refuse_not_numbers(frame[name], called or name)
-            values = pd.to_numeric(frame[name]).astype(np.float64).to_numpy(copy=True)
+            values = pd.to_numeric(frame[name]).astype(np.float64).to_numpy()
             if np.isinf(values).any():
                 raise LogError(f"a loss of {name!r} is infinite. Expected finite numbers.")
             columns[(called or LOSS) if model is None else model] = values

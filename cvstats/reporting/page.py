@@ -1061,8 +1061,6 @@ def say_done(advice: str, verdict: Verdict | None) -> str:
         return advice
     name = str(verdict.attrs["method"])
     advice = advice.replace(f"Use log.cvci.{name}().", say("sentences.done", method=name))
-    if verdict.winner is not None:
-        advice = advice.replace("log.cvci.winner().", "log.cvci.winner(), as the summary does.")
     if verdict.comparison is None:
         return advice
     switch, key = verdict.switches.get("comparison"), "done_differences"

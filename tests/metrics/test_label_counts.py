@@ -78,6 +78,7 @@ def test_every_metric_of_labels_is_that_of_the_log(loss: str, folds: Any, weight
     for variance in ("all-pairs", "within-fold"):
         assert_same(log.cvci.wald(variance=variance), moments.wald(variance=variance))
     assert_same(log.cvci.compare(method="wald"), moments.compare(method="wald"))
+    assert_same(log.cvci.moments(), moments.moments())
     of_losses = ("range", "made_of", "one_prediction")  # counts of rows, and what one changes
     facts = {name: fact for name, fact in log.attrs.items() if name not in of_losses}
     assert {name: moments.attrs[name] for name in facts} == facts
