@@ -40,6 +40,12 @@ def test_points_of_one_name_in_different_sources():
         np.testing.assert_allclose(result["se"], cvstats.bootstrap_oob(log)["se"], rtol=1e-12)
 
 
+def test_repetition_0_of_drawn_points_is_a_sample():
+    log = case()
+    first = log.rename(lambda number: number - 1, level="repetition")
+    pd.testing.assert_frame_equal(answer("case_bootstrap", first), answer("case_bootstrap", log))
+
+
 # --- missing losses -------------------------------------------------------------------------------
 
 
