@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import cvstats
 from cvstats import Moments
@@ -108,6 +109,13 @@ def test_batches_whose_points_are_of_other_types_are_one_log(name):
     for other in others:
         both = Moments.of_log(points(first, 0)) + Moments.of_log(points(other, 1))
         assert cvstats.wald(both).attrs["n_points"] == 4
+
+
+def test_positions_of_points_without_labels_are_their_labels():
+    coords = {"repetition": [0], "fold": ("point", [0, 0, 1, 1])}
+    bare = xr.DataArray([[1.0, 2.0, 4.0, 8.0]], coords, ["repetition", "point"])
+    named = bare.assign_coords(repetition=[1], point=[0, 1, 2, 3])
+    assert cvstats.wald(Moments.of_log(bare) + Moments.of_log(named)).attrs["n_points"] == 4
 
 
 def test_tuples_that_read_alike_are_different_points():
