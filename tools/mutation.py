@@ -429,7 +429,7 @@ BROKEN = 70
 """Status of a process in which pytest itself failed."""
 
 
-def find_failure(tests: list[str], patience: float) -> str | None:
+def find_failure(tests: list[str], patience: float, *, changed: bool) -> str | None:
     """Name the first test that fails; empty if tests hang, crash or cannot be imported."""
     seconds = int(3 * patience + 60)
     told = Path("failure.txt")
@@ -441,7 +441,8 @@ def find_failure(tests: list[str], patience: float) -> str | None:
         process.join()
     if process.exitcode == 0:
         return None
-    if process.exitcode in (BROKEN, pytest.ExitCode.INTERNAL_ERROR):
+    broken = process.exitcode in (BROKEN, pytest.ExitCode.INTERNAL_ERROR)
+    if broken and not changed:  # a change may break pytest, such as one that removes its folders
         sys.exit(f"pytest does not run: {tests[:3]}")
     return told.read_text() if told.exists() else ""
 
@@ -455,7 +456,7 @@ def find_killer(mutant: Mutant, tree: Path, tests: list[str], patience: float) -
     try:
         for start, stop in itertools.pairwise((0, *CUTS, None)):
             part = tests[start:stop]
-            killer = find_failure(part, patience) if part else None
+            killer = find_failure(part, patience, changed=True) if part else None
             if killer is not None:
                 return killer
         return None
@@ -475,7 +476,7 @@ def survives(
             return True
         failed = [killer] if killer else tests
         if not sound.issuperset(failed):
-            again = find_failure(failed, chosen.patience)
+            again = find_failure(failed, chosen.patience, changed=False)
             if again is not None:
                 print(f"fails unchanged: {again or failed}")
                 record.times[again or failed[0]] = FAILS
@@ -531,6 +532,7 @@ def report(sample: list[Mutant], tree: Path, record: Record, chosen: argparse.Na
         if time.monotonic() > end:
             break
         tries.append(mutant)
+        print(f"{len(tries)} of {len(sample)}: {mutant}", flush=True)
         if survives(mutant, tree, record, sound, chosen):
             print(f"survived so far: {mutant}", flush=True)
             alive.append(mutant)
