@@ -593,11 +593,13 @@ def count_near_best(
     models = len(log.labels.models)
     columns = np.stack([log.labels.columns(model) for model in range(models)])
     found = np.where(np.isnan(estimate), np.inf, estimate)[columns]
-    best = columns[found.argmin(axis=0), np.arange(columns.shape[1])]
+    lowest = found.min(axis=0)
+    ties = found <= lowest + 1e-12 * np.abs(lowest)  # rounding depends on the order of the rows
+    best = columns[ties.argmax(axis=0), np.arange(columns.shape[1])]
     near = np.empty(columns.shape[1], dtype=np.int64)
     for cell, one in enumerate(best.tolist()):
         apart = residuals[:, columns[:, cell]] - residuals[:, [one]]
-        lead = found[:, cell] - found[:, cell].min()
+        lead = found[:, cell] - lowest[cell]
         near[cell] = np.count_nonzero(lead <= 2 * np.sqrt(np.square(apart).sum(axis=0)))
     return near, best
 
