@@ -170,3 +170,7 @@ def test_whole_numbers_that_a_float_rounds(dtype):
     log = pd.Series([2**62 + i for i in range(8)], pd.Index(range(8), name="point"), dtype=dtype)
     with pytest.raises(LogError, match=r"whole numbers above 2\^53"):
         cvstats.holdout(log)
+    if dtype == "int64":
+        lazy = xr.DataArray(log.to_numpy(), {"point": range(8)}, "point").chunk(point=4)
+        with pytest.raises(LogError, match=r"whole numbers above 2\^53"):
+            cvstats.holdout(lazy).compute()

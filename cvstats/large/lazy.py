@@ -50,6 +50,7 @@ from cvstats.log.log import (
     infinite_loss,
     missing_loss,
     too_large,
+    too_many_digits,
     unequal_points,
 )
 from cvstats.log.xarray import ArrayLabels, refuse_unlabelled
@@ -552,6 +553,8 @@ class MappedMethod:
         Which losses are kept with the cells.
     chosen : str, optional
         The comparison method chosen from the levels alone.
+    integers : bool
+        Whether losses are integers.
     """
 
     run: Callable[..., Result]
@@ -565,6 +568,7 @@ class MappedMethod:
     dtype: np.dtype[Any] | None = None
     examined: Examined | None = None
     chosen: str | None = None
+    integers: bool = False
 
     def of_cells(
         self, known: KnownCells, found: ChunkCells, seen: MaskArray | None, *along: IntArray
@@ -574,6 +578,10 @@ class MappedMethod:
         out = self.empty_numbers(labels.sizes)
         if out.size:
             refuse_faults(found, known, seen, self.log.design, labels.name)
+            if self.integers:
+                size = np.abs(found.cells.location).max(axis=0, initial=0.0)[: len(found.faults)]
+                for column in np.flatnonzero(size >= 2.0**53)[:1].tolist():
+                    raise too_many_digits(labels.name(column))
             log = self.log_of_cells(found, known, labels)
             refuse_lost_digits(log)
             self.put_numbers(out, log)
@@ -748,7 +756,7 @@ def map_method(
     bare = replace(log, lazy=None, design=whole_design(log), pairs=None, pair_labels=None)
     method = MappedMethod(
         run, bare, labels_along(log, lazy), log.find_cautions(), leading, pairs, asked, lazy.drop,
-        examined=examined,
+        examined=examined, integers=lazy.array.dtype.kind in "iu",
     )  # fmt: skip
     quick = replace(method, run=example or run)
     reads = reads_losses is not None and reads_losses(log)
