@@ -25,6 +25,7 @@ def test_signs_and_sides():
     assert 0 < tail["p_worse"] < 1e-4
     open_side = frame.cvci.rope(margin=(-2.0, None)).iloc[0]
     assert open_side["p_worse"] == 0
+    assert frame.cvci.rope(margin=0)["p_equivalent"].item() == 0
     assert open_side["p_equivalent"] == pytest.approx(tail["p_equivalent"] + tail["p_worse"])
 
 

@@ -175,7 +175,7 @@ def in_folds(log: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [
-        (lambda log: log, {"k": 6}, "k=6 needs 6 attempts at each problem, but point=0"),
+        (lambda log: log.iloc[1:], {"k": 5}, "has 4 by 'a'. Expected a k of at most 4"),
         (lambda log: log / 2, {"k": 2}, "a loss is 0.5. Expected 0/1 losses"),
         (lambda log: log, {"k": 1.5}, "k=1.5"),
         (lambda log: log, {"k": [2, 2]}, "several different numbers"),
