@@ -750,7 +750,7 @@ def mean_squares(ways: TwoWays) -> tuple[FloatArray, FloatArray, MaskArray]:
     df = i - 1, j - 1, (i - 1) * (j - 1)
     first, second, single = find_mean_squares(ways)
     total = first + second - single
-    clamped = total < single
+    clamped = total < single * (1 - ROUNDING)  # one error makes all mean squares equal
     spread = first**2 / df[0] + second**2 / df[1] + single**2 / df[2]
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.where(clamped | (total == 0), df[2], total**2 / spread)

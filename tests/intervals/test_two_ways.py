@@ -84,6 +84,15 @@ def assert_limits(row, mean, variance, df):
 # --- numbers --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("points", [20, 24])
+def test_one_error_has_the_degrees_of_freedom_of_equal_mean_squares(points):
+    """Rounding decided between 3 and 92."""
+    index = pd.MultiIndex.from_product([range(5), range(points)], names=["repetition", "point"])
+    log = pd.Series(1.0 * (np.arange(5 * points) == 7), index)
+    found = log.cvci.clustered(by=("point", "repetition"))["df"].iloc[0]
+    assert found == pytest.approx(1 / (1 / 4 + 1 / (points - 1) + 1 / (4 * (points - 1))))
+
+
 @pytest.mark.parametrize("names", [BOTH, ("point", "repetition"), ("prompt", "judge")])
 def test_the_mean_squares_of_r(names):
     case, wanted = CROSSED["inputs"], CROSSED["outputs"]

@@ -148,8 +148,11 @@ def test_a_perfect_auc_of_crossed_sources_has_limits():
     assert table["lower"].iloc[0] == 0
     points = np.log(0.025) / np.log(1 - table["upper"].iloc[0])  # as of 0 errors in so many
     np.testing.assert_allclose(points, 10)
-    other = cvstats.interval(log.rename(columns={"a": "z"}))  # the only model keeps its counts
-    np.testing.assert_array_equal(other[["lower", "upper"]], table[["lower", "upper"]])
+    frame = frame.assign(b=np.sin(7 * np.arange(200)))
+    for models in (["a"], ["a", "b"]):  # a renamed model keeps the counts that all models have
+        log = cvstats.losses(frame, prediction=models, loss="auc", folds="pool")
+        other = cvstats.interval(log.rename(columns={"a": "z"})).loc[["z"]]
+        np.testing.assert_array_equal(other[["lower", "upper"]], table[["lower", "upper"]])
     far = cvstats.losses(frame.assign(a=truth + np.sin(7 * np.arange(200))), loss="auc",
                          prediction=["a"], folds="pool")  # fmt: skip
     rough = cvstats.interval(far).iloc[0]
