@@ -55,7 +55,9 @@ ROADS = {
     "frame": lambda log: log,
     "shuffled": lambda log: log.sample(frac=1, random_state=0),
     "folds of repetitions": lambda log: (
-        log.reset_index().eval("fold = fold + 9 * repetition").set_index(log.index.names)
+        log.reset_index()
+        .assign(fold=lambda table: table["fold"] + 9 * table.get("repetition", 0))
+        .set_index(log.index.names)
     ),
     "array": as_array,
     "dask": lambda log: as_array(log).chunk(model=1, point=30),
