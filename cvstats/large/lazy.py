@@ -95,13 +95,14 @@ def has_lazy_losses(*logs: object) -> bool:
 
 # --- from chunks to cells -------------------------------------------------------------------------
 
-FAULT = np.dtype(
-    [("missing", np.int64), ("first", np.int64), ("beside", np.int64), ("infinite", np.bool_)]
-)
+FAULT = np.dtype([
+    ("missing", np.int64), ("first", np.int64), ("beside", np.int64), ("infinite", np.bool_),
+    ("rounded", np.bool_),
+])  # fmt: skip
 """The number of missing or infinite losses of a column; the row of the first, a column that has a
-loss there (-1: none), and whether it is infinite."""
+loss there (-1: none), and whether it is infinite; whether losses are integers beyond float64."""
 
-NO_FAULT = np.array((0, np.iinfo(np.int64).max, -1, False), dtype=FAULT)
+NO_FAULT = np.array((0, np.iinfo(np.int64).max, -1, False, False), dtype=FAULT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +184,9 @@ def sum_chunk(
         rows = np.flatnonzero(number >= 0)
         places = np.unravel_index(rows, tested) + np.array(begin)[:, None]
         faults = find_faults(table[rows], np.ravel_multi_index(tuple(places), shape))
+    if table.dtype.kind in "iu":
+        size = np.abs(cells.location[:, :width]).max(axis=0, initial=0.0)
+        faults["rounded"] = size >= 2.0**53
     here = number[inside] >= 0
     taken, inside = taken[here], inside[here]
     losses = table[inside]
@@ -282,7 +286,7 @@ def pool_chunks(parts: Any, axis: object, keepdims: object) -> ChunkCells:
     cells, faults, rows, losses = zip(*map(FIELDS, chunks), strict=True)
     every = np.stack(faults)
     first = every[every["first"].argmin(axis=0), np.arange(every.shape[1])]
-    first["missing"] = every["missing"].sum(axis=0)
+    first["missing"], first["rounded"] = every["missing"].sum(axis=0), every["rounded"].any(axis=0)
     places = np.concatenate(rows)
     order = np.argsort(places)
     return ChunkCells(pool_cells(cells), first, places[order], np.concatenate(losses)[order])
@@ -553,8 +557,6 @@ class MappedMethod:
         Which losses are kept with the cells.
     chosen : str, optional
         The comparison method chosen from the levels alone.
-    integers : bool
-        Whether losses are integers.
     """
 
     run: Callable[..., Result]
@@ -568,7 +570,6 @@ class MappedMethod:
     dtype: np.dtype[Any] | None = None
     examined: Examined | None = None
     chosen: str | None = None
-    integers: bool = False
 
     def of_cells(
         self, known: KnownCells, found: ChunkCells, seen: MaskArray | None, *along: IntArray
@@ -578,10 +579,6 @@ class MappedMethod:
         out = self.empty_numbers(labels.sizes)
         if out.size:
             refuse_faults(found, known, seen, self.log.design, labels.name)
-            if self.integers:
-                size = np.abs(found.cells.location).max(axis=0, initial=0.0)[: len(found.faults)]
-                for column in np.flatnonzero(size >= 2.0**53)[:1].tolist():
-                    raise too_many_digits(labels.name(column))
             log = self.log_of_cells(found, known, labels)
             refuse_lost_digits(log)
             self.put_numbers(out, log)
@@ -700,7 +697,7 @@ def refuse_faults(
     found: ChunkCells, known: KnownCells, seen: MaskArray | None, design: Design,
     name: Callable[[int], str],
 ) -> None:  # fmt: skip
-    """Refuse missing or infinite losses, except in columns without any loss."""
+    """Refuse missing or infinite losses, except in columns without any, and lost digits."""
     number = int(known.cells.count.sum())
     faults = found.faults
     missing, first, beside = faults["missing"], faults["first"], faults["beside"]
@@ -722,6 +719,8 @@ def refuse_faults(
             raise missing_loss(whose, where)
         other = "another model or cell" if apart[column] else name(int(beside[column]))
         raise unequal_points(whose, where, other)
+    for at in np.flatnonzero(faults["rounded"])[:1].tolist():
+        raise too_many_digits(name(at))
     large = np.isfinite(found.cells.mean).all(axis=0) & ~np.isfinite(found.cells.m2).all(axis=0)
     for at in np.flatnonzero(large)[:1].tolist():
         raise too_large(name(at) if at < len(missing) else "two models")
@@ -756,7 +755,7 @@ def map_method(
     bare = replace(log, lazy=None, design=whole_design(log), pairs=None, pair_labels=None)
     method = MappedMethod(
         run, bare, labels_along(log, lazy), log.find_cautions(), leading, pairs, asked, lazy.drop,
-        examined=examined, integers=lazy.array.dtype.kind in "iu",
+        examined=examined,
     )  # fmt: skip
     quick = replace(method, run=example or run)
     reads = reads_losses is not None and reads_losses(log)
