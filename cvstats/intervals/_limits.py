@@ -540,10 +540,12 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
         split = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     share = counts / np.bincount(split, counts)[split]
     repetitions = np.bincount(groups[np.unique(split, return_index=True)[1]])
-    found, (first, *others) = [], metadata["models"].values()
-    shared = first if all(each == first for each in others) else None  # also of a renamed model
+    found = []
     for model, carried in locate_columns(labels, metadata):
-        each = metadata["models"].get(str(model), shared)
+        each = metadata["models"].get(str(model))
+        if each is None:  # a renamed model keeps the counts that all models share
+            first, *others = metadata["models"].values()
+            each = first if all(other == first for other in others) else None
         if each is None or carried is None:
             return None
         cells = np.array(each[carried if len(each) > 1 else 0], dtype=float)
