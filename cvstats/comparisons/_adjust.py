@@ -226,19 +226,22 @@ def factor_covariance(squared: FloatArray) -> tuple[FloatArray, bool]:
     models relative to the central one. Also return whether it has these variances: none may, if
     they were clamped or corrected individually, and A is then the nearest covariance.
     """
-    m = len(squared)
-    middle = int(squared.sum(axis=0).argmin())
+    m, total = len(squared), squared.sum(axis=0)
+    rounding = 4 * m * np.finfo(float).eps
+    middle = int((total <= (1 + rounding) * total.min()).argmax())
     rest = np.delete(np.arange(m), middle)
-    away = squared[rest, middle]
+    root, away = np.zeros((m, max(m - 1, 1))), squared[rest, middle]
     cov = (away[:, None] + away - squared[np.ix_(rest, rest)]) / 2
-    root = np.zeros((m, max(m - 1, 1)))
-    jitter = 4 * m * np.finfo(float).eps * float(away.max(initial=0.0))
-    for extra in (0.0, jitter):  # identical models make the covariance singular
-        try:
-            root[rest] = np.linalg.cholesky(cov + extra * np.eye(m - 1))
-            return root, True
-        except np.linalg.LinAlgError:
-            continue
+    scale = np.sqrt(away)  # models with small losses keep their digits beside a huge one
+    both = np.outer(scale, scale)
+    shares = np.divide(cov, both, out=np.eye(m - 1), where=both > 0)
+    spread = scale.max(initial=0.0) / scale.min(initial=np.inf, where=scale > 0)
+    jitter = rounding * spread * np.eye(m - 1)  # identical models make it singular
+    try:
+        root[rest] = scale[:, None] * np.linalg.cholesky(shares + jitter)
+        return root, True
+    except np.linalg.LinAlgError:
+        pass
     values, vectors = np.linalg.eigh(cov)
     root[rest] = vectors * np.sqrt(np.maximum(values, 0.0))
     return root, bool(values[0] >= -NO_COVARIANCE * values[-1])

@@ -218,6 +218,22 @@ def test_the_order_of_rows_does_not_change_the_limits():
     np.testing.assert_allclose(lower, lower[0].iloc[0], rtol=1e-12)
 
 
+def test_a_model_that_diverged_leaves_the_joint_law_of_the_others():
+    """Rounding of its variance exceeds the variances of the others, two of which are copies."""
+    a, b, huge = np.random.default_rng(0).normal(size=(3, 120))
+    b = a + 0.3 * b
+    tables = {name: {"a": a, "b": b, "x": unit * (5 + huge), "c": a, "d": b, "e": (a + b) / 2}
+              for name, unit in (("usual", 1.0), ("diverged", 1e7))}  # fmt: skip
+    frames = {name: pd.DataFrame(table).rename_axis("point") for name, table in tables.items()}
+    mixed = [frames["diverged"].sample(frac=1, random_state=i) for i in range(8)]
+    sets = [frame.cvci.best_set(rng=0)["p_value"] for frame in mixed]
+    np.testing.assert_allclose(sets, [sets[0]] * 8)
+    usual = only_row(frames["usual"].cvci.winner(n_draws=50_000))
+    for frame in mixed[:2]:
+        found = only_row(frame.cvci.winner(n_draws=50_000))
+        assert found["upper"] == pytest.approx(usual["upper"], abs=0.02 * usual["se"])
+
+
 def test_without_a_common_covariance_the_limits_are_those_of_bonferroni():
     """In 150 logs of 12 least squares fits, refit_corrected and quadratic covered in 95% each."""
     folds = models(names="abcdefghij").droplevel("repetition")
