@@ -16,6 +16,8 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
+from cvstats.core.design import Design
+from cvstats.core.folds import count_folds, covers_all_points, is_resampled
 from cvstats.core.results import WORKS, Result
 from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.facts import LogFacts
@@ -44,7 +46,7 @@ from cvstats.log.groups import Groups
 from cvstats.log.log import WITHOUT_PAIRS, Log, Losses, Table, of_its_kind
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name
-from cvstats.registry import unknown_option
+from cvstats.registry import COMPARISONS, unknown_option
 
 BY_NAME = "requested by name"
 """The reason of a method that the caller named."""
@@ -164,7 +166,13 @@ def quote_study(name: str, log: Log, *, binary: bool | None, default: bool = Fal
     kinds = ("score",) if design.metric else ("zero_one",) * (binary is not False)
     if not (design.metric or binary):
         kinds += ("squared", "absolute", "log")
-    return write_measured(name, points, designs, kinds, default=default)
+    tested = name in COMPARISONS and (log.only_tested or tests_one_set(design))
+    return write_measured(name, points, designs, kinds, default=default, tested=tested)
+
+
+def tests_one_set(design: Design) -> bool:
+    """Whether every repetition evaluates the same points, which are not in folds."""
+    return not is_resampled(design) and count_folds(design) == 1 and covers_all_points(design)
 
 
 def find_binary(log: Log) -> bool | None:
@@ -470,12 +478,18 @@ def read_figures() -> dict[str, Any]:
 
 @cache
 def write_measured(
-    method: str, points: int, designs: tuple[str, ...], kinds: tuple[str, ...], *, default: bool
+    method: str,
+    points: int,
+    designs: tuple[str, ...],
+    kinds: tuple[str, ...],
+    *,
+    default: bool,
+    tested: bool,
 ) -> str:
     """Describe the results of a method at the number of points nearest to that of a log."""
     rows = [
         min(found, key=lambda row: abs(np.log(row["n"] / points)))
-        for found in by_population(method, designs, kinds, default=default)
+        for found in by_population(method, designs, kinds, default=default, tested=tested)
     ]
     if not rows:
         return ""
@@ -486,6 +500,8 @@ def write_measured(
     worst = title_of(rows[at]["population"])
     if rows[0].get("power") is not None:
         what, shares = "tests at 5% rejected equality of equally good models", wrong
+        if method == "equivalence":
+            what = "tests at 5% called models equivalent that differ by the margin"
     else:
         what, shares = "95% intervals contained the true value", [1 - share for share in wrong]
     middle, end = (f"{100 * share:.0f}%" for share in (np.median(shares), shares[at]))
@@ -498,18 +514,24 @@ def write_measured(
 
 
 def by_population(
-    method: str, designs: tuple[str, ...], kinds: tuple[str, ...], *, default: bool
+    method: str, designs: tuple[str, ...], kinds: tuple[str, ...], *, default: bool, tested: bool
 ) -> Iterator[list[Row]]:
     """Collect the rows of a method by population, for populations similar to a log.
 
     With ``default``, those of `interval` where it chose this method, if the losses are 0/1 or the
-    metric is the AUC; for other losses, `interval` uses the limits of the method.
+    metric is the AUC; for other losses, `interval` uses the limits of the method. A comparison of
+    models that were only ``tested`` was measured on test sets, others on refitted models.
     """
     study = read_figures()
     name, plan = USED_BY.get(method, (method, ""))
+    compared = [
+        row
+        for row in study["comparisons"]
+        if method in USED_BY or row["plan"].startswith("test set") == tested
+    ]
     asked = [
         row
-        for row in (*study["intervals"], *study["comparisons"])
+        for row in (*study["intervals"], *compared)
         if row["method"] == name and row["plan"].startswith(plan)
         if row.get("coverage", row.get("size")) is not None
     ]

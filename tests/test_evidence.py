@@ -73,6 +73,13 @@ def test_the_table_of_methods():
     assert "95% intervals contained the true value in " in table.loc["nested_cv", "measured"]
     for name in ("compare", "refit_corrected"):  # the default of compare for refitted models
         assert "tests at 5% rejected equality of equally good" in table.loc[name, "measured"]
+    of_one_set = log.droplevel("fold").cvci.methods()["measured"]
+    assert of_one_set["compare"] == of_one_set["rope"] == ""  # measured on refitted models
+    of_errors = {
+        name: one.gt(2).cvci.methods().loc["compare", "measured"]
+        for name, one in (("refitted", log), ("tested", log.droplevel("fold")))
+    }
+    assert of_errors["refitted"] != of_errors["tested"] != ""
     assert table.loc["decompose", "measured"] == ""
     assert "ordered" not in table.loc["holdout", "measured"]
     assert "autocorrelation" in table.loc["ordered", "measured"]
