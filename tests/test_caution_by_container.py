@@ -158,6 +158,7 @@ CASES = {
     "below chance of folds": (
         partial(metric_log, "auc", 200, column="worst", folds="average"), of("interval")),
     "one fold": (partial(case, "one set"), of("wald")),
+    "one fold of differences": (partial(case, "one set"), of("compare", method="wald")),
     "sources as folds": (partial(case, "by source"), of("wald")),
     "mean dominates": (partial(case, "k-fold"), of("quadratic", estimator="theta_1")),
     "assumed correlation": (partial(case, "k-fold"), of("decompose", rho=0.1)),

@@ -480,9 +480,7 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
         "p_value": np.where(np.isnan(se), np.nan, p),
     }
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
-    # Models that agree everywhere are not a small-sample problem.
-    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
-    return Result(base.method, {**tests, **columns}, caution, attrs, calls=base.calls)
+    return Result(base.method, {**tests, **columns}, base.caution, attrs, calls=base.calls)
 
 
 def keep_own_tests(base: Result, *, alternative: str) -> Result:
@@ -497,7 +495,7 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     tests = {name: columns.pop(name) for name in ("lower", "upper", "se")}
     for name in ("statistic", "p_value"):
         tests[name] = columns.pop(name, np.full_like(estimate, np.nan))
-    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
+    caution = base.caution.copy()
     caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
     attrs = {**base.attrs, "alternative": alternative}
     columns = {"difference": estimate, **tests, **columns}
@@ -624,7 +622,7 @@ def compute_anytime(
     missing = np.isnan(estimate)
     for name in ("lower", "upper", "p_value"):
         tests[name] = np.where(missing, np.nan, tests[name])
-    caution = base.caution & ~np.int64(Caution.ONE_FOLD | Caution.ZERO_VARIANCE)
+    caution = base.caution & ~np.int64(Caution.ZERO_VARIANCE)
     for where, label in (
         (too_early, Caution.NO_LIMITS_YET),
         (~too_early & ~zero_one & (n < EARLY), Caution.EARLY_LOOK),

@@ -248,8 +248,7 @@ def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: flo
     }  # fmt: skip
     attrs = {**base.attrs, "alternative": "equivalence", "alpha": alpha}
     attrs |= {"margin_low": low, "margin_high": high}
-    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
-    return Result("equivalence", {**tests, **columns}, caution, attrs)
+    return Result("equivalence", {**tests, **columns}, base.caution, attrs)
 
 
 def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:

@@ -342,7 +342,7 @@ def compute(
             "smallest_effect_limit": sign * away * floor,
             "points_needed_limit": points(floor),
         }
-    caution = base.caution & ~np.int64(Caution.ONE_FOLD)
+    caution = base.caution.copy()
     known = ~np.isnan(estimate)
     caution[known & np.isnan(stays)] |= np.int64(Caution.ONE_REPETITION)
     caution[known & (stays < 0)] |= np.int64(Caution.CLAMPED)
