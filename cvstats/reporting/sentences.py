@@ -881,11 +881,14 @@ def describe_scope(verdict: Verdict) -> list[str]:
         scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
     target = describe_target(verdict.attrs, scale)
     if verdict.comparison is not None:
-        used = verdict.switches.get("comparison", verdict.comparison).attrs
+        switch = verdict.switches.get("comparison")
+        used = (switch or verdict.comparison).attrs
         of_difference = str(used["target"]).removeprefix(OF_TWO)
         if of_difference != verdict.attrs["target"]:
             other = describe_target({**used, "target": of_difference}, scale)
-            what = f"The intervals of models are for the {target}, and those of differences are"
+            whole = switch is None or has_caution(switch.before, switch.caution).all()
+            those = "those of differences" if whole else "some of those of differences"
+            what = f"The intervals of models are for the {target}, and {those} are"
             target = other
     return [f"{what} for the {target}{more}."]
 

@@ -278,7 +278,8 @@ class Verdict:
         p, points = table["p_value"], table.attrs.get("n_points", table.get("n_points"))
         adjusted, known = table, "df" in table
         if points is not None or known:
-            statistic, se = abs(table["statistic"]), table["se"]
+            statistic, se, far = abs(table["statistic"]), table["se"], abs(table["difference"])
+            se = se.where(~(far > (1 + NOISE) * statistic * se), far / statistic)  # pseudo-errors
             df = table["df"] if known else p * 0 + np.inf
             own = (abs(p - 2 * special.stdtr(df, -statistic)) <= 1e-12) & (se > 0)
             df = df.where(np.isfinite(df), np.inf if points is None else points - 1)

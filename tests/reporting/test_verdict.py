@@ -218,6 +218,10 @@ def test_the_verdict_uses_the_method_that_the_caution_calls_for():
     assert words.sentences[2].startswith("The intervals of models are for the error of the trained")
     assert "and those of differences are for the long-run mean loss" in words.sentences[2]
     assert "is better" in losses.cvci.summary(method="holdout").sentences[0]
+    other = losses.assign(c=losses["a"] + np.random.default_rng(1).normal(size=len(losses)))
+    assert (
+        "and some of those of differences are for the long-run" in other.cvci.summary().sentences[2]
+    )
     dependent = losses["b"] - losses["a"]
     dependent.iloc[3] = np.nan
     said = " ".join(dependent.cvci.summary(missing="drop").sentences)
@@ -292,6 +296,25 @@ def test_sidak_takes_the_student_step():
         losses = pd.DataFrame(rng.normal(size=(40, 210)) + 3 * rng.normal(size=(40, 1)), index)
         wrong += not Verdict(LogFacts(losses), 0.05, run).tied.all()
     assert wrong <= 4
+
+
+@pytest.mark.parametrize("loss", ["auc", "splits"])
+def test_limits_by_sidak_have_the_pseudo_errors_of_their_tests(loss):
+    """Limits of AUC and of error rates over random splits excluded 0 where p was .25."""
+    rng = np.random.default_rng(3)
+    index = pd.MultiIndex.from_frame(pd.DataFrame(levels_of("splits", 60, rng)))
+    scores = rng.random((len(index), 3))
+    losses = pd.DataFrame(1.0 * (scores < 0.1), index, list("abc"))
+    losses.attrs["n_train"] = 105
+    if loss == "auc":
+        table = pd.DataFrame(scores[:60], pd.RangeIndex(60, name="point"), list("abc"))
+        table["y"] = np.arange(60) % 4 == 0
+        losses = cvstats.losses(table, truth="y", prediction=list("abc"), loss="auc")
+    found = Verdict(LogFacts(losses), 0.05, 0).compare_by_sidak(None)
+    half = (found["upper"] - found["difference"]) / abs(found["difference"])
+    df = found.get("df", 59)
+    wanted = stats.t.isf(split_alpha(0.05, 3) / 2, df)
+    assert (half * abs(found["statistic"])).to_numpy() == pytest.approx(wanted)
 
 
 def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch):
