@@ -351,6 +351,14 @@ def test_one_column_of_one_repetition_is_not_enough():
     assert "duplicated points" in labels(stored_twice()["line"].cvci.wald())
 
 
+def test_one_loss_for_each_fold_is_no_copy():
+    """The truth of these cells is constant, so each model has one error."""
+    fold = np.arange(100) % 5
+    losses = pd.DataFrame({"a": fold / 8.0, "b": fold / 4.0 + 1}, pd.RangeIndex(100, name="point"))
+    losses = losses.set_index(pd.Index(fold, name="fold"), append=True)
+    assert "duplicated points" not in labels(losses.cvci.wald())
+
+
 def test_an_array_with_masked_cells_is_looked_at():
     array = stored_twice(repetitions=1).droplevel("repetition").to_xarray().to_dataarray("model")
     cells = np.array([1.0, np.nan])

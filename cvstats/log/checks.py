@@ -521,7 +521,7 @@ def find_duplicates(
     Two copies of a point have the same loss whenever one model tested both, that is, in their
     common folds, and differ otherwise. One column of one repetition is not enough evidence, and 0/1
     losses are not evidence. Neither is one common value, such as the width of all intervals that
-    contain the truth.
+    contain the truth, nor one of each fold, such as the error of each model for a constant truth.
     """
     design = log.design
     values = values[:, ~np.isnan(values).any(axis=0)]
@@ -539,7 +539,10 @@ def find_duplicates(
     if len(tied) < LEAST:
         return None
     repetition = cell_numbers(design, repetition_level(design), rows)[tied]
-    cell, values = cell_numbers(design, fold_levels(design), rows)[tied], values[tied]
+    _, cell, number = np.unique(
+        cell_numbers(design, fold_levels(design), rows), return_inverse=True, return_counts=True
+    )
+    cell, values = cell[tied], values[tied]
     keys = np.column_stack([repetition, values + 0.0])
     order = np.lexsort(keys.T[::-1])
     new = np.concatenate([[True], (np.diff(keys[order], axis=0) != 0).any(axis=1)])
@@ -548,7 +551,9 @@ def find_duplicates(
     copies = int(np.bincount(sizes[sizes > 1]).argmax()) if (sizes > 1).any() else 2
     groups = starts[sizes == copies]
     cells = cell[order][groups[:, None] + np.arange(copies)]
-    paired = copies * int(np.count_nonzero((cells == cells[:, :1]).all(axis=1)))
+    together = (cells == cells[:, :1]).all(axis=1)
+    whole = number[cells[:, 0]] == copies  # one loss for each fold
+    paired = copies * int(np.count_nonzero(together & ~whole))
     elsewhere = int(sizes[sizes > 1].sum()) - paired
     found = DuplicatedPoints(paired, total)
     if len(groups) < 2 or paired < LEAST or found.share < 0.05 or elsewhere > paired / 10:
