@@ -57,6 +57,8 @@ class LogFacts:
             if isinstance(index, pd.MultiIndex) and not {*LEVELS, "model"} & {*index.names}:
                 labels = np.fromiter(index, object, len(index))  # one for each cell
                 self.losses = self.losses.reset_index(dim).assign_coords({dim: (dim, labels)})
+            elif index is not None and dim not in (*LEVELS, "model") and not index.is_unique:
+                self.losses = self.losses.drop_vars(dim)  # cells are numbered
         self.missing = missing
         self._results: dict[tuple[object, str], Any] = {}
 

@@ -269,6 +269,15 @@ def test_the_interval_of_the_median_cell():
     assert f"interval of the median cell is ±{half:.3f}" in " ".join(words)
 
 
+def test_cells_with_equal_labels_all_count():
+    log = grid(1).isel(model=0, lat=0, drop=True)
+    log = log.rename(lon="site").assign_coords(site=["x"] * log.sizes["lon"])
+    mean = float(log.mean("point").max())
+    first, second, _ = log.cvci.summary().sentences
+    assert first.startswith(f"Averaged over {log.sizes['site']} cells (site), ")
+    assert f" to {mean:.3f} over {log.sizes['site']} cells (site)" in second
+
+
 def test_the_mean_over_cells_is_weighted_by_area():
     log = grid()
     weights = np.cos(np.deg2rad(log["lat"]))
