@@ -133,8 +133,8 @@ def power(
         Instead of ``other``, the name of the model to which the others are compared. If neither
         is given, all pairs are compared.
     method : str, optional
-        The interval that the comparison is based on, as in `compare`; by default the one that
-        `compare` uses for this log.
+        The interval that the comparison is based on, as in `compare`; the default is the choice of
+        `interval`. What `compare` adds to it is not planned for: see Notes.
     options : mapping, optional
         Options of that method, as in `compare`.
     alternative : {"two-sided", "less", "greater"}, optional
@@ -194,6 +194,11 @@ def power(
     of groups, and more points per group help much less. Degrees of freedom grow with the number of
     groups. The tasks of a benchmark are fixed, and their questions are the sampling unit:
     ``points_needed`` is the total over all tasks, in the proportions of the pilot.
+
+    By default, `compare` adds more variance for models that were refitted in repeated
+    cross-validation or are very similar, and pseudo-errors for bounded metrics and for 0/1 losses
+    of random splits. Its power is then smaller than planned here. For refitted models, plan with
+    ``method="refit_corrected"``, as `compare` tests.
 
     For 0/1 losses, the plan uses McNemar's test. A difference of d requires that at least a share d
     of the points is discordant, so a few points are never enough. For models that agree on every

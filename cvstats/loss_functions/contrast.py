@@ -101,7 +101,8 @@ def contrast(
         T_a - T_b \text{ elsewhere,}
 
     with ``c^2 = n_a / (n_a - 1)``, so that the variance is that of Welch, whose degrees of
-    freedom `holdout` and `wald` use. If the log has sources, c is 1 and `interval` uses
+    freedom `holdout` and `wald` use. Each label of the rest counts as a group of its own, which
+    makes them slightly smaller. If the log has sources, c is 1 and `interval` uses
     `clustered`, with sources as the sampling unit; if the G_a sources of a group are not among
     those of the other, c^2 = G_a / (G_a - 1). In simulations of 12 sites of 20 points, with
     effects that differ by group, coverage was 75% for Welch's interval and 96% for the clustered
