@@ -99,8 +99,9 @@ def partition(design: Design) -> str | None:
         return (
             f"{which} only {least:,} of the {splits.points:,} points. Either these are random "
             "splits, or some evaluations are missing. In a partition, every point is tested once "
-            "per repetition. For random splits use corrected_t; otherwise keep only the points "
-            "that all repetitions test, or treat one repetition as a test set: "
+            "per repetition. For random splits use corrected_t, or compare for several models; "
+            "otherwise keep only the points that all repetitions test, or treat one repetition as "
+            "a test set: "
             f"holdout({design.take('repetition')})."
         )
     return None
