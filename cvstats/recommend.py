@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -327,13 +328,13 @@ def interval(
     if by is not None:
         return interval_by_label(log, by, method, alpha, options)
     asked = method is not None or bool(options)
-    name, reason, options = choose(log, method, options)
+    name, reason, chosen = choose(log, method, options)
     facts = {"reason": reason, "suggestion": suggest_study(log)}
     describe = partial(quote_study, name, log, default=not asked)
-    run = partial(find_method(name).run, alpha=alpha, **options)
+    run = partial(find_method(name).run, alpha=alpha, **chosen)
     if log.lazy is not None:
         run = run if asked else partial(run_if_recommended, name, alpha)
-        reads_losses = partial(find_method(name).reads_lazy_losses, options)
+        reads_losses = partial(find_method(name).reads_lazy_losses, chosen)
         facts["reason"] = join_reasons(reason, describe(binary=None))
         table: Any = answer_log(log, run, reads_losses=reads_losses)
         limits = None if asked else name_limits(log, name, table.attrs.get("interval"))
@@ -365,8 +366,8 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
 
 
 def choose(
-    log: Log, method: str | None, options: dict[str, Any]
-) -> tuple[str, str, dict[str, Any]]:
+    log: Log, method: str | None, options: Mapping[str, Any]
+) -> tuple[str, str, Mapping[str, Any]]:
     """Choose the method, unless it is given, with the reason and all options."""
     if method is not None:
         return method, BY_NAME, options
@@ -387,9 +388,13 @@ def interval_by_label(
     """Compute an interval for each label of a level, by the method recommended for all of them."""
     groups, name, reason = Groups(log, by), method, BY_NAME
     if name is None and log.lazy is None:
-        chosen = {recommend_method(groups.part(at)): at for at in reversed(groups.kinds())}
-        (name, reason), first = min(chosen.items(), key=lambda choice: choice[1])
-        for (other, _), at in chosen.items():
+        chosen = {}
+        for at in reversed(groups.kinds()):
+            *choice, taken = choose(groups.part(at), None, options)
+            chosen[tuple(choice)] = at, taken
+        (name, reason), (first, taken) = min(chosen.items(), key=lambda found: found[1][0])
+        options = {option: taken[option] for option in options if option in taken}
+        for (other, _), (at, _) in chosen.items():
             if other != name:
                 labels = groups.labels
                 raise LogError(
@@ -405,7 +410,7 @@ def interval_by_label(
         )
     check_options(name, options)
     own = partial(find_method(name).run, alpha=alpha, **options)
-    run = own if method is not None or options else partial(run_with_wilson, name, alpha)
+    run = own if method is not None else partial(run_with_wilson, name, alpha, options=options)
     facts = {"reason": reason} | ({"suggestion": ""} if log.lazy is None else {})
     reads_losses = partial(find_method(name).reads_lazy_losses, options)
     return answer_log(log, partial(add_attrs, facts, run), by=by, reads_losses=reads_losses)
@@ -435,10 +440,15 @@ def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
     return run_with_wilson(name, alpha, log)
 
 
-def run_with_wilson(name: str, alpha: float, log: Log) -> Result:
-    """Run a method with limits within the bounds of proportions and metrics."""
-    options = recommend_options(log) if name in ("clustered", "holdout") else {}
-    result = take_own_limits(find_method(name).run(log, alpha=alpha, **options), log)
+def run_with_wilson(
+    name: str, alpha: float, log: Log, options: Mapping[str, Any] = MappingProxyType({})
+) -> Result:
+    """Run a method; without options, with limits within the bounds of proportions and metrics."""
+    chosen = recommend_options(log) if name in ("clustered", "holdout") else {}
+    result = find_method(name).run(log, alpha=alpha, **{**chosen, **options})
+    if options:
+        return result
+    result = take_own_limits(result, log)
     if name in OF_NORMAL_LIMITS and "range" not in log.metadata:
         return result
     return cut_limits(result, log, declared=True)

@@ -361,8 +361,6 @@ def difference_interval(
         )
     chosen = default(log) if method is None else method
     if method is None:
-        if grouped and log.crossed:
-            raise DifferentGroups("two levels are used for one group at a time.")
         options = recommend_options(log)
     if method == "tango":
         chosen = "holdout" if count_folds(log.design) == 1 else "wald"

@@ -38,6 +38,7 @@ from cvstats.errors import LogError, NeedsLosses, listed, spelled
 from cvstats.intervals._method import find_method, load_methods
 from cvstats.large.lazy import whole_design
 from cvstats.log.checks import find_dates, is_date
+from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
 
@@ -349,7 +350,15 @@ def takes_two_ways(log: Log) -> bool:
 
 
 def recommend_options(log: Log) -> dict[str, Any]:
-    """Choose the options of the method that `recommend_method` names."""
+    """Choose the options of the method that `recommend_method` names.
+
+    Raises
+    ------
+    DifferentGroups
+        If the groups of the log are crossed, since each may have other points.
+    """
+    if log.design.by is not None and log.crossed:
+        raise DifferentGroups("two levels are used for one group at a time.")
     if not takes_two_ways(log):
         of_t = log.metadata.get("quantiles") == "t" and recommend_method(log)[0] == "holdout"
         return {"interval": "t"} if of_t else {}
