@@ -388,6 +388,11 @@ def test_only_the_best_model_is_selected():
     tied = pd.DataFrame(shuffled, k_fold(200, 7).index)  # equal means except for rounding
     for log in (tied, tied[tied.columns[::-1]]):
         assert "selected model" in log.cvci.quadratic()["caution"].iloc[0]
+    even = np.tile([0.1, -0.1, 0.3, -0.3], 50)  # means of 0, except for rounding
+    tied = pd.DataFrame({k: np.random.default_rng(k).permutation(even) for k in range(6)})
+    for seed in range(8):
+        log = tied.rename_axis("point").sample(frac=1, random_state=seed)
+        assert "selected model" in log.cvci.holdout()["caution"].iloc[0]
 
 
 EIGHT = [f"m{k}" for k in range(8)]

@@ -635,12 +635,6 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
     return replace(base, columns=columns, caution=caution)
 
 
-def rounding_of_means(mean: FloatArray, se: FloatArray, n: FloatArray | float) -> FloatArray:
-    """Bound the rounding error of means of n losses, which depends on the order of the losses."""
-    tiny: FloatArray = ROUNDING * np.sqrt(n) * (np.abs(mean) + np.sqrt(n) * se)
-    return tiny
-
-
 def loss_magnitude(mean: FloatArray, squares: FloatArray, rows: float) -> FloatArray:
     """Measure the magnitude of losses: their absolute mean plus their standard deviation."""
     size: FloatArray = np.abs(mean) + np.sqrt(squares / rows)

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from cvstats.comparisons._pairs import choose_pairs, refuse_targets, rounding_of_means
+from cvstats.comparisons._pairs import choose_pairs, refuse_targets
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
-from cvstats.core.results import make_result
+from cvstats.core.results import make_result, rounding_of_means
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level, listed
 from cvstats.intervals._method import Comparison, Method

@@ -32,11 +32,16 @@ from cvstats.comparisons._pairs import (
     one_model,
     read_options,
     refuse_targets,
-    rounding_of_means,
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import Result, confidence_limits, is_count, quantile
+from cvstats.core.results import (
+    Result,
+    confidence_limits,
+    is_count,
+    quantile,
+    rounding_of_means,
+)
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names

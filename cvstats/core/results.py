@@ -197,6 +197,12 @@ DIGITS = 4 * np.finfo(np.float64).eps
 """Relative rounding error of a mean."""
 
 
+def rounding_of_means(mean: FloatArray, se: FloatArray, n: FloatArray | float) -> FloatArray:
+    """Bound the rounding error of means of n losses, which depends on the order of the losses."""
+    tiny: FloatArray = DIGITS * np.sqrt(n) * (np.abs(mean) + np.sqrt(n) * se)
+    return tiny
+
+
 def interval(
     method: str,
     estimate: FloatArray,

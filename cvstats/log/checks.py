@@ -28,6 +28,7 @@ from cvstats.core.folds import (
     tally,
 )
 from cvstats.core.orientation import TARGET
+from cvstats.core.results import rounding_of_means
 from cvstats.core.threads import Scratch, block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
@@ -599,7 +600,8 @@ def count_near_best(
     columns = np.stack([log.labels.columns(model) for model in range(models)])
     found = np.where(np.isnan(estimate), np.inf, estimate)[columns]
     lowest = found.min(axis=0)
-    ties = found <= lowest + 1e-12 * np.abs(lowest)  # rounding depends on the order of the rows
+    se = np.sqrt(np.square(residuals).sum(axis=0))
+    ties = found <= lowest + rounding_of_means(estimate, se, len(residuals))[columns]
     best = columns[ties.argmax(axis=0), np.arange(columns.shape[1])]
     near = np.empty(columns.shape[1], dtype=np.int64)
     for cell, one in enumerate(best.tolist()):
