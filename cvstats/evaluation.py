@@ -569,7 +569,7 @@ class LossTable:
     rates: dict[tuple[int, Hashable], float | None] = field(default_factory=dict)
 
     @classmethod
-    def of_plan(cls, plan: BoundPlan, models: Sequence[Hashable], width: int = 1) -> LossTable:
+    def of_plan(cls, plan: BoundPlan, models: Sequence[Hashable], width: int) -> LossTable:
         """Make an empty table for a plan, with ``width`` numbers per point."""
         numbered = numbered_levels(plan)
         labels: dict[str, list[Any]] = {name: [] for name in numbered}

@@ -356,7 +356,7 @@ def count_leads(
     squared: FloatArray,
     statistic: FloatArray,
     *,
-    keep: MaskArray | None = None,
+    keep: MaskArray | None,
     n_draws: int,
     seed: int,
 ) -> tuple[IntArray, FloatArray]:

@@ -124,7 +124,7 @@ class Caution(IntFlag):
         """The reason for another method: ``because of serial dependence``."""
         return str(words_of(self).get("cause", f"because of {self.label}"))
 
-    def advise(self, call: str = "") -> str:
+    def advise(self, call: str) -> str:
         """Recommend the call that the log allows instead of this one, and alternatives.
 
         A sentence, which ends with a period, replaces all advice.

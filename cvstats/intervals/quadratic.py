@@ -99,7 +99,7 @@ class Components:
         )
 
 
-def estimate_components(parts: Cells, fold_weights: str = "size") -> Components:
+def estimate_components(parts: Cells, fold_weights: str) -> Components:
     """Compute the components of partitions with at least two folds, each a group of cells.
 
     If every fold holds one point (leave-one-out), W and D are undefined (NaN), and so is

@@ -732,12 +732,12 @@ def refuse_faults(
 def map_method(
     log: Log,
     run: Run,
-    axes: Sequence[Axis] = (),
+    axes: Sequence[Axis],
     *,
-    by: str | None = None,
-    example: Run | None = None,
-    reads_losses: ReadsLosses | None = None,
-    all_pairs: bool = False,
+    by: str | None,
+    example: Run | None,
+    reads_losses: ReadsLosses | None,
+    all_pairs: bool,
 ) -> Any:
     """Compute a method lazily, chunked like the carried dimensions.
 

@@ -181,7 +181,7 @@ def unpack(values: Any, note: Note) -> Any:
     return pd.Index(objects, dtype=note["dtype"], tupleize_cols=False)
 
 
-def pack_labels(labels: pd.Index, what: str, text: str = "") -> Note:
+def pack_labels(labels: pd.Index, what: str, text: str) -> Note:
     """Write labels as JSON."""
     if isinstance(labels, pd.PeriodIndex):
         numbers = labels.astype(np.int64)

@@ -111,7 +111,7 @@ def to_design(
     log: xr.DataArray,
     logs: Sequence[xr.DataArray],
     dims: tuple[Hashable, ...],
-    also: Sequence[object] = (),
+    also: Sequence[object],
 ) -> tuple[Design, LossColumns, LazyArray | None]:
     """Lay out one array, or several of one model each; lazy losses stay lazy."""
     for each in logs:

@@ -297,7 +297,7 @@ def pseudo_losses(
     cells: Sequence[Rows],
     options: MetricOptions,
     refuse: Refuse,
-    ddof: int = 0,
+    ddof: int,
 ) -> tuple[FloatArray, CellNotes]:
     """Compute a pseudo-loss for each point, whose mean over each cell is the metric's loss.
 

@@ -171,7 +171,7 @@ def mark_sizes(ax: Axes, rows: float, least: float = 1.2) -> tuple[float, float]
     return float(np.clip(0.8 * height, least, 5.5)), float(np.clip(0.6 * height, 0.3, 1.6))
 
 
-def offsets(number: int, width: float = 0.6) -> FloatArray:
+def offsets(number: int, width: float) -> FloatArray:
     """Evenly spaced offsets around 0."""
     return np.linspace(-width / 2, width / 2, number) if number > 1 else np.zeros(1)
 
@@ -233,7 +233,7 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
 
 
-def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
+def read_facts(losses: Losses | LogFacts, missing: str) -> LogFacts:
     """Return the facts of a log to draw; reject a frame whose losses are not in memory."""
     if is_dask_frame(losses):
         raise LogError(

@@ -132,7 +132,7 @@ def with_classes(
     return table.assign(**columns), found
 
 
-def truth_of(y: Any, X: Any = None) -> tuple[Any, Any]:
+def truth_of(y: Any, X: Any) -> tuple[Any, Any]:
     """Return the truth and the names of the points: the index of a table, or row numbers."""
     truth = np.asarray(y)
     if truth.ndim != 1:
