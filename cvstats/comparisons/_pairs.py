@@ -365,7 +365,7 @@ def difference_interval(
     if method == "tango":
         chosen = "holdout" if count_folds(log.design) == 1 else "wald"
     repetitions = log.design.number("repetition")
-    if chosen == "holdout" and repetitions > 1:
+    if chosen == "holdout" and repetitions > 1 and not log.of_contrasts:
         if grouped:
             raise DifferentGroups("points are averaged for one group at a time.")
         find_method("holdout").require(log.design)

@@ -480,7 +480,7 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
         "p_value": np.where(np.isnan(se), np.nan, p),
     }
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
-    return Result(base.method, {**tests, **columns}, base.caution, attrs, calls=base.calls)
+    return replace(base, columns={**tests, **columns}, attrs=attrs)
 
 
 def keep_own_tests(base: Result, *, alternative: str) -> Result:
@@ -499,7 +499,7 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
     attrs = {**base.attrs, "alternative": alternative}
     columns = {"difference": estimate, **tests, **columns}
-    return Result(base.method, columns, caution, attrs, calls=base.calls)
+    return replace(base, columns=columns, caution=caution, attrs=attrs)
 
 
 # --- limits that are valid at every look ----------------------------------------------------------

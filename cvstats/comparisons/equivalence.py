@@ -248,7 +248,7 @@ def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: flo
     }  # fmt: skip
     attrs = {**base.attrs, "alternative": "equivalence", "alpha": alpha}
     attrs |= {"margin_low": low, "margin_high": high}
-    return Result("equivalence", {**tests, **columns}, base.caution, attrs)
+    return replace(base, method="equivalence", columns={**tests, **columns}, attrs=attrs, calls={})
 
 
 def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:

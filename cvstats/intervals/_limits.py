@@ -40,7 +40,7 @@ from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.log.groups import DifferentGroups
-from cvstats.log.log import TYPE, WHOLE, Labels, Log
+from cvstats.log.log import Labels, Log
 from cvstats.log.metadata import (
     FEW,
     FEW_ERRORS,
@@ -48,6 +48,7 @@ from cvstats.log.metadata import (
     OF_OTHER,
     OF_PROBLEMS,
     ONE_PREDICTION,
+    PROPORTION_NAMES,
     RATIOS,
     has_several,
 )
@@ -157,12 +158,6 @@ SOME_WILSON = "wilson for 0/1 losses, otherwise wald"
 SOME_KORN_GRAUBARD = "korn-graubard for 0/1 losses, otherwise wald"
 """Limits chosen by `interval` if columns are of both kinds or not computed yet."""
 
-PROPORTION_NAMES = (
-    "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce",
-    "classif.acc", "coverage",
-)  # fmt: skip
-"""Losses that are 0 or 1, by name; scores after ``1 - `` too."""
-
 OF_NORMAL_LIMITS = {
     "wald": Caution.ZERO_VARIANCE | Caution.FEW_ERRORS,
     "holdout": Caution.ZERO_VARIANCE | Caution.FEW_ERRORS | Caution.FEW_POINTS,
@@ -222,18 +217,10 @@ def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
 
     Costs that are usually zero may all be zero in a log, and still not be 0/1 errors.
     """
-    known = known_proportions(log)
+    known = log.known_proportions
     if known is False:
         return np.zeros(len(estimate), dtype=bool)
     return log.zero_one() & (bool(known) | (estimate > 0) & (estimate < 1))
-
-
-def known_proportions(log: Log) -> bool | None:
-    """Whether the losses can only be 0 or 1, or cannot, by name or type; None if unknown."""
-    name = str(log.metadata.get("loss")).removeprefix("1 - ")
-    if log.design.metric or name in NOT_ZERO_ONE:
-        return False
-    return True if name in PROPORTION_NAMES or log.metadata.get(TYPE) == WHOLE else None
 
 
 def cut_limits(result: Result, log: Log, *, declared: bool = False) -> Result:
@@ -399,6 +386,27 @@ def take_welch(result: Result, squares: FloatArray, n: FloatArray) -> Result:
     limits = confidence_limits(estimate, se, *reach)
     result = put_limits(result, limits, ~np.isnan(lower), interval="t")
     return replace(result, columns={**result.columns, "df": df})
+
+
+def widen_contrast(result: Result, log: Log) -> Result:
+    """Add a pseudo-error of each group to the variance of a difference between groups.
+
+    It is the largest change by one prediction: 1 / n for the error rate of n points. The limits of
+    Welch then cover .91 to 1.00 of differences of error rates of .005 to .5 in groups of 20 to
+    1,000 points, and .95 or more in 95% of 960 cases, by enumeration. Without it they cover .18 to
+    .99. In the median they are 1.04 times as wide as those of Newcombe (1998).
+    """
+    reach = find_reach(log, of_clusters=False) if result.method in OF_NORMAL_LIMITS else None
+    if reach is None or not reach.known.all():
+        return result
+    columns = result.columns
+    se = np.hypot(columns["se"], reach.change)
+    far = half_widths(
+        str(result.attrs["alternative"]), float(result.attrs["alpha"]), columns.get("df")
+    )
+    limits = confidence_limits(columns["estimate"], se, *far)
+    settled = Caution.ZERO_VARIANCE | Caution.SKEWED
+    return label_rarity(put_limits(result, limits, settled=settled), reach, log.metadata)
 
 
 # --- metrics between two ends: what one prediction can change -------------------------------------
@@ -635,6 +643,8 @@ def take_own_limits(result: Result, log: Log) -> Result:
     """
     if log.of_differences:
         return result
+    if log.of_contrasts:
+        return widen_contrast(result, log)
     method, columns = result.method, result.columns
     estimate, by_source = columns["estimate"], method == "clustered"
     if log.metadata.get("limits") == OF_PROBLEMS:
@@ -870,13 +880,15 @@ def add_pseudo_errors(base: Result, log: Log, run: Callable[[Log], Result]) -> R
     clustered = base.method == "clustered"
     facts = facts_of_one_metric(log)
     own_variance = facts.get("metric") in RATIOS or facts.get("limits") in SCALES
-    if own_variance or (clustered and base.attrs.get("by") not in BY_SOURCES):
+    by_other = log.of_contrasts or base.attrs.get("by") not in BY_SOURCES
+    if own_variance or (clustered and by_other):
         return base
     reach = reach_of_pairs(base, log, find_reach(log, clustered), run)
     if reach is None or "se" not in base.columns or len(reach.change) != len(base.columns["se"]):
         return base
     se = np.sqrt(base.columns["se"] ** 2 + reach.change)
-    gone = np.where(reach.change > 0, np.int64(Caution.ZERO_VARIANCE), 0)
+    settled = Caution.ZERO_VARIANCE | (Caution.SKEWED if log.of_contrasts else 0)
+    gone = np.where(reach.change > 0, np.int64(settled), 0)
     columns = {**base.columns, OWN_ERROR: base.columns["se"], "se": se}
     changed = replace(base, columns=columns, caution=base.caution & ~gone)
     return label_rarity(changed, reach, facts)
@@ -887,7 +899,7 @@ def reach_of_pairs(
 ) -> Reach | None:
     """Sum the squared pseudo-errors of both models of each pair; None if unknown."""
     if not log.design.metric:
-        known = known_proportions(log)
+        known = log.known_proportions
         if known is False or base.method != OF_SPLITS or "n_points" not in base.columns:
             return None
         estimate, se, n = (base.columns[name] for name in ("estimate", "se", "n_points"))
@@ -960,7 +972,7 @@ def name_limits(log: Log, method: str, kind: str | None) -> str | None:
         if kind == "wald" and log.metadata.get("limits") in SCALES:
             return str(log.metadata["limits"]) if log.metadata.get("folds") == "pool" else kind
         return "korn-graubard" if kind == "wald" and ONE_PREDICTION in log.metadata else kind
-    unknown = "range" not in log.metadata and known_proportions(log) is None
+    unknown = "range" not in log.metadata and log.known_proportions is None
     return SOME_KORN_GRAUBARD if kind == "korn-graubard" and unknown else kind
 
 

@@ -36,7 +36,7 @@ from cvstats.core.folds import covers_all_points, is_resampled, tally
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, spelled, unpaired
-from cvstats.large.lazy import compute_cells
+from cvstats.large.lazy import compute_cells, levels_needed
 from cvstats.log.align import align_logs, check_same_grid
 from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, find_dates, read_calendar
 from cvstats.log.log import (
@@ -46,7 +46,6 @@ from cvstats.log.log import (
     Losses,
     ResultLabels,
     Sample,
-    cell_levels,
     design_of_cells,
     find_pairs,
     hide_losses,
@@ -627,9 +626,9 @@ def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> 
 
 
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Choose the levels of the cells: those in ``by``, or all except the points."""
+    """Choose the levels of the cells: those in ``by``, or all except the points and unused ones."""
     if by is None:
-        return cell_levels(log.design)
+        return levels_needed(log)
     names = (by,) if isinstance(by, str) else tuple(by)
     unknown = [name for name in names if name not in log.design.levels]
     if unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
@@ -387,6 +388,10 @@ def zeros_like(losses: Any) -> Any:
     if isinstance(zeros, (pd.Series, xr.DataArray)):
         zeros.name = 0
     zeros.attrs = {**getattr(losses, "attrs", {}), CONSTANT: 0}
+    if ONE_PREDICTION in zeros.attrs:  # no prediction changes them
+        cells = json.loads(zeros.attrs[ONE_PREDICTION])["cells"]
+        none = {"cells": cells, "carried": {}, "models": {"": [[[0.0] * 4] * len(cells)]}}
+        zeros.attrs[ONE_PREDICTION] = json.dumps(none)
     return zeros
 
 

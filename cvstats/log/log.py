@@ -23,6 +23,8 @@ from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, NeedsLosses, listed, spelled, unpaired
 from cvstats.log.metadata import (
+    NOT_ZERO_ONE,
+    PROPORTION_NAMES,
     assumptions_of,
     cautions_of_metric,
     facts_of_metric,
@@ -709,6 +711,14 @@ class Log:
     def of_contrasts(self) -> bool:
         """Whether the columns are differences between groups, made by `contrast`."""
         return CONTRASTS.items() <= self.metadata.items()
+
+    @property
+    def known_proportions(self) -> bool | None:
+        """Whether the losses can only be 0 or 1, or cannot, by name or type; None if unknown."""
+        name = str(self.metadata.get("loss")).removeprefix("1 - ")
+        if self.design.metric or name in NOT_ZERO_ONE:
+            return False
+        return True if name in PROPORTION_NAMES or self.metadata.get(TYPE) == WHOLE else None
 
     @cached_property
     def fixed_sources(self) -> bool:

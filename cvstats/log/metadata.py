@@ -104,6 +104,12 @@ NOT_ZERO_ONE = (
 )  # fmt: skip
 """Losses that may be zero everywhere without being 0/1 errors."""
 
+PROPORTION_NAMES = (
+    "zero_one", "error", "error_rate", "accuracy", "acc", "exact_match", "classif.ce",
+    "classif.acc", "coverage",
+)  # fmt: skip
+"""Losses that are 0 or 1, by name; scores after ``1 - `` too."""
+
 FEW_ERRORS = 10
 """Errors, or points without one, below which normal limits are too narrow."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -78,10 +79,24 @@ def test_sites_are_the_sample_where_there_are_any():
 def test_auc_of_two_groups_is_delong_s_unpaired_test():
     expected = CASES["group_auc"]["outputs"]
     log = losses("auc", by="group")["p"]
-    found = cvstats.as_scores(log.cvci.contrast(by="group", between=PAIR).cvci.compare(0)).iloc[0]
+    gap = log.cvci.contrast(by="group", between=PAIR)
+    found = cvstats.as_scores(gap.cvci.compare(0, method="holdout")).iloc[0]
     assert found["difference"] == pytest.approx(np.subtract(*expected["auc"]), rel=1e-12)
     assert found["se"] ** 2 == pytest.approx(sum(expected["var"]), rel=1e-12)
     assert found["statistic"] == pytest.approx(expected["statistic"], rel=1e-9)
+    (one, *_), (other, *_) = json.loads(log.attrs["one_prediction"])["models"]["p"][0]
+    for table in (gap.cvci.interval(), gap.cvci.compare(0)):
+        assert half_width(table).item() == pytest.approx(reach(table, one**2 + other**2).item())
+
+
+def half_width(table) -> np.ndarray:
+    return (table["upper"] - table["lower"]).to_numpy() / 2
+
+
+def reach(table, added: float) -> np.ndarray:
+    """Half the width of a 95% interval with something added to the variance."""
+    quantile = stats.t.ppf(0.975, table["df"].to_numpy())
+    return quantile * np.sqrt(table["se"].to_numpy() ** 2 + added)
 
 
 def three_groups() -> pd.DataFrame:
@@ -143,24 +158,56 @@ def test_equivalence_is_the_statement_of_fairness():
     assert loose["p_value"].item() == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize(("errors", "few"), [(9, True), (10, False)])
-def test_rare_errors_of_a_group_are_flagged(errors, few):
-    """Welch's interval covers .79 with 2% errors of 50 and 200 points, by exact enumeration."""
-    wrong = np.r_[np.arange(60) < errors, np.arange(200) < 40].astype(float)
+def test_differences_of_error_rates_cover_their_target():
+    """By enumeration of the errors of 20 and 40 points; the limits of Welch cover 55% at worst."""
+    of_f, of_m = np.divmod(np.arange(21 * 41), 41)
+    wrong = np.concatenate([np.arange(20)[:, None] < of_f, np.arange(40)[:, None] < of_m])
+    log = xr.DataArray(wrong, dims=["point", "case"])
+    gap = log.assign_coords(sex=("point", np.repeat(PAIR, [20, 40])))
+    gap = gap.cvci.contrast(by="sex", between=PAIR)
+    rates = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
+    least = []
+    for table in (gap.cvci.interval(), gap.cvci.holdout()):
+        lower, upper = table["lower"].values - 1e-12, table["upper"].values + 1e-12
+        least.append(min(
+            stats.binom.pmf(of_f, 20, p) * stats.binom.pmf(of_m, 40, q)
+            @ ((lower <= p - q) & (p - q <= upper))
+            for p in rates for q in rates
+        ))  # fmt: skip
+    assert least == pytest.approx([0.963, 0.553], abs=0.001)
+
+
+@pytest.mark.parametrize("errors", [0, 9])
+def test_one_prediction_of_each_group_may_change_an_error_rate(errors):
+    wrong = np.r_[np.arange(60) < errors, np.arange(200) < 40]
     sexes = np.repeat(["f", "m"], [60, 200])
     index = pd.MultiIndex.from_arrays([sexes, range(260)], names=["sex", "point"])
-    frame = pd.DataFrame({"a": wrong, "b": np.r_[wrong[:60], 1 - wrong[60:]]}, index)
+    frame = pd.DataFrame({"a": wrong, "b": np.r_[wrong[:60], ~wrong[60:]]}, index)
     array = frame.droplevel("sex").to_xarray().to_dataarray("model")
     array = array.assign_coords(sex=("point", sexes))
     repeated = pd.concat({1: frame, 2: frame}, names=["repetition"])
     for log in (frame, frame["a"], array, array.to_dataset("model"), repeated):
-        gap = log.cvci.contrast(by="sex", between=PAIR[:: 1 if log is frame else -1])
-        other = {"other": 0} if isinstance(log, pd.Series) else {}
-        tables = [gap.cvci.interval(), gap.cvci.equivalence(margin=0.1, **other)]
+        gap, every = log.cvci.contrast(by="sex", between=PAIR), log.cvci.contrast(by="sex")
+        tables = [gap.cvci.interval(), every.cvci.interval(), gap.cvci.compare(0)]
+        tables += [gap.cvci.equivalence(0, margin=0.1, alpha=0.025)]
         tables += [] if log is repeated else [cvstats.Moments.of_log(gap).interval()]
         for table in tables:
             found = cvstats.cautions(table) if isinstance(table, xr.Dataset) else table["caution"]
-            assert ("few of a class" in str(found.values.tolist())) == few
+            assert not found.to_numpy().any()
+            np.testing.assert_allclose(half_width(table), reach(table, 1 / 60**2 + 1 / 200**2))
+        plain = gap.cvci.holdout()
+        found = cvstats.cautions(plain) if isinstance(plain, xr.Dataset) else plain["caution"]
+        assert "few of a class" in found.to_numpy().reshape(-1)[0]
+        np.testing.assert_allclose(half_width(plain), reach(plain, 0))
+
+
+def test_costs_that_are_zero_or_one_by_chance_are_not_error_rates():
+    index = pd.MultiIndex.from_arrays([list("ffffmmmm"), range(8)], names=["sex", "point"])
+    for name, cost in (("absolute_error", [0.0, 1.0] * 4), (None, [0.0] * 8)):
+        log = pd.Series(cost, index, name="a")
+        log.attrs = {} if name is None else {"loss": name}
+        gap = log.cvci.contrast(by="sex", between=PAIR)
+        pd.testing.assert_series_equal(gap.cvci.interval()["upper"], gap.cvci.holdout()["upper"])
 
 
 @pytest.mark.parametrize(("small", "flagged"), [(12, True), (200, False)])
@@ -236,7 +283,7 @@ def test_metrics_side_by_side():
 def test_sentences():
     gap = losses("auc", by="group")["p"].cvci.contrast(by="group", between=PAIR)
     text = str(gap.cvci.summary()).replace("\n", " ")
-    assert "difference in AUC (f - m) of p is −0.11 (95% interval −0.37 to 0.14)" in text
+    assert "difference in AUC (f - m) of p is −0.11 (95% interval −0.38 to 0.16)" in text
     assert "it is not statistically significant" in text
     gaps = LOG.cvci.contrast(by="group", between=PAIR)
     text = str(gaps.cvci.summary()).replace("\n", " ")
