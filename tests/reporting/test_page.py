@@ -297,7 +297,7 @@ def test_it_holds_the_numbers(texts):
 def test_no_findings_do_not_contradict_the_cautions_of_the_summary():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_arrays([np.arange(40) % 5, range(40)], names=["fold", "point"])
-    log = pd.DataFrame({"y": rng.permutation(40) % 3 == 0, "p": rng.random(40)}, index)
+    log = pd.DataFrame({"y": np.arange(40) < 8, "p": rng.random(40)}, index)
     log["p"] = 0.5 * log["p"] + 0.2 * log["y"]
     log["q"] = rng.random(40)
     page = report(cvstats.losses(log, truth="y", prediction=["p", "q"], loss="auc"))
