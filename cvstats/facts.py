@@ -205,10 +205,9 @@ class LogFacts:
     @cached_property
     def shapes(self) -> Shapes:
         """The distribution of the examined losses in each column."""
-        found = np.full((self.log.losses.width, len(Shapes._fields)), np.nan)
-        sample = self.sample
+        sample, unknown = self.sample, np.full(self.log.losses.width, np.nan)
         if sample is None:
-            return Shapes(*found.T)
+            return Shapes(*[unknown] * len(Shapes._fields))
         seen, valid = sample.log, sample.log.design.valid
         part = np.full((seen.losses.width, len(Shapes._fields)), np.nan)
         for j, column in enumerate(seen.columns()):
@@ -219,7 +218,7 @@ class LogFacts:
         if self.log.of_contrasts or (self.design.metric and not is_examined(self.log.metadata)):
             # influences are few and large if a class is rare
             names = ("outlier_share", "tail_index", "n_for_skewness", "n_for_tails")
-            shapes = shapes._replace(**dict.fromkeys(names, found[:, 0]))
+            shapes = shapes._replace(**dict.fromkeys(names, unknown))
         return shapes if sample.whole else self.correct_shapes(shapes)
 
     def correct_shapes(self, shapes: Shapes) -> Shapes:

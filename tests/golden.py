@@ -380,6 +380,49 @@ def cases():
     yield from each("out_of_source", ["independent sources"], {"by": "dataset"}, far=False,
                     containers=OF_LABELS)  # fmt: skip
 
+    # What the calls above leave at its default.
+    few = {"rng": 1, "n_draws": 199}
+    lone = {"far": False, "containers": ("frame",)}
+    for function, log, options in (
+        ("refit_corrected", "repeated", {}), ("corrected_t", "repeated", {}),
+        ("conservative_z", "halves", {}), ("five_by_two", "five by two", {}),
+        ("nested_cv", "nested", {}), ("replace_one", "replaced", {}), ("naive", "k-fold", {}),
+        ("bootstrap_oob", "bootstrap", {}), ("location_shifted", "bootstrap", rates),
+        ("two_stage", "two-stage", staged), ("case_bootstrap", "case bootstrap", {}),
+        ("quadratic", "k-fold", {}), ("ordered", "one set", {}), ("holdout", "binary set", {}),
+        ("out_of_source", "by source", {"interval": "prediction"}), ("nemenyi", "by source", {}),
+        ("clustered", "whole sources", {"interval": "prediction"}), ("friedman", "by source", {}),
+        ("heterogeneity", "by source", {}), ("wild_cluster", "whole sources", few),
+        ("interval", "repeated", {"method": "cv_t"}),
+    ):  # fmt: skip
+        yield Case(function, log, {**options, "alpha": 0.2}, **lone)
+    yield Case("bootstrap_632", "bootstrap", {**rates, "monte_carlo": "removed"}, **lone)
+    yield Case("wild_cluster", "whole sources", {**few, "by": "source"}, **lone)
+    for less in ({}, {"alternative": "less"}, {"adjust": "max-t", **few}):
+        yield from each("compare", ["binary", "binary set"], {"relative": True, **less}, **lone)
+    for log in ("spread sources", "whole sources", "repeated sources", "crossed"):
+        yield Case("compare", log, {"by": "source"}, **lone)
+    yield from each("compare", ["crossed"], {"points": "nested"}, **lone)
+    yield from each("interval", ["crossed"], {"points": "nested"}, {"by": "source"}, **lone)
+    yield Case("compare", "independent", {"by": "dataset"}, **lone)
+    yield from each("power", ["k-fold", "crossed"], {"effect": 0.2, "method": "quadratic"}, **lone)
+    yield from each("power", ["seeds", "halves", "nested"], {"effect": 0.2}, **lone)
+    for log in ("k-fold", "repeated", "one set", "whole sources", "crossed"):
+        yield Case("winner", log, {**few, "alpha": 0.2}, **lone)
+        yield Case("equivalence", log, {"margin": 0.3, "reference": "b", "alpha": 0.1}, **lone)
+        yield Case("best_set", log, {**few, "alpha": 0.2}, **lone)
+    for log in ("by source", "whole sources", "crossed", "binary", "seeds"):
+        yield Case("best_set", log, {**few, "screening": 0.005}, **lone)
+    yield Case("best_set", "whole sources", {**few, "method": "clustered"}, **lone)
+    for log in ("repeated", "splits"):
+        given = {"margin": 0.1, "train_size": 30, "missing": "drop"}
+        yield from each("rope", [log], given, **lone)
+    yield from each("rope", ["repeated"], {"margin": 0.1, "reference": "b"}, **lone)
+    yield from each("mcnemar", ["binary"], {"reference": "b"}, **lone)
+    for margin in ((-1.5, 0.2), (-0.2, 1.5), (-1.0, 0.2), (-0.2, 1.0)):
+        yield from each("equivalence", ["binary", "binary set"], {"margin": margin}, **lone)
+    yield from each("largest_differences", ["k-fold", "crossed"], {"n": 3}, **lone)
+
 
 CASES = {case.name: case for case in cases()}
 

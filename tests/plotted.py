@@ -265,16 +265,30 @@ def write_without_marks(draw, height, tips=(), *_):
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(names)}</svg>'
 
 
-def describe(ax):
+TICKED = "left", "bottom", "labelleft", "labelbottom"
+
+
+def describe(ax, inset=False):
     """The words and the numbers of all that stands on an Axes, artist by artist."""
-    x, y = ax.xaxis, ax.yaxis
+    x, y, place = ax.xaxis, ax.yaxis, ax.get_axes_locator()
     yield "axes", [ax.get_xlabel(), ax.get_ylabel(), ax.get_title(), ax.get_xscale()], [
         *ax.get_xlim(), *ax.get_ylim(), *(s.get_visible() for s in ax.spines.values()),
         x.label.get_size(), *(at for at in x.get_majorticklocs() if at <= ax.get_xlim()[1]),
     ]  # fmt: skip
+    yield "sizes", [ax.get_yscale()], [
+        y.label.get_size(), ax.title.get_size(), x.labelpad, y.labelpad,
+        *(getattr(place, "_orig_locator", place)._bounds if inset else ()),
+        *(at for at in y.get_majorticklocs() if min(ax.get_ylim()) <= at <= max(ax.get_ylim())),
+    ]  # fmt: skip
     for axis in (x, y):
-        shown = in_view(axis)
-        yield "ticks", [label.get_text() for label in shown], [t.get_size() for t in shown[:1]]
+        shown, marks = in_view(axis), axis.get_tick_params()
+        yield "ticks", [
+            *(label.get_text() for label in shown),
+            *(str(marks[name]) for name in TICKED if name in marks),
+        ], [
+            *(t.get_size() for t in shown[:1]), *(t.get_rotation() for t in shown[:1]),
+            marks.get("length", -1), len(axis.get_minorticklocs()),
+        ]  # fmt: skip
     for line in ax.lines:
         words = [
             line.get_label(),
@@ -296,25 +310,35 @@ def describe(ax):
         yield (
             "collection",
             [type(drawn).__name__.removeprefix("FillBetween"), *colours],
-            [*sizes, *style(drawn), *numbers],
+            [*sizes, *style(drawn), *(drawn.get_clim() if values is not None else ()), *numbers],
         )
     for patch in ax.patches:
         corners = patch.get_patch_transform().transform(patch.get_path().vertices)
         colours = [to_hex(patch.get_facecolor(), True), to_hex(patch.get_edgecolor(), True)]
+        colours.append(str(patch.get_hatch()))
         yield "patch", colours, [patch.get_linewidth(), *style(patch), *np.ravel(corners)]
     for text in ax.texts:
         words = [text.get_text(), to_hex(text.get_color()), text.get_ha(), text.get_va()]
+        words.append(str(text.get_weight()))
         yield "text", words, [text.get_size(), text.get_rotation(), *text.get_position()]
     if (legend := ax.get_legend()) is not None:
         yield "legend", [text.get_text() for text in legend.get_texts()], [
-            legend._ncols, *(text.get_size() for text in legend.get_texts())
+            legend._ncols, *(text.get_size() for text in legend.get_texts()), legend._loc,
+            *within(legend.get_bbox_to_anchor(), ax), legend.borderaxespad, legend.columnspacing,
+            legend.handletextpad, legend.get_frame_on(),
         ]  # fmt: skip
     for child in ax.child_axes:
-        yield from describe(child)
+        yield from describe(child, inset=True)
+
+
+def within(box, ax):
+    """The bounds of a box in the coordinates of an Axes."""
+    return np.round(box.transformed(ax.transAxes.inverted()).bounds, 3)
 
 
 def style(artist):
-    return [artist.get_zorder(), artist.get_alpha() if artist.get_alpha() is not None else -1]
+    alpha = artist.get_alpha()
+    return [artist.get_zorder(), -1 if alpha is None else alpha, bool(artist.get_rasterized())]
 
 
 def draw_case(name, where):

@@ -44,6 +44,7 @@ from plotted import (
 import cvstats
 from cvstats import cli
 from cvstats.errors import LogError
+from cvstats.loss_functions.metric_logs import METRICS
 from cvstats.reporting import page as report_page
 
 PATH = Path(__file__).parent / "reference" / "shown.json.gz"
@@ -62,6 +63,39 @@ def predicted(loss, models=("forest", "net"), n=240, sources=0, **options):
         logits = (1.5 - 0.4 * k) * (2 * truth - 1) + rng.normal(0, 1 + 0.2 * k, n)
         table[name] = 1 / (1 + np.exp(-logits))
     return cvstats.losses(table, "y", list(models), loss, **options)
+
+
+def measured(metric, n):
+    """A log of a metric of two models over folds and sources, with weights."""
+    rng = np.random.default_rng(7)
+    hard = rng.normal(size=n)
+    risk, reads = 1 / (1 + np.exp(-1.2 * hard)), METRICS[metric].reads
+    table = pd.DataFrame({
+        "fold": np.arange(n) % 4, "source": np.arange(n) % 12, "point": range(n),
+        "event": rng.random(n) < 0.7, "w": rng.integers(1, 4, n), "ref": rng.gamma(2, 1, n),
+        "labels": np.digitize(hard + 0.3 * rng.normal(size=n), [-0.5, 0.6]),
+        "scores": rng.random(n) < risk, "numbers": np.exp(0.4 * hard), "times": np.exp(hard),
+    })  # fmt: skip
+    for k, name in enumerate("ab"):
+        noisy = hard + rng.normal(size=n) * (0.3 + 0.6 * k)
+        chance = 1 / (1 + np.exp(-1.2 * noisy))
+        table[name] = {
+            "labels": np.digitize(noisy, [-0.5, 0.6]), "scores": noisy, "probabilities": chance,
+            "numbers": np.exp(0.4 * noisy), "losses": np.exp(0.4 * noisy),
+            "times": 1 - chance if "brier" in metric else noisy,
+        }[reads]  # fmt: skip
+        table[f"{name}2"] = 1 - 0.9 * chance
+    truth = {"probabilities": "scores", "losses": "numbers"}.get(reads, reads)
+    at = {"at": [0.5, 1.5]} if metric == "integrated_brier" else {"at": 1.0}
+    given = {
+        "weight": "w", "average": "macro", "beta": 2, "max_fpr": 0.3, "event": "event",
+        "reference": "ref", **at,
+    }  # fmt: skip
+    used = {name: option for name, option in given.items() if METRICS[metric].uses(name)}
+    if reads != "labels":
+        used.pop("average", None)
+    models = {"a": ["a", "a2"], "b": ["b", "b2"]} if metric == "integrated_brier" else ["a", "b"]
+    return cvstats.losses(table, truth, models, metric, folds="pool", **used)
 
 
 def answers(*wrong, **attrs):
@@ -167,6 +201,9 @@ LOGS = {
     "units": lambda: named(golden.k_fold()[["a", "b"]], long_name="CRPS", units="mm", title="Rain"),
     "huge": lambda: golden.k_fold(k=3) * 1e7,
     "groups": lambda: regions().cvci.contrast(by="sex", between=("f", "m")),
+    "groups of errors": lambda: named(
+        1.0 * (regions() > 2), loss="1 - acc", metric="acc", orientation="1 - score"
+    ).cvci.contrast(by="sex", between=("f", "m")),
     "one group": lambda: regions()[["forest"]].cvci.contrast(by="sex", between=("f", "m")),
     "differences": lambda: golden.k_fold().cvci.difference(),
     "few points": lambda: golden.one_set()[["a", "b"]].iloc[:7],
@@ -230,6 +267,9 @@ RESULTS = {
     "winner": lambda log: cvstats.winner(log, rng=0),
     "power": lambda log: cvstats.power(log, effect=0.1),
     "equivalence": lambda log: cvstats.equivalence(log, margin=0.1),
+    "relative": lambda log: cvstats.compare(log, relative=True),
+    "rope": lambda log: cvstats.rope(log, margin=0.1),
+    "mcnemar": lambda log: cvstats.mcnemar(log),
 }
 
 
@@ -288,6 +328,19 @@ def shown_answers(log, name):
             found = refused(lambda case=case: golden.computed(golden.call(case, log)))
             found = found if isinstance(found, str) else golden.normalized(found)
             yield TINY.sub("0.0", f"{case.name}: {found}")
+
+
+def shown_measures(log):
+    """The answers, or refusals, about a metric."""
+    for name, ask in {
+        "interval": lambda: log.cvci.interval(), "wald": lambda: log.cvci.wald(alpha=0.2),
+        "logit": lambda: log.cvci.wald(scale="logit"), "log": lambda: log.cvci.wald(scale="log"),
+        "fisher-z": lambda: log.cvci.wald(scale="fisher-z"),
+        "compare": lambda: log.cvci.compare(), "clustered": lambda: log.cvci.clustered(),
+        "of points": lambda: log.cvci.compare(method="wald", alternative="less"),
+    }.items():  # fmt: skip
+        found = refused(ask)
+        yield f"{name}: {found if isinstance(found, str) else golden.normalized(found)}"
 
 
 def shown_page(log):
@@ -380,6 +433,11 @@ VIEWS = {
     "commands": (shown_commands, COMMANDED),
 }
 VIEWS["answers"] = (shown_answers, tuple(EDGES))
+MEASURED = {
+    f"{metric} of {n}": partial(measured, metric, n) for metric in METRICS for n in (24, 160)
+}
+LOGS |= MEASURED
+VIEWS["measures"] = (shown_measures, tuple(MEASURED))
 CASES = [(view, name) for view, (_, names) in VIEWS.items() for name in names]
 
 

@@ -240,6 +240,14 @@ def test_refused_in_words(name):
         call()
 
 
+def test_moments_of_one_frame_are_computed_once():
+    frame = parted(table())
+    asked = [cvstats.scan_dask(frame, loss=MODELS, by=by) for by in (None, None, "month")]
+    assert asked[0].key == asked[1].key != asked[2].key
+    graphs = [set(each.__dask_graph__()) for each in asked]
+    assert graphs[0] == graphs[1]
+
+
 def test_what_is_said_of_a_frame():
     with guard():
         assert "dask frame" in parted(table()).cvci._repr_html_()

@@ -6,10 +6,12 @@ import time
 import tracemalloc
 from dataclasses import replace
 
+import golden
 import numpy as np
 import oracle
 import pandas as pd
 import pytest
+import xarray as xr
 from rows import only_row
 
 import cvstats
@@ -42,6 +44,25 @@ def test_no_row_is_lost_where_cells_are_too_many_to_number(labels):
             found[["count", "mean"]].sort_index(), expected, check_names=False,
             check_index_type=False,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [(1, 127), (1, 128), (43, 3), (13, 10), (1, 255), (16, 16)])
+def test_cells_whose_numbers_just_fit_into_few_bits(labels):
+    rng = np.random.default_rng(0)
+    n = 2 * labels[0] * labels[1]
+    codes = np.unravel_index(np.arange(n) % (n // 2), labels)
+    values = rng.normal(size=(n, 2))
+    names = dict(zip("ab", codes, strict=True))
+    index = pd.MultiIndex.from_arrays([*codes, np.arange(n)], names=[*"ab", "point"])
+    log = pd.DataFrame(values, index, ["x", "y"])
+    means = log.groupby(level=["a", "b"]).mean().stack().sort_index()
+    places = {name: ("point", each) for name, each in names.items()}
+    array = xr.DataArray(values, {"model": ["x", "y"], **places}, ("point", "model"))
+    for one in (log, array, array.chunk(point=7), array.chunk(model=1)):
+        found = golden.computed(cvstats.moments(one, by=("a", "b")))
+        np.testing.assert_allclose(np.sort(np.ravel(found["mean"])), np.sort(means), rtol=1e-12)
+    by = array.chunk(model=1).cvci.wald(by="b")["estimate"].compute()
+    np.testing.assert_allclose(by.sel(model="x"), log["x"].groupby(level="b").mean(), rtol=1e-9)
 
 
 def test_cells_that_differ_in_a_high_digit_only():

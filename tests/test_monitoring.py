@@ -75,6 +75,8 @@ def test_it_stops_once_every_pair_is_decided_and_takes_nothing_back():
 
 
 def test_nothing_is_decided_too_early():
+    for n, words in ((29, "too few to decide"), (30, "0 of 3 pairs decided")):
+        assert repr(monitor(answers(n))) == f"<Monitor of {n} evaluations: {words}>"
     few = monitor(answers(1, 0.3), reference="a")
     assert few.n_losses == 1
     with pytest.raises(LogError, match="holdout needs at least two points"):

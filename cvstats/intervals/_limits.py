@@ -860,7 +860,7 @@ def count_units(result: Result) -> tuple[FloatArray, FloatArray]:
     if "n_first" not in columns:
         return columns["n_times" if "n_times" in columns else "n_points"], columns["df"]
     number = np.minimum(columns["n_first"], columns["n_second"])
-    return columns["n_points"], np.minimum(columns["df"], np.maximum(number - 1, 1))
+    return columns["n_points"], np.minimum(columns["df"], number - 1)
 
 
 # --- differences of metrics and proportions -------------------------------------------------------

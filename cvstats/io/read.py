@@ -402,9 +402,8 @@ def is_predicted(source: Any, options: ReadOptions) -> bool:
         arrays = (*arrays, list)
     if isinstance(source, Mapping):
         bare = not options.given() and not {*LEVELS, LOSS, TRUTH, "truth"} & set(source)
-        if not source or not (given or bare):
-            return False
-        return all(isinstance(part, arrays) for part in source.values())
+        known = bool(source) and (bool(given) or bare)
+        return known and all(isinstance(part, arrays) for part in source.values())
     return "cv" in given and isinstance(source, (*arrays, pd.DataFrame))
 
 

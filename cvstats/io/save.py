@@ -148,8 +148,8 @@ def kind_to_write(path: Path) -> str:
     return kind
 
 
-def unwritable_text(columns: Columns, other: str) -> str:
-    """Describe text that cannot be written to this file type; empty if there is none."""
+def unwritable_text(columns: Columns, other: str) -> str | None:
+    """Describe text that cannot be written to this file type; None if there is none."""
     for name, values in columns.items():
         for value in np.ravel(values) if values.dtype == object else ():
             text = str(value)
@@ -167,7 +167,7 @@ def unwritable_text(columns: Columns, other: str) -> str:
                     f"{name!r} contains {shown}, but a null byte cannot be written to this type "
                     f"of file. Expected text without null bytes. Remove it, or save to {other}."
                 )
-    return ""
+    return None
 
 
 # --- one file -------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def flatten_array(log: xr.DataArray | xr.Dataset) -> tuple[xr.Dataset, Header]:
         for name, index in whole.indexes.items()
         if isinstance(index, pd.MultiIndex) and name in whole.dims
     }
-    flat = whole.reset_index(list(multi)) if multi else whole
+    flat = whole.reset_index(list(multi))
     variables: dict[str, Any] = {}
     notes: dict[str, Note] = {}
     for name, variable in flat.variables.items():

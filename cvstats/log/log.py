@@ -821,7 +821,7 @@ class Log:
         if isinstance(losses, Differences):
             sides = np.column_stack([losses.left, losses.right])
             row = 0 if self.design.valid is None else int(self.design.valid.argmax())
-            first = self.losses.take(np.arange(self.losses.width), row, row + 1)[:, 0]
+            first = self.losses.take(np.arange(self.losses.width), row, row + 1).ravel()
             size = np.abs(first)[sides].max(axis=1)
         for j in np.flatnonzero(tiny).tolist():
             values = losses.column(j, 0, self.design.size)

@@ -213,19 +213,19 @@ def arrays_of(
     predictions: pd.DataFrame | xr.Dataset, truth: Sequence[Hashable], models: Columns,
     request: MetricRequest,
 ) -> dict[Hashable, Values]:  # fmt: skip
-    """Flatten all columns, once for all models; those of dask stay lazy."""
-    every = [*truth, *(c for cs in models.values() for c in cs), *request.further.values()]
+    """Flatten all columns, once for all models; those of dask stay lazy, and are not returned."""
+    parts = [*truth, *(c for cs in models.values() for c in cs), *request.further.values()]
+    every = dict.fromkeys(parts)
     if isinstance(predictions, pd.DataFrame):
-        return {name: flat_columns(predictions[name]) for name in dict.fromkeys(every)}
-    if all(predictions[name].chunks is None for name in every):
-        return {name: flattened(predictions[name].values) for name in dict.fromkeys(every)}
-    threshold = request["threshold"]
-    if request.metric.reads == "labels" and not request["labels"] and threshold is None:
+        return {name: flat_columns(predictions[name]) for name in every}
+    lazy = any(predictions[name].chunks is not None for name in every)
+    of_labels = request.metric.reads == "labels" and request["threshold"] is None
+    if lazy and of_labels and not request["labels"]:
         raise LogError(
             f"these predictions are lazy (dask), but {request.metric.words} needs all labels. "
             "Pass labels=[…]."
         )
-    return dict.fromkeys(every, np.array([]))
+    return {name: flattened(predictions[name].values) for name in every if not lazy}
 
 
 def run_of_arrays(

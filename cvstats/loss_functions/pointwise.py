@@ -591,7 +591,7 @@ def floats(values: Values, what: str) -> FloatArray:
         if stray is None:
             return np.asarray(values, dtype=np.float64)
     else:
-        stray = values.flat[0] if values.size else values.dtype
+        stray = next(values.flat, values.dtype)
     shown = spelled(stray) if isinstance(stray, str) else str(stray)
     way = "Convert them with pd.to_numeric; for labels use loss='zero_one'."
     if isinstance(stray, str) and "," in stray and not stray.strip("+-0123456789.,"):

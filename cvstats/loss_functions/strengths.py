@@ -270,7 +270,7 @@ def fit_strengths(
             break
     left, inverse = information(first, second, y, s)
     influences: FloatArray = left[:, None] * (inverse[first] - inverse[second])
-    return s - s.mean(), influences
+    return s, influences
 
 
 def information(
