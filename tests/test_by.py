@@ -229,6 +229,22 @@ def test_sources_are_whole_in_the_folds_of_one_group_only():
     )
 
 
+def test_repetitions_are_used_for_labels_that_share_some_points():
+    """As for lead times of which one has fewer dates: they were compared without the refits."""
+    rng = np.random.default_rng(0)
+    sizes = {"long": 40, "short": 25}
+    parts = {}
+    for lead, n in sizes.items():
+        folds = np.concatenate([rng.permutation(n) % 3 for _ in range(2)])
+        levels = [np.repeat(range(2), n), folds, np.tile(range(n), 2)]
+        index = pd.MultiIndex.from_arrays(levels, names=["repetition", "fold", "point"])
+        parts[lead] = pd.DataFrame(rng.normal(size=(2 * n, 2)), index, list("ab"))
+    found = pd.concat(parts, names=["lead"]).cvci.compare(by="lead")
+    assert found.attrs["interval_method"] == "refit_corrected"
+    alone = [part.cvci.compare()["se"].item() for part in parts.values()]
+    np.testing.assert_allclose(found["se"], alone, rtol=1e-12)
+
+
 def test_interval_takes_one_method_for_all_labels():
     n = 120
     index = pd.MultiIndex.from_arrays(

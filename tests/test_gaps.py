@@ -12,7 +12,7 @@ from strategies import stacked
 
 import cvstats
 import cvstats.log.log
-from cvstats.errors import LogError
+from cvstats.errors import LogError, NeedsLosses
 from cvstats.log.read import read
 
 R, P = 3, 24
@@ -240,3 +240,21 @@ def test_masked_cells_are_found_in_windows(window, monkeypatch):
     expected = np.flatnonzero(np.isnan(columns).all(axis=1))
     assert sorted(found) == sorted(expected)
     assert len(found) == 3
+
+
+@pytest.mark.parametrize("road", ["frame", "array"])
+def test_labels_have_gaps_of_their_own(road):
+    """A point that one label lacks was also dropped from the others, if it has the same name."""
+    again = {"repetition": np.repeat(range(2), 30), "point": np.tile(range(30), 2)}
+    whole, gap = frame(seed=0, **again), frame(seed=1, **again)
+    gap.iloc[3:5] = np.nan
+    log = pd.concat({"gap": gap, "whole": whole}, names=["lead"])
+    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    array = xr.DataArray(log.to_numpy(), {**rows, "model": list(log)}, ("row", "model"))
+    found = cvstats.holdout(log if road == "frame" else array, by="lead", missing="drop")
+    for lead, part in {"gap": gap, "whole": whole}.items():
+        one = found.xs(lead) if road == "frame" else found.sel(lead=lead)
+        wanted = part.cvci.holdout(missing="drop")
+        np.testing.assert_allclose(one["se"], wanted["se"], rtol=1e-12)
+    with pytest.raises(NeedsLosses, match=r"each group, .* Load the log first: log.compute\(\)"):
+        cvstats.holdout(array.chunk(row=40), by="lead", missing="drop")

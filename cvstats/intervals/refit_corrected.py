@@ -95,14 +95,17 @@ def shows_refits(log: Log) -> bool:
 
 
 def repeats_refits(log: Log) -> bool:
-    """Whether the log is repeated cross-validation of models that were refitted in each fold."""
+    """Whether the log is repeated cross-validation of models that were refitted in each fold.
+
+    The groups of a log together may be, since each may have other points.
+    """
     design = log.design
     return not (
         log.only_tested
         or design.metric
         or design.scores
         or not design.has("repetition")
-        or named_points_in_folds(design) is not None
+        or (design.by is None and named_points_in_folds(design) is not None)
     )
 
 

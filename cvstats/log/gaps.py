@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.columns import LossColumns
-from cvstats.core.design import Design
+from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import covers_all_points
 from cvstats.core.results import Result, shared_attrs
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
+from cvstats.log.groups import take_rows
 from cvstats.log.log import Gaps, Log, Pattern, ResultLabels, SomeLabels
 
 TILE = 1 << 24
@@ -123,9 +124,17 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
     """Drop a point from all repetitions if one of them lacks it, so that all test the same points.
 
     In nested cross-validation, each outer fold of a repetition tests all points. Splits with
-    nothing left are ignored. Nothing is dropped if splits test different points anyway.
+    nothing left are ignored. Nothing is dropped if splits test different points anyway. Each label
+    of ``by=`` has its own points.
     """
     keep = keep & design.marks
+    further = tuple(name for name in design.within if name not in LEVELS)
+    if further and not keep.all():
+        label = design.cells(further, 0, design.size)
+        order = np.argsort(label, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
+            keep[rows] = keep_design(take_rows(design, rows), keep[rows])
+        return keep
     by = tuple(name for name in ("repetition", "outer") if design.has(name))
     if "point" not in design.levels or not by or design.has("sample") or design.has("count"):
         return keep

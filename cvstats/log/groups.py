@@ -35,7 +35,11 @@ from cvstats.log.metadata import cautions_of_metric, folds_of_metric, has_severa
 
 Run = Callable[[Log], Result]
 
-WORDS = "This is a part of a log, for which only moments are available. Expected the whole log."
+WORDS = (
+    "This method needs the individual losses of each group, but only moments are available. Load "
+    "the log first: log.compute() for a lazy array; for moments, read the losses, as with "
+    "cvstats.read_log(path)."
+)
 
 ALIKE = 6
 """Groups with at least this many repetitions or folds are equivalent for requirements."""
@@ -244,7 +248,7 @@ class Groups:
             If some group cannot be computed; the first of them are named.
         """
         results: list[Result] = []
-        failed: dict[Hashable, str] = {}
+        failed: dict[Hashable, LogError] = {}
         for label, part in zip(self.labels, self.parts(), strict=True):
             try:
                 own = cautions_of_metric(part.metadata) if self.name == "metric" else Caution(0)
@@ -257,12 +261,12 @@ class Groups:
                     )
                 results.append(found)
             except LogError as error:
-                failed[label] = str(error)
-        if not results and len(set(failed.values())) == 1:
-            raise LogError(next(iter(failed.values())))  # the error is not about the groups
+                failed[label] = error
+        if not results and len(set(map(str, failed.values()))) == 1:
+            raise next(iter(failed.values()))  # the error is not about the groups
         if failed:
-            label, words = next(iter(failed.items()))
-            first = f"{self.name}={spelled(label)}: {words}"
+            label = next(iter(failed))
+            first = f"{self.name}={spelled(label)}: {failed[label]}"
             if not results:
                 raise LogError(
                     f"no result could be computed for any of the {len(self.codes):,} groups by "
