@@ -28,6 +28,9 @@ FEWEST = 4
 """Minimum number of times for one cosine."""
 
 
+ROUNDING = 1e-12
+"""A variance is 0 if it is this small relative to the variance for one step."""
+
 TILE = 1 << 20
 """Losses (times by columns) processed by one task."""
 
@@ -262,7 +265,7 @@ def ordered(
         else:
             resolution = n
             alike = outlasts_horizon(gamma, n)
-            negative = (variance <= 0) & (gamma[0] > 0)
+            negative = (variance <= ROUNDING * gamma[0] / n) & (gamma[0] > 0)
             flags[negative] |= np.int64(Caution.HORIZON_NOT_USED)
             variance = np.where(
                 negative,

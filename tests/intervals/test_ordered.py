@@ -248,6 +248,10 @@ def test_a_variance_that_is_not_positive():
     pair = pd.DataFrame({"a": losses, "b": 0.0})
     table = pair.cvci.compare(method="ordered", options={"horizon": 2})
     assert "horizon not used" in table["caution"].iloc[0]
+    errors = 0.1 * pd.Series([1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0], losses.index)
+    for seed in range(9):  # of 0 up to rounding, which depended on the order of the rows
+        moved = errors.sample(frac=1, random_state=seed)
+        assert "horizon not used" in only_row(moved.cvci.ordered(horizon=3))["caution"]
 
 
 def test_shares_have_limits_of_a_proportion():
