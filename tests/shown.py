@@ -44,6 +44,7 @@ from plotted import (
 import cvstats
 from cvstats import cli
 from cvstats.errors import LogError
+from cvstats.log.metadata import MADE_OF
 from cvstats.loss_functions.metric_logs import METRICS
 from cvstats.reporting import page as report_page
 
@@ -85,6 +86,8 @@ def measured(metric, n):
             "times": 1 - chance if "brier" in metric else noisy,
         }[reads]  # fmt: skip
         table[f"{name}2"] = 1 - 0.9 * chance
+    if reads == "numbers":  # one error is large, and neither number
+        table.loc[hard.argmax(), "a"] = table["a"].min()
     truth = {"probabilities": "scores", "losses": "numbers"}.get(reads, reads)
     at = {"at": [0.5, 1.5]} if metric == "integrated_brier" else {"at": 1.0}
     given = {
@@ -193,6 +196,9 @@ LOGS = {
     "scores": scored,
     "days": lambda: days(0.25),
     "better days": lambda: days(2.0),
+    "months of days": lambda: (
+        days(0.25).assign(source=lambda log: log.index.month).set_index("source", append=True)
+    ),
     "gaps": with_gaps,
     "twins": twins,
     "candidates": lambda: pd.DataFrame(
@@ -331,7 +337,8 @@ def shown_answers(log, name):
 
 
 def shown_measures(log):
-    """The answers, or refusals, about a metric."""
+    """What is noted about a metric, and the answers, or refusals."""
+    yield str({name: note for name, note in log.attrs.items() if name != MADE_OF})
     for name, ask in {
         "interval": lambda: log.cvci.interval(), "wald": lambda: log.cvci.wald(alpha=0.2),
         "logit": lambda: log.cvci.wald(scale="logit"), "log": lambda: log.cvci.wald(scale="log"),

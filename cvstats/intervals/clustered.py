@@ -822,12 +822,15 @@ class LongRun:
         Its degrees of freedom: the number of cosines.
     flags : array of int, shape (columns,)
         The cautions of each column.
+    sums : array, shape (dates, columns)
+        The sums of the dates in order, as deviations of means.
     """
 
     variance: FloatArray
     share: FloatArray
     df: int
     flags: IntArray
+    sums: FloatArray
 
 
 def order_sums(ways: TwoWays) -> tuple[FloatArray, bool] | None:
@@ -862,7 +865,7 @@ def compute_long_run(ways: TwoWays) -> LongRun | None:
     flags = np.where(alike, np.int64(Caution.STRONG_DEPENDENCE), np.int64(0))
     flags |= np.int64(Caution(0) if regular else Caution.GAPS_IN_TIME)
     share = share_of_cosines(gamma, n, weights.cosines)
-    return LongRun(variance / share, share, weights.cosines, flags)
+    return LongRun(variance / share, share, weights.cosines, flags, sums)
 
 
 def sum_ways(ways: TwoWays, dates: LongRun | None) -> tuple[FloatArray, FloatArray]:
@@ -895,9 +898,9 @@ def two_way_residuals(log: Log) -> tuple[FloatArray, FloatArray]:
         residuals: FloatArray = factor[:, None] * (cells.mean - ways.mean)
         return residuals
 
-    dates, long_run = order_sums(ways), compute_long_run(ways)
-    if dates is None or long_run is None:
+    long_run = compute_long_run(ways)
+    if long_run is None:
         of_points = scale(ways.second)
     else:
-        of_points = transform_cosines(dates[0], long_run.df) / np.sqrt(long_run.share)
+        of_points = transform_cosines(long_run.sums, long_run.df) / np.sqrt(long_run.share)
     return np.concatenate([scale(ways.first), of_points]), ways.first.origin + ways.mean
