@@ -93,8 +93,11 @@ SKEW_ROOM = 2.5
 NO_COVARIANCE = 1e-8
 """Relative size of a negative eigenvalue beyond which no covariance has these variances."""
 
+ROUNDING = 1e-13
+"""Bound of the relative rounding errors of variances, for each model."""
+
 ALIKE = 1e-8
-"""Share of the largest variance below which a variance is computed from the draws."""
+"""Share of a variance above which rounding, and what was added to avoid it, matter."""
 
 
 def check_draws(n_draws: object, alpha: float) -> None:
@@ -227,8 +230,7 @@ def factor_covariance(squared: FloatArray) -> tuple[FloatArray, bool]:
     they were clamped or corrected individually, and A is then the nearest covariance.
     """
     m, total = len(squared), squared.sum(axis=0)
-    rounding = 4 * m * np.finfo(float).eps
-    middle = int((total <= (1 + rounding) * total.min()).argmax())
+    middle = int((total <= (1 + ALIKE) * total.min()).argmax())
     rest = np.delete(np.arange(m), middle)
     root, away = np.zeros((m, max(m - 1, 1))), squared[rest, middle]
     cov = (away[:, None] + away - squared[np.ix_(rest, rest)]) / 2
@@ -236,9 +238,9 @@ def factor_covariance(squared: FloatArray) -> tuple[FloatArray, bool]:
     both = np.outer(scale, scale)
     shares = np.divide(cov, both, out=np.eye(m - 1), where=both > 0)
     spread = scale.max(initial=0.0) / scale.min(initial=np.inf, where=scale > 0)
-    jitter = rounding * spread * np.eye(m - 1)  # identical models make it singular
+    jitter = min(1.0, ROUNDING * m * float(spread))  # identical models make it singular
     try:
-        root[rest] = scale[:, None] * np.linalg.cholesky(shares + jitter)
+        root[rest] = scale[:, None] * np.linalg.cholesky(shares + jitter * np.eye(m - 1))
         return root, True
     except np.linalg.LinAlgError:
         pass
@@ -252,9 +254,13 @@ def inverse_deviations(
 ) -> FloatArray:
     """Invert the standard deviations of drawn differences; 0 if two models are identical."""
     variance = squared[left, right].copy()
-    close = np.flatnonzero((variance > 0) & (variance < ALIKE * squared.max()))
-    if len(close):  # rounding in L may exceed these: each must stay standard normal
-        variance[close] = ((root[left[close]] - root[right[close]]) ** 2).sum(axis=1)
+    own = np.square(root).sum(axis=1)
+    added = np.abs(own - squared[own.argmin()])  # to the variance about the central model
+    unsure = np.maximum(ALIKE * squared.max(), (added[left] + added[right]) / ALIKE)
+    close = np.flatnonzero((variance > 0) & (variance < unsure))
+    for start, stop in block_bounds(len(close), max(FEWEST, CHUNK // len(root))):
+        at = close[start:stop]  # what was added may exceed these: each stays standard normal
+        variance[at] = ((root[left[at]] - root[right[at]]) ** 2).sum(axis=1)
     with np.errstate(divide="ignore"):
         found: FloatArray = np.where(variance > 0, 1 / np.sqrt(variance), 0.0)
     return found

@@ -203,6 +203,22 @@ def test_variances_without_a_covariance_are_refused():
         assert ((root[i] - root[j]) ** 2).sum() == pytest.approx(fine[i, j], rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-11, 1e-9, 1e-5, 1e5, 1e9])
+def test_draws_are_standardized_beside_a_model_of_another_size(size):
+    """A near copy of the central model, or a model that diverged, among similar models."""
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(300, 1)) + 3e-3 * rng.normal(size=(300, 40))
+    means[:, :20] += rng.normal(size=(300, 1))
+    means[:, 1] = size * rng.normal(size=300) + (means[:, 0] if size < 1 else 0)
+    left, right = np.triu_indices(40, 1)
+    squared = max_t.pair_matrix(np.var(means[:, left] - means[:, right], axis=0), 40)
+    root, exact = max_t.factor_covariance(squared)
+    drawn = ((root[left] - root[right]) ** 2).sum(axis=1)
+    scale = max_t.inverse_deviations(root, squared, left, right)
+    assert exact
+    assert drawn * scale**2 == pytest.approx(1, abs=1e-6)
+
+
 def test_draws_of_nearly_equal_models_are_standardized_as_they_are_drawn():
     root = np.array([[0, 0], [1, 0], [1, 1e-9], [1, 1e-9]])
     squared = ((root[:, None] - root) ** 2).sum(axis=-1)
