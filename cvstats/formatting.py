@@ -298,8 +298,10 @@ def to_apa(result: Any) -> str:
         what = f"difference between groups in {what}"
     if first == "difference" or target.startswith("difference of two models"):
         what = f"difference in {what}"
-    level = f"{100 * (1 - facts['alpha']):.6g}% CI" if "alpha" in facts else "interval"
+    level = f"{write_level(facts)}CI" if "alpha" in facts else "interval"
     names = {"p_value": "p", "p_adjusted": "adjusted p"}
+    if facts.get("alternative") == "equivalence":
+        names["p_value"] = "equivalence p"
     if has_simultaneous_limits(table):
         del names["p_value"]
     count, groups = facts.get("n_points"), facts.get("n_sources", facts.get("n_clusters"))
@@ -343,6 +345,13 @@ def text_table(
     return [[str(name) for name in header], *rows], "l" * labels.shape[1] + sides
 
 
+def write_level(facts: Mapping[Any, Any]) -> str:
+    """Write the level of the limits, which is 1 - 2 alpha for tests of equivalence."""
+    alpha = facts.get("alpha")
+    tests = 2 if facts.get("alternative") == "equivalence" else 1
+    return f"{100 * (1 - tests * alpha):.6g}% " if isinstance(alpha, float) else ""
+
+
 def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Combine an estimate and its limits in one column next to its p-values, as in journals."""
     for name in ("p_adjusted", "p_value"):
@@ -357,8 +366,7 @@ def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     first = next((name for name in ("difference", "estimate") if name in shown), None)
     if first is None or not {"lower", "upper"} <= set(shown):
         return shown
-    alpha = table.attrs.get("alpha")
-    level = f"{100 * (1 - alpha):.6g}% " if isinstance(alpha, float) else ""
+    level = write_level(table.attrs)
     joined = shown[first] + " (" + shown["lower"] + " to " + shown["upper"] + ")"
     shown.insert(0, f"{first} ({level}CI)", joined)
     return shown.drop(columns=[first, *(name for name in LEFT_OUT if name in shown)])

@@ -198,6 +198,10 @@ def test_sentences_in_the_style_of_the_apa():
         "ridge minus gradient_boosting: difference in loss = −143, "
         "95% CI [−406, 119], p = .28, adjusted p = .57."
     )
+    equivalence = tables["equivalence"]  # its limits were labeled 95%
+    assert "difference (90% CI)" in cvstats.to_markdown(equivalence)
+    assert "difference (90\\% CI)" in cvstats.to_latex(equivalence)
+    assert re.search(r", 90% CI \[.*\], equivalence p [=<]", cvstats.to_apa(equivalence))
     assert cvstats.to_apa(tables["cautions"]).startswith(
         "ridge: mean loss = 3,023, 95% CI [2,651, 3,395], n = 442. (Caution: dependence ignored.)"
     )
