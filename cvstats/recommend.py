@@ -21,7 +21,7 @@ from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, covers_all_points, is_resampled
 from cvstats.core.results import WORKS, Result
 from cvstats.errors import LogError, checked_choice, spelled
-from cvstats.facts import LogFacts
+from cvstats.facts import LogFacts, recommend_interval
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
 from cvstats.intervals._limits import (
@@ -34,7 +34,6 @@ from cvstats.intervals._limits import (
 from cvstats.intervals._method import IntervalMethod, Method, answer_log
 from cvstats.intervals._requirements import (
     POINTS,
-    recommend_method,
     recommend_options,
     suggest_study,
     take_points,
@@ -371,7 +370,7 @@ def choose(
     """Choose the method, unless it is given, with the reason and all options."""
     if method is not None:
         return method, BY_NAME, options
-    name, reason = recommend_method(log)
+    name, reason = recommend_interval(log)
     if not options:
         return name, reason, recommend_options(log)
     crossed = name == "clustered" and takes_two_ways(log)
@@ -430,7 +429,7 @@ def join_reasons(*reasons: str) -> str:
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
     """Run a method chosen before the evaluations were computed, if it is still recommended."""
     recommend_options(log)
-    right, reason = recommend_method(log)
+    right, reason = recommend_interval(log)
     if right != name:
         raise LogError(
             f"interval found {reason}, for which {right!r} is the default method; before the "
@@ -448,6 +447,10 @@ def run_with_wilson(
     result = find_method(name).run(log, alpha=alpha, **{**chosen, **options})
     if options:
         return result
+    if log.of_differences:
+        from cvstats.comparisons.compare import take_limits_of_differences
+
+        return take_limits_of_differences(result, log, alpha)
     result = take_own_limits(result, log)
     if name in OF_NORMAL_LIMITS and "range" not in log.metadata:
         return result

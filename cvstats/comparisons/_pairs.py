@@ -16,7 +16,6 @@ from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     count_folds,
-    find_whole_sources,
     fold_levels,
     repetition_level,
 )
@@ -42,10 +41,10 @@ from cvstats.intervals._limits import (
     compare_numerators,
 )
 from cvstats.intervals._method import OF_TWO, RELATIVE_STABILITY, WeighGroups, answer_log
-from cvstats.intervals._requirements import recommend_method, recommend_options, takes_two_ways
+from cvstats.intervals._requirements import recommend_method, recommend_options
 from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.holdout import flag_seeds
-from cvstats.intervals.refit_corrected import repeats_refits, shows_refits
+from cvstats.intervals.refit_corrected import ignores_refits, repeats_refits, shows_refits
 from cvstats.large.lazy import concat_logs
 from cvstats.log.align import CONSTANT, align_logs, same_facts, zeros_like
 from cvstats.log.checks import find_whole
@@ -324,14 +323,6 @@ def default_difference(log: Log) -> str:
     """Choose the interval for differences of models: refit_corrected if repetitions allow it."""
     method = default_method(log)
     return "refit_corrected" if ignores_refits(method, log) and shows_refits(log) else method
-
-
-def ignores_refits(method: str, log: Log) -> bool:
-    """Whether a method is the one for independent points, or for folds of whole sources."""
-    if method == "clustered":
-        of_sources = not (takes_two_ways(log) or log.of_contrasts)
-        return of_sources and bool(find_whole_sources(log.planned).all())
-    return method == "wald"
 
 
 def difference_interval(

@@ -45,6 +45,7 @@ from cvstats.comparisons._pairs import (
     read_options,
     reads_lazy_losses,
     require_standard_errors,
+    widen_alike,
 )
 from cvstats.comparisons.zero_one import (
     FEW,
@@ -481,6 +482,26 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
     }
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
     return replace(base, columns={**tests, **columns}, attrs=attrs)
+
+
+def take_limits_of_differences(base: Result, log: Log, alpha: float) -> Result:
+    """Replace the limits of a log that `difference` made by those that `compare` has by default."""
+    if base.method == "wald":
+        base = widen_alike(base, log)
+    if log.design.by is not None and log.known_proportions:
+        raise DifferentGroups("discordant points are counted for one group at a time.")
+    known = replace(base, attrs={**base.attrs, "interval_method": base.method})
+    found = find_discordance(log, known) if has_standard_errors(base) else None
+    if found is None or not found.few.any():
+        return base
+    result = compute_tests(base, alternative="two-sided", alpha=alpha)
+    if found.repetitions == 1:
+        result = take_exact_tests(result, found, alternative="two-sided", alpha=alpha)
+    columns = {name: result.columns.get(name, values) for name, values in base.columns.items()}
+    test = str(result.attrs.get("test", "wald"))
+    attrs = {**result.attrs, "interval": test.replace("exact", "tango")}
+    attrs.pop("test", None)
+    return replace(base, columns=columns, caution=flag_few(result, found).caution, attrs=attrs)
 
 
 def keep_own_tests(base: Result, *, alternative: str) -> Result:

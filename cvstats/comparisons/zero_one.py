@@ -35,7 +35,7 @@ from cvstats.intervals._method import (
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import DIFFERENCES, Log, Losses, Table
 from cvstats.log.read import read
 from cvstats.options import Adjust, Missing
 
@@ -130,11 +130,20 @@ def find_discordance(log: Log, base: Result) -> Discordance | None:
     net, both = np.rint(net), np.rint(both)
     known = np.logical_and.reduce(whole & (np.abs(net) <= both) & (both <= n), axis=0)
     if known.any():
-        zero_one = log.zero_one()
-        known &= np.logical_and(*(zero_one[side] for side in log.sides))
+        known &= find_errors(log)
     n01, n10 = (counts.mean(axis=0) for counts in split_discordant(net, both))
     averaged = len(net) > 1 and base.method == "holdout"
     return Discordance(known, n01, n10, n, len(net), averaged, not log.some_cells)
+
+
+def find_errors(log: Log) -> MaskArray:
+    """Find the pairs whose losses are errors: 0 or 1, or differences of these by name."""
+    if DIFFERENCES.items() <= log.metadata.items():
+        if log.in_memory and log.known_proportions:
+            return binary_columns(log.design, log.values, signs=True)
+        return np.array(bool(log.known_proportions))
+    zero_one = log.zero_one()
+    return np.logical_and(*(zero_one[side] for side in log.sides))
 
 
 def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, FloatArray]:

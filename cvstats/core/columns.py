@@ -153,19 +153,20 @@ Columns: TypeAlias = LossColumns | Differences
 """Losses by row and column, for any memory layout."""
 
 
-def binary_columns(design: Design, losses: Columns) -> MaskArray:
-    """Find the columns whose losses are all exactly 0 or 1; NaN is not a loss."""
+def binary_columns(design: Design, losses: Columns, *, signs: bool = False) -> MaskArray:
+    """Find the columns whose losses are all exactly 0 or 1 (or -1); NaN is not a loss."""
     first = losses.take(np.arange(losses.width), 0, FIRST)
     here = slice(None) if design.valid is None else design.valid[:FIRST]
-    found: MaskArray = np.logical_and.reduce(is_binary(first[:, here]), axis=1)
+    found: MaskArray = np.logical_and.reduce(is_binary(first[:, here], signs), axis=1)
     for start, stop in block_bounds(design.size, BLOCK):
         here = slice(None) if design.valid is None else design.valid[start:stop]
         for j in np.flatnonzero(found).tolist():
-            found[j] = is_binary(losses.column(j, start, stop)[here]).all()
+            found[j] = is_binary(losses.column(j, start, stop)[here], signs).all()
     return found
 
 
-def is_binary(values: FloatArray) -> MaskArray:
-    """Find the losses that are 0, 1 or missing."""
-    found: MaskArray = (values == 0) | (values == 1) | np.isnan(values)
+def is_binary(values: FloatArray, signs: bool) -> MaskArray:
+    """Find the losses that are 0, 1 (or -1) or missing."""
+    size = np.abs(values) if signs else values
+    found: MaskArray = (size == 0) | (size == 1) | np.isnan(values)
     return found

@@ -155,6 +155,7 @@ PROPORTIONS = {"wilson": wilson, "clopper-pearson": clopper_pearson}
 """Intervals for 0/1 losses."""
 
 SOME_WILSON = "wilson for 0/1 losses, otherwise wald"
+SOME_TANGO = "tango for 0/1 losses with fewer than 25 discordant points, otherwise wald"
 SOME_KORN_GRAUBARD = "korn-graubard for 0/1 losses, otherwise wald"
 """Limits chosen by `interval` if columns are of both kinds or not computed yet."""
 
@@ -966,7 +967,9 @@ def name_limits(log: Log, method: str, kind: str | None) -> str | None:
 
     ``kind`` names those of 0/1 losses, or of a metric whose points are unknown.
     """
-    if method in ("wald", "holdout"):
+    if log.of_differences:
+        return SOME_TANGO if method in OF_NORMAL_LIMITS and log.known_proportions else kind
+    if method in OF_NORMAL_LIMITS:
         if not log.design.metric:
             return SOME_WILSON
         if kind == "wald" and log.metadata.get("limits") in SCALES:

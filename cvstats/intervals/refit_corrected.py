@@ -9,12 +9,12 @@ import numpy as np
 
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.design import Design
-from cvstats.core.folds import count_folds, fold_level, fold_levels
+from cvstats.core.folds import count_folds, find_whole_sources, fold_level, fold_levels
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, IntervalMethod
-from cvstats.intervals._requirements import partition, several_folds
+from cvstats.intervals._requirements import partition, several_folds, takes_two_ways
 from cvstats.intervals._stability import (
     NEARLY_ALIKE,
     find_alike,
@@ -92,6 +92,14 @@ def shows_refits(log: Log) -> bool:
     if "equal partitions" not in design.facts:
         design.facts["equal partitions"] = read_partitions(design).are_equal()
     return not design.facts["equal partitions"]
+
+
+def ignores_refits(method: str, log: Log) -> bool:
+    """Whether a method is the one for independent points, or for folds of whole sources."""
+    if method == "clustered":
+        of_sources = not (takes_two_ways(log) or log.of_contrasts)
+        return of_sources and bool(find_whole_sources(log.planned).all())
+    return method == "wald"
 
 
 def repeats_refits(log: Log) -> bool:

@@ -384,6 +384,11 @@ def minus(one: xr.DataArray, two: xr.DataArray) -> xr.DataArray:
 
 def zeros_like(losses: Any) -> Any:
     """Make a log of zeros, which differences are compared with."""
+    if not isinstance(losses, (pd.Series, pd.DataFrame, xr.DataArray, xr.Dataset)):
+        raise LogError(
+            f"compare(0) needs losses, but this is {describe_type(losses)}. Expected the log of "
+            "differences itself. Use interval, which has the same limits."
+        )
     zeros = losses * 0
     if isinstance(zeros, (pd.Series, xr.DataArray)):
         zeros.name = 0

@@ -126,7 +126,8 @@ def find_cautions(
     before, by_group = flags.copy(), flags.reshape(-1, width)
     signs = np.int64(Caution.SKEWED if log.of_contrasts else -1)
     name = str(log.metadata.get("loss")).removeprefix("1 - ")
-    errors = pairs is None and not (design.metric or log.of_contrasts or name in NOT_ZERO_ONE)
+    other = log.of_differences or log.of_contrasts or design.metric
+    errors = not (other or name in NOT_ZERO_ONE)
     examined: list[int] = []
     points_of_groups = np.zeros(len(by_group), dtype=np.int64)
     batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache

@@ -69,7 +69,7 @@ def basis_of(verdict: Verdict) -> str:
         return f"{whole['n_splits']:,.0f} test sets{each}"
     if method == "holdout":
         return f"{OF_TEST_SET} {points}" + (f", evaluated {times:,} times" if times > 1 else "")
-    if method == "wald" and points and "n_folds" in whole:
+    if method in ("wald", "refit_corrected") and points and "n_folds" in whole:
         alone = whole["n_folds"] == whole["n_points"]
         what = "leave-one-out" if alone else f"{whole['n_folds']:,.0f}-fold"
         return f"{points} in {again}{what} cross-validation"

@@ -8,6 +8,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+import xarray as xr
 from golden import COMPARED, log_named
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from strategies import close, logs, shuffled
 import cvstats
 from cvstats.errors import LogError
 from cvstats.intervals import interval_names
+from cvstats.intervals._limits import SOME_TANGO
 
 FRAME = models()
 
@@ -128,3 +130,65 @@ def test_the_combined_f_test():
             frame.cvci.compare(method="five_by_two", options={"test": "f"}, alternative=alternative)
     with pytest.raises(LogError, match="adjust='max-t' needs standard errors"):
         frame.cvci.compare(method="five_by_two", options={"test": "f"}, adjust="max-t")
+
+
+def roads_of_a_difference(log: pd.Series):
+    """The same log of differences in all containers, whole and lazy, and as moments."""
+    array = log.to_xarray().assign_attrs(log.attrs)
+    yield from (log, log.to_frame(), array, array.to_dataset(name="a").assign_attrs(log.attrs))
+    yield array.chunk()
+
+
+@pytest.mark.parametrize("repetitions", [1, 4])
+@pytest.mark.parametrize("noise", [0.5, 0.001])
+def test_the_interval_of_a_log_of_differences_is_that_of_compare(repetitions, noise):
+    """Refitted models, and models that are nearly equal in one partition, have wider intervals."""
+    rng = np.random.default_rng(8)
+    parts = {
+        r: pd.DataFrame({
+            "fold": rng.permutation(90) % 5, "point": range(90),
+            "b": np.arange(90.0) % 7 + noise * rng.normal(size=90),
+        }).assign(a=lambda frame: frame["b"] + noise * rng.normal(0.2, 1, 90))
+        for r in range(repetitions)
+    }  # fmt: skip
+    frame = pd.concat(parts, names=["repetition", None]).droplevel(1)
+    frame = frame.set_index(["fold", "point"], append=True)
+    frame = frame.droplevel("repetition") if repetitions == 1 else frame
+    frame.attrs["loss"] = "absolute_error"
+    expected = frame.cvci.compare(reference="b").iloc[0]
+    log = frame.cvci.difference(reference="b")["a"]
+    assert log.cvci.compare(0)["upper"].item() == pytest.approx(expected["upper"], rel=1e-12)
+    for road in [*roads_of_a_difference(log), cvstats.Moments.of_log(log)]:
+        found = road.interval() if isinstance(road, cvstats.Moments) else road.cvci.interval()
+        for name in ("lower", "upper"):
+            values = np.asarray(found[name]).reshape(-1)
+            np.testing.assert_allclose(values, expected[name], rtol=1e-9)
+
+
+def test_few_discordant_points_have_the_limits_of_compare_in_a_log_of_differences():
+    a = (np.arange(100) < 8).astype(float)
+    b = ((np.arange(100) < 3) | (np.arange(100) > 97)).astype(float)
+    index = pd.MultiIndex.from_arrays([np.arange(100) % 5, range(100)], names=["fold", "point"])
+    frame = pd.DataFrame({"a": a, "b": b}, index)
+    frame.attrs["loss"] = "zero_one"
+    expected = frame.cvci.compare(reference="b").iloc[0]
+    log = frame.cvci.difference(reference="b")["a"]
+    assert log.cvci.compare(0)["p_value"].item() == expected["p_value"]
+    for road in [*roads_of_a_difference(log), cvstats.Moments.of_log(log)]:
+        found = road.interval() if isinstance(road, cvstats.Moments) else road.cvci.interval()
+        lazy = isinstance(found, xr.Dataset) and bool(found.chunks)
+        for name in ("lower", "upper"):
+            np.testing.assert_allclose(np.asarray(found[name]).reshape(-1), expected[name])
+        assert found.attrs["interval"] == (SOME_TANGO if lazy else "tango")
+        labels = cvstats.cautions(found) if isinstance(found, xr.Dataset) else found["caution"]
+        assert np.asarray(labels).item() == "few discordant points"
+    other = log.copy()
+    other.attrs["loss"] = "absolute_error"  # amounts, which may be other than 0 and 1
+    assert other.cvci.interval()["upper"].item() != pytest.approx(expected["upper"], rel=1e-3)
+
+
+def test_moments_of_differences_are_not_compared_with_zero():
+    frame = pd.DataFrame({"a": [1.0, 2, 4], "b": [2.0, 4, 3]}, pd.Index(range(3), name="point"))
+    moments = cvstats.Moments.of_log(frame.cvci.difference(reference="b"))
+    with pytest.raises(LogError, match="Use interval, which has the same limits"):
+        moments.compare(0)
