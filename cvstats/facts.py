@@ -24,18 +24,6 @@ from cvstats.log.pandas import NAMELESS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 
-
-def recommend_interval(log: Log) -> tuple[str, str]:
-    """Choose the method of `interval`, with the reason; for differences, that of `compare`."""
-    method, reason = recommend_method(log)
-    if log.of_differences:
-        from cvstats.intervals.refit_corrected import ignores_refits, shows_refits
-
-        if ignores_refits(method, log) and shows_refits(log):
-            return "refit_corrected", f"{reason}; the models were refitted"
-    return method, reason
-
-
 LARGE = 1_000_000
 """Maximum number of losses kept in one table, rows by columns."""
 
@@ -187,7 +175,7 @@ class LogFacts:
     @cached_property
     def recommended(self) -> tuple[str, str]:
         """The recommended method for the design, and the reason."""
-        return recommend_interval(self.log)
+        return recommend_method(self.log)
 
     # --- the losses -------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, covers_all_points, is_resampled
 from cvstats.core.results import WORKS, Result
 from cvstats.errors import LogError, checked_choice, spelled
-from cvstats.facts import LogFacts, recommend_interval
+from cvstats.facts import LogFacts
 from cvstats.formatting import SentenceTable
 from cvstats.intervals import find_method, interval_names, list_methods
 from cvstats.intervals._limits import (
@@ -34,6 +34,7 @@ from cvstats.intervals._limits import (
 from cvstats.intervals._method import IntervalMethod, Method, answer_log
 from cvstats.intervals._requirements import (
     POINTS,
+    recommend_method,
     recommend_options,
     suggest_study,
     take_points,
@@ -370,7 +371,7 @@ def choose(
     """Choose the method, unless it is given, with the reason and all options."""
     if method is not None:
         return method, BY_NAME, options
-    name, reason = recommend_interval(log)
+    name, reason = recommend_method(log)
     if not options:
         return name, reason, recommend_options(log)
     crossed = name == "clustered" and takes_two_ways(log)
@@ -429,7 +430,7 @@ def join_reasons(*reasons: str) -> str:
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:
     """Run a method chosen before the evaluations were computed, if it is still recommended."""
     recommend_options(log)
-    right, reason = recommend_interval(log)
+    right, reason = recommend_method(log)
     if right != name:
         raise LogError(
             f"interval found {reason}, for which {right!r} is the default method; before the "

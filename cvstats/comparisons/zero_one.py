@@ -129,21 +129,16 @@ def find_discordance(log: Log, base: Result) -> Discordance | None:
     whole = (np.abs(net - np.rint(net)) <= slack) & (np.abs(both - np.rint(both)) <= slack)
     net, both = np.rint(net), np.rint(both)
     known = np.logical_and.reduce(whole & (np.abs(net) <= both) & (both <= n), axis=0)
-    if known.any():
-        known &= find_errors(log)
+    if known.any() and DIFFERENCES.items() <= log.metadata.items():  # differences of 0/1 losses
+        known &= bool(log.known_proportions)
+        if log.in_memory and known.any():
+            known &= binary_columns(log.design, log.values, signs=True)
+    elif known.any():
+        zero_one = log.zero_one()
+        known &= np.logical_and(*(zero_one[side] for side in log.sides))
     n01, n10 = (counts.mean(axis=0) for counts in split_discordant(net, both))
     averaged = len(net) > 1 and base.method == "holdout"
     return Discordance(known, n01, n10, n, len(net), averaged, not log.some_cells)
-
-
-def find_errors(log: Log) -> MaskArray:
-    """Find the pairs whose losses are errors: 0 or 1, or differences of these by name."""
-    if DIFFERENCES.items() <= log.metadata.items():
-        if log.in_memory and log.known_proportions:
-            return binary_columns(log.design, log.values, signs=True)
-        return np.array(bool(log.known_proportions))
-    zero_one = log.zero_one()
-    return np.logical_and(*(zero_one[side] for side in log.sides))
 
 
 def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, FloatArray]:

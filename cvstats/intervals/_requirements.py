@@ -323,6 +323,11 @@ def recommend_method(log: Log) -> tuple[str, str]:
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
         reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
+    if log.pairs is None and log.of_differences:  # as `compare` does
+        from cvstats.intervals.refit_corrected import ignores_refits, shows_refits
+
+        if ignores_refits(method, log) and shows_refits(log):
+            return "refit_corrected", f"{reason}; the models were refitted"
     return method, reason
 
 
