@@ -1033,8 +1033,10 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     -----
     You can pass this log to every method that accepts a log. The estimate is then the difference in
     error. ``attrs["kind"]`` is ``"differences"``, and the guarantee of an interval is subject to
-    the condition stated in `compare`. Differences of 0/1 losses are -1, 0 and 1, so intervals for
-    proportions do not apply.
+    the condition stated in `compare`. `interval` and `summary` have the same limits as `compare`,
+    also for models that were refitted in several repetitions, for nearly identical models and for
+    0/1 losses with few discordant points. Only the pseudo-errors that `compare` adds for bounded
+    metrics and random splits are missing, because differences do not show them.
 
     References
     ----------
