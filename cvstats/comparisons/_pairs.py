@@ -41,10 +41,15 @@ from cvstats.intervals._limits import (
     compare_numerators,
 )
 from cvstats.intervals._method import OF_TWO, RELATIVE_STABILITY, WeighGroups, answer_log
-from cvstats.intervals._requirements import recommend_method, recommend_options
+from cvstats.intervals._requirements import (
+    ignores_refits,
+    recommend_method,
+    recommend_options,
+    repeats_refits,
+    shows_refits,
+)
 from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.holdout import flag_seeds
-from cvstats.intervals.refit_corrected import ignores_refits, repeats_refits, shows_refits
 from cvstats.large.lazy import concat_logs
 from cvstats.log.align import CONSTANT, align_logs, same_facts, zeros_like
 from cvstats.log.checks import find_whole

@@ -36,8 +36,9 @@ from cvstats.core.folds import (
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, NeedsLosses, listed, spelled
 from cvstats.intervals._method import find_method, load_methods
+from cvstats.intervals._stability import read_partitions
 from cvstats.large.lazy import whole_design
-from cvstats.log.checks import find_dates, is_date
+from cvstats.log.checks import find_dates, find_whole, is_date
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
@@ -116,6 +117,22 @@ def several_folds(design: Design) -> str | None:
         return (
             "the log has one fold, a single test set. Add the level 'fold' to the index, "
             "or use holdout."
+        )
+    return None
+
+
+def named_points_in_folds(design: Design) -> str | None:
+    """Require K-fold cross-validation with labeled points.
+
+    The points of a small group may be in one fold in some of the repetitions.
+    """
+    words = partition(design) if design.has(fold_level(design) or "") else several_folds(design)
+    if words is not None:
+        return words
+    if "point" not in design.levels:
+        return (
+            "the log has no level 'point', so losses of the same point cannot be matched. Add "
+            "an identifier for each point to the index."
         )
     return None
 
@@ -323,12 +340,51 @@ def recommend_method(log: Log) -> tuple[str, str]:
     method, reason = recommend_for_partition(design)
     if method == "out_of_source" and log.fixed_sources:
         reason = f"{design.number('source'):,} fixed sources (tasks), each with the same weight"
-    if log.pairs is None and log.of_differences:  # as `compare` does
-        from cvstats.intervals.refit_corrected import ignores_refits, shows_refits
-
-        if ignores_refits(method, log) and shows_refits(log):
-            return "refit_corrected", f"{reason}; the models were refitted"
+    alone = log.pairs is None and log.of_differences  # `interval` takes the method of `compare`
+    if alone and ignores_refits(method, log) and shows_refits(log):
+        return "refit_corrected", f"{reason}; the models were refitted"
     return method, reason
+
+
+def ignores_refits(method: str, log: Log) -> bool:
+    """Whether a method is the one for independent points, or for folds of whole sources."""
+    if method == "clustered":
+        of_sources = not (takes_two_ways(log) or log.of_contrasts)
+        return of_sources and bool(find_whole_sources(log.planned).all())
+    return method == "wald"
+
+
+def shows_refits(log: Log) -> bool:
+    """Whether the log is repeated cross-validation from which mutual training can be estimated.
+
+    It needs individual losses, and at least two repetitions with different partitions.
+    """
+    if not repeats_refits(log):
+        return False
+    if log.design.by is not None:
+        raise DifferentGroups("partitions are compared in one group at a time.")
+    whole = log if log.cells is None else find_whole(log)
+    if whole is None:
+        return False
+    design = whole.design
+    if "equal partitions" not in design.facts:
+        design.facts["equal partitions"] = read_partitions(design).are_equal()
+    return not design.facts["equal partitions"]
+
+
+def repeats_refits(log: Log) -> bool:
+    """Whether the log is repeated cross-validation of models that were refitted in each fold.
+
+    The groups of a log together may be, since each may have other points.
+    """
+    design = log.design
+    return not (
+        log.only_tested
+        or design.metric
+        or design.scores
+        or not design.has("repetition")
+        or (design.by is None and named_points_in_folds(design) is not None)
+    )
 
 
 def take_points(log: Log, points: str | None) -> Log:

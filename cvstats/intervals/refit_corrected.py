@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
-from cvstats.core.design import Design
-from cvstats.core.folds import count_folds, find_whole_sources, fold_level, fold_levels
+from cvstats.core.folds import count_folds, fold_levels
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import BAYLE, IntervalMethod
-from cvstats.intervals._requirements import partition, several_folds, takes_two_ways
+from cvstats.intervals._requirements import named_points_in_folds
 from cvstats.intervals._stability import (
     NEARLY_ALIKE,
     find_alike,
@@ -24,26 +23,8 @@ from cvstats.intervals._stability import (
 )
 from cvstats.intervals.clustered import clustered
 from cvstats.log.checks import find_whole
-from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
 from cvstats.options import Missing
-
-
-def named_points_in_folds(design: Design) -> str | None:
-    """Require K-fold cross-validation with labeled points.
-
-    The points of a small group may be in one fold in some of the repetitions.
-    """
-    words = partition(design) if design.has(fold_level(design) or "") else several_folds(design)
-    if words is not None:
-        return words
-    if "point" not in design.levels:
-        return (
-            "the log has no level 'point', so losses of the same point cannot be matched. Add "
-            "an identifier for each point to the index."
-        )
-    return None
-
 
 NEEDS = (
     "differences of models in K-fold cross-validation, preferably repeated with different "
@@ -74,47 +55,6 @@ def find_problem(log: Log) -> str | None:
             "cvstats.plans.repeated_k_fold does, or use wald."
         )
     return None
-
-
-def shows_refits(log: Log) -> bool:
-    """Whether the log is repeated cross-validation from which mutual training can be estimated.
-
-    It needs individual losses, and at least two repetitions with different partitions.
-    """
-    if not repeats_refits(log):
-        return False
-    if log.design.by is not None:
-        raise DifferentGroups("partitions are compared in one group at a time.")
-    whole = log if log.cells is None else find_whole(log)
-    if whole is None:
-        return False
-    design = whole.design
-    if "equal partitions" not in design.facts:
-        design.facts["equal partitions"] = read_partitions(design).are_equal()
-    return not design.facts["equal partitions"]
-
-
-def ignores_refits(method: str, log: Log) -> bool:
-    """Whether a method is the one for independent points, or for folds of whole sources."""
-    if method == "clustered":
-        of_sources = not (takes_two_ways(log) or log.of_contrasts)
-        return of_sources and bool(find_whole_sources(log.planned).all())
-    return method == "wald"
-
-
-def repeats_refits(log: Log) -> bool:
-    """Whether the log is repeated cross-validation of models that were refitted in each fold.
-
-    The groups of a log together may be, since each may have other points.
-    """
-    design = log.design
-    return not (
-        log.only_tested
-        or design.metric
-        or design.scores
-        or not design.has("repetition")
-        or (design.by is None and named_points_in_folds(design) is not None)
-    )
 
 
 @IntervalMethod(
