@@ -716,10 +716,10 @@ def rows_of_result(result):
         yield label_of(["model"], [result.name]), result.to_dict()
     elif isinstance(result, pd.DataFrame):
         names = ["model" if name is None else name for name in result.index.names]
-        columns = {name: result[name].tolist() for name in result.columns}
-        for at, label in enumerate(result.index):
-            labels = label if isinstance(result.index, pd.MultiIndex) else (label,)
-            yield label_of(names, labels), {name: values[at] for name, values in columns.items()}
+        several, columns = isinstance(result.index, pd.MultiIndex), [*result.columns]
+        for label, values in zip(result.index, result.to_numpy(dtype=object), strict=True):
+            labels = label if several else (label,)
+            yield label_of(names, labels), dict(zip(columns, values, strict=True))
     else:
         sizes = dict(result.sizes)
         full = {name: result.variables[name].set_dims(sizes).values for name in result}
