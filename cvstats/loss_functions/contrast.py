@@ -459,14 +459,16 @@ def note_reaches(
     tables = {} if errors else {model: np.array(each) for model, each in known["models"].items()}
     place = {key: at for at, key in enumerate(known["cells"])}
     cells = number_rows(design, work.levels)
-    numbers = np.unique(cells[work.groups.codes >= 0])
+    known_rows = np.flatnonzero(work.groups.codes >= 0)
+    first_rows = known_rows[np.unique(cells[known_rows], return_index=True)[1]]
 
     def measure(side: tuple[int, int]) -> dict[str, FloatArray] | None:
         """Find the change of a group, and the rarity of a class: carried cells by cells by 2."""
-        rows = [work.groups.rows(*side) & (cells == number) for number in numbers]
+        rows = np.flatnonzero(work.groups.rows(*side))
+        _, first, size = np.unique(cells[rows], return_index=True, return_counts=True)
         if errors:
-            return {"": np.array([[[1 / here.sum(), 0.0] for here in rows]])}
-        keys = [cell_key(design, log.metadata["cells"], int(here.argmax())) for here in rows]
+            return {"": np.stack([1 / size, np.zeros(len(size))], axis=-1)[None]}
+        keys = [cell_key(design, log.metadata["cells"], row) for row in rows[first].tolist()]
         if not place.keys() >= set(keys):
             return None
         at = [place[key] for key in keys]
@@ -496,7 +498,7 @@ def note_reaches(
             models[model] = np.concatenate(every)
     else:
         models = pairs[0]
-    keys = [cell_key(design, work.levels, int((cells == number).argmax())) for number in numbers]
+    keys = [cell_key(design, work.levels, row) for row in first_rows.tolist()]
     return write_reaches(keys, carried, {model: each.tolist() for model, each in models.items()})
 
 
