@@ -45,7 +45,6 @@ from cvstats.comparisons._pairs import (
     read_options,
     reads_lazy_losses,
     require_standard_errors,
-    widen_alike,
 )
 from cvstats.comparisons.zero_one import (
     FEW,
@@ -486,8 +485,6 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
 
 def take_limits_of_differences(base: Result, log: Log, alpha: float) -> Result:
     """Replace the limits of a log that `difference` made by those that `compare` has by default."""
-    if base.method == "wald":
-        base = widen_alike(base, log)
     if log.design.by is not None and log.known_proportions:
         raise DifferentGroups("discordant points are counted for one group at a time.")
     known = replace(base, attrs={**base.attrs, "interval_method": base.method})
@@ -1034,9 +1031,9 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     You can pass this log to every method that accepts a log. The estimate is then the difference in
     error. ``attrs["kind"]`` is ``"differences"``, and the guarantee of an interval is subject to
     the condition stated in `compare`. `interval` and `summary` have the same limits as `compare`,
-    also for models that were refitted in several repetitions, for nearly identical models and for
-    0/1 losses with few discordant points. Only the pseudo-errors that `compare` adds for bounded
-    metrics and random splits are missing, because differences do not show them.
+    also for models that were refitted in several repetitions, and for 0/1 losses with few
+    discordant points. What `compare` adds for nearly identical models in one partition, and for
+    bounded metrics and random splits, is missing, because differences do not show it.
 
     References
     ----------
