@@ -69,7 +69,7 @@ from cvstats.core.results import (
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
-from cvstats.intervals._limits import fieller
+from cvstats.intervals._limits import SOME_TANGO, fieller
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
 from cvstats.intervals._requirements import recommend_options, take_points, takes_two_ways
 from cvstats.intervals._stability import OF_INTERVAL
@@ -485,19 +485,21 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
 
 def take_limits_of_differences(base: Result, log: Log, alpha: float) -> Result:
     """Replace the limits of a log that `difference` made by those that `compare` has by default."""
-    if log.design.by is not None and log.known_proportions:
+    if not (log.known_proportions and has_standard_errors(base)):
+        return base
+    if log.design.by is not None:
         raise DifferentGroups("discordant points are counted for one group at a time.")
-    known = replace(base, attrs={**base.attrs, "interval_method": base.method})
-    found = find_discordance(log, known) if has_standard_errors(base) else None
+    named = replace(base, attrs={**base.attrs, "interval_method": base.method})
+    found = find_discordance(log, named)
     if found is None or not found.few.any():
         return base
     result = compute_tests(base, alternative="two-sided", alpha=alpha)
     if found.repetitions == 1:
         result = take_exact_tests(result, found, alternative="two-sided", alpha=alpha)
     columns = {name: result.columns.get(name, values) for name, values in base.columns.items()}
-    test = str(result.attrs.get("test", "wald"))
-    attrs = {**result.attrs, "interval": test.replace("exact", "tango")}
-    attrs.pop("test", None)
+    attrs = dict(result.attrs)
+    test = str(attrs.pop("test", "wald"))
+    attrs["interval"] = {"exact": "tango", SOME_EXACT: SOME_TANGO}.get(test, test)
     return replace(base, columns=columns, caution=flag_few(result, found).caution, attrs=attrs)
 
 

@@ -398,7 +398,7 @@ def widen_contrast(result: Result, log: Log) -> Result:
     .99. In the median they are 1.04 times as wide as those of Newcombe (1998).
     """
     reach = find_reach(log, of_clusters=False) if result.method in OF_NORMAL_LIMITS else None
-    if reach is None or not reach.known.all():
+    if reach is None or not reach.known.any():
         return result
     columns = result.columns
     se = np.hypot(columns["se"], reach.change)
@@ -407,7 +407,8 @@ def widen_contrast(result: Result, log: Log) -> Result:
     )
     limits = confidence_limits(columns["estimate"], se, *far)
     settled = Caution.ZERO_VARIANCE | Caution.SKEWED
-    return label_rarity(put_limits(result, limits, settled=settled), reach, log.metadata)
+    changed = put_limits(result, limits, reach.known, settled=settled)
+    return label_rarity(changed, reach, log.metadata)
 
 
 # --- metrics between two ends: what one prediction can change -------------------------------------

@@ -626,7 +626,7 @@ def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> 
 
 
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Choose the levels of the cells: those in ``by``, or all except the points and unused ones."""
+    """Choose the levels of the cells: those in ``by``, or all that methods use but the points."""
     if by is None:
         return levels_needed(log)
     names = (by,) if isinstance(by, str) else tuple(by)

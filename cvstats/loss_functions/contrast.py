@@ -110,10 +110,10 @@ def contrast(
     effects that differ by group, coverage was 75% for Welch's interval and 96% for the clustered
     one.
 
-    For 0/1 losses and bounded metrics without sources, `interval` and comparisons add the squared
-    largest change by one prediction of each group to the variance, ``1 / n_a^2 + 1 / n_b^2`` for
-    error rates. By enumeration, limits for differences of error rates of .005 to .5 in groups of 20
-    to 1,000 points cover .91 to 1.00, and Welch's .18 to .99.
+    If points are the sampling unit, `interval` and comparisons of 0/1 losses and bounded metrics
+    add to the variance how much one prediction of each group can change the difference, squared:
+    ``1 / n_a^2 + 1 / n_b^2`` for error rates. By enumeration, limits for differences of error rates
+    of .005 to .5 in groups of 20 to 1,000 points cover .91 to 1.00, and Welch's .18 to .99.
 
     If there are several pairs of groups, ``contrast(...).cvci.compare(0)`` tests each difference
     against 0 and adjusts for their number (by Holm's method by default). To show that a difference
@@ -319,6 +319,11 @@ class Contrasts:
     pairs: Sequence[tuple[int, int]]
 
     @property
+    def by_points(self) -> bool:
+        """Whether points are the sampling unit: no sources, or sources that are the groups."""
+        return self.by == "source" or not self.log.design.has("source")
+
+    @property
     def levels(self) -> list[str]:
         """List the levels within which groups are compared."""
         design = self.log.design
@@ -336,7 +341,6 @@ class Contrasts:
         cells = number_rows(design, self.levels)
         number = int(cells.max()) + 1
         n = np.bincount(cells[known], minlength=number).astype(np.float64)
-        by_points = self.by == "source" or not design.has("source")
         scaled = scales_classes(self.log.metadata)
         folded = design.has("fold") if self.by == "source" else count_folds(design) > 1
         for line, (a, b) in zip(out, self.pairs, strict=True):
@@ -351,11 +355,11 @@ class Contrasts:
                     first[at[::-1]] = column[rows[::-1]]
                     mean = np.bincount(at, column[rows] - first[at], number) / size
                     factor = n / size
-                    if by_points and not scaled:
+                    if self.by_points and not scaled:
                         factor = factor * np.sqrt(size / (size - 1))
-                    if not by_points:
+                    if not self.by_points:
                         factor = factor * self.scale_sources(one, other)
-                    if by_points and not folded:  # holdout divides by n - 1, and wald by n
+                    if self.by_points and not folded:  # holdout divides by n - 1, and wald by n
                         factor = factor * np.sqrt((n - 1) / n)
                 deviations[rows] = sign * factor[at] * (column[rows] - first[at] - mean[at])
                 gap += sign * (first + mean)
@@ -451,13 +455,17 @@ def note_reaches(
     squares of both groups are added. ``names`` are those of several pairs, which are in ``columns``
     of a frame and along a dimension of an array.
     """
-    design, errors = log.design, counts_errors(log)
+    design, errors = log.design, counts_errors(log, work)
     written = log.metadata.get(ONE_PREDICTION)
     if not (errors or (isinstance(written, str) and min(map(min, work.pairs)) >= 0)):
         return None
     known = {"carried": {}, "cells": []} if errors else json.loads(str(written))
-    tables = {} if errors else {model: np.array(each) for model, each in known["models"].items()}
     place = {key: at for at, key in enumerate(known["cells"])}
+    masked = [[np.nan] * 4] * len(place)  # of carried cells without losses
+    tables = {} if errors else {
+        model: np.array([cells or masked for cells in each])
+        for model, each in known["models"].items()
+    }  # fmt: skip
     cells = number_rows(design, work.levels)
     known_rows = np.flatnonzero(work.groups.codes >= 0)
     first_rows = known_rows[np.unique(cells[known_rows], return_index=True)[1]]
@@ -502,13 +510,13 @@ def note_reaches(
     return write_reaches(keys, carried, {model: each.tolist() for model, each in models.items()})
 
 
-def counts_errors(log: Log) -> bool:
+def counts_errors(log: Log, work: Contrasts) -> bool:
     """Whether all losses are 0/1 errors of points that are the sampling unit."""
     known = log.known_proportions
-    if known is False or log.design.has("source") or not log.zero_one().all():
+    if known is False or not work.by_points or not log.zero_one().all():
         return False
-    means = log.moments(()).location.reshape(-1)
-    return bool(known) or bool(((means > 0) & (means < 1)).all())
+    means = np.zeros(0) if known else log.moments(()).location
+    return bool(((means > 0) & (means < 1) | np.isnan(means)).all())
 
 
 # --- containers -----------------------------------------------------------------------------------

@@ -201,6 +201,39 @@ def test_one_prediction_of_each_group_may_change_an_error_rate(errors):
         np.testing.assert_allclose(half_width(plain), reach(plain, 0))
 
 
+def test_groups_that_are_sources_count_one_prediction_too():
+    wrong = (np.arange(80) % 40 < 2).astype(float)
+    index = pd.MultiIndex.from_arrays([np.repeat(PAIR, 40), range(80)], names=["source", "point"])
+    log = pd.Series(wrong, index, name="a")
+    by_sex = log.rename_axis(index={"source": "sex"})
+    found, expected = (
+        part.cvci.contrast(by=by, between=PAIR).cvci.interval()
+        for part, by in ((log, "source"), (by_sex, "sex"))
+    )
+    pd.testing.assert_frame_equal(found, expected, check_exact=False, rtol=1e-12)
+    np.testing.assert_allclose(half_width(found), reach(found, 2 / 40**2))
+
+
+@pytest.mark.parametrize("loss", ["auc", "zero_one", None])
+def test_a_cell_of_a_grid_without_losses_leaves_the_others_as_they_are(loss):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (3, 80)).astype(float)
+    guess = rng.random((3, 80)) if loss == "auc" else rng.integers(0, 2, (3, 80)) / 1.0
+    table = xr.Dataset({"y": (("lat", "point"), truth), "a": (("lat", "point"), guess)})
+    table = table.assign_coords(sex=("point", np.repeat(PAIR, 40)))
+    masked = table.where(xr.DataArray([True, False, True], dims="lat"))
+    found = []
+    for part in (table, masked):
+        options = {"by": "sex"} if loss == "auc" else {}
+        log = cvstats.losses(part, "y", ["a"], loss or "zero_one", **options)
+        log = log.assign_attrs({} if loss is None else log.attrs)
+        gap = log.cvci.contrast(by="sex", between=PAIR)
+        found.append(gap.cvci.interval()["upper"].isel(lat=[0, 2]))
+        assert (half_width(gap.isel(lat=[0]).cvci.interval()) > half_width(
+            gap.isel(lat=[0]).cvci.holdout())).all()  # fmt: skip
+    xr.testing.assert_allclose(*found, rtol=1e-12)
+
+
 def test_costs_that_are_zero_or_one_by_chance_are_not_error_rates():
     index = pd.MultiIndex.from_arrays([list("ffffmmmm"), range(8)], names=["sex", "point"])
     for name, cost in (("absolute_error", [0.0, 1.0] * 4), (None, [0.0] * 8)):
