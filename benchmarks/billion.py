@@ -22,15 +22,15 @@ import pyarrow.parquet as parquet
 
 from benchmarks import measure
 
-FILES, FOLDS, REPETITIONS = 200, 10, 2
+FOLDS, REPETITIONS = 10, 2
 LEVELS, MODELS = ["repetition", "fold", "point"], ["ridge", "forest"]
 MEMORY = "1GB"
 """Of each worker of dask."""
 
 
-def make(number: int, rows: int) -> pa.Table:
+def make(number: int, rows: int, files: int) -> pa.Table:
     """Make a file: half of the files are a repetition of the points of the others, in new folds."""
-    repetition, part = divmod(number, FILES // REPETITIONS)
+    repetition, part = divmod(number, files // REPETITIONS)
     base = np.random.default_rng(part).standard_exponential(rows, dtype=np.float32)
     rng = np.random.default_rng([number, 1])
     columns: dict[str, Any] = {
@@ -44,14 +44,14 @@ def make(number: int, rows: int) -> pa.Table:
     return pa.table(columns)
 
 
-def write(folder: Path, rows: int) -> None:
+def write(folder: Path, rows: int, files: int) -> None:
     """Write the log in files of equal length, each with its own seed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number in range(FILES):
+    for number in range(files):
         path = folder / f"{number:03d}.parquet"
         unfinished = path.with_suffix(".part")
         parquet.write_table(
-            make(number, rows // FILES), unfinished, compression="none",
+            make(number, rows // files, files), unfinished, compression="none",
             use_dictionary=["repetition", "fold"],
             column_encoding={"point": "DELTA_BINARY_PACKED", **dict.fromkeys(MODELS, "PLAIN")},
         )  # fmt: skip
@@ -183,6 +183,7 @@ def main() -> None:
     """Read the options, write the log if it is not there, measure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.billion", description=__doc__)
     parser.add_argument("--rows", type=int, default=10**9)
+    parser.add_argument("--files", type=int, default=200, help="an even number")
     parser.add_argument("--folder", type=Path, help="where the log stays; otherwise it is removed")
     parser.add_argument("--json", type=Path, help="add what was measured to a saved run")
     parser.add_argument("--dask", action="store_true", help="also on a local cluster of dask")
@@ -190,13 +191,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=None) as temporary:
         folder = (chosen.folder or Path(temporary)) / f"log_{chosen.rows}"
         if not folder.exists():
-            write(folder, chosen.rows)
+            write(folder, chosen.rows, chosen.files)
         size = sum(path.stat().st_size for path in folder.iterdir()) / 1e9
         lines = report(folder, chosen.dask)
     print(measure.lay_out(lines, left=1))
     if chosen.json:
-        heading = f"{chosen.rows:,} rows, {size:.1f} GB in {FILES} files. {measure.machine()}"
-        billion = {"heading": f"{heading} Each once.", "lines": lines}
+        written = f"{chosen.rows:,} rows, {size:.1f} GB in {chosen.files} files."
+        billion = {"heading": f"{written} {measure.machine()} Each once.", "lines": lines}
         measure.save({**measure.load(chosen.json), "billion": billion}, chosen.json)
 
 

@@ -64,8 +64,7 @@ print(json.dumps(found, default=str))
 def follow(folder: Path, *, broken: bool) -> dict[str, object]:
     """Follow the recipes in a copy, with files that cannot be imported if they are broken."""
     for part in ("cvstats", "tools"):
-        shutil.copytree(Path(cvstats.__file__).parents[1] / part, folder / part,
-                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+        shutil.copytree(Path(cvstats.__file__).parents[1] / part, folder / part)
     for name, below, text in BLOCKS:
         file = folder / name
         if below:

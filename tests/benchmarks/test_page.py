@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import growth, measure, methods
+from benchmarks import billion, growth, measure, methods
 from benchmarks import page as page_module
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +77,8 @@ def test_the_saved_run_has_every_promise():
 @pytest.mark.process
 def test_a_run_fills_every_table_and_redrawing_changes_nothing(tmp_path, monkeypatch):
     shutil.copy(DOCS / "benchmarks.md", tmp_path)
-    command = [sys.executable, "-m", "benchmarks.page", "--scale", "tiny", "--docs", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    monkeypatch.setattr(sys, "argv", ["page", "--scale", "tiny", "--docs", str(tmp_path)])
+    page_module.main()
     every_table_is_filled(tmp_path)
     page, folder = tmp_path / "benchmarks.md", tmp_path / "benchmarks"
     before = {path: path.read_bytes() for path in (page, *folder.iterdir())}
@@ -126,11 +125,12 @@ def every_table_is_filled(docs):
 
 
 @pytest.mark.process
-def test_a_log_larger_than_memory_joins_the_run(tmp_path):
+def test_a_log_larger_than_memory_joins_the_run(tmp_path, monkeypatch):
     path = tmp_path / "run.json"
     path.write_text('{"scale": "full"}', "utf-8")
-    command = [sys.executable, "-m", "benchmarks.billion", "--rows", "20000", "--json", str(path)]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    options = ["--rows", "20000", "--files", "4", "--json", str(path)]
+    monkeypatch.setattr(sys, "argv", ["billion", *options])
+    billion.main()
     run = measure.load(path)
     assert run["scale"] == "full"
     lines = page_module.of_a_billion(run).splitlines()
