@@ -382,7 +382,7 @@ def unequal_sizes(facts: LogFacts) -> Iterator[Finding]:
     sizes = facts.design.cell_table(fold_levels(facts.design)).total
     sizes = sizes[sizes > 0]
     most, least = int(sizes.max()), int(sizes.min())
-    if most > 2 * least and most - least > 1:
+    if most > 2 * least:
         unit = "source" if facts.by_source else "fold"
         yield Finding(most / least, facts={"unit": unit, "most": most, "least": least})
 

@@ -507,8 +507,8 @@ def write_measured(
     ]
     if not rows:
         return ""
-    sizes = sorted({row["n"] for row in rows})
-    over = f"{sizes[0]:,} to {sizes[-1]:,}" if len(sizes) > 1 else f"{sizes[0]:,}"
+    sizes = {row["n"] for row in rows}
+    over = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
     wrong = [row["size"] if "size" in row else 1 - row["coverage"] for row in rows]
     at = int(np.argmax(wrong))
     worst = title_of(rows[at]["population"])

@@ -410,9 +410,41 @@ def test_variances_of_folds_may_differ_five_times(more, reported):
     assert ("CVS013" in table.index) == reported
 
 
-@pytest.mark.parametrize(("k", "reported"), [(2, True), (4, True), (5, False)])
-def test_fewer_than_five_folds_are_few(k, reported):
-    assert ("CVS014" in found(k_fold(k=k)).index) == reported
+def of_folds(*sizes):
+    index = [np.repeat(np.arange(len(sizes)), sizes), np.arange(sum(sizes))]
+    values = np.random.default_rng(2).uniform(size=sum(sizes))
+    return pd.Series(values, pd.MultiIndex.from_arrays(index, names=["fold", "point"]))
+
+
+def with_errors(n):
+    return pd.Series(1.0 * (np.arange(200) < n), k_fold(200).index)
+
+
+LIMITS = {
+    ("CVS008", 30): lambda n: k_fold(n, 5),
+    ("CVS009", 10): with_errors,
+    ("CVS014", 5): lambda n: k_fold(k=n),
+    ("CVS015", 30): by_source,
+    ("CVS016", 10): splits,
+    ("CVS023", 100): lambda n: pd.Series(np.arange(1.0 * n), pd.RangeIndex(n, name="fold")),
+    ("CVS025", 100): lambda n: bootstrap_log(n, 10),
+    # reported if there are as many
+    ("CVS012", 21): lambda n: of_folds(10, n, 20),
+    ("CVS013", 10): lambda n: of_folds(n, 20, 20) * np.repeat([1, 9, 1], [n, 20, 20]),
+    ("CVS018", 5): lambda n: k_fold(repetitions=n) + np.repeat(np.arange(n), 300) / 100,
+    ("CVS029", 5): near_models,
+}
+"""The number from which on a code is no longer reported, or is reported."""
+
+
+@pytest.mark.parametrize(("code", "number"), LIMITS)
+def test_a_code_is_reported_up_to_its_limit(code, number):
+    make = LIMITS[code, number]
+    before, there = (code in found(make(n)).index for n in (number - 1, number))
+    assert (before, there) == ((False, True) if code in UPWARDS else (True, False))
+
+
+UPWARDS = {"CVS012", "CVS013", "CVS018", "CVS029"}
 
 
 def test_drift_is_the_test_of_a_slope():
@@ -448,9 +480,6 @@ def test_each_model_is_named_and_worst_cells_are_counted():
 
 
 def test_enough_of_everything_is_not_told():
-    assert "CVS016" not in found(splits(20)).index
-    assert "CVS015" in found(by_source(29)).index
-    assert "CVS015" not in found(by_source(30)).index
     assert "CVS014" not in found(by_source(3)).index  # its folds are sources
     assert "CVS020" not in found(by_source(12)).index
     losses = pd.Series(np.r_[np.ones(100), np.zeros(100)], k_fold(200).index)
@@ -508,7 +537,6 @@ def test_fold_means_are_told_and_no_points():
     assert found(means).loc["CVS023", "value"] == 10
     means.attrs["holds"] = "scores"
     assert "CVS023" not in found(means).index
-    assert "CVS023" not in found(pd.Series(np.arange(150.0), pd.RangeIndex(150, name="fold"))).index
 
 
 @pytest.mark.parametrize("container", [pd.Series, xr.DataArray, lambda x: xr.DataArray(x).chunk(5)])

@@ -12,7 +12,6 @@ import pytest
 import resampled_logs as plans
 import xarray as xr
 from test_diagnostics import SOUND, dated, found, k_fold, near_models, stored_twice
-from test_diagnostics import splits as random_splits
 
 import cvstats
 from cvstats import LogError
@@ -51,6 +50,42 @@ def wrong(log, n):
     return pd.Series(1.0 * (points.factorize(sort=True)[0] < n), log.index).cvci
 
 
+def of_two_ways(sources, points):
+    return golden.crossed(sources, points).cvci.clustered(by=("source", "point"))
+
+
+def of_points(**columns):
+    return pd.DataFrame(columns).rename_axis("point")
+
+
+def judged(n, apart):
+    """Labels of people for n of 200 points, and of a judge, who errs on so many of the n."""
+    human, judge = np.arange(200) % 2, np.arange(200) // 2 % 2
+    judge = np.where(np.arange(200) % 5, human, judge)
+    judge[:n] = human[:n] ^ (np.arange(n) < apart)
+    human, judge = (1.0 * of_points(model=labels)["model"] for labels in (human, judge))
+    return cvstats.prediction_powered(human[:n], judge[:n], judge)
+
+
+def discordant(n):
+    """Two models of which one alone errs on n of 200 points."""
+    points = np.arange(200)
+    return of_points(a=1.0 * (points < n // 2), b=1.0 * ((points >= n // 2) & (points < n))).cvci
+
+
+def scored(n):
+    """The AUC of 60 points, n of them of one class."""
+    scores = np.random.default_rng(0).normal(size=60)
+    return cvstats.losses(of_points(y_true=np.arange(60) < n, y_pred=scores), loss="auc").cvci
+
+
+def grouped(n):
+    """The difference of the error rates of two groups, one of which has n errors."""
+    wrong = 1.0 * ((np.arange(100) < n) | (np.arange(100) >= 80))
+    log = of_points(a=wrong, group=np.arange(100) // 50).set_index("group", append=True)
+    return log.cvci.contrast(by="group").cvci
+
+
 ENOUGH = {
     ("few points", 30): {
         "wald": lambda n: golden.k_fold(n=n).cvci.wald(),
@@ -65,15 +100,27 @@ ENOUGH = {
         "replaced": lambda n: golden.planned(
             partial(plans.replace_one, n, 3, 2), 9
         ).cvci.replace_one(),
+        "judged": lambda n: judged(n, n),
     },
+    ("few disagreements", 10): {"judged": lambda n: judged(50, n)},
     ("few sources", 30): {"sources": lambda n: of_sources(*[3] * n).out_of_source()},
     ("few clusters", 30): {
-        "clusters": lambda n: golden.k_fold(n=2 * n, sources=n, whole=True).cvci.clustered()
+        "clusters": lambda n: golden.k_fold(n=2 * n, sources=n, whole=True).cvci.clustered(),
+        "signs": lambda n: of_sources(*[3] * n).wild_cluster(n_draws=99, rng=0),
+        "ways": lambda n: of_two_ways(n, 12),
+    },
+    ("very few clusters", 6): {"signs": lambda n: of_sources(*[3] * n).wild_cluster()},
+    ("few clusters at one level", 10): {
+        "sources": lambda n: of_two_ways(n, 12), "points": lambda n: of_two_ways(12, n)
     },
     ("few splits", 10): {
         "splits": lambda n: golden.planned(
             partial(plans.subsampling, np.arange(30), 10, n), 5
-        ).cvci.corrected_t(train_size=20)
+        ).cvci.corrected_t(train_size=20),
+        "folds": lambda n: golden.k_fold(k=n).cvci.corrected_t(),
+    },
+    ("small folds", 20): {
+        "folds": lambda n: golden.k_fold(n=2 * n, k=2).cvci.best_set(rng=0, n_draws=100)
     },
     ("few repetitions", 10): {
         "halves": lambda n: golden.planned(
@@ -95,6 +142,13 @@ ENOUGH = {
         "days": lambda n: wrong(golden.one_set(), n).ordered(estimator="newey-west"),
         "nested": lambda n: wrong(
             golden.planned(partial(plans.nested_cv, 40, 4, 2), 8), n).nested_cv(),
+    },
+    ("few discordant points", 25): {
+        "points": lambda n: discordant(n).compare(method="tango"),
+        "chi2": lambda n: discordant(n).mcnemar(test="chi2"),
+    },
+    ("few of a class", 10): {
+        "auc": lambda n: scored(n).wald(), "groups": lambda n: grouped(n).holdout()
     },
 }  # fmt: skip
 """Calls on a log with so many of something; the caution ends where there are enough."""
@@ -491,23 +545,7 @@ def test_metrics_with_a_target_have_no_best_model():
     assert "CVS029" not in found(log).index
 
 
-# --- instability, overfitting, few splits ---------------------------------------------------------
-
-
-def test_few_splits_and_few_points():
-    assert "few splits" in labels(random_splits(2).cvci.corrected_t(train_size=80))
-    assert "few splits" not in labels(random_splits(12).cvci.corrected_t(train_size=80))
-    assert "few splits" in labels(k_fold(k=5).cvci.corrected_t())
-    assert "few splits" not in labels(k_fold().cvci.corrected_t())
-
-
-def test_nested_cv_of_twelve_points_says_so():
-    from sklearn.dummy import DummyRegressor
-
-    x, y = np.ones((12, 1)), np.random.default_rng(0).normal(size=12)
-    plan = cvstats.plans.nested_cv(3, 2)
-    losses = cvstats.evaluate({"m": DummyRegressor()}, x, y, plan=plan, loss="squared_error")
-    assert "few points" in labels(losses.cvci.nested_cv())
+# --- instability, overfitting ---------------------------------------------------------------------
 
 
 def test_three_pairs_of_three_models_are_looked_at():
@@ -518,22 +556,6 @@ def test_three_pairs_of_three_models_are_looked_at():
     of_three = frame[["a", "b", "c"]].cvci.compare(adjust=None)["caution"]
     assert of_three.tolist() == of_four[of_three.index].tolist()
     assert "heavy tails" in of_three["a", "c"]
-
-
-def test_few_clusters_of_random_signs():
-    """Eight clusters with lognormal means: limits of random signs cover .84 to .87."""
-    for g, label in (
-        (5, "very few clusters"),
-        (8, "few clusters"),
-        (12, "few clusters"),
-        (40, None),
-    ):
-        source = np.repeat(np.arange(g), 20)
-        index = pd.MultiIndex.from_arrays([source, range(20 * g)], names=["source", "point"])
-        draw = np.random.default_rng(g)
-        losses = pd.Series(draw.normal(size=g)[source] + draw.uniform(size=20 * g), index)
-        assert ({label} if label else set()) <= labels(losses.cvci.wild_cluster())
-        assert label or "few clusters" not in labels(losses.cvci.wild_cluster())
 
 
 def test_models_within_two_standard_errors_of_the_best_are_counted():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import golden
 import numpy as np
 import oracle
 import oracle_many
@@ -48,8 +49,11 @@ def test_the_smallest_effect_has_the_target_power(alternative, target):
     row = (
         FRAME[["a", "b"]].cvci.power(effect=1, alternative=alternative, target_power=target).iloc[0]
     )
-    found = FRAME[["a", "b"]].cvci.power(effect=row["smallest_effect"], alternative=alternative)
+    found = FRAME[["a", "b"]].cvci.power(
+        effect=row["smallest_effect"], alternative=alternative, target_power=target
+    )
     assert found["power"].item() == pytest.approx(target, rel=1e-10)
+    assert found["points_needed"].item() == len(FRAME)
     assert np.sign(row["smallest_effect"]) == SIGNS[alternative]
 
 
@@ -72,6 +76,15 @@ def test_the_points_needed_have_the_target_power(alternative):
     powers = [oracle_many.power(effect, each, 0.05, alternative) for each in se]
     assert powers[0] >= 0.8 > powers[1]
     assert row["points_needed"] == round(row["points_needed"])
+
+
+@pytest.mark.parametrize(
+    ("log", "name", "fewest"),
+    [("k-fold", "points_needed", 2), ("by source", "groups_needed", 2),
+     ("whole sources", "groups_needed", 3)],
+)  # fmt: skip
+def test_a_plan_has_two_points_or_one_degree_of_freedom(log, name, fewest):
+    assert (golden.log_named(log).cvci.power(effect=100)[name] == fewest).all()
 
 
 @pytest.mark.parametrize("k", [1, 5])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES
 from rows import only_row
@@ -48,6 +48,7 @@ def test_few_discordant_points_are_tested_exactly(n10, n01, p, folds):
     assert "Tango (1998)" in table.attrs["reference"]
 
 
+@example((5, 0, 20, 2), "two-sided", 0.0625)  # the p-value itself
 @given(TABLES, st.sampled_from(ALTERNATIVES), st.sampled_from([0.01, 0.05, 0.3]))
 def test_exact_tests_are_those_of_mcnemar(table, alternative, alpha):
     n10, n01, n, both = table
