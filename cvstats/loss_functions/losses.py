@@ -368,12 +368,9 @@ def losses(
         each = split_thresholds(list(asked["threshold"]), asked).items()
         return join_metrics({name: ask("net_benefit", **own) for name, own in each})
     baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
-    if (
-        isinstance(prediction, str)
-        and prediction == PREDICTION
-        and isinstance(predictions, pd.DataFrame)
-    ):
-        prediction, asked = take_noted(predictions, loss, asked)
+    alone_asked = single(prediction) and prediction != PREDICTION
+    if isinstance(predictions, pd.DataFrame):
+        prediction, asked = take_noted(predictions, prediction, loss, asked)
     member = asked.pop("member", None)
     request = metric_request(loss, metric, higher_is_better, asked, truth)
     truths = list(truth) if isinstance(truth, list) else [truth]
@@ -416,11 +413,10 @@ def losses(
         }
         plain = isinstance(loss, str) or isinstance(predictions, pd.DataFrame)
         named = facts_of_loss(loss if plain else "loss", of_loss)
-    one = (
-        not isinstance(prediction, Mapping)
-        and not baselines
-        and (single(prediction) or sets or alone or "classes" in asked)
+    unnamed = not isinstance(prediction, Mapping) and (
+        single(prediction) or sets or alone or "classes" in asked
     )
+    one = not baselines and (alone_asked or unnamed)
     return put_together(predictions, values, named, one)
 
 
@@ -501,17 +497,33 @@ CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_e
 
 
 def take_noted(
-    predictions: pd.DataFrame, loss: Loss, asked: dict[str, Any]
+    predictions: pd.DataFrame, prediction: Any, loss: Loss, asked: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the models, or their class probabilities, recorded in the attrs of a frame."""
+    """Return the models, or their class probabilities, recorded in the attrs of a frame.
+
+    The name of a model means its probabilities if the loss uses them.
+    """
     metadata, columns = predictions.attrs, set(predictions.columns)
     chances: Any = metadata.get("probabilities", {})
+    models = metadata.get("models")
+    every = isinstance(prediction, str) and prediction == PREDICTION
+    if chances and not every:
+        if len(chances) == 1 and isinstance(models, list):
+            chances = chances | dict.fromkeys(models, *chances.values())
+        named = prediction
+        if not isinstance(prediction, Mapping):
+            names = [prediction] if single(prediction) else prediction
+            named = {name: name for name in names if is_name(name)}
+        if not all(is_name(column) and column in chances for column in named.values()):
+            return prediction, asked
+        chances = {name: chances[column] for name, column in named.items()}
     known = bool(chances) and all(columns.issuperset(names) for names in chances.values())
     if known and metadata.get("classes") and "classes" not in asked:
         found, asked = choose_columns({}, chances, metadata["classes"], loss, asked)
         if found:
-            return (next(iter(found.values())) if len(found) == 1 else found), asked
-    models = metadata.get("models")
+            return (next(iter(found.values())) if every and len(found) == 1 else found), asked
+    if not every:
+        return prediction, asked
     if isinstance(models, list) and models and columns.issuperset(models):
         return (models[0] if models == [PREDICTION] else models), asked
     return PREDICTION, asked

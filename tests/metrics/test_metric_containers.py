@@ -291,6 +291,17 @@ def test_predictions_that_were_read_know_their_columns() -> None:
     np.testing.assert_allclose(label, log.xs("f1", level="metric"))
     ill = cvstats.losses(predictions, loss="auc", positive="ill")
     np.testing.assert_allclose(ill.mean(), log.xs("auc", level="metric").mean())
+    cut = {"threshold": 0.3, "positive": "ill"}
+    for loss, options in (("auc", {}), ("brier", {}), ("f1", cut)):
+        expected = cvstats.losses(predictions, loss=loss, **options)
+        for names in (predictions.attrs["models"], ["model"], {"caret": "y_pred"}):
+            named = cvstats.losses(predictions, prediction=names, loss=loss, **options)
+            assert list(named) == list(names)
+            np.testing.assert_array_equal(named.squeeze(), expected)
+        alone = cvstats.losses(predictions, prediction="model", loss=loss, **options)
+        assert alone.name == "model"
+    column = cvstats.losses(predictions, prediction="prob_ill", loss="auc", positive="ill")
+    np.testing.assert_array_equal(column, ill)
 
 
 @pytest.mark.parametrize(
