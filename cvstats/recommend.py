@@ -374,10 +374,10 @@ def choose(
     name, reason = recommend_method(log)
     if not options:
         return name, reason, recommend_options(log)
-    crossed = name == "clustered" and takes_two_ways(log)
-    if crossed and options.get("target") == "these_sources" and find_dates(log.planned):
+    crossed = name == "clustered" and takes_two_ways(log) and find_dates(log.planned)
+    if options.get("target") == "these_sources" and (crossed or name == "ordered"):
         name, options = "ordered", {key: options[key] for key in options if key != "target"}
-        reason += "; for these sources, only the times are sampled"
+        reason += "; for these sources, only the times are sampled" * bool(crossed)
     check_options(name, options)
     return name, reason, options if name == "ordered" else {**recommend_options(log), **options}
 

@@ -269,6 +269,24 @@ def test_these_sources_of_crossed_times():
     assert found.attrs["reason"].endswith("for these sources, only the times are sampled")
     array = log.to_xarray().cvci.interval(target="these_sources")
     assert array.attrs["reason"] == found.attrs["reason"]
+    two = pd.concat({"a": log, "b": 1.2 * log.iloc[::-1]}, axis=1)
+    two.attrs["sources_are"] = "fixed"
+    for options in ({}, {"target": "these_sources"}, {"points": "crossed"}):
+        fixed = two.cvci.interval(**options)
+        pd.testing.assert_frame_equal(fixed, two.cvci.ordered())
+        assert fixed.attrs["reason"].startswith("3 fixed sources with the same dates; only the")
+    pairs = two.cvci.compare()
+    pd.testing.assert_frame_equal(pairs, two.cvci.compare(method="ordered"))
+    best = two.cvci.best_set(rng=0)
+    assert abs(best["statistic"]["a"]) == pytest.approx(abs(pairs["statistic"].iloc[0]))
+    assert "long-run mean loss" in best.attrs["target"]
+    moments = cvstats.Moments.of_log(two, pairs=True)
+    for ask in (moments.interval, moments.compare):
+        with pytest.raises(LogError, match="individual losses"):
+            ask()
+    lazy = two.to_xarray().to_dataarray("model").chunk(point=20).assign_attrs(two.attrs)
+    with pytest.raises(LogError, match="method='ordered'"):
+        lazy.cvci.interval().compute()
     one_out = sources(fold=lambda point: point // 8)
     expected = one_out.cvci.out_of_source(target="these_sources")
     pd.testing.assert_frame_equal(one_out.cvci.interval(target="these_sources"), expected)

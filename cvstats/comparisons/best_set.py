@@ -52,7 +52,8 @@ from cvstats.intervals._method import (
 from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
-from cvstats.log.checks import find_serial_dependence
+from cvstats.intervals.ordered import average_times, transform_cosines
+from cvstats.log.checks import find_serial_dependence, order_times
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
@@ -250,7 +251,10 @@ def choose_models(
     find_method(chosen).require(log.design)
     by_groups = find_method(chosen).of_groups
     options = recommend_options(log) if method is None else {}
-    if chosen == "out_of_source" and log.fixed_sources:
+    dated = method is None and chosen == "ordered"
+    if dated:
+        pilot = over_dates(log)
+    elif chosen == "out_of_source" and log.fixed_sources:
         pilot = over_tasks(log)
     else:
         pilot = over_groups(log, chosen, options) if by_groups else over_points(log, center)
@@ -299,7 +303,7 @@ def choose_models(
     if screening is not None:
         attrs["screening"] = screening
     result = Result("best_set", table, caution, attrs, calls=calls)
-    if by_groups:
+    if by_groups or dated:
         return result
     serial = np.zeros_like(caution)
     serial[columns] = find_serial_dependence(leads, columns.size)
@@ -450,6 +454,23 @@ def over_tasks(log: Log) -> Leads:
         "per source (such as a task) grows, if they are independent"
     )
     return leads_of(log, base, residuals, n, n - tasks, {"guarantee": guarantee})
+
+
+def over_dates(log: Log) -> Leads:
+    """Collect statistics over the dates that fixed sources share, as `ordered` does."""
+    base, times = find_method("ordered").run(log), order_times(log.design)
+    cosines = int(np.nanmin(base.columns["df"]))
+
+    def residuals(pairs: Log) -> tuple[FloatArray, FloatArray]:
+        series = average_times(pairs, times)
+        waves = transform_cosines(series.take(slice(0, len(series.mean))), cosines)
+        return waves, series.origin + series.mean
+
+    guarantee = (
+        "contains each best model with probability at least 1 - alpha as the number of times "
+        "grows, for stationary losses whose autocovariances have a finite sum"
+    )
+    return leads_of(log, base, residuals, times.number, cosines, {"guarantee": guarantee})
 
 
 def leads_of(
