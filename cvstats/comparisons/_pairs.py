@@ -56,7 +56,7 @@ from cvstats.log.checks import find_whole
 from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import DifferentGroups, Groups
 from cvstats.log.log import Log, Losses
-from cvstats.log.metadata import is_ratio, is_root
+from cvstats.log.metadata import has_several, is_ratio, is_root
 from cvstats.log.read import MISSING, read
 from cvstats.log.tables import as_container
 
@@ -109,6 +109,20 @@ def refuse_targets(log: Log, what: str) -> None:
             "larger nor a smaller value is better. Expected a loss or a score, such as "
             "loss='brier'. Use interval for each model, or compare for their differences."
         )
+
+
+def refuse_impossible(option: str, size: float, log: Log, base: Result) -> None:
+    """Refuse a difference that 0/1 losses, or a metric with a range, cannot have."""
+    low, high = log.metadata.get("range", (-np.inf, np.inf))
+    if np.any(base.columns["estimate"]) and log.zero_one().all():
+        low, high = 0.0, 1.0
+    if size < high - low or has_several(log.metadata):
+        return
+    points = "1 percentage point" if size == 1 else f"{size:g} percentage points"
+    raise LogError(
+        f"{option}={size:g} is too large, because all values are between {low:g} and {high:g}. "
+        f"Expected a smaller difference; {option}={size / 100:g} is {points}."
+    )
 
 
 def check_one_partner(other: Losses | None, reference: Hashable) -> None:

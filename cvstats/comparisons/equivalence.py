@@ -21,6 +21,7 @@ from cvstats.comparisons._pairs import (
     levels_of_options,
     read_options,
     reads_lazy_losses,
+    refuse_impossible,
     refuse_targets,
     require_standard_errors,
     zero_rounding_noise,
@@ -198,6 +199,7 @@ def equivalence(
 
     def run(log: Log) -> Result:
         base = difference_interval(log, method, given, alpha)
+        refuse_impossible("margin", min(map(abs, ends)), log, base)
         result = show_own_errors(compute_equivalence(base, margin=ends, alpha=alpha))
         unknown = no_evidence(log, base)
         result.columns["p_value"][unknown] = np.nan
@@ -419,6 +421,7 @@ def rope(
         variance = (1 / j + ratio) * squares / (j - 1)
         base = interval("rope", middle, variance, origin=found.origin, alpha=0.05, df=j - 1)
         base = zero_rounding_noise(base, log)
+        refuse_impossible("margin", min(map(abs, ends)), log, base)
         result = compute_posterior(base, j, ratio, ends)
         unstable = find_unstable(log)
         if unstable is not None:

@@ -23,6 +23,7 @@ from cvstats.comparisons._pairs import (
     levels_of_options,
     read_options,
     reads_lazy_losses,
+    refuse_impossible,
     require_standard_errors,
     weights_of,
 )
@@ -264,6 +265,7 @@ def power(
     def run(log: Log) -> Result:
         base = difference_interval(log, method, given, alpha, default_method)
         require_standard_errors("power needs a standard error", base)
+        refuse_impossible("effect", abs(expected), log, base)
         if planned is not None:
             check_repetitions(log, base)
         n = int(log.design.splits().rows[0])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import oracle
 import oracle_many
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +75,23 @@ def test_words_of_margins():
     halves = equivalent_models(n=10, k=2, repetitions=5)
     with pytest.raises(LogError, match="needs a standard error, but five_by_two"):
         halves.cvci.equivalence(margin=1, method="five_by_two", options={"test": "f"})
+
+
+def test_percentage_points_are_no_fractions():
+    flips = np.random.default_rng(0).random((200, 2)) < 0.3
+    wrong = pd.DataFrame(flips * 1.0, columns=["a", "b"]).rename_axis("point")
+    flights = cvstats.datasets.load("flights")
+    metric = cvstats.losses(flights, prediction=flights.attrs["models"][:2], loss="auc")
+    for log in (wrong, cvstats.Moments.of_log(wrong, pairs=True), metric):
+        for call, option in ((cvstats.equivalence, "margin"), (cvstats.power, "effect")):
+            words = f"{option}=2 is too large, because all values are between 0 and 1.*=0.02 is 2 p"
+            with pytest.raises(LogError, match=words):
+                call(log, **{option: 2})
+    with pytest.raises(LogError, match="margin=0.01 is 1 percentage point"):
+        wrong.cvci.equivalence(margin=1)
+    assert wrong.cvci.equivalence(margin=(None, 0.9))["equivalent"].all()
+    for free in (0.0 * wrong, 3 * wrong, wrong + 0.1):
+        assert free.cvci.equivalence(margin=2).attrs["margin_high"] == 2
 
 
 def largest_size(n, margin):
