@@ -189,6 +189,8 @@ def answers(
     result = make_result(
         "answers", columns, flag(Caution.POINTS_ALIKE, stays < -ROUNDING * between)
     )
+    if log.fixed_sources:  # the variance includes that between the sources
+        return result
     return flag_ignored_sources(result, log.design, of_means=False)
 
 

@@ -251,6 +251,14 @@ def answers_of_tasks(repetitions, seed=0, wrong=(0.4, 0.45, 0.6)):
     return log.droplevel("repetition") if repetitions == 1 else log
 
 
+def test_answers_to_fixed_tasks_have_no_caution():
+    log = answers_of_tasks(3)
+    assert not log.cvci.answers()["caution"].any()
+    del log.attrs["sources_are"]
+    log.attrs["models_are"] = "fixed"
+    assert (log.cvci.answers()["caution"] == "sources ignored").all()
+
+
 @pytest.mark.parametrize("repetitions", [1, 3])
 def test_all_comparisons_of_tasks_rest_on_one_standard_error(repetitions):
     log = answers_of_tasks(repetitions)
