@@ -360,7 +360,9 @@ def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     if has_simultaneous_limits(table):
         shown = shown.drop(columns="p_value", errors="ignore")
     if {"lower_rank", "upper_rank"} <= set(shown):
-        shown["lower_rank"] += " to " + shown.pop("upper_rank")
+        last = shown.pop("upper_rank")
+        several = shown["lower_rank"] != last
+        shown["lower_rank"] += (" to " + last).where(several, "")
         shown = shown.drop(columns="statistic", errors="ignore")
     shown = shown.rename(columns=lambda name: WORDS.get(name, name.replace("_", " ")))
     first = next((name for name in ("difference", "estimate") if name in shown), None)

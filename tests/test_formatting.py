@@ -210,6 +210,9 @@ def test_sentences_in_the_style_of_the_apa():
     assert cvstats.to_markdown(together).startswith("| model | other | difference (95% CI) | adj")
     with pytest.raises(LogError, match="the result has no limits, which a sentence needs"):
         cvstats.to_apa(tables["best_set"])
+    ranks = tables["best_set"].assign(lower_rank=[1, 1, 3], upper_rank=[2, 2, 3])
+    rows = cvstats.to_markdown(ranks).splitlines()[2:]
+    assert [row.split(" | ")[-1] for row in rows] == ["1 to 2 |", "1 to 2 |", "3 |"]
 
 
 def test_sentences_name_differences_and_the_number_of_sources():
