@@ -124,6 +124,17 @@ def test_a_missing_loss_of_either_log_is_named(form):
     assert both.attrs["n_points"] == 11
 
 
+def test_models_on_different_points_are_contrasted():
+    first, second = one().iloc[:6].to_frame("a"), one().iloc[6:].to_frame("b")
+    apart = pd.concat([first, second]).rename_axis(columns="model")
+    said = refused(compare, apart)
+    assert "no evaluation has a loss of both" in said
+    assert "missing=" not in said
+    assert "log.stack().dropna().cvci.contrast(by='model')" in said
+    gap = apart.stack().dropna().droplevel("fold").cvci.contrast(by="model").cvci.interval()
+    assert gap["estimate"].iloc[0] == pytest.approx(first["a"].mean() - second["b"].mean())
+
+
 def test_one_model_has_nobody_to_be_compared_to():
     words = "the log has only one model. Expected at least two: pass the other log"
     for log in (one(), one().to_frame(), line(by_point(k_fold()))):

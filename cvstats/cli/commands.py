@@ -569,15 +569,15 @@ def read_files(
     log = read_log(source, missing=missing, **given)
     read_from = Path(source).name if isinstance(source, str) else type(source).__name__
     if log.attrs.get("read_from") == read_from:  # recorded when the saved log was created
-        note_reading(log)
+        note_reading(log, by)
     return log
 
 
-def note_reading(log: Any) -> None:
+def note_reading(log: Any, by: str | None) -> None:
     """Warn about levels not named by any option, and about samples and rows that were not read."""
     for name in log.index.names if isinstance(log, (pd.Series, pd.DataFrame)) else ():
         values = log.index.get_level_values(name)
-        if name not in LEVELS and values.nunique() < len(values):
+        if name not in (*LEVELS, by) and values.nunique() < len(values):
             warnings.warn(
                 f"the column {name!r} is not used. If it contains folds, sources or repetitions, "
                 "pass it as --fold, --source or --repetition.",
@@ -600,12 +600,13 @@ def still(missing: Missing, log: Any) -> Missing:
 def missing_file(path: Path, after_prediction: bool) -> LogError:
     """Format the error for a missing file."""
     beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    repeat = (
-        (" --prediction accepts one column; repeat it for each model.") if after_prediction else ""
-    )
+    hint = nearest(path.name, beside)
+    if set("*?[") & set(path.name):
+        hint = " Patterns are not expanded. Pass a folder to read its files as one log."
+    elif after_prediction and not path.suffix:
+        hint = f" --prediction accepts one column; repeat it for each model.{hint}"
     return LogError(
-        f"No such file: {shortened(str(path))}. Expected a log, such as log.parquet."
-        f"{repeat}{nearest(path.name, beside)}"
+        f"No such file: {shortened(str(path))}. Expected a log, such as log.parquet.{hint}"
     )
 
 

@@ -334,9 +334,11 @@ def refuse_twice(
         again[mine] = pd.Index(rows[mine]).duplicated()
     if again.any():
         names = [*parts, MODEL] if len(models) > 1 else list(parts)
-        some = np.flatnonzero(again)[:MOST]
-        shown = [place({name: label_of(table, parts, name, row) for name in names}) for row in some]
-        others = [name for name in ("point", "repetition", "fold", MODEL) if name not in names]
+        some = np.flatnonzero(again)[:100]
+        each = (place({name: label_of(table, parts, name, row) for name in names}) for row in some)
+        shown = list(dict.fromkeys(each))[:MOST]
+        own = ("point", "repetition", "fold", MODEL, "source")
+        others = [name for name in own if name not in names]
         options = [f"{name}=" for name in others if tidy.takes is None or name in tidy.takes]
         advice = []
         if "point" in names and table.duplicated().to_numpy()[again].all():
@@ -347,7 +349,8 @@ def refuse_twice(
             advice.append(
                 "If each row is a different point, number them: table['point'] = range(len(table))."
             )
-        if "point" in names and (tidy.takes is None or "point" in tidy.takes):
+        plain = set(names) <= {*own, "outer", "sample", "count"}
+        if "point" in names and plain and (tidy.takes is None or "point" in tidy.takes):
             advice.append("If they are lead times or other conditions, pass by='lead_time'.")
         raise LogError(
             f"an evaluation occurs twice: {listed(shown, int(again.sum()))}. Expected each "

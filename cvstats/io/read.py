@@ -882,6 +882,8 @@ def read_one(found: Any, options: ReadOptions, what: str) -> PredictionTable:
         refuse_columns(options.loss_options)
     with raise_as_log_error(f"{what} (as format={tool!r})"):
         table = as_table(found) if form.of_table else found
+        if tool == "columns" and not len(table):
+            raise LogError("the table is empty. Expected at least one evaluation.")
         copies = 0
         if options.drop_duplicates:
             table, copies = drop_copies(table, tool)

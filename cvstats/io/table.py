@@ -187,7 +187,9 @@ class ReadOptions:
     def __post_init__(self) -> None:
         """Refuse several columns where one is expected, and names that are not text."""
         if not all(isinstance(name, str) for name in (self.groups if self.by else ())):
-            raise LogError(f"Invalid by={self.by!r}. Expected the names of one or more columns.")
+            shown = f"Invalid by={self.by!r}"
+            shown = shown if len(shown) < 80 else f"by= is {describe_type(self.by)}"
+            raise LogError(f"{shown}. Expected the names of one or more columns.")
         one = ("loss", "metric", "truth", "model")
         for name, value in ({name: getattr(self, name) for name in one} | self.levels).items():
             if name == "metric" and isinstance(value, Mapping):

@@ -378,12 +378,21 @@ def infinite_loss(whose: str, where: str) -> LogError:
     )
 
 
-def unequal_points(whose: str, where: str, other: str) -> LogError:
-    """Make the error for a loss that is missing for one model but not for another."""
+def unequal_points(whose: str, where: str, other: str, *, apart: bool = False) -> LogError:
+    """Make the error for a loss that is missing for one model but not for another.
+
+    ``apart`` if no evaluation has a loss of both.
+    """
+    both = ", and no evaluation has a loss of both" if apart else ""
+    advice = (
+        "To compare models on different points, such as the arms of an A/B test, keep all losses "
+        "in one column, with the model as a level: log.stack().dropna().cvci.contrast(by='model')."
+        if apart
+        else "Fill in the loss, or pass missing='drop' to drop these evaluations for all models."
+    )
     return unpaired(
-        f"{whose} has no loss (NaN) at {where}, where {other} has one. Expected a loss from every "
-        "model for every evaluation. Fill in the loss, or pass missing='drop' to drop these "
-        "evaluations for all models."
+        f"{whose} has no loss (NaN) at {where}, where {other} has one{both}. Expected a loss from "
+        f"every model for every evaluation. {advice}"
     )
 
 
@@ -890,7 +899,13 @@ class Log:
             return infinite_loss(name, where)
         others = [i for i, value in enumerate(values) if np.isfinite(value)]
         if others:
-            return unequal_points(name, where, self.name(others[0]))
+            apart = total < self.design.n_rows and not any(
+                np.isfinite(
+                    self.losses.column(j, *block) + self.losses.column(others[0], *block)
+                ).any()
+                for block in block_bounds(self.design.size, BLOCK)
+            )
+            return unequal_points(name, where, self.name(others[0]), apart=apart)
         levels = [self.design.levels.get(name) for name in ("repetition", "point")]
         if not all(level is not None and isinstance(level.codes, GridCodes) for level in levels):
             return missing_loss(name, where)

@@ -94,6 +94,8 @@ def test_a_mistyped_file(capsys, folder):
     assert "Did you mean" not in refused(capsys, "interval", "zzzzzz.parquet")
     assert "Did you mean" not in refused(capsys, "interval", "nowhere/preds.csv")
     assert "'gap.csv'" in refused(capsys, "compare", "x=preds.csv", "y=gapp.csv")
+    said = refused(capsys, "interval", "pre*.csv", "--prediction", "Ridge")
+    assert said.endswith("Patterns are not expanded. Pass a folder to read its files as one log.\n")
 
 
 # --- notes beside the result ----------------------------------------------------------------------
@@ -139,6 +141,8 @@ def test_columns_that_look_like_levels(capsys, folder):
     assert run(capsys, "interval", "preds.csv", *BOTH, *POINT, *FOLD, *SOURCE)[2] == ""
     _, _, err = run(capsys, "interval", "a=preds.csv", "b=preds.csv", *BOTH, *POINT, *FOLD)
     assert err == group
+    metric = [*BOTH[:3], "rmse", *BOTH[4:], *POINT, *FOLD, "--by", "Hospital"]
+    assert run(capsys, "interval", "preds.csv", *metric)[2] == ""
     # A label for each row is no group.
     table = pd.read_csv("preds.csv").assign(id=range(60)).drop(columns=["Hospital", "CV Split"])
     table.to_csv("single.csv", index=False)

@@ -56,6 +56,7 @@ def test_what_is_no_column_is_refused(stacked):
     for by, words in (
         ("segmnt", "no column 'segmnt'.* Did you mean 'segment'"),
         (3, "Invalid by=3. Expected the names of one or more columns"),
+        ({"sex": np.arange(99)}, "^by= is a dict. Expected the names of one or more columns"),
         ("learner", "by='learner' names the models"),
     ):
         with pytest.raises(LogError, match=words):

@@ -194,6 +194,15 @@ def test_an_evaluation_that_occurs_twice_is_named_once(table):
     twice.iloc[-1, -1] += 1  # another prediction for the same point: no duplicate
     words = refused(twice, truth="ridge", prediction=["ridge", "forest"], loss="squared_error")
     assert "drop_duplicates=True" not in words
+    grid = pd.MultiIndex.from_product(
+        [range(9), [*"xy"], [1, 2]], names=["point", "station", "lead"]
+    )
+    rows = pd.DataFrame({"loss": 0.5}, grid).reset_index()
+    words = refused(rows, by="lead", point="point")
+    assert "twice: point=0, lead=1; point=0, lead=2; point=1, lead=1; and" in words
+    assert "repetition= or fold= or model= or source=." in words
+    assert "lead_time" not in words
+    assert "pass by='lead_time'" in refused(rows, source="station", point="point")
 
 
 @pytest.mark.parametrize(("models", "words"), [("ab", "point=2, model='b'. "), ("bb", "point=2. ")])

@@ -40,6 +40,7 @@ def test_a_column_for_each_model(table):
         ({"fold": [1], "z": [1]}, {"loss": "zero_one"}, "column of true values"),
         ({"fold": [1, None], "loss": [1, 2]}, {}, "row 1 has no fold"),
         ({"fold": [1, 1], "loss": [1, 2]}, {}, "occurs twice: fold=1"),
+        ({"fold": [], "name": pd.Series(dtype="str"), "mse": []}, {}, "the table is empty"),
         ({"point": [1, 1], "loss": [1, 2]}, {}, "differ: repetition= or fold= or model="),
         ({"fold": [1, np.inf], "loss": [1, 2]}, {}, "infinite"),
         ({"fold": [1, 2], "loss": [1, np.inf]}, {}, "infinite"),
