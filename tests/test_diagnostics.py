@@ -312,7 +312,7 @@ def test_a_sample_of_a_long_log_is_examined(monkeypatch):
     rng = np.random.default_rng(8)
     rare = np.zeros(90_000)
     rare[rng.permutation(90_000)[:5]] = 1  # none of them need be in the sample
-    log = k_fold(90_000, losses=rng.pareto(1.2, 90_000)).to_frame("wild").assign(rare=rare)
+    log = pd.DataFrame({"rare": rare, "wild": rng.pareto(1.2, 90_000)}, k_fold(90_000).index)
     parts = [cvstats.Moments.of_log(part, pairs=True) for part in (log[:50_000], log[50_000:])]
     ours, theirs = sum(parts).diagnose(), log.cvci.diagnose()
     assert ours["code"].tolist() == theirs["code"].tolist() == ["CVS005", "CVS006", "CVS009"]
@@ -420,6 +420,30 @@ def with_errors(n):
     return pd.Series(1.0 * (np.arange(200) < n), k_fold(200).index)
 
 
+def similar(log):
+    return log.to_frame("a").assign(b=log + (np.arange(len(log)) % 2 - 0.5) / 100)
+
+
+def copied(pairs, n=200, apart=0, copies=2):
+    """Points whose losses are those of another point of their fold, or of another fold."""
+    losses = np.random.default_rng(4).uniform(size=(n, 2))
+    for fold in range(pairs):
+        losses[fold : fold + 10 * copies : 10] = losses[fold]
+    for point in range(150, 150 + 2 * apart, 2):
+        losses[point] = losses[point + 1]
+    index = pd.MultiIndex.from_arrays([np.arange(n) % 10, np.arange(n)], names=["fold", "point"])
+    return pd.DataFrame(losses, index, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("log", "reported"),
+    [(copied(5, 201), False), (copied(10, apart=1), True), (copied(10, apart=2), False),
+     (copied(4, 100), False), (copied(2, copies=5), True), (copied(1, copies=10), False)],
+)  # fmt: skip
+def test_duplicates_are_ten_and_five_percent_and_ten_times_as_many_as_elsewhere(log, reported):
+    assert ("CVS028" in found(log).index) == reported
+
+
 LIMITS = {
     ("CVS008", 30): lambda n: k_fold(n, 5),
     ("CVS009", 10): with_errors,
@@ -431,7 +455,10 @@ LIMITS = {
     # reported if there are as many
     ("CVS012", 21): lambda n: of_folds(10, n, 20),
     ("CVS013", 10): lambda n: of_folds(n, 20, 20) * np.repeat([1, 9, 1], [n, 20, 20]),
+    ("CVS017", 3): lambda n: k_fold(repetitions=n) + np.repeat(np.arange(n) % 2, 300) / 20,
     ("CVS018", 5): lambda n: k_fold(repetitions=n) + np.repeat(np.arange(n), 300) / 100,
+    ("CVS024", 100): lambda n: similar(k_fold(n)),
+    ("CVS028", 5): lambda n: copied(n),
     ("CVS029", 5): near_models,
 }
 """The number from which on a code is no longer reported, or is reported."""
@@ -444,7 +471,7 @@ def test_a_code_is_reported_up_to_its_limit(code, number):
     assert (before, there) == ((False, True) if code in UPWARDS else (True, False))
 
 
-UPWARDS = {"CVS012", "CVS013", "CVS018", "CVS029"}
+UPWARDS = {"CVS012", "CVS013", "CVS017", "CVS018", "CVS024", "CVS028", "CVS029"}
 
 
 def test_drift_is_the_test_of_a_slope():
@@ -458,10 +485,11 @@ def test_drift_is_the_test_of_a_slope():
     assert trend_p_value(np.arange(5.0)) < 1e-20
 
 
-def test_short_logs_have_neither_outliers_nor_tails():
-    shapes = measure_shapes(np.r_[np.arange(98.0), 1e9])
-    assert shapes.outlier_share == 0
-    assert shapes.tail_index == np.inf
+@pytest.mark.parametrize("size", [99, 100, 999, 1000])
+def test_short_logs_have_neither_outliers_nor_tails(size):
+    shapes = measure_shapes(np.r_[np.arange(size - 1.0), 1e9])
+    assert (shapes.outlier_share > 0) == (size >= 100)
+    assert np.isfinite(shapes.tail_index) == (size >= 1000)
 
 
 def test_usual_laws_are_not_suspicious():

@@ -81,13 +81,19 @@ def test_empty_chunks(name):
     xr.testing.assert_allclose(kept.wald(), in_memory(make)[0], rtol=1e-11)
 
 
-@pytest.mark.parametrize(("level", "kind"), [("fold", "wilson"), ("source", "korn-graubard")])
-def test_limits_of_lazy_losses_are_named_for_each_kind_of_chunk(level, kind):
-    log = xr.DataArray(MAP, dims=("point", "lat")).assign_coords(
+@pytest.mark.parametrize(
+    ("level", "loss", "limits"),
+    [
+        ("fold", "loss", "wilson for 0/1 losses, otherwise wald"),
+        ("source", "loss", "korn-graubard for 0/1 losses, otherwise wald"),
+        ("source", "zero_one", "korn-graubard"),
+    ],
+)
+def test_limits_of_lazy_losses_are_named_for_each_kind_of_chunk(level, loss, limits):
+    log = xr.DataArray((MAP > 0) * 1.0, dims=("point", "lat"), attrs={"loss": loss}).assign_coords(
         {level: ("point", np.arange(len(MAP)) % 5)}
     )
-    found = log.chunk(lat=2).cvci.interval()
-    assert found.attrs["interval"] == f"{kind} for 0/1 losses, otherwise wald"
+    assert log.chunk(lat=2).cvci.interval().attrs["interval"] == limits
 
 
 @pytest.mark.parametrize("dims", [("point",), ("point", "lat"), ("lat", "point")])

@@ -246,8 +246,8 @@ def compute_friedman(ranks: FloatArray, *, test: str) -> tuple[float, float]:
     chi2 = (k - 1) * float((deviations.sum(axis=0) ** 2).sum()) / spread
     if test == "chi2":
         return chi2, float(stats.chi2.sf(chi2, k - 1))
-    if (ranks == ranks[0]).all():
-        ties = np.unique(ranks[0], return_counts=True)[1]
+    if not np.ptp(ranks, axis=0).any():
+        ties = np.unique(ranks, return_counts=True)[1] / n
         orders = special.factorial(k) / special.factorial(ties).prod()
         return np.inf, float(orders ** (1 - n))
     f = (n - 1) * chi2 / (n * (k - 1) - chi2)

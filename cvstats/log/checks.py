@@ -895,14 +895,14 @@ def measure_tails(squares: FloatArray, least: float) -> tuple[FloatArray, FloatA
         return share, index
     top = -(-size // TOP_SHARE)
     large = np.flatnonzero(top * squares.max(axis=0) >= least * total)
-    keep = top
-    if size >= ENOUGH_FOR_TAIL:
+    keep, tailed = top, size >= ENOUGH_FOR_TAIL
+    if tailed:
         keep, large = max(TOP, size // 50) + 1, np.arange(len(total))  # the tail, plus one
     part = squares[:, large]
     part.partition(size - keep, axis=0)
     largest = np.sort(part[size - keep :], axis=0)
     share[large] = largest[-top:].sum(axis=0) / np.where(total > 0, total, np.inf)[large]
-    if size >= ENOUGH_FOR_TAIL:
+    if tailed:
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = np.log(largest / largest[0]).sum(axis=0) / 2 / (keep - 1)
             index = np.where((largest[0] > 0) & (excess > 0), 1 / excess, np.inf)
