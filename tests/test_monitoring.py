@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,6 +91,7 @@ def test_nothing_is_decided_too_early():
     table = early.interval()
     assert table["lower"].item() < table["upper"].item() < 0
     assert table["decision"].item() == ""
+    assert math.isnan(table["stopped_at"].item())
     assert "early look" in table["caution"].item()
     early.add((answers(60, 0.3, start=60) * 2 + [0.0, 3.0, 0.0])[["a", "b"]])
     assert early.interval()["decision"].item() == "better"
