@@ -164,6 +164,71 @@ def test_few_ends_where_there_are_enough(label, enough, ask):
     assert label not in labels(ask(enough))
 
 
+def first_of(log, level, n):
+    """The log of the first n labels of a level."""
+    return log[log.index.get_level_values(level).factorize(sort=True)[0] < n].cvci
+
+
+def groups_of(n, size):
+    log = golden.one_set()[["a"]].assign(group=np.minimum(np.arange(36) // size, n - 1))
+    return log.set_index("group", append=True).cvci.contrast(by="group").cvci.interval()
+
+
+LEAST = {
+    2: {
+        "holdout": lambda n: golden.one_set().iloc[:n].cvci.holdout(),
+        "wald": lambda n: golden.k_fold(n=n, k=n).cvci.wald(),
+        "folds": lambda n: golden.k_fold(n=5 * n).cvci.wald(variance="within-fold"),
+        "estimator": lambda n: golden.k_fold(k=n).cvci.quadratic(),
+        "decompose": lambda n: golden.k_fold(n=5 * n).cvci.decompose(),
+        "refits": lambda n: golden.k_fold(repetitions=n).cvci.refit_corrected(),
+        "best_set": lambda n: golden.one_set().iloc[:n].cvci.best_set(rng=0, n_draws=99),
+        "best of folds": lambda n: golden.k_fold(n=5 * n).cvci.best_set(
+            rng=0, n_draws=99, center="fold"),
+        "best of models": lambda n: golden.one_set()[golden.MODELS[:n]].cvci.best_set(
+            rng=0, n_draws=99),
+        "winner": lambda n: golden.one_set()[golden.MODELS[:n]].cvci.winner(),
+        "groups": lambda n: groups_of(n, 4),
+        "group": lambda n: groups_of(2, n),
+        "clusters": lambda n: of_sources(*[4] * n).clustered(),
+        "signs": lambda n: of_sources(*[4] * n).wild_cluster(),
+        "differing": lambda n: of_sources(*[4] * n).heterogeneity(),
+        "cluster": lambda n: of_sources(4, n).heterogeneity(),
+        "left out": lambda n: of_sources(*[4] * n).out_of_source(),
+        "known": lambda n: of_sources(4, n).out_of_source(target="these_sources"),
+        "ranks": lambda n: of_sources(*[4] * n).friedman(),
+        "ways": lambda n: of_two_ways(n, 4),
+        "ways of points": lambda n: of_two_ways(4, n),
+        "splits": lambda n: first_of(golden.log_named("splits"), "repetition", n).corrected_t(
+            train_size=20),
+        "out of bag": lambda n: first_of(
+            golden.log_named("bootstrap"), "repetition", n + 1).bootstrap_oob(),
+        "cases": lambda n: first_of(
+            golden.log_named("case bootstrap"), "repetition", n).case_bootstrap(),
+        "runs": lambda n: golden.one_set(repetitions=n).cvci.power(effect=1, repetitions=4),
+    },
+    3: {
+        "nested": lambda n: golden.planned(partial(plans.nested_cv, 24, n, 2), 8).cvci.nested_cv(),
+        "ranked models": lambda n: golden.by_source()[golden.MODELS[:n]].cvci.nemenyi(),
+    },
+    4: {"days": lambda n: golden.one_set().iloc[:n].cvci.ordered()},
+    7: {"lags": lambda n: golden.one_set().iloc[:n].cvci.ordered(
+        estimator="newey-west", lags=5)},
+}  # fmt: skip
+"""Calls on a log with so many of something, which is refused with fewer."""
+
+
+@pytest.mark.parametrize(
+    ("least", "ask"),
+    [pytest.param(least, ask, id=f"{name} of {least}")
+     for least, asks in LEAST.items() for name, ask in asks.items()],
+)  # fmt: skip
+def test_the_smallest_log_is_answered_and_a_smaller_one_refused(least, ask):
+    ask(least)
+    with pytest.raises(LogError):
+        ask(least - 1)
+
+
 # --- heavy tails and skewness ---------------------------------------------------------------------
 
 
