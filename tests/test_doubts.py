@@ -205,6 +205,8 @@ LEAST = {
             golden.log_named("bootstrap"), "repetition", n + 1).bootstrap_oob(),
         "cases": lambda n: first_of(
             golden.log_named("case bootstrap"), "repetition", n).case_bootstrap(),
+        "answered": lambda n: first_of(golden.one_set(repetitions=2), "point", n).answers(),
+        "answers": lambda n: golden.one_set(repetitions=n).cvci.answers(),
         "runs": lambda n: golden.one_set(repetitions=n).cvci.power(effect=1, repetitions=4),
     },
     3: {
