@@ -293,3 +293,9 @@ def test_the_advice_names_a_label_that_exists(call):
     log = log.rename(index={0: "x", 1: "y", 2: "z"}, level="fold")
     code = re.search(r"log\.xs\(.*?\)", refused(call, log))[0]
     call(eval(code, {"log": log.xs("r") if call is holdout else log}))
+
+
+@pytest.mark.parametrize(("n", "plan"), [(100, "nested_cv"), (101, "corrected_t")])
+def test_a_plan_is_recommended_for_the_number_of_points(n, plan):
+    log = pd.Series(np.random.default_rng(0).normal(size=n), pd.RangeIndex(n, name="point"))
+    assert f"recommend {plan}" in cvstats.interval(log).attrs["suggestion"]

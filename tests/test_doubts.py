@@ -214,6 +214,8 @@ LEAST = {
         "ranked models": lambda n: golden.by_source()[golden.MODELS[:n]].cvci.nemenyi(),
     },
     4: {"days": lambda n: golden.one_set().iloc[:n].cvci.ordered()},
+    5: {"data sets": lambda n: (golden.by_source(sizes=(4,) * n) + 10).cvci.compare(
+        relative=True, over="source")},
     7: {"lags": lambda n: golden.one_set().iloc[:n].cvci.ordered(
         estimator="newey-west", lags=5)},
 }  # fmt: skip
