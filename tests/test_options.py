@@ -112,7 +112,6 @@ WRONG = [
       for wrong in (-1, 0, 1.5, "many", True, None)],
     *[("best_set", {"n_draws": wrong}, f"n_draws={wrong!r} is too small. Expected a whole number")
       for wrong in (-1, 0, 3, 1.5, "many", True, None, 10**400)],
-    ("compare", {"n_draws": 3, "adjust": "max-t"}, "n_draws=3 is too small"),
     *[("compare", {"n_draws": 999, **more},
        f"n_draws=999 is only used by adjust='max-t', and adjust={adjust!r} draws nothing. Omit")
       for more, adjust in (({}, "holm"), ({"adjust": None}, None), ({"anytime": True}, "holm"))],
@@ -237,3 +236,36 @@ def test_choices_are_read_off_the_annotations():
 def test_numbers_are_those_that_a_float_can_hold():
     assert all(map(is_number, (1, -(2**1023) + 1, 0.5, np.float32(0.5), np.nan)))
     assert not any(map(is_number, (2**1024 - 1, -(10**400), True, 1j, "1", None)))
+
+
+LEAST = {
+    "wild_cluster n_draws": 99, "ordered horizon": 1, "ordered lags": 0, "answers repetitions": 1,
+    "compare n_draws": 19, "compare tightest_at": 30, "best_set n_draws": 19,
+    "power repetitions": 1, "passes k": 1, "largest_differences n": 1, "summary seed": 0,
+    "plans.k_fold n_folds": 2, "plans.repeated_k_fold n_folds": 2,
+    "plans.repeated_k_fold n_repetitions": 1, "plans.nested_cv n_folds": 3,
+    "plans.nested_cv n_repetitions": 1, "plans.replace_one n_folds": 2,
+    "plans.replace_one n_repetitions": 1, "plans.subsampling n_repetitions": 1,
+    "plans.paired_subsampling n_repetitions": 1, "plans.paired_subsampling n_divisions": 1,
+    "plans.bootstrap n_repetitions": 1, "plans.case_bootstrap n_repetitions": 1,
+    "plans.two_stage n_samples": 1, "plans.two_stage n_repetitions": 1,
+}  # fmt: skip
+"""The smallest value of an option of a function or plan."""
+
+WITH = {"compare n_draws": {"adjust": "max-t"}, "compare tightest_at": {"anytime": True},
+        "ordered lags": {"estimator": "newey-west"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_the_smallest_value_is_accepted_and_smaller_ones_are_refused(name):
+    function, option = name.removeprefix("plans.").split()
+    least = LEAST[name]
+    if name.startswith("plans."):
+        plan = getattr(cvstats.plans, function)
+        plan(**{option: least})
+        with pytest.raises(LogError, match=f"^{option}={least - 1} is out of range"):
+            plan(**{option: least - 1})
+        return
+    for value in (least, least - 1):
+        said = refusal(function, **{option: value}, **WITH.get(name, {}))
+        assert said.startswith(f"{option}={value} is ") == (value < least)
