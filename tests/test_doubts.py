@@ -110,7 +110,6 @@ ENOUGH = {
         "ways": lambda n: of_two_ways(n, 12),
     },
     ("very few clusters", 3): {"clusters": lambda n: of_sources(*[4] * n).clustered()},
-    ("very few clusters", 6): {"signs": lambda n: of_sources(*[3] * n).wild_cluster()},
     ("few clusters at one level", 10): {
         "sources": lambda n: of_two_ways(n, 12), "points": lambda n: of_two_ways(12, n)
     },
