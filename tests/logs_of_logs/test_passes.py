@@ -172,10 +172,17 @@ def in_folds(log: pd.DataFrame) -> pd.DataFrame:
     return log.set_index(pd.Index(half, name="fold"), append=True)
 
 
+def tried_once(log):
+    """An array of one model, with one attempt at its first problem."""
+    array = log["a"].to_xarray()
+    return array.where((array.point != array.point[0]) | (array.repetition == array.repetition[0]))
+
+
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [
         (lambda log: log.iloc[1:], {"k": 5}, "has 4 by 'a'. Expected a k of at most 4"),
+        (tried_once, {"k": 2}, "has 1 by 'a'. Expected a k of at most 1"),
         (lambda log: log / 2, {"k": 2}, "a loss is 0.5. Expected 0/1 losses"),
         (lambda log: log, {"k": 1.5}, "k=1.5"),
         (lambda log: log, {"k": [2, 2]}, "several different numbers"),
