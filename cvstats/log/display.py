@@ -75,12 +75,26 @@ class ResultFrame(pd.DataFrame, metaclass=AnyFrame):
 
 
 def is_rounded(frame: pd.DataFrame) -> bool:
-    """Whether a frame has standard errors or is a whole result, and no display option is set."""
+    """Whether a frame has standard errors or is a whole result, and no display option is set.
+
+    Columns that a user formatted as text are printed as they are.
+    """
     columns = set(frame.columns)
     asked = pd.get_option("display.precision") != 6 or pd.get_option("display.float_format")
     known = columns & {"caution", "se"} or {"lower", "upper"} <= columns
     result = "cvstats_version" in frame.attrs and len(frame) > 0 and frame.columns.is_unique
-    return bool(result and known and not asked)
+    if not (result and known) or asked:
+        return False
+    try:
+        unit_numbers(frame)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def unit_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Convert the columns in units of the loss to floats."""
+    return frame[[name for name in UNIT if name in frame]].astype(float)
 
 
 def write_frame(frame: pd.DataFrame, width: int) -> str:
@@ -217,15 +231,15 @@ def describe(attrs: Mapping[Any, Any]) -> str:
 
 def count_decimals(table: pd.DataFrame) -> int:
     """Count the decimals that show two digits of the smallest standard error."""
-    se = pd.Series(dtype=float)
+    se, numbers = pd.Series(dtype=float), unit_numbers(table)
     for name in {"se", "scale"} & set(table.columns):
-        se = table[name].astype(float)
+        se = numbers[name]
     if not (se > 0).any() and {"lower", "upper"} <= set(table.columns):
-        se = (table["upper"].astype(float) - table["lower"].astype(float)) / 4
+        se = (numbers["upper"] - numbers["lower"]) / 4
     se = se[np.isfinite(se) & (se > 0)]
     if not se.empty:
         return max(0, 1 - floor(log10(float(se.min()))))
-    known = [table[name].abs() for name in ("estimate", "difference", "mean") if name in table]
+    known = [numbers[name].abs() for name in ("estimate", "difference", "mean") if name in table]
     most = max((float(column.max()) for column in known), default=0.0)
     return max(0, 3 - floor(log10(most))) if 0 < most < np.inf else 3
 
@@ -241,7 +255,7 @@ def format_cells(
     """Format every number of a table; results themselves are never rounded."""
     decimals = count_decimals(table) if digits == "auto" else digits
     if digits == "auto" and decimals:  # fewer if the numbers were already rounded
-        numbers = table[[name for name in UNIT if name in table]].to_numpy(dtype=float)
+        numbers = unit_numbers(table).to_numpy()
         exact = (d for d in range(decimals) if (np.round(numbers, d) == numbers).all())
         decimals = next(exact, decimals)
     cells = {

@@ -87,7 +87,8 @@ def test_other_frames_are_displayed_by_pandas(losses):
     bare.attrs = {}
     twice = ResultFrame(pd.concat([table, table], axis=1))
     twice.attrs = dict(table.attrs)
-    for frame in (table.T, table.describe(), bare, twice):
+    percent = table.assign(se="16.7%")
+    for frame in (table.T, table.describe(), bare, twice, percent):
         expected = pd.DataFrame(frame)
         with pd.option_context("display.max_columns", None):
             assert repr(frame) == repr(expected)
