@@ -403,6 +403,8 @@ def test_independent_days_are_not_serial():
     )
     assert told <= 2
     assert "serial dependence" not in labels(dated(0.9, n=20).cvci.wald())
+    constant = 0 * dated(0.9, n=60) + 0.1  # whose mean is rounded
+    assert "serial dependence" not in labels(constant.cvci.wald())
 
 
 @pytest.mark.parametrize("grid", [False, True])

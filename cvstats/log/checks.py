@@ -471,7 +471,8 @@ def measure_serial(
         return None
     total = np.square(apart).sum(axis=0)
     products = (apart[1:] * apart[:-1])[same].sum(axis=0)
-    return products / np.where(total > 0, total, np.inf), int(same.sum())
+    varies = total > 1e-26 * np.square(means).sum(axis=0)  # more than by rounding errors
+    return products / np.where(varies, total, np.inf), int(same.sum())
 
 
 def group_means(values: FloatArray, at: IntArray, count: IntArray) -> FloatArray:
