@@ -91,7 +91,7 @@ SKEW_ROOM = 2.5
 """Maximum of c^3 / sqrt(n), with c the critical value, at which skewness matters little."""
 
 NO_COVARIANCE = 1e-8
-"""Relative size of a negative eigenvalue beyond which no covariance has these variances."""
+"""Negative eigenvalue of correlations, for each model, beyond which none has these variances."""
 
 ROUNDING = 1e-13
 """Bound of the relative rounding errors of variances, for each model."""
@@ -246,7 +246,8 @@ def factor_covariance(squared: FloatArray) -> tuple[FloatArray, bool]:
         pass
     values, vectors = np.linalg.eigh(cov)
     root[rest] = vectors * np.sqrt(np.maximum(values, 0.0))
-    return root, bool(values[0] >= -NO_COVARIANCE * values[-1])
+    lowest = np.linalg.eigvalsh(shares)[0]  # in shares: a huge model must not hide the others
+    return root, bool(lowest >= -max(NO_COVARIANCE, jitter) * m)
 
 
 def inverse_deviations(

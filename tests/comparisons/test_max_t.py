@@ -197,6 +197,9 @@ def test_variances_without_a_covariance_are_refused():
     """Three differences that break the triangle inequality."""
     squared = np.array([[0, 1.0, 9.0], [1.0, 0, 1.0], [9.0, 1.0, 0]])
     assert not max_t.factor_covariance(squared)[1]
+    beside = np.pad(squared, (0, 1), constant_values=1e18)  # a model that diverged
+    beside[3, 3] = 0
+    assert not max_t.factor_covariance(beside)[1]
     fine = np.array([[0, 1.0, 4.0], [1.0, 0, 1.0], [4.0, 1.0, 0]])  # on a line
     root, _ = max_t.factor_covariance(fine)
     for i, j in itertools.combinations(range(3), 2):
