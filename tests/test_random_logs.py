@@ -208,6 +208,7 @@ ROADS_OF_PREDICTIONS = {
     "columns": lambda predictions: predictions.losses(predictions.table),
     "dataset": lambda predictions: predictions.losses(as_variables(predictions)),
     "lazy dataset": from_chunks, "dask frame": from_partitions,
+    "lazy log": lambda predictions: predictions.losses(as_variables(predictions)).chunk(),
 }  # fmt: skip
 
 CALLS = [
@@ -335,6 +336,8 @@ def test_random_logs_that_had_other_answers():
         assert not list(compare_roads("rope", {"margin": 0.1}, log, ROADS))
     _, predictions = draw_predictions(1122)  # seeds, whose pseudo-losses are no losses of points
     assert not list(compare_roads("compare", {}, predictions, ROADS_OF_PREDICTIONS))
+    _, predictions = draw_predictions(1032)  # limits of several models, before losses are computed
+    assert not list(compare_roads("interval", {}, predictions, ROADS_OF_PREDICTIONS))
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -847,9 +847,10 @@ def run_on_sketch(lazy: LazyArray, method: MappedMethod, known: KnownCells) -> R
     They are of 0/1 losses, which suit all methods, except where the means of small cells must vary.
     """
     number = len(method.pairs[0])
-    carried = (len(method.labels.models),) if number else ()
+    models = method.labels.models if number else method.labels.models[:1]
+    carried = (len(models),) if number else ()
     labels = ArrayLabels(
-        method.labels.models, ("model",)[: len(carried)], {}, carried, 0 if number else None, None
+        models, ("model",)[: len(carried)], {}, carried, 0 if number else None, None
     )
     width = math.prod(carried)
     count = known.cells.count
