@@ -293,9 +293,8 @@ def describe_changes(road, wanted, found, tolerance):
                 equal_nan=True,
             ):  # fmt: skip
                 yield f"{road}: {label}: {name} {theirs.get(name)!r}, and not {row[name]!r}"
-    for name in (
-        ("method", "target", "guarantee", "n_points", "n_folds") if road[:3] != "by=" else ()
-    ):
+    names = ("method", "target", "guarantee", "loss", "n_points", "n_folds")
+    for name in names if road[:3] != "by=" else ():
         counted = name[:2] == "n_" and road.startswith("lazy")  # unknown before it is computed
         if facts.get(name) != other_facts.get(name) and not counted:
             yield f"{road}: {name} {other_facts.get(name)!r}, and not {facts.get(name)!r}"

@@ -226,8 +226,9 @@ def scan_dask(
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)
     check_stacked(columns, pairs, missing)
     work, add = delayed(part_of, pure=True), delayed(sum_parts, pure=True)
+    facts = dict(frame._meta.attrs)  # dask keeps those of pandas there
     parts = [
-        work(part, columns, by, pairs, missing, {}) for part in frame[columns.names].to_delayed()
+        work(part, columns, by, pairs, missing, facts) for part in frame[columns.names].to_delayed()
     ]
     while len(parts) > 1:
         parts = [add(parts[at : at + SPLIT_EVERY]) for at in range(0, len(parts), SPLIT_EVERY)]
@@ -317,12 +318,17 @@ def map_predictions(
     ask: Callable[[pd.DataFrame], Any],
     needed: Sequence[Hashable],
     models: Sequence[str],
+    facts: Mapping[Any, Any],
 ) -> Any:
-    """Compute the losses of each model from the predictions, partition by partition."""
+    """Compute the losses of each model from the predictions, partition by partition.
+
+    ``facts`` describe the losses: their name and its options.
+    """
     frame, _ = tabular(predictions)
     kept = [name for name in frame.columns if name in LEVELS and name not in needed]
     types = frame.dtypes[kept].to_dict() | dict.fromkeys(models, np.dtype(np.float64))
     meta = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in types.items()})
+    meta.attrs = dict(facts)
     return frame.map_partitions(with_levels, ask, kept, models, meta=meta)
 
 

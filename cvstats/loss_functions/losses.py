@@ -398,21 +398,23 @@ def losses(
             f"this is a dask frame, but {request.metric.words} needs whole cells. Expected a "
             "frame in memory: predictions.compute()."
         )
+    named: Mapping[Any, Any] = {}
+    if request is None:
+        of_loss = LossOptions.of(asked)
+        plain = isinstance(loss, str) or not isinstance(predictions, xr.Dataset)
+        named = facts_of_loss(loss if plain else "loss", of_loss)
     if lazy:
         ask = partial(losses, truth=truth, prediction=prediction, loss=loss, **asked)
-        return map_predictions(predictions, ask, needed, [*map(str, chosen)])
+        return map_predictions(predictions, ask, needed, [*map(str, chosen)], named)
     predictions = set_levels(predictions, [*needed, *further])
     if request is not None:
         values, named = metric_log(predictions, truths, chosen, request)
     else:
-        of_loss = LossOptions.of(asked)
         work = partial(of_points_alone, of_points, of_loss, len(truths))
         values = {
             model: map_columns(predictions, [*columns, *truths], work)
             for model, columns in chosen.items()
         }
-        plain = isinstance(loss, str) or isinstance(predictions, pd.DataFrame)
-        named = facts_of_loss(loss if plain else "loss", of_loss)
     unnamed = not isinstance(prediction, Mapping) and (
         single(prediction) or sets or alone or "classes" in asked
     )
