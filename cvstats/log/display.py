@@ -86,15 +86,10 @@ def is_rounded(frame: pd.DataFrame) -> bool:
     if not (result and known) or asked:
         return False
     try:
-        unit_numbers(frame)
+        frame[[*columns.intersection(UNIT)]].astype(float)
     except (TypeError, ValueError):
         return False
     return True
-
-
-def unit_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Convert the columns in units of the loss to floats."""
-    return frame[[name for name in UNIT if name in frame]].astype(float)
 
 
 def write_frame(frame: pd.DataFrame, width: int) -> str:
@@ -231,16 +226,16 @@ def describe(attrs: Mapping[Any, Any]) -> str:
 
 def count_decimals(table: pd.DataFrame) -> int:
     """Count the decimals that show two digits of the smallest standard error."""
-    se, numbers = pd.Series(dtype=float), unit_numbers(table)
+    se = pd.Series(dtype=float)
     for name in {"se", "scale"} & set(table.columns):
-        se = numbers[name]
+        se = table[name].astype(float)
     if not (se > 0).any() and {"lower", "upper"} <= set(table.columns):
-        se = (numbers["upper"] - numbers["lower"]) / 4
+        se = (table["upper"].astype(float) - table["lower"].astype(float)) / 4
     se = se[np.isfinite(se) & (se > 0)]
     if not se.empty:
         return max(0, 1 - floor(log10(float(se.min()))))
-    known = [numbers[name].abs() for name in ("estimate", "difference", "mean") if name in table]
-    most = max((float(column.max()) for column in known), default=0.0)
+    known = [table[name] for name in ("estimate", "difference", "mean") if name in table]
+    most = max((float(column.astype(float).abs().max()) for column in known), default=0.0)
     return max(0, 3 - floor(log10(most))) if 0 < most < np.inf else 3
 
 
@@ -255,7 +250,7 @@ def format_cells(
     """Format every number of a table; results themselves are never rounded."""
     decimals = count_decimals(table) if digits == "auto" else digits
     if digits == "auto" and decimals:  # fewer if the numbers were already rounded
-        numbers = unit_numbers(table).to_numpy()
+        numbers = table[[name for name in UNIT if name in table]].astype(float).to_numpy()
         exact = (d for d in range(decimals) if (np.round(numbers, d) == numbers).all())
         decimals = next(exact, decimals)
     cells = {
