@@ -89,7 +89,9 @@ BAD_LOGS = {
     "models below each other": (
         lambda: k_fold().rename_axis(columns="model").stack(),
         "The level 'model' does not identify evaluations; if it names the models, give "
-        "each model a column: log.unstack('model').",
+        "each model a column: log.unstack('model'). If it numbers runs or seeds, rename it to "
+        "'repetition'. If it is a lead time or another condition, select a label: log.xs('a', "
+        "level='model'); or pass by='model' to a function that has by=.",
     ),
     "NaN without a name": (
         lambda: with_value(one(), np.nan).rename(None), "the loss of the log is missing",

@@ -612,8 +612,9 @@ class Design:
         hint = (
             f"The level {others[0]!r} does not identify evaluations; if it names the models, "
             f"give each model a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
-            "rename it to 'repetition'. If it is a lead time or another condition, analyze each "
-            f"of its labels separately: by={others[0]!r}."
+            "rename it to 'repetition'. If it is a lead time or another condition, select a label: "
+            f"log.xs({spelled(self.levels[others[0]].labels[0])}, level={others[0]!r}); or pass "
+            f"by={others[0]!r} to a function that has by=."
             if others
             else "If rows are duplicates, drop them: log[~log.index.duplicated()]. If they are "
             "runs or seeds, number them in a level 'repetition'. If they are lead times or other "

@@ -241,7 +241,8 @@ def arrange(result: xr.Dataset, x: str | None, y: str | None) -> xr.Dataset:
         )  # fmt: skip
         several = " and several models" if len(dims) > len(cells) else ""
         raise LogError(
-            f"the log carries {len(cells)} dimensions ({listed(cells) or 'none'}){several}. "
+            f"the log carries {len(cells)} dimension{'s' * (len(cells) != 1)} "
+            f"({listed(cells) or 'none'}){several}. "
             f"Expected two of a grid, and at most one more, or several models, as panels. {way}"
         )
     across = x or next((name for name in cells if name.lower() in EASTWARD and name != y), None)

@@ -453,6 +453,11 @@ def list_cautions(verdict: Verdict) -> dict[Caution, str]:
         if label in words
         and caution is not Caution.NO_LOSSES  # already visible
         and (caution is not Caution.SELECTED or verdict.winner is None)
+        and not (  # models are not compared
+            caution is Caution.UNSTABLE_DIFFERENCE
+            and verdict.has_target
+            and "kind" not in verdict.facts.attrs
+        )
         and (caution is not Caution.ZERO_VARIANCE or best_is_constant(verdict))
     }
 

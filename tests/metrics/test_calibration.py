@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frontier import BINARY, CASES, binary_frame
-from scipy import stats
+from scipy import special, stats
 
 import cvstats
 from cvstats import LogError
@@ -80,6 +80,20 @@ def test_no_winner_by_a_metric_with_a_target():
             call(log)
     result = cvstats.equivalence(log, margin=2.0)
     assert {"lower", "upper", "equivalent"} <= set(result)
+
+
+def test_cautions_of_a_summary_without_differences_are_those_of_models():
+    rng = np.random.default_rng(0)
+    logit = np.tile(1.5 * rng.normal(size=200), 4)
+    truth = np.tile(rng.random(200) < special.expit(logit[:200] / 1.5), 4)
+    index = pd.MultiIndex.from_product([range(4), range(200)], names=["repetition", "point"])
+    frame = pd.DataFrame({"y_true": truth.astype(int), "a": special.expit(logit)}, index)
+    frame["fold"] = np.concatenate([rng.permutation(200) % 5 for _ in range(4)])
+    frame["b"] = special.expit(logit * (1 + 0.3 * rng.normal(size=5))[frame["fold"]])
+    frame = frame.set_index("fold", append=True)
+    log = cvstats.losses(frame, prediction=["a", "b"], loss="calibration_slope")
+    assert cvstats.compare(log)["caution"].item() == "unstable difference"
+    assert "unstable difference" not in str(cvstats.summary(log))
 
 
 @pytest.mark.parametrize(

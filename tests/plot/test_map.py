@@ -170,7 +170,7 @@ def test_what_is_not_a_grid_is_refused():
         (lambda: plot.map(four), r"carries 4 dimensions \(.*isel\(.*=0\)"),
         (lambda: plot.map(LATE[:, 3, 3]), r"carries 0 dimensions \(none\).*forest"),
         (lambda: plot.map(models, show="estimate"), r"3 dimensions .* and several models"),
-        (lambda: plot.map(LATE.isel(lat=3)), r"carries 1 dimensions \(lon\).*forest"),
+        (lambda: plot.map(LATE.isel(lat=3)), r"carries 1 dimension \(lon\).*forest"),
         (lambda: plot.map(LATE, EARLY, show="estimate"), "two were passed"),
         (lambda: plot.map(LATE, show="se"), "Invalid show='se'"),
         (lambda: plot.map(LATE, x="lead"), "x='lead' is not a dimension.*'lat', 'lon'"),
