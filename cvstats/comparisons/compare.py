@@ -53,6 +53,7 @@ from cvstats.comparisons.zero_one import (
     flag_few,
     score_tests,
     take_exact_tests,
+    widen_few,
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
@@ -283,17 +284,19 @@ def compare(
     ``"union"``, which is valid whenever both single-model intervals are; but it ignores the
     pairing, and is many times wider if the models are similar.
 
-    For metrics with a bounded range, such as AUC and F1, and for 0/1 losses of random splits, the
-    limits and the test also account for one pseudo-error of each model, the largest change by a
-    single prediction, which ``se`` does not contain: ``statistic`` is then smaller than
-    ``difference / se``. A named ``method`` omits it.
+    For metrics with a bounded range, such as AUC and F1, and for 0/1 losses of random splits (and
+    of repetitions, if two models disagree on fewer than 25 points), the limits and the test also
+    account for one pseudo-error of each model, the largest change by a single prediction, which
+    ``se`` does not contain: ``statistic`` is then smaller than ``difference / se``. A named
+    ``method`` omits it.
 
     0/1 losses with each point evaluated once are tested as in `mcnemar` if two models disagree on
     fewer than 25 points: the p-value is that of the exact test, and the limits are Tango's score
     limits, extended to 0 if the exact test is not significant. Such pairs get the label ``few
-    discordant points``, even if normal tests are kept: with repetitions, with ``"max-t"``, and
-    with an explicit method. ``"tango"`` uses McNemar's score test for any number of discordant
-    points, and averages counts over repetitions, with n the number of points.
+    discordant points``, even if normal tests are kept: with repetitions, with ``"max-t"``, and with
+    an explicit method. With repetitions, one pseudo-error of each model is added, as above.
+    ``"tango"`` uses McNemar's score test for any number of discordant points, and averages counts
+    over repetitions, with n the number of points.
 
     ``"max-t"`` draws the models' means from the normal distribution with the standard errors of
     all differences, and compares each statistic with the largest statistic of each draw, which is
@@ -434,8 +437,10 @@ def compute_comparison(
         )
         return show_own_errors(result)
     base = difference_interval(log, method, options, alpha)
-    result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
     found = None if grouped else find_discordance(log, base)  # groups have losses other than 0, 1
+    if found is not None and method is None:
+        base = widen_few(base, found)
+    result = replace(compute_tests(base, alternative=alternative, alpha=alpha), method="compare")
     if found is not None:
         if method == "tango":
             result = score_tests(result, found, alternative=alternative, alpha=alpha)
@@ -447,6 +452,9 @@ def compute_comparison(
         everything = log.with_all_pairs()
         if log.values.width < everything.values.width:
             base = difference_interval(everything, method, options, alpha)
+            found = find_discordance(everything, base)
+            if found is not None and method is None:
+                base = widen_few(base, found)
         result = adjust_max_t(
             result, base, pairs, len(log.columns_by_cell()),
             alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
@@ -493,13 +501,15 @@ def take_limits_of_differences(base: Result, log: Log, alpha: float) -> Result:
     found = find_discordance(log, named)
     if found is None or not found.few.any():
         return base
-    result = compute_tests(base, alternative="two-sided", alpha=alpha)
+    result = compute_tests(widen_few(base, found), alternative="two-sided", alpha=alpha)
     if found.repetitions == 1:
         result = take_exact_tests(result, found, alternative="two-sided", alpha=alpha)
+    result = show_own_errors(result)
     columns = {name: result.columns.get(name, values) for name, values in base.columns.items()}
     attrs = dict(result.attrs)
     test = str(attrs.pop("test", "wald"))
-    attrs["interval"] = {"exact": "tango", SOME_EXACT: SOME_TANGO}.get(test, test)
+    if "interval" in attrs:
+        attrs["interval"] = {"exact": "tango", SOME_EXACT: SOME_TANGO}.get(test, test)
     return replace(base, columns=columns, caution=flag_few(result, found).caution, attrs=attrs)
 
 
@@ -808,6 +818,8 @@ def compute_relative(
         values[:, side].reshape(-1) for values in (mean, variance) for side in log.sides
     )
     down, up = half_widths(alternative, alpha, degrees_of_each(result))
+    own = confidence_limits(d, (1 + 1e-9) * se, down, up)
+    outside = (result.columns["lower"] < own[0]) | (result.columns["upper"] > own[1])
     if adjust == "max-t":
         with np.errstate(divide="ignore", invalid="ignore"):
             wide = (d - result.columns["lower"]) / se, (result.columns["upper"] - d) / se
@@ -852,8 +864,10 @@ def compute_relative(
         solve = partial(find_end, widths, d, b, alternative=alternative, alpha=alpha)
         lower = solve(lower, down if fixed else None, -1)
         upper = solve(upper, up if fixed else None, 1)
-    if result.attrs.get("test") in ("exact", SOME_EXACT):  # its limits do not use se
-        exact = (b > 0) & ((result.caution & np.int64(Caution.DISCORDANT_FEW)) != 0)
+    few = (result.caution & np.int64(Caution.DISCORDANT_FEW)) != 0
+    exact = few & (result.attrs.get("test") in ("exact", SOME_EXACT))
+    if adjust != "max-t" and (exact | outside).any():  # limits that do not follow from se
+        exact = (b > 0) & (exact | outside)
         low, high = (result.columns[side] / np.where(exact, b, 1) for side in ("lower", "upper"))
         lower = np.where(exact, np.minimum(lower, np.maximum(low, -1)), lower)
         upper = np.where(exact, np.maximum(upper, high), upper)

@@ -33,6 +33,7 @@ from cvstats.comparisons.zero_one import (
     flag_few,
     no_evidence,
     score_equivalence,
+    widen_few,
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import mean_and_squares
@@ -200,11 +201,13 @@ def equivalence(
     def run(log: Log) -> Result:
         base = difference_interval(log, method, given, alpha)
         refuse_impossible("margin", min(map(abs, ends)), log, base)
+        found = find_discordance(log, base)
+        if found is not None and method is None:
+            base = widen_few(base, found)
         result = show_own_errors(compute_equivalence(base, margin=ends, alpha=alpha))
         unknown = no_evidence(log, base)
         result.columns["p_value"][unknown] = np.nan
         result.columns["equivalent"][unknown] = False
-        found = find_discordance(log, base)
         if found is None:
             return result
         if method in (None, "tango"):

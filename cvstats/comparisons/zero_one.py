@@ -22,7 +22,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import binary_columns
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import Result, make_result
+from cvstats.core.results import OWN_ERROR, Result, make_result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._limits import Limits, critical_value, open_side
@@ -35,7 +35,7 @@ from cvstats.intervals._method import (
 from cvstats.intervals._requirements import one_test_per_point
 from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
-from cvstats.log.log import DIFFERENCES, Log, Losses, Table
+from cvstats.log.log import Log, Losses, Table
 from cvstats.log.read import read
 from cvstats.options import Adjust, Missing
 
@@ -56,7 +56,7 @@ SOME_EXACT = "exact for 0/1 losses with fewer than 25 discordant points, otherwi
 SOME_SCORE = "tango for 0/1 losses, otherwise wald"
 """The same for `equivalence`."""
 
-OF_POINTS = ("holdout", "wald", "tango")
+OF_POINTS = ("holdout", "wald", "refit_corrected", "tango")
 """Intervals of differences with points as the sampling unit."""
 
 
@@ -77,6 +77,8 @@ class Discordance:
         How often each point was evaluated.
     averaged : bool
         Whether the interval averages each point over the repetitions, which makes it narrower.
+    refits : bool
+        Whether the variance includes that of the refits, which makes the interval wider.
     alone : bool
         Whether these are all pairs, so that no other carried cells may use another test.
     """
@@ -87,6 +89,7 @@ class Discordance:
     n: float
     repetitions: int
     averaged: bool
+    refits: bool
     alone: bool
 
     @property
@@ -97,7 +100,7 @@ class Discordance:
     @property
     def counted(self) -> MaskArray:
         """Whether counts are better than standard errors, unless many points are averaged."""
-        return self.few if self.averaged else self.known
+        return (self.few if self.averaged else self.known) & (not self.refits)
 
     @property
     def few(self) -> MaskArray:
@@ -112,8 +115,13 @@ def find_discordance(log: Log, base: Result) -> Discordance | None:
     interval, quickly rule out most other losses. If losses may be 0/1, they are inspected
     individually.
     """
-    if base.attrs["interval_method"] not in OF_POINTS:
+    if base.attrs["interval_method"] not in OF_POINTS or "n_clusters" in base.columns:
         return None
+    if base.method == "refit_corrected":
+        rows = base.columns["n_points"] * base.columns["n_repetitions"]
+        net = rows * base.columns["estimate"]
+        if not (np.abs(net - np.rint(net)) <= SLACK + 1e-13 * rows).any():
+            return None
     n = float(log.design.splits().rows[0])
     plain, attrs = ("all-pairs", "size", None), base.attrs
     if log.design.number("repetition") == 1 and (
@@ -129,16 +137,12 @@ def find_discordance(log: Log, base: Result) -> Discordance | None:
     whole = (np.abs(net - np.rint(net)) <= slack) & (np.abs(both - np.rint(both)) <= slack)
     net, both = np.rint(net), np.rint(both)
     known = np.logical_and.reduce(whole & (np.abs(net) <= both) & (both <= n), axis=0)
-    if known.any() and DIFFERENCES.items() <= log.metadata.items():  # differences of 0/1 losses
-        known &= bool(log.known_proportions)
-        if log.in_memory and known.any():
-            known &= binary_columns(log.design, log.values, signs=True)
-    elif known.any():
-        zero_one = log.zero_one()
-        known &= np.logical_and(*(zero_one[side] for side in log.sides))
+    if known.any():
+        known &= log.zero_one_pairs()
     n01, n10 = (counts.mean(axis=0) for counts in split_discordant(net, both))
     averaged = len(net) > 1 and base.method == "holdout"
-    return Discordance(known, n01, n10, n, len(net), averaged, not log.some_cells)
+    refits = base.method == "refit_corrected"
+    return Discordance(known, n01, n10, n, len(net), averaged, refits, not log.some_cells)
 
 
 def split_discordant(net: FloatArray, both: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -173,6 +177,22 @@ def take_exact_tests(
     words = "exact" if at.all() else SOME_EXACT if at.any() else "wald"
     words = words if found.alone else SOME_EXACT
     return replace_numbers(result, at, numbers, words)
+
+
+def widen_few(base: Result, found: Discordance) -> Result:
+    """Add a pseudo-error of each model where averages over repetitions have few discordant points.
+
+    In 300 to 1,000 simulations of 87 pairs of linear classifiers, in 3 to 10 repetitions of 5 or 10
+    folds of 50 to 300 points, on fewer than 10 of which they disagreed, the limits then cover .995
+    to 1.00 of the differences, and .20 to 1.00 without it. The standard error without it is kept:
+    see `show_own_errors`.
+    """
+    if found.repetitions == 1 or not found.few.any():
+        return base
+    se = base.columns["se"]
+    wide = np.where(found.few, np.hypot(se, np.sqrt(2) / found.n), se)
+    caution = np.where(found.few, base.caution & ~np.int64(Caution.ZERO_VARIANCE), base.caution)
+    return replace(base, columns={**base.columns, OWN_ERROR: se, "se": wide}, caution=caution)
 
 
 def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: float) -> Result:

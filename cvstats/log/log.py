@@ -770,6 +770,19 @@ class Log:
         levels = tuple(name for name in self.design.levels if name != "point")
         return self.without_pairs().moments(levels).zero_one()
 
+    def zero_one_pairs(self) -> MaskArray:
+        """Find the pairs of models whose losses are all 0 or 1.
+
+        A log of differences does not have these losses: it must be declared to be of that kind.
+        """
+        if not DIFFERENCES.items() <= self.metadata.items():
+            zero_one = self.zero_one()
+            return np.logical_and(*(zero_one[side] for side in self.sides))
+        found = np.full(self.values.width, bool(self.known_proportions))
+        if found.any() and self.in_memory:
+            found &= binary_columns(self.design, self.values, signs=True)
+        return found
+
     def count_points(self, level: str) -> tuple[IntArray, str | None]:
         """Count the distinct points under each label of a level; see `Design.count_points`."""
         return (self.design if self.cells is None else self.cells).count_points(level)

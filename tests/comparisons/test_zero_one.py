@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from hypothesis import example, given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES
@@ -75,8 +76,8 @@ def test_where_normal_tests_stay_they_are_labelled():
     often = pair(4, 0, 40, folds=5, repetitions=3)
     within = {"variance": "within-fold"}
     for table in (
-        cvstats.compare(often),
-        cvstats.compare(often.droplevel("fold")),
+        cvstats.compare(often, method="wald"),
+        cvstats.compare(often.droplevel("fold"), method="holdout"),
         cvstats.compare(pair(4, 0, 40, folds=5), method="wald"),
         cvstats.compare(pair(4, 0, 40, folds=5), method="wald", options=within),
         cvstats.compare(pair(4, 0, 40), method="holdout"),
@@ -90,6 +91,58 @@ def test_where_normal_tests_stay_they_are_labelled():
     assert cvstats.compare(pair(4, 0, 40, folds=5), method="naive")["caution"].item() != (
         "few discordant points"
     )
+
+
+def repeated_pair(kind, discordant, n=60):
+    """Three evaluations of each point: in other folds, in the same folds, or of one test set."""
+    frame = pair(discordant, 1, n, both=4)
+    runs = {r: frame.assign(fold=np.arange(n) // (r + 1) % 5) for r in range(3)}
+    if kind == "the same folds":
+        runs = dict.fromkeys(range(3), runs[0])
+    log = pd.concat(runs, names=["repetition"]).set_index("fold", append=True)
+    return log.droplevel("fold") if kind == "a test set" else log
+
+
+@pytest.mark.parametrize("kind", ["other folds", "the same folds", "a test set"])
+def test_averages_of_few_discordant_points_have_a_pseudo_error_of_each_model(kind):
+    log, n = repeated_pair(kind, 3), 60
+    table = cvstats.compare(log)
+    plain = cvstats.compare(log, method=table.attrs["interval_method"])
+    assert list(table["caution"]) == list(plain["caution"]) == ["few discordant points"]
+    d, se = plain["difference"], plain["se"]
+    wide = (plain["upper"] - d) / se * np.hypot(se, np.sqrt(2) / n)
+    np.testing.assert_allclose(table["upper"], d + wide)
+    np.testing.assert_allclose(table["se"], se)
+    if kind == "other folds":
+        near = cvstats.equivalence(log, margin=0.1, alpha=0.025)
+        np.testing.assert_allclose(near["upper"], table["upper"])
+    if kind == "the same folds":
+        part = ["difference", "lower", "upper", "p_value"]
+        moments = cvstats.Moments.of_log(log, pairs=True).compare()
+        pd.testing.assert_frame_equal(moments[part], table[part])
+    ratio = cvstats.compare(log, relative=True)
+    assert ((ratio["lower"] < 0) == (table["lower"] < 0)).all()
+    ahead = cvstats.compare(log.assign(c=log["a"]), adjust="max-t", rng=1, n_draws=199)
+    assert (ahead["upper"].iloc[0] >= table["upper"]).all()
+    log.attrs["loss"] = "zero_one"
+    gaps = log.cvci.difference()
+    for limits in (gaps.cvci.interval(), gaps.cvci.compare(0)):
+        np.testing.assert_allclose(limits[["lower", "upper"]], table[["lower", "upper"]])
+    many = repeated_pair(kind, 24)
+    found = cvstats.compare(many)
+    assert "few discordant points" not in found["caution"].item()
+    method = found.attrs["interval_method"]
+    pd.testing.assert_frame_equal(found, cvstats.compare(many, method=method), check_like=True)
+
+
+def test_models_that_always_agree_in_repeated_folds_have_limits():
+    log = repeated_pair("other folds", 3)
+    log["b"] = log["a"]
+    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    array = xr.DataArray(log.to_numpy(), dims=["row", "model"], coords={"model": ["a", "b"]} | rows)
+    for form in (log, array, array.chunk()):
+        table = cvstats.compare(form)
+        assert float(table["lower"].squeeze()) == pytest.approx(-1.959964 * np.sqrt(2) / 60)
 
 
 # --- method="tango" -------------------------------------------------------------------------------
