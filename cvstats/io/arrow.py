@@ -138,16 +138,21 @@ def write_parquet(columns: Columns, header: Header, path: Path) -> None:
     parquet.write_table(table, path, compression="zstd")
 
 
+def find_header(about: Any, path: Path) -> Header | None:
+    """Find the header that `write_parquet` wrote in the metadata of a file; None in others."""
+    written = (about.metadata or {}).get(b"cvstats")
+    return None if written is None else parse_header(written.decode(), path.name)
+
+
 def open_parquet(path: Path) -> SavedColumns | None:
     """Open a log written by `write_parquet`; None for any other file."""
     parquet = import_extra("pyarrow.parquet", "Parquet")
     with parquet.ParquetFile(path) as file:
         about, fields = file.metadata, file.schema_arrow.names
     refuse_bomb(path.name, path.stat().st_size, 8 * about.num_rows * about.num_columns)
-    metadata = about.metadata or {}
-    if b"cvstats" not in metadata:
+    header = find_header(about, path)
+    if header is None:
         return None
-    header = parse_header(metadata[b"cvstats"].decode(), path.name)
     places = {name: at for at, name in enumerate(fields)}
     width = max(1, READ_TOGETHER // max(1, about.num_rows))
 

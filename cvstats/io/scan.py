@@ -15,7 +15,7 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
-from cvstats.io.arrow import ParquetFile, list_files
+from cvstats.io.arrow import ParquetFile, find_header, list_files
 from cvstats.io.paths import import_extra
 from cvstats.io.text import TextOptions, csv_options
 from cvstats.large import frames
@@ -30,6 +30,7 @@ from cvstats.large.frames import (
     whole_of,
 )
 from cvstats.large.moments import Moments
+from cvstats.log.plain import from_plain
 from cvstats.log.tables import TableColumns
 from cvstats.loss_functions.label_counts import (
     LabelCounts,
@@ -41,6 +42,9 @@ from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.options import Missing
+
+Scanned = tuple[dict[str, Any], TableColumns, Mapping[Hashable, Any]]
+"""The columns of a batch of rows, what they are, and the attrs of a saved log."""
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -111,7 +115,8 @@ def scan_parquet(
 
     Notes
     -----
-    Each batch is checked separately; see `Moments` for what is checked across them.
+    Each batch is checked separately; see `Moments` for what is checked across them. The ``attrs``
+    of a file that `save_log` wrote, such as the metric of its losses, are used.
 
     References
     ----------
@@ -138,7 +143,7 @@ def scan_parquet(
 
 
 def scan_moments(
-    scan: Callable[[Callable[[list[str]], TableColumns]], Iterator[tuple[dict[str, Any], Any]]],
+    scan: Callable[[Callable[[list[str]], TableColumns]], Iterator[Scanned]],
     asked: Mapping[str, str | None],
     loss: Any,
     truth: str | None,
@@ -172,8 +177,7 @@ def scan_moments(
         return columns
 
     total: Parts = {}
-    for batch, columns in scan(find):
-        attrs: Mapping[Hashable, Any] = {}
+    for batch, columns, attrs in scan(find):
         if predicted:
             models = columns.values[1:]
             frame = pd.DataFrame({name: batch[name] for name in columns.values}, copy=False)
@@ -266,7 +270,7 @@ def scan_predictions(
         return columns_of(known, [str(name) for name in counted.columns], asked, by)
 
     total: LabelCounts | None = None
-    for table, columns in scan_tables(path, find, batch_size, progress):
+    for table, columns, _ in scan_tables(path, find, batch_size, progress):
         if len(table[columns.names[0]]):
             codes = Batch(levels_of(table, columns), encode_batch(table, counted), single=False)
             found = LabelCounts(count_batch(codes, counted, by, missing), counted)
@@ -346,7 +350,7 @@ def scan_tables(
     find: Callable[[list[str]], TableColumns],
     batch_size: int,
     progress: Callable[[int], object] | None,
-) -> Iterator[tuple[dict[str, Any], TableColumns]]:
+) -> Iterator[Scanned]:
     """Read some columns of files in batches of rows; ``find`` selects the columns."""
     files = list_files(path)
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
@@ -359,14 +363,15 @@ def scan_tables(
         waiting = pool.submit(next, parts, None)
         while (batch := waiting.result()) is not None:
             waiting = pool.submit(next, parts, None)
-            yield batch, columns
+            rows, attrs = batch
+            yield rows, columns, attrs
             if progress is not None:
-                progress(len(batch[columns.names[0]]))
+                progress(len(rows[columns.names[0]]))
 
 
 def scan_csv(
     path: Path, find: Callable[[list[str]], TableColumns], text: TextOptions
-) -> Iterator[tuple[dict[str, Any], TableColumns]]:
+) -> Iterator[Scanned]:
     """Read some columns of a CSV file in batches of rows; labels are text."""
     options, known = csv_options(path, text)
     columns = find(known)
@@ -383,7 +388,7 @@ def scan_csv(
                         f"the column {name!r} of {path.name} contains non-numeric values. "
                         "Expected numbers. Pass markers of missing values as na_values=."
                     )
-            yield {str(name): column for name, column in batch.items()}, columns
+            yield {str(name): column for name, column in batch.items()}, columns, {}
 
 
 def open_file(path: Path) -> Any:
@@ -400,7 +405,7 @@ def open_file(path: Path) -> Any:
 
 def batches_of(
     files: Sequence[ParquetFile], columns: TableColumns, batch_size: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[dict[str, Any], Mapping[Hashable, Any]]]:
     """Read the files one by one in batches: Arrow's scan of all would read far ahead."""
     arrow = import_extra("pyarrow.lib", "Parquet")
     for file in files:
@@ -412,12 +417,14 @@ def batches_of(
                     f"{os.fspath(file.path)!r} has no column {lost[0]!r}, but "
                     f"{files[0].path.name!r} has one. Expected the same columns in each file."
                 )
+            header = find_header(table.metadata, file.path)
+            attrs = {} if header is None else from_plain(header["attrs"])
             keys = {name: file.keys[name] for name in columns.names if name not in stored}
             try:
                 for batch in table.iter_batches(batch_size=batch_size, columns=stored):
                     rows = {name: column_of(batch.column(name)) for name in stored}
                     constant = {name: repeated(label, len(batch)) for name, label in keys.items()}
-                    yield {**rows, **constant}
+                    yield {**rows, **constant}, attrs
             except (arrow.ArrowException, OSError) as error:
                 raise unreadable(file.path) from error
 

@@ -33,6 +33,24 @@ def table(n=900, repetitions=2, seed=3):
 MODELS = ["ridge", "forest"]
 
 
+@pytest.mark.parametrize("loss", ["auc", "zero_one"])
+def test_the_attrs_of_a_saved_log_are_used(tmp_path, loss):
+    rng = np.random.default_rng(1)
+    truth = rng.random(80) < 0.4
+    scores = {"ridge": truth + 0.8 * rng.normal(size=80), "forest": truth + 0.0}
+    if loss == "zero_one":
+        scores = {name: score > 0.5 for name, score in scores.items()}
+    index = pd.MultiIndex.from_arrays([np.arange(80) % 5, range(80)], names=["fold", "point"])
+    predictions = pd.DataFrame({"y": truth, **scores}, index)
+    options = {"folds": "pool"} if loss == "auc" else {}
+    log = cvstats.losses(predictions, "y", MODELS, loss, **options)
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    for batch_size in (1 << 20, 30):
+        found = cvstats.scan_parquet(tmp_path, loss=MODELS, batch_size=batch_size).interval()
+        pd.testing.assert_frame_equal(found, log.cvci.interval(), rtol=1e-10)
+        assert found.attrs["loss"] == log.attrs["loss"]
+
+
 @pytest.mark.parametrize(
     ("batch_size", "folder"), [(1, False), (100, False), (100, True), (10**6, False)]
 )
