@@ -413,8 +413,7 @@ from benchmarks.measure import forget_peak, peak
 import cvstats
 rows = int(sys.argv[1])
 folder = Path(sys.argv[2])
-billion.FILES = 4
-billion.write(folder, rows)
+billion.write(folder, rows, files=4)
 read = dict(loss=billion.MODELS, batch_size=1 << 17)
 cvstats.scan_parquet(folder / "000.parquet", **read).wald(variance="within-fold")
 forget_peak()
