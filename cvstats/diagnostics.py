@@ -56,7 +56,7 @@ from cvstats.log.checks import (
     measure_serial,
     residuals_of_points,
 )
-from cvstats.log.log import Losses
+from cvstats.log.log import DIFFERENT_GAPS, Losses
 from cvstats.log.metadata import cautions_of_metric, is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import names_a_score, suggest_renaming, unrecognized_levels
@@ -127,6 +127,12 @@ CHECKS: dict[str, Check] = {}
 
 OF_ANY_LOG = ("CVS001", "CVS002")
 """The checks of a log that no method can read."""
+
+CELLS_APART = "the carried cells lack different evaluations, so only missing losses were checked"
+ONE_CELL = (
+    "Check one cell at a time. With missing='drop', methods compute each cell from the evaluations "
+    "that it has."
+)
 
 
 def check(code: str) -> Callable[[CheckFunction], CheckFunction]:
@@ -216,6 +222,8 @@ def list_findings(facts: LogFacts) -> pd.DataFrame:
 
 def advise(check: Check, facts: LogFacts) -> str:
     """Return the advice, with an alternative call that works on this log, if any."""
+    if check.code == "CVS001" and facts.error == DIFFERENT_GAPS:
+        return ONE_CELL
     if check.caution is None or facts.error:
         return check.advice
     log = facts.log
@@ -265,7 +273,8 @@ def report_worst(
 def unreadable_log(facts: LogFacts) -> Iterator[Finding]:
     """Report that the log is inconsistent."""
     if facts.error:
-        yield Finding(facts={"words": facts.error})
+        apart = facts.error == DIFFERENT_GAPS
+        yield Finding(facts={"words": CELLS_APART if apart else facts.error})
 
 
 @check("CVS002")

@@ -160,7 +160,7 @@ def test_cells_without_an_answer_are_named():
         cvstats.naive(few.isel(lon=[1]), by="fold", missing="drop")
 
 
-def test_what_takes_the_same_evaluations_everywhere_refuses():
+def test_what_takes_the_same_evaluations_everywhere_says_so():
     words = "carried cells of this log lack different evaluations"
     for each in (GRID, GRID.chunk(lat=1)):
         with pytest.raises(LogError, match=words):
@@ -168,6 +168,16 @@ def test_what_takes_the_same_evaluations_everywhere_refuses():
     three = xr.concat([GRID, GRID.sel(model=["a"]).assign_coords(model=["c"])], "model")
     with pytest.raises(LogError, match=words):
         cvstats.friedman(three, by="source", missing="drop")
+    row = cvstats.diagnose(GRID).iloc[0]
+    assert row["finding"].endswith(
+        "lack different evaluations, so only missing losses were checked"
+    )
+    assert row["advice"].startswith("Check one cell at a time.")
+    with pytest.raises(LogError, match="or pass missing='drop'"):
+        cvstats.report(GRID)
+    page = cvstats.report(GRID, missing="drop")
+    assert str(cvstats.summary(GRID, missing="drop")).split(",")[0] in page
+    assert row["finding"][1:] in page
     alike = GRID.where(GRID["point"] > 3).isel(lat=[0], lon=[1, 3])
     for each in (alike, alike.chunk(lon=1)):
         assert cvstats.Moments.of_log(each, missing="drop").wald().attrs["n_dropped"] == 4

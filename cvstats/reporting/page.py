@@ -223,7 +223,8 @@ def write_report(
         )
     target = None if path is None else check_path(path)
     facts = LogFacts(losses, missing)
-    facts.log.moments(())  # reports the first missing loss
+    if missing == "raise":
+        facts.log.moments(())  # reports the first missing loss
     made = make_report(facts, alpha, seed)
     templates = files("cvstats.reporting").joinpath("templates")
     page: str = compile_template().render(
