@@ -356,9 +356,8 @@ REFUSED = {
 """The paths that refuse the call, because it needs losses one by one."""
 
 UNKNOWN = {
-    # dask frames have no attrs, where the facts about a metric are, and columns for levels
-    **dict.fromkeys(("below chance", "below chance of folds", "few of a class",
-                     "biased by fold", "metric without variance", "unused level"), ("dask frame",)),
+    # dask frames have columns for levels, and not all attrs
+    **dict.fromkeys(("below chance of folds", "unused level"), ("dask frame",)),
 }  # fmt: skip
 """The paths on which the log does not hold what the label is about; in the docs."""
 
