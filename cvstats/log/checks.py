@@ -535,12 +535,12 @@ def find_duplicates(
         if (repetition == repetition[0]).all():
             return None
     telling = ~((values == 0) | (values == 1)).all(axis=1)
-    order = np.flatnonzero(telling)[np.argsort(values[telling, 0], kind="stable")]
-    same = np.flatnonzero(np.diff(values[order, 0]) == 0)
-    tied = order[np.union1d(same, same + 1)]
-    total = int(np.count_nonzero(telling))
-    if len(tied) < LEAST:
+    first = values[telling, 0]
+    same = np.flatnonzero(np.diff(np.sort(first)) == 0)
+    places, total = np.union1d(same, same + 1), len(first)
+    if len(places) < LEAST:  # found without the order, which takes longer
         return None
+    tied = np.flatnonzero(telling)[np.argsort(first, kind="stable")[places]]
     repetition = cell_numbers(design, repetition_level(design), rows)[tied]
     _, cell, number = np.unique(
         cell_numbers(design, fold_levels(design), rows), return_inverse=True, return_counts=True
