@@ -703,8 +703,7 @@ def find_few_discordant(log: Log) -> tuple[MaskArray, MaskArray]:
     The squares of -1, 0 and 1 sum to the number of points on which two models disagree, here
     averaged over repetitions.
     """
-    binary = log.zero_one()
-    known = np.logical_and(*(binary[side] for side in log.sides))
+    known = log.zero_one_pairs()
     if not known.any():
         return known, known
     cells = log.moments(repetition_level(log.design))

@@ -238,10 +238,7 @@ def no_evidence(log: Log, base: Result) -> MaskArray:
     Two models may agree on the points of a small log although they differ on other points.
     """
     at: MaskArray = base.columns["se"] == 0
-    if at.any():
-        zero_one = log.zero_one()
-        at = at & np.logical_and(*(zero_one[side] for side in log.sides))
-    return at
+    return at & log.zero_one_pairs() if at.any() else at
 
 
 def check_known(result: Result, found: Discordance) -> None:

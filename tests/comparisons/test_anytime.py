@@ -89,6 +89,11 @@ def test_no_limits_before_there_is_enough_to_see():
     assert labels(right_or_wrong(60, 30, 15))[:2] == ("", False)
     same = pd.DataFrame({"a": d, "b": d}, index=pd.RangeIndex(200, name="point"))
     assert labels(same) == ("no limits yet", True, 1.0)
+    for discordant in (24, 25):
+        log = right_or_wrong(400, discordant)
+        log.attrs["loss"] = "zero_one"
+        row = only_row(log.cvci.difference().cvci.compare(0, anytime=True))
+        assert (row["caution"] == "no limits yet") == math.isinf(row["upper"]) == (discordant < 25)
 
 
 def test_groups_are_what_is_counted():
