@@ -206,6 +206,10 @@ MORE = {
     "reliability_sources": lambda ax: plot.reliability(
         probabilities(40), prediction="p", bins=5, ax=ax
     ),
+    "reliability_panels": lambda ax: plot.reliability(
+        probabilities().assign(**{f"p{k}": lambda t, k=k: t["p"] ** k for k in range(1, 9)}),
+        prediction=[f"p{k}" for k in range(1, 9)], bins=3, ax=ax,
+    ),
     "forest_methods": lambda ax: plot.forest(
         logged("diabetes"), methods=["wald", "naive", "corrected_t"], ax=ax
     ),
@@ -236,8 +240,8 @@ FIGURES = {
 }
 """A figure that is laid out, one that is not, and that which the plot makes itself."""
 BY_SIZE = (
-    "reliability_sources", "forest_sixty", "matrix_sixty", "decomposition_many", "folds_eight",
-    "folds_thirty", "map_panels",
+    "reliability", "reliability_panels", "reliability_sources", "forest_sixty", "matrix_sixty",
+    "decomposition_many", "folds_eight", "folds_thirty", "map_panels",
 )  # fmt: skip
 """Of these the plot's own figure depends on the number of rows or panels."""
 DESCRIBED = [

@@ -103,7 +103,7 @@ def level_of(column: Any) -> Level:
         if high - low < most and high < np.iinfo(np.int64).max:  # the limit of a pandas range
             return Level(range(low, high + 1), (whole.astype(np.int64) - low).astype(np.int32))
     codes, names = pd.factorize(column)
-    return Level(pd.Index(names, tupleize_cols=False), codes)
+    return Level(pd.Index(names), codes)
 
 
 def batch_of(

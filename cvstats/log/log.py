@@ -812,11 +812,9 @@ class Log:
         if self.other is None:
             return self.labels.name(column)
         half = self.losses.width // 2
-        first, second = self.labels.name(column % half), self.other.name(column % half)
-        name, which = (first, "first") if column < half else (second, "second")
-        if name == "the log":
-            return f"the {which} log"
-        return name if first != second and which == "first" else f"{name} of the {which} log"
+        labels, which = (self.labels, "first") if column < half else (self.other, "second")
+        name = labels.name(column % half)
+        return f"the {which} log" if name == "the log" else f"{name} of the {which} log"
 
     def _refuse(self, bad: Any, losses: Columns) -> None:
         """Name the first losses that are missing or infinite, unless whole columns are masked."""

@@ -178,7 +178,7 @@ def unpack(values: Any, note: Note) -> Any:
         items = [from_plain(json.loads(value)) for value in objects]
         objects = np.empty(len(items), dtype=object)
         objects[:] = items
-    return pd.Index(objects, dtype=note["dtype"], tupleize_cols=False)
+    return pd.Index(objects, dtype=note["dtype"])
 
 
 def pack_labels(labels: pd.Index, what: str, text: str) -> Note:
@@ -198,7 +198,7 @@ def unpack_labels(written: Note) -> pd.Index:
         return pd.PeriodIndex(ordinals, freq=written["dtype"])
     values = np.empty(len(written["labels"]), dtype=object)
     values[:] = from_plain(written["labels"])
-    labels: pd.Index = pd.Index(unpack(values, written), tupleize_cols=False)
+    labels: pd.Index = pd.Index(unpack(values, written))
     return labels
 
 

@@ -316,7 +316,7 @@ def name_coordinate(names: Sequence[Hashable]) -> Any:
     """
     if set(map(type, names)) <= {str} or any(isinstance(name, tuple) for name in names):
         return np.array([*map(str, names)])
-    return pd.Index(names, tupleize_cols=False)
+    return pd.Index(names)
 
 
 @dataclass(frozen=True, eq=False)

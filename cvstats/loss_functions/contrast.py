@@ -158,7 +158,7 @@ def contrast(
         whole.attrs.update({name: part.attrs[name] for name in ("kind", "by", "contrast")})
         return whole
     log = read(losses, by=by)
-    refuse_other_logs(log, by)
+    refuse_other_logs(log)
     groups = Groups.of(log, by)
     pairs = groups.choose(between, reference)
     check_sources(log, by, groups, pairs)
@@ -173,7 +173,7 @@ def contrast(
     return made
 
 
-def refuse_other_logs(log: Log, by: str) -> None:
+def refuse_other_logs(log: Log) -> None:
     """Reject logs whose groups cannot be contrasted: lazy logs, scores, bootstrap samples."""
     if log.lazy is not None or log.cells is not None:
         raise LogError("contrast needs a log in memory. Load it first: log.compute().")

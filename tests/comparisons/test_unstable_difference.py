@@ -140,6 +140,18 @@ def test_one_partition_of_models_that_are_nearly_alike():
                 assert next(excludes) == next(excludes)
 
 
+@pytest.mark.parametrize(
+    ("n", "seed", "labelled"),
+    [(100, 0, True), (99, 0, False), (100, 39, True), (100, 1, False)],
+)  # fmt: skip
+def test_two_folds_of_a_hundred_points_suffice_below_four_standard_errors(n, seed, labelled):
+    once = predict_mean(0.0, repetitions=1, n=n, k=2, seed=seed).xs(0, level="repetition")[PAIR]
+    table = once.cvci.compare(method="wald")
+    assert (LABEL in table["caution"].item()) == labelled
+    assert abs(table["difference"] / table["se"]).item() < (4 if n == 100 and labelled else 5)
+    assert LABEL not in once.droplevel("fold").cvci.compare()["caution"].item()
+
+
 def test_cells_are_judged_one_by_one():
     both = xr.concat([as_array(NULL[PAIR]), as_array(REAL[PAIR])], "cell", join="outer")
     for name, options in COMPARISONS.items():

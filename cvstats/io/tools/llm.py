@@ -191,9 +191,10 @@ def has_every_epoch(kept: pd.DataFrame, models: pd.Series | None) -> pd.Series:
         return pd.Series(True, index=kept.index)
     model = pd.Series("", index=kept.index) if models is None else models
     by = [model.rename("its model"), *(kept[name] for name in SAMPLE if name in kept)]
-    runs = [by[0], *(kept[name] for name in ("task_name",) if name in kept)]
-    need = kept["epoch"].groupby(runs, dropna=False).transform("nunique")
-    return kept["epoch"].groupby(by, dropna=False).transform("nunique") == need
+    found, need = (
+        kept["epoch"].groupby(levels, dropna=False).transform("nunique") for levels in (by, by[:-1])
+    )
+    return found == need
 
 
 def samples_in(kept: pd.DataFrame) -> int:
