@@ -127,7 +127,9 @@ def test_every_path_against_the_oracle(small, width, by, masked):
     table = rng.normal(size=(n, width)) + rng.gamma(1.0, size=(n, 1))
     valid = rng.random(n) < 0.8 if masked else None
     if masked:
+        valid[:70] = False  # a whole block
         table[~valid] = np.nan
+        table += 1e6
     for kind, losses, wanted in kinds(table):
         assert losses.width == wanted.shape[1]
         if kind == "rows":
@@ -223,6 +225,18 @@ def test_cells_far_apart_lose_no_digits(seed, n):
     table = (rng.integers(-500, 500, (n, 2)) / 64) + np.array([0.0, 1e6, -1e9])[fold][:, None]
     design = Design({"fold": Level(range(3), fold)}, n)
     check(design, table, LossColumns((np.asfortranarray(table),)), ("fold",), tolerance=1e-12)
+
+
+@pytest.mark.parametrize("width", [1, 20])
+def test_a_first_loss_far_from_the_others_loses_no_digits(width):
+    """It is the shift of its cell: the sums about it are huge, so they are taken again."""
+    losses = np.random.default_rng(1).normal(size=60_000)
+    losses[0] = 1e3
+    mean = losses.astype(np.longdouble).mean()
+    squares = float(((losses - mean) ** 2).sum())
+    table = np.ascontiguousarray(losses[:, None].repeat(width, axis=1))
+    found = compute_moments(Design({}, len(losses)), LossColumns((table,)), ())
+    np.testing.assert_allclose(found.m2, squares, rtol=1e-12)
 
 
 def test_a_loss_that_is_no_number_stays_in_its_cell(small):

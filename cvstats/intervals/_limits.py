@@ -931,8 +931,6 @@ def scale_reach(reach: Reach, result: Result, power: int = 1) -> Reach:
     if result.method != OF_SPLITS or "n_points" not in columns:
         return reach
     tested = columns["n_test"] / columns["n_points"]
-    if len(tested) != len(reach.change):
-        return reach
     return Reach(reach.change * tested**power, reach.rarity * tested)
 
 

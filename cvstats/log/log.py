@@ -189,8 +189,7 @@ class CellSource:
     def moments(self, by: Sequence[str], losses: Differences | None) -> Cells:
         """Return the moments of all columns, or of differences between them, by some levels."""
         if not set(by).issubset(self.found.levels):
-            unknown = next(level for level in by if level not in self.found.levels)
-            raise NeedsLosses(words_for_cells(unknown, self.found.levels, self.words))
+            raise NeedsLosses(self.words)
         if losses is None:
             return self.found.over(by)
         if self.gaps is None:
@@ -230,14 +229,6 @@ def find_pairs(
     place[two, one] = place[one, two] = np.arange(len(one))
     sign[two, one], sign[one, two] = -1, 1
     return place[model[left], model[right]] * cells + cell[left], sign[model[left], model[right]]
-
-
-def words_for_cells(level: str, levels: Sequence[str], words: str) -> str:
-    """Make the error for moments by other levels than needed."""
-    if level == "point":
-        return words
-    have = listed(map(repr, levels)) or "none"
-    return f"this needs moments by {level!r}, but these are by {have}. {words}"
 
 
 class HiddenTable:
@@ -286,8 +277,7 @@ def design_of_cells(
     """Make a design with one row per cell; a level of points has a name but no labels."""
     levels = cells.to_levels()
     if named_points:
-        missing = words_for_cells("point", cells.levels, words)
-        hidden: Any = HiddenTable((len(cells.count),), missing)
+        hidden: Any = HiddenTable((len(cells.count),), words)
         levels["point"] = Level((), hidden)
     facts: dict[Any, Any] = {} if splits is None else {"splits": splits}
     weights = cells.count.astype(np.int64)

@@ -95,6 +95,9 @@ def test_a_fold_of_two_points_is_enough_and_one_is_not():
     with pytest.raises(LogError, match="a fold has only one point"):
         cvstats.nested_cv(one)
     assert np.isfinite(cvstats.nested_cv(two)["se"]).all()
+    unnamed = cvstats.nested_cv(log.droplevel("point"))
+    for name in ("estimate", "lower", "upper"):
+        np.testing.assert_allclose(unnamed[name], cvstats.nested_cv(log)[name], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

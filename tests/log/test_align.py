@@ -77,3 +77,7 @@ def test_datasets_in_any_order(whole):
     turned = whole((one**2).transpose("lon", "point", "model", "lat", "repetition"))
     found = cvstats.compare(whole(one), turned[["y", "x"]])
     xr.testing.assert_allclose(found, wanted, rtol=1e-12)
+    logs = whole(one), turned[["y", "x"]]
+    lazily = cvstats.compare(*(log.chunk() for log in logs)).compute()
+    xr.testing.assert_allclose(lazily[list(wanted)], wanted, rtol=1e-9)
+    xr.testing.assert_allclose(cvstats.difference(*logs), whole(one - one**2), rtol=1e-12)

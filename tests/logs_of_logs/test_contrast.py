@@ -300,6 +300,32 @@ def test_arrays_carry_dimensions():
     assert set(table.dims) == {"contrast", "pair"}
 
 
+@pytest.mark.parametrize("loss", ["auc", "zero_one"])
+def test_each_of_several_contrasts_has_the_limits_of_its_two_groups(loss):
+    rng = np.random.default_rng(1)
+    groups = np.array([*"xyz"])[np.arange(90) % 3]
+    index = pd.MultiIndex.from_arrays([groups, range(90)], names=["site", "point"])
+    truth, noise = rng.integers(0, 2, 90), rng.random((2, 90))
+    noise[0, groups == "x"] = 0  # without an error
+    guess = 0.5 * truth + 0.6 * noise if loss == "auc" else truth ^ (noise < [[0.1], [0.3]])
+    table = pd.DataFrame({"y": truth, "p": guess[0], "q": guess[1]}, index)
+    options = {"by": "site"} if loss == "auc" else {}
+    for models in ("p", ["p", "q"]):
+        log = cvstats.losses(table, "y", models, loss, **options)
+        array = log.droplevel("site").to_xarray()
+        array = array if models == "p" else array.to_dataarray("model")
+        array = array.assign_coords(site=("point", groups)).assign_attrs(log.attrs)
+        for each in (log, array.expand_dims(lead=2)):
+            every = each.cvci.contrast(by="site").cvci.interval()
+            alone = each.cvci.contrast(by="site", between=("x", "z")).cvci.interval()
+            found = (
+                every.sel(contrast="x - z") if each is not log
+                else every[every.index.get_level_values("contrast") == "x - z"]
+            )  # fmt: skip
+            for end in ("lower", "upper"):
+                np.testing.assert_allclose(found[end], alone[end], rtol=1e-12)
+
+
 def test_metrics_side_by_side():
     log = losses(["brier", "auc"], by="group")
     gaps = log.cvci.contrast(by="group", between=PAIR)
