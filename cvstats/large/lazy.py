@@ -982,10 +982,10 @@ def count_cells(log: Log, by: tuple[str, ...]) -> Any:
     lazy, count = cast(LazyArray, log.lazy), partial(tabulate_counts, by)
     if not lazy.known_later:
         return count(log)
-    known, nothing = KnownCells.of(log.design, levels_needed(log)), Examined(np.arange(0), 1, False)
+    known = KnownCells.of(log.design, levels_needed(log))
     shape = [len(log.design.levels[name].labels) for name in by]
     return import_dask().array.blockwise(
-        count, range(len(shape)), LazyCells.of(log, lazy, known, nothing).known, (),
+        count, range(len(shape)), LazyCells.of(log, lazy, known, Examined.of(log)).known, (),
         new_axes=dict(enumerate(shape)), dtype=np.int64,
     )  # fmt: skip
 

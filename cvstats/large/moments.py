@@ -1263,7 +1263,7 @@ class KeptLosses:
         keys = np.column_stack([joined.mean[:, -2:], joined.codes])
         every = np.arange(len(keys)).reshape(len(parts), -1)
         order = [rows[np.lexsort(keys[rows].T)] for rows in every]
-        if any((keys[rows] != keys[order[0]]).any() for rows in order[1:]):
+        if any((keys[rows] != keys[order[0]]).any() for rows in order):
             return None
         mean = np.hstack([*(joined.mean[rows, :-2] for rows in order), joined.mean[order[0], -2:]])
         width = mean.shape[1]

@@ -198,11 +198,17 @@ def test_a_log_of_differences_is_judged_for_each_label_of_a_level():
 # --- where it is not said -----------------------------------------------------------------------
 
 
-def test_two_repetitions_and_one_test_set_show_nothing():
+def test_two_repetitions_and_one_test_set_show_nothing(monkeypatch):
+    monkeypatch.setattr("cvstats.large.moments.LIMIT", 100)
     assert LABEL not in predict_mean(0.0, repetitions=2)[PAIR].cvci.compare()["caution"].item()
     runs = NULL[PAIR].droplevel("fold")
-    for table in (runs.cvci.compare(), runs.cvci.best_set(rng=0)):
-        assert not table["caution"].str.contains(LABEL).any()
+    for log in (runs, pd.concat({0: runs}, names=["fold"])):
+        moments = cvstats.Moments.of_log(log, pairs=True)
+        tables = log.cvci.compare(), log.cvci.best_set(rng=0), moments.compare(method="wald")
+        for table in tables:
+            assert not table["caution"].str.contains(LABEL).any()
+    for call in (predict_mean(0.0, k=2)[PAIR].cvci.compare, NULL[PAIR].cvci.compare):
+        assert LABEL in call(method="wald")["caution"].item()
 
 
 # --- each point replaced ------------------------------------------------------------------------

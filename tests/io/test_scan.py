@@ -243,6 +243,9 @@ def test_models_below_each_other(tmp_path):
     rows.rename(columns={"model": "who"}).to_parquet(tmp_path / "log", index=False)
     again = cvstats.scan_parquet(tmp_path / "log", loss="ridge", model="who")
     pd.testing.assert_frame_equal(again.wald(), moments.wald(), rtol=1e-11)
+    rows.drop(columns="point").to_parquet(tmp_path / "log", index=False)
+    unnamed = cvstats.scan_parquet(tmp_path / "log", loss="ridge")
+    pd.testing.assert_frame_equal(unnamed.corrected_t(), moments.corrected_t(), rtol=1e-11)
 
 
 def files():

@@ -154,6 +154,7 @@ def test_constant_predictions_are_named() -> None:
     assert "one predicted class" in words(cvstats.losses, one, "y", "zero", "matthews")
     same = one.assign(y=0)
     assert "all of one class" in words(cvstats.losses, same, "y", "zero", "kappa", labels=[0, 1])
+    assert "only one class" in words(cvstats.losses, same, "y", "t", "partial_auc", max_fpr=0.1)
     assert "is 0, where the geometric mean" in words(cvstats.losses, one, "y", "zero", "g_mean")
     assert "truth and prediction are the same constant" in words(
         cvstats.losses, one, "same", "same", "concordance_correlation"
