@@ -61,6 +61,20 @@ def test_a_dimension_of_several_levels_next_to_another():
     xr.testing.assert_allclose(log.cvci.interval()["se"], expected["se"], rtol=1e-12)
 
 
+def test_a_level_may_have_its_dimensions_in_any_order():
+    rng = np.random.default_rng(1)
+    folds = xr.DataArray(rng.integers(0, 3, (4, 30)), dims=("repetition", "point"))
+    log = xr.DataArray(rng.random((4, 30)), dims=folds.dims, coords={"point": np.arange(30)})
+    one, two = (log.assign_coords(fold=each) for each in (folds, folds.T))
+    call = {"variance": "within-fold"}
+    xr.testing.assert_equal(two.cvci.wald(**call), one.cvci.wald(**call))
+    frame = one.to_series().to_frame("a").set_index(
+        pd.Index(folds.to_numpy().reshape(-1), name="fold"), append=True
+    )  # fmt: skip
+    expected = frame.cvci.wald(**call)["se"].item()
+    np.testing.assert_allclose(one.cvci.wald(**call)["se"], expected, rtol=1e-12)
+
+
 def test_caution_is_a_cf_flag_variable(grid):
     caution = grid.cvci.naive()["caution"]
     assert caution.dtype == np.int64

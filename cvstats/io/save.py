@@ -253,7 +253,7 @@ def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.
         index = make_multi_index(parts, names)
     else:
         (note,) = header["index"]
-        index = pd.Index(unpack(read(note["field"]), note), name=names[0], tupleize_cols=False)
+        index = pd.Index(unpack(read(note["field"]), note), name=names[0])
     values = [
         pd.Series(unpack(read(note["field"]), note), index=index, copy=False)
         for note in header["columns"]
@@ -263,7 +263,7 @@ def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.
         one = values[0].rename(from_plain(header["name"]))
         one.attrs = attrs
         return one
-    frame = pd.concat(values, axis=1) if len(values) > 1 else values[0].to_frame()
+    frame = pd.concat(values, axis=1)
     models = [from_plain(note["name"]) for note in header["columns"]]
     frame.columns = pd.Index(models, name=from_plain(header["columns_name"]), tupleize_cols=False)
     frame.attrs = attrs

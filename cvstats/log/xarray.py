@@ -203,7 +203,7 @@ def level_of(
         return None
     if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
         return Level(index, GridCodes((dims.index(along[0]),), shape))
-    values = (coord if coord.dims == along else coord.transpose(*along)).values
+    values = coord.transpose(*along).values
     if not values.dtype.isnative:  # pandas requires native byte order
         values = values.astype(values.dtype.newbyteorder("="))
     codes, labels = pd.factorize(values.reshape(-1))

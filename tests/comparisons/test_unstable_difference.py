@@ -13,7 +13,7 @@ import xarray as xr
 
 import cvstats
 from cvstats.comparisons._pairs import read_pairs
-from cvstats.intervals._stability import Partitions, exchange_ratio, measure_refits
+from cvstats.intervals._stability import Partitions, exchange_ratio, find_unstable, measure_refits
 
 ROOT = Path(__file__).parents[2]
 LABEL = "unstable difference"
@@ -248,6 +248,8 @@ def test_the_exchange_of_a_training_point_as_in_the_formula():
     for log in (losses, shuffled, losses.to_xarray().to_dataarray("model")):
         ours = read_pairs(log, None, None, "raise")
         assert exchange_ratio(ours) == pytest.approx([wanted], rel=1e-10)
+    once = replace_points(0.3, 5).droplevel("repetition")
+    assert find_unstable(read_pairs(once, None, None, "raise")) is not None
 
 
 # --- how often ----------------------------------------------------------------------------------

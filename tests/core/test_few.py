@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cvstats.core import kernels
 from cvstats.core.columns import Differences, LossColumns
-from cvstats.core.design import Design, Level
+from cvstats.core.design import Design, Level, count_blocks
 from cvstats.core.reduce import compute_moments
 
 BYS = [(), ("fold",), ("repetition", "fold"), ("repetition", "fold", "source")]
@@ -38,6 +38,8 @@ def test_the_moments_are_those_of_the_loops(seed, by, masked, level):
     np.testing.assert_array_equal(ours.count, theirs.count)
     np.testing.assert_allclose(ours.location, theirs.location, rtol=1e-14, atol=1e-14)
     np.testing.assert_allclose(ours.m2, theirs.m2, rtol=1e-12, atol=1e-12)
+    cells = rng.integers(-1, 5, n).astype(np.int32)
+    np.testing.assert_array_equal(*(count_blocks(n, cells, 5, few=few) for few in (True, False)))
 
 
 SMALL = """

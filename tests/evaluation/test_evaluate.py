@@ -322,8 +322,11 @@ def test_a_bound_plan_and_a_search_serve_too():
     pd.testing.assert_frame_equal(log, run({"search": search}, X, y, plan))
 
 
-def test_without_a_standard_error_stream_there_is_no_bar(monkeypatch):
+def test_the_bar_counts_fits_and_without_a_standard_error_stream_there_is_none(monkeypatch, capsys):
     X, y, _ = small()
+    two = {"a": Ridge(), "b": Ridge(2.0)}
+    cvstats.evaluate(two, X, y, plan=plans.k_fold(3, rng=1))
+    assert " 6/6 " in capsys.readouterr().err
     monkeypatch.setattr(sys, "stderr", None)
     assert len(cvstats.evaluate(Ridge(), X, y, plan=plans.k_fold(3, rng=1))) == 40
 

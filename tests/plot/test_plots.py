@@ -122,13 +122,15 @@ def test_what_cannot_be_drawn_is_told():
         np.random.default_rng(0).normal(size=(40, 100)), dims=("point", "cell"),
     )  # fmt: skip
     flat = pd.Series(np.arange(9.0), pd.RangeIndex(9, name="point"))
-    tiny, narrow, low = (Figure(figsize=size).subplots() for size in ((2, 1), (1, 9), (9, 0.9)))
+    tiny, narrow, crowded = (
+        Figure(figsize=size).subplots() for size in ((2, 1), (1.25, 4), (1.25, 7))
+    )
     cases = [
         (lambda: plot.forest(wide), "100 rows"),
         (lambda: plot.folds(flat), "neither folds nor repetitions"),
         (lambda: plot.folds(many(), ax=tiny), r"12 panels do not fit into 2\.0 x 1\.0 inches"),
-        (lambda: plot.folds(many(), ax=narrow), r"12 panels do not fit into 1\.0 x 9\.0"),
-        (lambda: plot.folds(many(), ax=low), r"12 panels do not fit into 9\.0 x 0\.9"),
+        (lambda: plot.folds(many(), ax=narrow), r"12 panels do not fit into 1\.2 x 4\.0"),
+        (lambda: plot.folds(many(), ax=crowded), r"12 panels do not fit into 1\.2 x 7\.0"),
         (lambda: plot.stability(FLIGHTS), "one repetition"),
         (lambda: plot.stability(DIABETES, method="best"), "Invalid method='best'"),
         (lambda: plot.sources(DIABETES), "needs a level 'source' with at least two labels"),
