@@ -16,8 +16,9 @@ import xarray as xr
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.diagnostics import CHECKS, trend_p_value
+from cvstats.diagnostics import CHECKS, drift, trend_p_value
 from cvstats.errors import LogError
+from cvstats.facts import LogFacts
 from cvstats.log.checks import mark_shapes, measure_shapes, sample_rows
 from cvstats.log.read import read
 
@@ -483,6 +484,15 @@ def test_drift_is_the_test_of_a_slope():
     )
     assert trend_p_value(np.ones(5)) == 1
     assert trend_p_value(np.arange(5.0)) < 1e-20
+    weak = drifting().droplevel("fold")
+    strong = weak + 0.001 * weak.index.get_level_values(0)
+    cells = xr.concat([log.to_xarray() for log in (weak, strong)], "cell")
+    of_splits = splits(8) + np.repeat(np.arange(8), 20)  # their means differ anyway
+    logs = cells, strong, weak, of_splits
+    values = [[finding.value for finding in drift(LogFacts(log))] for log in logs]
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
+    assert values[1] < values[2]
+    assert not values[3]
 
 
 @pytest.mark.parametrize("size", [99, 100, 999, 1000])
