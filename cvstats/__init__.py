@@ -39,9 +39,8 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return _import(f"cvstats.{name}")
     if name not in __all__:
-        raise AttributeError(
-            f"module 'cvstats' has no attribute {name!r}.{_nearest(name, __all__)}"
-        )
+        known = "" if name.startswith("_") else _nearest(name, __all__)  # asked for by tools
+        raise AttributeError(f"module 'cvstats' has no attribute {name!r}.{known}")
     found = globals()[name] = _find_function(name)
     return found
 

@@ -27,6 +27,11 @@ def renamed_point(log):
     return log.rename(index={3: 99}, level="point")
 
 
+def text(log):
+    """The same log with its points as text, as from another file."""
+    return log.rename(index=str, level="point")
+
+
 def line(array):
     return array.isel(repetition=0, drop=True).sel(model="a", drop=True)
 
@@ -41,6 +46,15 @@ BAD_PAIRS = {
     "other points of listed coordinates": (
         lambda: listed_coords(one().to_frame()),
         lambda: listed_coords(renamed_point(one()).to_frame()), ONLY,
+    ),
+    "points as text": (
+        one, lambda: text(one()),
+        "The labels of 'point' have the type int64 in the first log and str in the second. Convert "
+        "both to text, as in log.rename(index=str, level='point').",
+    ),
+    "points of arrays as text": (
+        lambda: stacked(one().to_frame()), lambda: stacked(text(one()).to_frame()),
+        "Convert both to text, as in log['point'].astype(str).",
     ),
     "many other points": (one, lambda: one().iloc[:3], "and 6 more."),
     "other folds of dense arrays": (
@@ -122,6 +136,11 @@ def test_a_missing_loss_of_either_log_is_named(form):
     expected = compare(form(kept), form(kept))
     assert float(np.squeeze(both["se"])) == float(np.squeeze(expected["se"]))
     assert both.attrs["n_points"] == 11
+
+
+def test_points_of_one_type_pair():
+    other = text(one()).iloc[::-1]
+    pd.testing.assert_frame_equal(compare(text(one()), other), compare(one(), one()))
 
 
 def test_models_on_different_points_are_contrasted():

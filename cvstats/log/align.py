@@ -225,7 +225,24 @@ def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError
         if len(rows)
     ]
     some = f"Keep the common ones with {common}; or evaluate" if (at >= 0).any() else "Evaluate"
-    return unpaired(f"{', and '.join(parts)}. {EXPECTED} {some} both models with the same plan.")
+    advice = suggest_conversion(one, two, common) or f"{some} both models with the same plan."
+    return unpaired(f"{', and '.join(parts)}. {EXPECTED} {advice}")
+
+
+def suggest_conversion(one: pd.Index, two: pd.Index, common: str) -> str:
+    """Advise to convert the labels of a level that are equal only when written as text."""
+    for name in one.names:
+        mine, yours = one.unique(name), two.unique(name)
+        if not mine.isin(yours).any() and mine.astype(str).isin(yours.astype(str)).any():
+            convert = f"log[{name!r}].astype(str)"
+            if common == COMMON_ROWS:
+                convert = f"log.rename(index=str, level={name!r})"
+            return (
+                f"The labels of {name!r} have the type {type(mine[0]).__name__} in the first log "
+                f"and {type(yours[0]).__name__} in the second. Convert both to text, as in "
+                f"{convert}."
+            )
+    return ""
 
 
 def words(index: pd.Index, row: int) -> str:
