@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 import warnings
 from functools import partial
 from html import unescape
 from html.parser import HTMLParser
+from shutil import which
 from types import SimpleNamespace
 from unittest import mock
 from xml.etree import ElementTree
@@ -849,3 +851,27 @@ def test_each_color_of_a_map_is_one_model_until_there_are_more(winners, named):
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     others = [f"{winners - named} others"] if winners > named else []
     assert labels == [*verdict.names[:named], *others]
+
+
+COUNT_CUT = "[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth)"
+BROWSER = which("chromium") or which("google-chrome")
+
+
+@pytest.mark.process
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_a_browser_shows_whole_tables_at_every_width(tmp_path):
+    """With a plot next to a table, the table must not scroll: its last column has the p-values."""
+    names = ["gradient_boosting", "random_forest", "ridge", "lasso"]
+    page = report(many(4).set_axis(names, axis=1))
+    (tmp_path / "page.html").write_text(
+        page.replace("</body>", f"<script>document.title = {COUNT_CUT}.length</script></body>"),
+        "utf-8",
+    )
+    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}")
+    for width in (560, 940, 1030, 1280):
+        shown = subprocess.run(
+            [BROWSER, *options, f"--window-size={width},900", "--dump-dom",
+             (tmp_path / "page.html").as_uri()],
+            capture_output=True, text=True, check=True, timeout=60,
+        ).stdout  # fmt: skip
+        assert "<title>0</title>" in shown, width
