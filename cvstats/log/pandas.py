@@ -20,6 +20,7 @@ from cvstats.core.cautions import label_cautions
 from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
+from cvstats.core.kernels import FEW
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray, Labels
 from cvstats.errors import LogError, is_number, listed, spelled
@@ -207,8 +208,8 @@ def read_columns(log: pd.Series | pd.DataFrame) -> LossColumns:
     first, *others = set(log.dtypes)
     if not others and isinstance(first, np.dtype) and first.kind in "fiu" and log.shape[1] > 1:
         # One row shows whether there is a single block: pandas then returns views without copying.
-        head = log.iloc[:1]
-        if np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
+        head = log.iloc[:1] if log.size > FEW else None
+        if head is None or np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
             return LossColumns((log.to_numpy(),))
     return LossColumns(tuple(numbers(log.iloc[:, j])[:, None] for j in range(log.shape[1])))
 
