@@ -131,10 +131,17 @@ def refused_later():
     def masked(log):
         log[{"model": 2, "repetition": 1}] = np.nan
 
+    def one_left(log):
+        at = occupied(log)
+        log[{"model": 1}] = np.nan
+        log[{**at, "model": 1}] = 1.0
+
     one = r"repetition=0, fold=\d, source='site 0', point='p\d+'"
     gap = rf"same points: model='b' has no loss \(NaN\) at {one}, where"
     yield "missing", missing, {}, rf"{gap} model='a' has one"
     yield ("missing, apart", missing, {"model": 1}, rf"{gap} another model or cell has one")
+    words = r"model='b' has no loss .*; and 70 more, where another model or cell has one"
+    yield "one left, apart", one_left, {"model": 1}, words
     yield "infinite", infinite, {}, rf"'b' is infinite at {one}"
     yield "twice", twice, {}, r"a point appears in two folds of one repetition: .* and "
     yield "twice, apart", twice, {"fold": 1}, r"a point appears in two folds of one repetition"
