@@ -134,6 +134,9 @@ def test_columns_that_sound_like_a_level_stay(table):
     assert log.index.names == ["point", "CV Split", "Hospital"]
     assert log.cvci.interval()["caution"].str.contains("unused level").all()
     assert "CVS021" in set(log.cvci.diagnose()["code"])
+    rows = cvstats.read_log(table, **options)  # without any level, each row is a point
+    assert rows.index.names == ["point", "Patient ID", "CV Split", "Hospital"]
+    assert rows.cvci.interval()["caution"].str.contains("unused level").all()
     named = cvstats.read_log(table, **CALL, **options)
     assert named.index.names == ["fold", "source", "point"]
     np.testing.assert_array_equal(log, named)

@@ -102,7 +102,7 @@ def level_columns(
             f"by={found.model!r} names the models, and results always have a row for each model. "
             "Expected another column."
         )
-    unnamed = unnamed_labels(table, found) if found.levels else []
+    unnamed = unnamed_labels(table, found)
     names = {**found.levels, **{name: name for name in (*unnamed, *options.groups)}}
     if found.model is not None:
         names[MODEL] = found.model
