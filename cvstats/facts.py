@@ -233,13 +233,18 @@ class LogFacts:
 
     @cached_property
     def attrs(self) -> dict[Any, Any]:
-        """The attrs of the log, including those of the first variable of a Dataset.
+        """The attrs of the log, including those that all variables of a Dataset share.
 
         For a part of several metrics they describe that metric; without a label its name and
         direction are unknown.
         """
-        variables = list(getattr(self.losses, "data_vars", {}).values())
-        attrs = {**(variables[0].attrs if variables else {}), **attrs_of_log(self.losses)}
+        first, *rest = [one.attrs for one in getattr(self.losses, "data_vars", {}).values()] or [{}]
+        shared = {
+            name: fact
+            for name, fact in first.items()
+            if all(name in one and repr(one[name]) == repr(fact) for one in rest)
+        }
+        attrs = {**shared, **attrs_of_log(self.losses)}
         if self.lost_metrics:
             return {name: fact for name, fact in attrs.items() if name not in UNNAMED}
         return attrs

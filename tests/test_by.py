@@ -129,6 +129,22 @@ def test_comparisons_for_each_label_in_every_container():
     np.testing.assert_allclose(dropped["se"], alone["se"], rtol=1e-12)
 
 
+@pytest.mark.parametrize("names", [["b", "c", "a"], [10, 2, 30], [10, 2, "a"]])
+def test_labels_have_the_same_order_in_every_container(names):
+    log = sites().rename(index=dict(enumerate(names)), level="site").iloc[::-1]
+    log.index = pd.MultiIndex.from_frame(log.index.to_frame())  # labels in their order
+    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    array = xr.DataArray(log, {"model": log.columns, **rows}, ("row", "model"))
+    wanted = list(log.cvci.wald(by="site").index.unique("site"))
+    for losses in (array, array.chunk(row=40)):
+        assert losses.cvci.wald(by="site")["site"].values.tolist() == wanted
+    for losses in (log, array):
+        lines = str(losses.cvci.summary(by="site")).split("\n")
+        assert [line for line in lines if "site=" in line] == [f"site={name}" for name in wanted]
+    contrasts = array.cvci.contrast(by="site")["contrast"].values.tolist()
+    assert contrasts == list(log.cvci.contrast(by="site").columns.unique("contrast"))
+
+
 def site_grid(binary):
     log = sites(binary)
     array = log.droplevel(["fold", "site"]).to_xarray().to_array("model")

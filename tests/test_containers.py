@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from cvstats.core.cautions import Caution
+from cvstats.errors import LogError
 
 # --- xarray: what is carried ----------------------------------------------------------------------
 
@@ -48,6 +49,21 @@ def test_only_the_units_of_the_loss_are_inherited(grid):
     bare = grid.copy()
     bare.attrs = {}
     assert "units" not in bare.cvci.wald()["estimate"].attrs
+
+
+@pytest.mark.parametrize("chunks", [None, {}])
+def test_variables_of_different_units_are_not_compared(grid, chunks):
+    both = grid.isel(lat=0, lon=0, lead_time=0, drop=True).to_dataset("model")
+    both.attrs = {}
+    both["old"].attrs = {"units": "K2", "long_name": "error of temperature"}
+    both["new"].attrs = {"units": "mm2", "long_name": "error of rain"}
+    log = both if chunks is None else both.chunk(chunks)
+    assert log.cvci.interval()["estimate"].attrs == {}
+    for ask in (log.cvci.compare, log.cvci.summary, lambda: both.cvci.winner(rng=0)):
+        with pytest.raises(LogError, match="'old' has 'K2' and 'new' has 'mm2'. Expected models"):
+            ask()
+    both["new"].attrs["units"] = "K2"
+    assert "lower mean loss than" in str(both.cvci.summary())
 
 
 def test_a_dimension_of_several_levels_next_to_another():

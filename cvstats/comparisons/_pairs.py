@@ -78,6 +78,7 @@ def choose_pairs(log: Log, reference: Hashable) -> Log:
     m = len(models)
     if m < 2:
         raise one_model()
+    refuse_units(log)
     if reference is None:
         labels = log.labels.of_pairs(list(combinations(models, 2)))
         return log.with_pairs(*np.triu_indices(m, 1), labels)
@@ -101,8 +102,22 @@ def one_model() -> LogError:
     )
 
 
+def refuse_units(log: Log) -> None:
+    """Reject the variables of a Dataset if their units differ."""
+    units: Mapping[Hashable, str] = getattr(log.labels, "mixed_units", {})
+    if units:
+        (a, first), *rest = units.items()
+        b, second = next(one for one in rest if one[1] != first)
+        raise LogError(
+            f"the models have different units: {a!r} has {first!r} and {b!r} has {second!r}. "
+            "Expected models of the same quantity. Select their variables, as in "
+            f"log[[{a!r}, …]]; or call interval, which does not compare models."
+        )
+
+
 def refuse_targets(log: Log, what: str) -> None:
-    """Reject a metric with a target value, for which models cannot be ranked."""
+    """Reject a metric with a target value, or different units: models cannot be ranked."""
+    refuse_units(log)
     for metric, target in targets_of(log.metadata).items():
         raise LogError(
             f"{what} ranks models, but {metric} has the target value {target:g}: neither a "

@@ -225,7 +225,5 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
         models = [models[0].expand_dims("model")]
     design, columns, lazy = arrays.to_design(first, models, dims, also)
     labels = arrays.ArrayLabels.of(first, dims)
-    names = [variable.name for variable in variables]
-    every = {arrays.units_of(variable.attrs) for variable in variables}
-    labels = labels.with_models(names, every.pop() if len(every) == 1 else None)
+    labels = labels.with_models({one.name: arrays.units_of(one.attrs) for one in variables})
     return Log(design, columns, labels, lazy=lazy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -206,9 +206,17 @@ def level_of(
     values = coord.transpose(*along).values
     if not values.dtype.isnative:  # pandas requires native byte order
         values = values.astype(values.dtype.newbyteorder("="))
-    codes, labels = pd.factorize(values.reshape(-1))
+    codes, labels = factorize_sorted(values.reshape(-1))
     base = codes.astype(np.int32).reshape(values.shape)
     return Level(labels, GridCodes(tuple(map(dims.index, along)), shape, base))
+
+
+def factorize_sorted(values: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+    """Assign numbers to labels in sorted order, as a MultiIndex does, if they can be sorted."""
+    try:
+        return pd.factorize(values, sort=True)
+    except TypeError:
+        return pd.factorize(values)
 
 
 def has_loss(losses: LossColumns) -> NDArray[np.bool_]:
@@ -330,6 +338,8 @@ class ArrayLabels:
     model_dim: int | None
     units: str | None
     one_pair: bool = False
+    mixed_units: Mapping[Hashable, str] = field(default_factory=dict)
+    """The units of each variable of a Dataset, if they differ."""
 
     @classmethod
     def of(cls, log: xr.DataArray, dims: tuple[Hashable, ...]) -> ArrayLabels:
@@ -356,11 +366,17 @@ class ArrayLabels:
         sizes = tuple(map(log.sizes.__getitem__, carried))
         return cls(models, carried, coords, sizes, at, units_of(log.attrs))
 
-    def with_models(self, models: Sequence[Hashable], units: str | None) -> ArrayLabels:
+    def with_models(self, units: Mapping[Hashable, str | None]) -> ArrayLabels:
         """Make the labels for a Dataset: its variables are the models, the first dimension."""
+        models, every = list(units), {*units.values()}
+        mixed = {model: one for model, one in units.items() if one is not None}
         coords = {**self.coords, "model": ("model", name_coordinate(models))}
         sizes = (len(models), *self.sizes)
-        return ArrayLabels(models, ("model", *self.dims), coords, sizes, 0, units)
+        return ArrayLabels(
+            models, ("model", *self.dims), coords, sizes, 0,
+            every.pop() if len(every) == 1 else None,
+            mixed_units=mixed if len({*mixed.values()}) > 1 else {},
+        )  # fmt: skip
 
     def columns(self, model: int) -> IntArray:
         """List the columns of one model: all its carried cells."""

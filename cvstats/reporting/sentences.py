@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.comparisons._pairs import refuse_units
 from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.core.orientation import OFF_TARGET
 from cvstats.core.types import MaskArray
@@ -349,11 +350,11 @@ def labels_of_level(losses: Any, name: str) -> list[Hashable]:
 def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
     """Iterate over the parts of a log for each label of a level, in its own container."""
     whole = read(losses, by=by)  # rejects logs without such a level, and metrics that it would cut
-    labels = labels_of_level(losses, by)
-    if not labels:  # moments
-        groups = Groups(whole, by)
+    groups = Groups(whole, by)
+    if not labels_of_level(losses, by):  # moments
         yield from zip(groups.labels, groups.parts(), strict=True)
-    for label in labels:
+        return
+    for label in groups.labels:
         if isinstance(losses, pd.Series | pd.DataFrame):
             yield label, losses[losses.index.get_level_values(by) == label]
         else:
@@ -363,6 +364,7 @@ def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
 
 def describe_verdict(verdict: Verdict) -> Summary:
     """Write the sentences of a summary, and collect its cautions."""
+    refuse_units(verdict.facts.log)
     cells, models = len(verdict.cells), len(verdict.models)
     if isinstance(verdict.facts.attrs.get("contrast"), list) and "contrast" not in verdict.dims:
         raise LogError(
