@@ -25,7 +25,7 @@ from cvstats.core.design import LEVELS
 from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, describe_type, spelled
-from cvstats.log.display import AnyFrame, Digits, display_width, print_cells
+from cvstats.log.display import AnyFrame, Digits, display_width, join_tuple, print_cells
 from cvstats.log.pandas import NAMELESS
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
@@ -340,7 +340,7 @@ def text_table(
     if not len(shown.columns):
         raise LogError("the result has no columns. Expected the result of a method such as wald.")
     header = [*(str(name or "") for name in table.index.names[: labels.shape[1]]), *shown.columns]
-    rows = np.column_stack([labels.astype(str), shown]).tolist()
+    rows = np.column_stack([labels.map(join_tuple).astype(str), shown]).tolist()
     sides = "".join("l" if name in words else "r" for name in shown.columns)
     return [[str(name) for name in header], *rows], "l" * labels.shape[1] + sides
 
@@ -484,7 +484,9 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
     return table.set_index(keys)[[name for name in result.data_vars if name not in keys]]
 
 
-def write_labels(index: pd.Index[Any], write: Callable[[Any], str] = str) -> list[list[str]]:
+def write_labels(
+    index: pd.Index[Any], write: Callable[[Any], str] = lambda label: str(join_tuple(label))
+) -> list[list[str]]:
     """Format the labels of each level of an index; both models of a pair together.
 
     If two labels would look the same, such as the models 1 and "1", all labels of the level are

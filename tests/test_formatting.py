@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from shutil import which
 
@@ -16,6 +16,7 @@ from matplotlib.ft2font import FT2Font
 from plotted import logged, write_without_marks
 
 import cvstats
+from cvstats.cli import format_result
 from cvstats.errors import LogError
 from cvstats.formatting import printable, write_p
 from cvstats.reporting.verdict import Scale
@@ -233,10 +234,28 @@ def test_sentences_name_differences_and_the_number_of_sources():
     }
     for words, result in beginnings.items():
         assert cvstats.to_apa(result).startswith(words)
+    from_zero, of_groups = groups.cvci.compare(0), groups.cvci.interval()
+    assert from_zero.attrs["target"] == of_groups.attrs["target"]
     for method in ("out_of_source", "clustered"):
         text = cvstats.to_apa(cvstats.interval(whole, method=method))
         assert ", n = 160 points in 20 sources." in text
     assert ", n = 160." in cvstats.to_apa(points.cvci.interval())
+
+
+def test_models_of_several_columns_are_named_as_on_the_screen():
+    log = pd.DataFrame(np.random.default_rng(0).random((40, 2)), pd.RangeIndex(40, name="point"))
+    log.columns = pd.MultiIndex.from_tuples([("ridge", 1), ("forest", 2)])
+    log.columns = log.columns.to_flat_index()
+    table = log.cvci.wald()
+    for write in (
+        cvstats.to_markdown,
+        cvstats.to_latex,
+        cvstats.to_apa,
+        str,
+        partial(format_result, format="csv"),
+    ):
+        assert "ridge · 1" in write(table), write
+        assert "('ridge', 1)" not in write(table), write
 
 
 def measure_rows(latex):

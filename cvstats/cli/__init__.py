@@ -24,6 +24,7 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import LogError, install_command
 from cvstats.formatting import result_frame, select_columns, text_table, to_markdown
 from cvstats.io.paths import shortened
+from cvstats.log.display import join_tuple
 
 BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
 """Exit statuses; the last two are those a shell reports for SIGINT and SIGPIPE."""
@@ -199,6 +200,7 @@ def format_result(result: Any, format: Format, facts: Sequence[str] = ()) -> str
         return to_markdown(table)
     numbered = isinstance(table.index, pd.RangeIndex)
     if format == "csv":
+        table = table.rename(index=join_tuple)
         return table.to_csv(index=not numbered, lineterminator="\n").removesuffix("\n")
     if format == "json":
         records = (table if numbered else table.reset_index()).to_dict("records")

@@ -45,9 +45,11 @@ from cvstats.io.tools.columns import FACTS as FACT_COLUMNS
 from cvstats.io.tools.columns import USUAL
 from cvstats.large.moments import Moments, SharedAttrs
 from cvstats.log.tables import find_columns, names_a_score
+from cvstats.loss_functions.contrast import contrast as contrast_groups
 from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
+from cvstats.reporting.sentences import labels_of_level
 
 HELP = """Confidence intervals and comparisons for cross-validated error.
 
@@ -165,8 +167,10 @@ OPTIONS: dict[str, str] = {
     "points": "Whether equal point labels in several sources mean the same point (crossed) or "
     "each source numbers its points separately (nested).",
     "method": "The method of the interval; see cvstats methods FILE.",
-    "by": "Print an interval for each label of this level, such as source.",
-    "reference": "The model to compare the others with; by default all pairs are compared.",
+    "by": "The level or column whose labels are the groups to analyze, such as source.",
+    "between": "The labels of two groups: the first minus the second.",
+    "reference": "The model (or group) to compare the others with; by default all pairs are "
+    "compared.",
     "alternative": "less: the first model has the smaller error.",
     "adjust": "How p-values are adjusted for multiple comparisons.",
     "relative": "Print differences as a percentage of the other model's loss.",
@@ -184,9 +188,11 @@ OPTIONS: dict[str, str] = {
 OF_COMMAND: dict[str, tuple[Any, Any]] = {
     "method": (MethodName | None, None),
     "by": (str | None, None),
+    "between": (tuple[str, str] | None, None),
     "reference": (str | None, None),
     "adjust": (Literal["holm", "bonferroni", "bh", "fdr", "max-t", "none"], "holm"),
     "margin": (float, P.empty),
+    "alpha": (float, 0.05),
     "seed": (int, 0),
     "missing": (Missing, "raise"),
 }
@@ -213,6 +219,8 @@ def from_signature(
         ]
         for name in options:
             kind, default = OF_COMMAND.get(name) or (known[name].annotation, known[name].default)
+            if name in known and known[name].default is P.empty:
+                default = P.empty
             parsed = Parameter(help=OPTIONS[name], **READ.get(name, {}))
             note: Any = getitem(Annotated, (kind, parsed))
             parameters.append(P(name, P.KEYWORD_ONLY, default=default, annotation=note))
@@ -270,9 +278,12 @@ def answer_files(read: Callable[..., Any], answer: Callable[[Any], Answer]) -> A
     return answer(read())
 
 
-def read_models(files: list[Path], reading: Any, missing: Missing, *, scans: bool = False) -> Any:
+def read_models(
+    files: list[Path], reading: Any, missing: Missing, *, by: str | None = None,
+    scans: bool = False,
+) -> Any:  # fmt: skip
     """Read a log, and reject a log with a single model."""
-    log = read_files(files, reading, missing, pairs=True, scans=scans)
+    log = read_files(files, reading, missing, by=by, pairs=True, scans=scans)
     one = isinstance(log, pd.Series) or (isinstance(log, pd.DataFrame) and log.shape[1] == 1)
     if one and "kind" not in log.attrs:  # one difference is compared with 0
         raise LogError(
@@ -307,8 +318,8 @@ def show_sentences(table: Any, format: Format) -> None:
 
 @from_signature(
     compare_models,
-    "reference", "method", "points", "alternative", "adjust", "relative", "over", "alpha", "seed",
-    "missing",
+    "reference", "method", "points", "by", "alternative", "adjust", "relative", "over", "alpha",
+    "seed", "missing",
 )  # fmt: skip
 def compare(
     files: list[Path], reading: Any, format: Format, *, adjust: str, seed: int, missing: Missing,
@@ -319,9 +330,14 @@ def compare(
     Example: cvstats compare losses.parquet --reference ridge
 
     Example: cvstats compare ridge=a.parquet forest=b.parquet --adjust none
+
+    Example: cvstats compare losses.csv --by segment
     """
     chosen: Any = None if adjust == "none" else adjust
-    usual = {"reference": None, "method": None, "alternative": "two-sided", "relative": False}
+    usual = {
+        "reference": None, "method": None, "by": None, "alternative": "two-sided",
+        "relative": False,
+    }  # fmt: skip
     summarized = format == "table" and adjust == "holm" and usual.items() <= options.items()
 
     def answer(log: Any) -> tuple[Any, Any]:
@@ -332,10 +348,33 @@ def compare(
             if summarized else None
         )  # fmt: skip
 
-    result, words = answer_files(partial(read_models, files, reading, missing), answer)
+    read = partial(read_models, files, reading, missing, by=options["by"])
+    result, words = answer_files(read, answer)
     if words is not None:
         show(f"{words.paragraphs(line_width())[0]}\n")
     show_result(result, format, FACTS)
+
+
+@from_signature(contrast_groups, "by", "between", "reference", "adjust", "alpha")
+def contrast(
+    files: list[Path], reading: Any, format: Format, *, by: str, adjust: str, alpha: float,
+    **groups: Any,
+) -> None:  # fmt: skip
+    """Print the differences between groups of points, such as sexes or sites, with their tests.
+
+    Example: cvstats contrast losses.csv --by sex --between f m
+
+    Example: cvstats contrast losses.csv --by region --reference rest
+    """
+    log = read_files(files, reading, by=by)
+    labels = {str(label): label for label in labels_of_level(log, by)}
+    if groups["between"]:
+        groups["between"] = tuple(labels.get(word, word) for word in groups["between"])
+    groups["reference"] = labels.get(groups["reference"], groups["reference"])
+    differences = contrast_groups(log, by=by, **groups)
+    nothing: Any = 0
+    chosen: Any = None if adjust == "none" else adjust
+    show_result(compare_models(differences, nothing, adjust=chosen, alpha=alpha), format, FACTS)
 
 
 @from_signature(reporting.summary, "method", "by", "alpha", "seed", "missing")

@@ -225,6 +225,7 @@ def read_pairs(
     constant = getattr(two, "attrs", {}).get(CONSTANT)
     if constant is not None:
         names = [(a, constant) for a, _ in names]
+        log = replace(log, metadata={**log.metadata, CONSTANT: constant})
     left = np.arange(len(names))
     return log.with_pairs(left, left + len(names), first.labels.of_pairs(names))
 

@@ -39,6 +39,7 @@ from cvstats.intervals._limits import OF_NORMAL_LIMITS, qualify_contrast
 from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
+from cvstats.log.align import CONSTANT
 from cvstats.log.checks import Residuals, find_cautions
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
@@ -489,7 +490,7 @@ class IntervalMethod(LogMethod):
         if log.of_contrasts:
             result = qualify_contrast(result, log)
         differences = log.of_differences
-        if differences:
+        if differences and not (log.of_contrasts and CONSTANT in log.metadata):
             target = OF_TWO + str(result.attrs["target"]).removeprefix(OF_TWO)
             result = replace(result, attrs={**result.attrs, "target": target})
         if self.difference_guarantee and differences and not log.only_tested:

@@ -150,7 +150,7 @@ def test_summary_as_rows(capsys, files):
 @pytest.mark.parametrize(
     "command",
     ["interval", "compare", "summary", "report", "methods", "diagnose", "convert", "best-set",
-     "equivalence", "power"],
+     "equivalence", "power", "contrast"],
 )  # fmt: skip
 def test_help_shows_an_example_and_how_to_read(capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "100")

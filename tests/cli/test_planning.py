@@ -46,6 +46,14 @@ def rows_of(capsys, *words):
          lambda log: cvstats.equivalence(log, margin=0.005, reference="naive_bayes")),
         (["power", "--effect", "0.002", "--alternative", "less"],
          lambda log: cvstats.power(log, effect=0.002, alternative="less")),
+        (["compare", "--by", "fold", "--reference", "naive_bayes"],
+         lambda log: cvstats.compare(log, by="fold", reference="naive_bayes")),
+        (["contrast", "--by", "fold", "--between", "0", "2", "--alpha", "0.1"],
+         lambda log: cvstats.compare(
+             cvstats.contrast(log, by="fold", between=(0, 2)), 0, alpha=0.1)),
+        (["contrast", "--by", "fold", "--reference", "rest", "--adjust", "none"],
+         lambda log: cvstats.compare(
+             cvstats.contrast(log, by="fold", reference="rest"), 0, adjust=None)),
     ],
 )  # fmt: skip
 def test_the_commands_print_what_the_functions_return(capsys, folder, words, ask):

@@ -220,7 +220,10 @@ def loss_columns(
     ]
     if text:
         first = listed(f"{name!r}, as in {str(table[name].iloc[0])[:40]!r}" for name in text)
-        raise LogError(f"non-numeric columns are not losses: {first}. {call_to_type(table)}")
+        raise LogError(
+            f"non-numeric columns are not losses: {first}. To keep it as a level of the log, pass "
+            f"by={text[0]!r}. {call_to_type(table)}"
+        )
     if options.higher_is_better is None:
         refuse_scores(others, of_splits="point" not in out)
     found = model_columns(out, table, others, LOSS)
