@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, make_dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -25,6 +25,7 @@ from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
 from cvstats.comparisons.equivalence import equivalence as test_equivalence
 from cvstats.comparisons.power import power as plan_power
+from cvstats.core.cautions import Caution
 from cvstats.core.design import LEVELS
 from cvstats.describe import describe_log, moments
 from cvstats.diagnostics import diagnose as diagnose_log
@@ -42,9 +43,9 @@ from cvstats.io.table import LOSS, METRIC, MODEL, TRUTH
 from cvstats.io.text import MARK, TextOptions, csv_options
 from cvstats.io.tools import FORMATS, recognize
 from cvstats.io.tools.columns import FACTS as FACT_COLUMNS
-from cvstats.io.tools.columns import USUAL
+from cvstats.io.tools.columns import USUAL, is_label
 from cvstats.large.moments import Moments, SharedAttrs
-from cvstats.log.tables import find_columns, names_a_score
+from cvstats.log.tables import find_columns, names_a_score, unnamed_labels
 from cvstats.loss_functions.contrast import contrast as contrast_groups
 from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
@@ -617,11 +618,7 @@ def note_reading(log: Any, by: str | None) -> None:
     for name in log.index.names if isinstance(log, (pd.Series, pd.DataFrame)) else ():
         values = log.index.get_level_values(name)
         if name not in (*LEVELS, by) and values.nunique() < len(values):
-            warnings.warn(
-                f"the column {name!r} is not used. If it contains folds, sources or repetitions, "
-                "pass it as --fold, --source or --repetition.",
-                stacklevel=2,
-            )
+            note_unused(name)
     errored, gaps = log.attrs.get("n_errored", 0), log.attrs.get("n_incomplete", 0)
     notes = [f"{count_of(errored, 'sample')} ended in an error"] if errored else []
     notes += [f"{count_of(gaps, 'sample')} with a gap dropped from every epoch"] if gaps else []
@@ -629,6 +626,15 @@ def note_reading(log: Any, by: str | None) -> None:
         warnings.warn("; ".join(notes), stacklevel=2)
     if copies := log.attrs.get("n_duplicates"):
         warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows dropped", stacklevel=2)
+
+
+def note_unused(name: Hashable) -> None:
+    """Warn about a column that may contain a level."""
+    warnings.warn(
+        f"the column {name!r} is not used. If it contains folds, sources or repetitions, "
+        "pass it as --fold, --source or --repetition.",
+        stacklevel=3,
+    )
 
 
 def still(missing: Missing, log: Any) -> Missing:
@@ -713,6 +719,8 @@ def check_output(output: Path, files: Sequence[Path]) -> None:
 
 ROWS, BYTES = 4_000_000, 200_000_000
 """Number of rows of Parquet files, and size of CSV files, above which they are streamed."""
+SAMPLE = 1000
+"""Number of rows that show the types of columns."""
 TEXT = ("decimal", "thousands", "encoding", "na_values")
 STREAMED = {"read_as", "loss", "truth", "prediction", "model", "metric", *LEVELS, *TEXT} - {"count"}
 """The reading options supported by streaming."""
@@ -721,7 +729,7 @@ STREAMED = {"read_as", "loss", "truth", "prediction", "model", "metric", *LEVELS
 def scan_large(
     source: Any, given: Mapping[str, Any], missing: Any, *, by: str | None, pairs: bool
 ) -> Moments | None:
-    """Compute the moments of a large file or folder, or of one with groups in additional columns.
+    """Compute the moments of a large file or folder.
 
     None if it is small, or is not a table of losses or predictions of points.
     """
@@ -732,12 +740,12 @@ def scan_large(
     if not (parquet or kind in (".csv", ".tsv")) or other_format or set(given) - STREAMED:
         return None
     further = by is not None and by not in LEVELS
-    found = schema_of_parquet(source, further) if parquet else schema_of_csv(source, given, further)
-    if found is None or (further and by not in found):
+    first = first_of_parquet(source) if parquet else first_of_csv(source, given)
+    if first is None or (further and by not in first):
         return None
-    names = list(found)
+    names = list(first)
     named = {level: given.get(level) for level in LEVELS if level != "count"}
-    asked = values_of(found, named, given, by)
+    asked = values_of(first, named, given, by)
     if asked is None or recognize(pd.DataFrame(columns=names), None) != "columns":
         return None
     loss, truth, prediction = asked
@@ -755,13 +763,16 @@ def scan_large(
     moments = scan_moments(
         scan, named, loss, truth, predicted, given.get("model"), groups, pairs, missing
     )
+    if moments.cautions & Caution.UNUSED_LEVEL:
+        for name in unnamed_labels(first, columns):
+            note_unused(name)
     read_from = SharedAttrs({**moments.notes.shared, "read_from": Path(source).name})
     return replace(moments, notes=read_from)
 
 
-def schema_of_parquet(source: str, further: bool) -> dict[str, bool] | None:
-    """List the columns, and whether each holds numbers; None of a small or a saved log."""
-    types = import_extra("pyarrow", "Parquet").types
+def first_of_parquet(source: str) -> pd.DataFrame | None:
+    """Read the first rows of large files; None of a small or a saved log."""
+    import_extra("pyarrow", "Parquet")
     files = list_files(source)
     if not all(file.path.suffix.lower() in PARQUET for file in files):
         return None
@@ -769,16 +780,13 @@ def schema_of_parquet(source: str, further: bool) -> dict[str, bool] | None:
     for file in files:
         with open_file(file.path) as opened:
             rows += opened.metadata.num_rows
-            schema = opened.schema_arrow
-        if rows >= ROWS or further:
-            break
-    if (rows < ROWS and not further) or b"cvstats" in (schema.metadata or {}):
-        return None
-    numbers = {
-        field.name: types.is_floating(field.type) or types.is_integer(field.type)
-        for field in schema
-    }
-    return numbers | dict.fromkeys(files[0].keys, False)
+            if rows < ROWS:
+                continue
+            if b"cvstats" in (opened.schema_arrow.metadata or {}):
+                return None
+            first: pd.DataFrame = next(opened.iter_batches(SAMPLE)).to_pandas()
+            return first.reset_index(drop=True).assign(**files[0].keys)
+    return None
 
 
 def text_of(given: Mapping[str, Any]) -> TextOptions:
@@ -786,35 +794,35 @@ def text_of(given: Mapping[str, Any]) -> TextOptions:
     return TextOptions(**{name: given[name] for name in TEXT if name in given})
 
 
-def schema_of_csv(source: str, given: Mapping[str, Any], further: bool) -> dict[str, bool] | None:
-    """List the columns, and whether the first rows of each are numbers."""
+def first_of_csv(source: str, given: Mapping[str, Any]) -> pd.DataFrame | None:
+    """Read the first rows of a large file; None of a small or a saved log."""
     path = Path(source)
-    if not path.is_file() or (path.stat().st_size < BYTES and not further):
+    if not path.is_file() or path.stat().st_size < BYTES:
         return None
     with path.open("rb") as file:
         if file.readline().startswith(MARK.encode()):
             return None
     text = text_of(given)
     options, names = csv_options(path, text, "\t" if path.suffix == ".tsv" else ",")
-    first = pd.read_csv(
-        path, nrows=1000, names=names, header=0, decimal=text.marks(None)[0], **options
+    first: pd.DataFrame = pd.read_csv(
+        path, nrows=SAMPLE, names=names, header=0, decimal=text.marks(None)[0], **options
     )
-    return {name: pd.api.types.is_numeric_dtype(first[name]) for name in names}
+    return first
 
 
 def values_of(
-    found: Mapping[str, bool], named: Mapping[str, str | None], given: Mapping[str, Any],
+    first: pd.DataFrame, named: Mapping[str, str | None], given: Mapping[str, Any],
     by: str | None,
 ) -> tuple[Any, str | None, list[str] | None] | None:  # fmt: skip
     """Find the columns of losses, or the loss with the columns of truth and predictions."""
     loss = given.get("loss")
-    column = next((name for name in (given.get("metric"), loss, LOSS) if name in found), None)
-    truth = given.get("truth") or next((name for name in (TRUTH, "truth") if name in found), None)
+    column = next((name for name in (given.get("metric"), loss, LOSS) if name in first), None)
+    truth = given.get("truth") or next((name for name in (TRUTH, "truth") if name in first), None)
     if column is not None and (truth is None or loss in (None, column)):
         return column, None, None
     if truth is not None:
         function, implied = find_loss(loss)
-        usual = [name for name in USUAL if name in found]
+        usual = [name for name in USUAL if name in first]
         prediction = given.get("prediction") or usual
         prediction = [prediction] if isinstance(prediction, str) else list(prediction)
         if function not in LOSSES or implied or not prediction or (usual and len(usual) > 1):
@@ -822,14 +830,18 @@ def values_of(
         return function, truth, prediction
     if loss is not None:
         return None
-    taken = find_columns(list(found), [], named, given.get("model"), single=False)
-    used = {by, taken.model, *taken.levels.values()}
+    taken = find_columns(list(first), [], named, given.get("model"), single=False)
+    used = {by, taken.model, *taken.levels.values(), *unnamed_labels(first, taken)}
     others = [
-        name for name in found if name not in used and not FACT_COLUMNS.fullmatch(plainly(name))
+        name
+        for name in map(str, first)
+        if name not in used and not FACT_COLUMNS.fullmatch(plainly(name))
     ]
+    others = [name for name in others if not is_label(first, name, others)]
     streamed = (
-        others and all(found[name] for name in others) and not any(map(names_a_score, others))
-    )
+        others and all(map(pd.api.types.is_any_real_numeric_dtype, first[others].dtypes))
+        and not any(map(names_a_score, others))
+    )  # fmt: skip
     return (others, None, None) if streamed else None
 
 

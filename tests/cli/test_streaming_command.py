@@ -224,3 +224,28 @@ def test_text_far_down_in_a_column_of_numbers(tmp_path, capsys, streams):
     error = " ".join(capsys.readouterr().err.split())
     assert "the column 'ridge' of log.csv contains non-numeric values" in error
     run(capsys, "interval", str(path), "--na-values", "-", "--missing", "drop")
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize("labels", [np.arange(N) % 7, np.array(["a", "b"])[np.arange(N) % 2]])
+@pytest.mark.parametrize("large", [False, True])
+def test_a_column_of_groups_is_not_a_model(tmp_path, capsys, streams, suffix, labels, large):
+    whole = table().drop(columns="customer").assign(hospital=labels)
+    whole["segment"] = np.array(["basic", "gold"])[np.arange(N) // 7 % 2]
+    path = tmp_path / f"log{suffix}"
+    (whole.to_parquet if suffix == ".parquet" else whole.to_csv)(path, index=False)
+    always, seen = streams
+    if large:
+        always()
+    words = ["interval", str(path), "--by", "segment", "--format", "json"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    expected = cvstats.read_log(path, by="segment").cvci.interval(by="segment")
+    assert len(seen) == large
+    for row, (label, numbers) in zip(json.loads(out)["rows"], expected.iterrows(), strict=True):
+        assert (row["segment"], row["model"], row["caution"]) == (*label, "unused level")
+        assert row["upper"] == pytest.approx(numbers["upper"])
+    assert err.count("the column 'hospital' is not used. If it contains folds") == 1
+    if large and suffix == ".parquet":
+        scanned = cvstats.scan_parquet(path, loss=["ridge", "forest"])
+        assert (scanned.interval()["caution"] == "unused level").all()
