@@ -64,6 +64,21 @@ def test_methods_read_the_frame_once():
     assert wald.attrs["checked"].startswith("within each of 5 batches and across them")
 
 
+def test_attrs_assigned_to_a_frame_describe_its_losses():
+    flights = cvstats.datasets.load("flights")
+    log = cvstats.losses(flights, prediction=["naive_bayes", "logistic_regression"], loss="auc")
+    bare = log.reset_index()
+    bare.attrs = {}  # as from dask.dataframe.read_parquet
+    frame = parted(bare)
+    frame.attrs = log.attrs
+    with now():
+        found, pair = dask.compute(frame.cvci.interval(), frame.cvci.compare())
+    expected = log.cvci.interval()
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+    assert found.attrs["target"] == expected.attrs["target"]
+    assert pair.attrs["target"] == log.cvci.compare().attrs["target"]
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("first", ["cvstats", "dask.dataframe"])
 def test_any_order_of_imports(first):

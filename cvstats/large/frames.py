@@ -226,7 +226,8 @@ def scan_dask(
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)
     check_stacked(columns, pairs, missing)
     work, add = delayed(part_of, pure=True), delayed(sum_parts, pure=True)
-    facts = dict(frame._meta.attrs)  # dask keeps those of pandas there
+    # dask keeps those of pandas in _meta, and what a user assigns in the frame itself
+    facts = {**frame._meta.attrs, **vars(frame).get("attrs", {})}
     parts = [
         work(part, columns, by, pairs, missing, facts) for part in frame[columns.names].to_delayed()
     ]
