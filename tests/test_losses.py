@@ -258,6 +258,17 @@ def test_predictions_are_no_losses_and_the_words_say_what_is():
     [
         ("quantil", "an unexpected keyword argument 'quantil'. Did you mean 'quantile'?"),
         ("zzzzzz", "an unexpected keyword argument 'zzzzzz'."),
+        (
+            "scoring",
+            "an unexpected keyword argument 'scoring'. Pass the name of the score as loss=, "
+            "as in loss='roc_auc'.",
+        ),
+        (
+            "missing",
+            "an unexpected keyword argument 'missing'. A missing prediction has a missing "
+            "loss. Pass missing='drop' to the function that uses the losses, as in "
+            "losses.cvci.interval(missing='drop').",
+        ),
     ],
 )
 def test_an_option_that_no_loss_has(option, words):

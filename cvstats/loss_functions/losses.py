@@ -449,13 +449,21 @@ OF_COLUMNS = ("strata", "event", "reference")
 """Options of losses that name columns besides truth and predictions."""
 
 
+INSTEAD = {
+    "missing": " A missing prediction has a missing loss. Pass missing='drop' to the function that "
+    "uses the losses, as in losses.cvci.interval(missing='drop').",
+    "scoring": " Pass the name of the score as loss=, as in loss='roc_auc'.",
+}
+"""What to pass instead of options of other functions."""
+
+
 def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None:
     """Refuse an option that no loss, no metric and no parameter of the function has."""
     known = [*LossKeywords.__annotations__, *signature(function).parameters]
     for name in options:
         if name in known:
             continue
-        hint = nearest(name, known)
+        hint = INSTEAD.get(name) or nearest(name, known)
         if function is losses and name in (*LEVELS, "model"):
             hint = (
                 f" Levels are the index of the frame: predictions.set_index(['fold', 'point']). "
