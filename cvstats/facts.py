@@ -238,13 +238,8 @@ class LogFacts:
         For a part of several metrics they describe that metric; without a label its name and
         direction are unknown.
         """
-        first, *rest = [one.attrs for one in getattr(self.losses, "data_vars", {}).values()] or [{}]
-        shared = {
-            name: fact
-            for name, fact in first.items()
-            if all(name in one and repr(one[name]) == repr(fact) for one in rest)
-        }
-        attrs = {**shared, **attrs_of_log(self.losses)}
+        variables = list(getattr(self.losses, "data_vars", {}).values())
+        attrs = {**(shared_attrs(variables) if variables else {}), **attrs_of_log(self.losses)}
         if self.lost_metrics:
             return {name: fact for name, fact in attrs.items() if name not in UNNAMED}
         return attrs
@@ -259,6 +254,16 @@ class LogFacts:
         """Whether the losses were computed from a score for which larger is better."""
         named = isinstance(self.attrs.get("metric"), str)
         return named and self.attrs.get("orientation") in TURNED
+
+
+def shared_attrs(variables: Sequence[Any]) -> dict[Any, Any]:
+    """Find the attrs that are equal in all variables."""
+    first, *rest = variables
+    return {
+        name: fact
+        for name, fact in first.attrs.items()
+        if all(repr(one.attrs.get(name)) == repr(fact) for one in rest)
+    }
 
 
 def read_words(ask: Callable[[], object]) -> str:

@@ -484,15 +484,16 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
     return table.set_index(keys)[[name for name in result.data_vars if name not in keys]]
 
 
-def write_labels(
-    index: pd.Index[Any], write: Callable[[Any], str] = lambda label: str(join_tuple(label))
-) -> list[list[str]]:
+def write_labels(index: pd.Index[Any], write: Callable[[Any], str] = str) -> list[list[str]]:
     """Format the labels of each level of an index; both models of a pair together.
 
     If two labels would look the same, such as the models 1 and "1", all labels of the level are
     formatted as Python literals.
     """
     levels = [index.get_level_values(at).tolist() for at in range(index.nlevels)]
+    for at, labels in enumerate(levels):
+        if write is str and tuple in map(type, labels):
+            levels[at] = [join_tuple(label) for label in labels]
     sides = [at for at, name in enumerate(index.names) if name in ("model", "other")]
     written = []
     for at, labels in enumerate(levels):

@@ -78,7 +78,8 @@ def choose_pairs(log: Log, reference: Hashable) -> Log:
     m = len(models)
     if m < 2:
         raise one_model()
-    refuse_units(log)
+    if units := getattr(log.labels, "mixed_units", None):
+        raise different_units(units)
     if reference is None:
         labels = log.labels.of_pairs(list(combinations(models, 2)))
         return log.with_pairs(*np.triu_indices(m, 1), labels)
@@ -102,22 +103,21 @@ def one_model() -> LogError:
     )
 
 
-def refuse_units(log: Log) -> None:
-    """Reject the variables of a Dataset if their units differ."""
-    units: Mapping[Hashable, str] = getattr(log.labels, "mixed_units", {})
-    if units:
-        (a, first), *rest = units.items()
-        b, second = next(one for one in rest if one[1] != first)
-        raise LogError(
-            f"the models have different units: {a!r} has {first!r} and {b!r} has {second!r}. "
-            "Expected models of the same quantity. Select their variables, as in "
-            f"log[[{a!r}, …]]; or call interval, which does not compare models."
-        )
+def different_units(units: Mapping[Hashable, str]) -> LogError:
+    """Make the error for variables of a Dataset whose units differ."""
+    (a, first), *rest = units.items()
+    b, second = next(one for one in rest if one[1] != first)
+    return LogError(
+        f"the models have different units: {a!r} has {first!r} and {b!r} has {second!r}. "
+        "Expected models of the same quantity. Select their variables, as in "
+        f"log[[{a!r}, …]]; or call interval, which does not compare models."
+    )
 
 
 def refuse_targets(log: Log, what: str) -> None:
     """Reject a metric with a target value, or different units: models cannot be ranked."""
-    refuse_units(log)
+    if units := getattr(log.labels, "mixed_units", None):
+        raise different_units(units)
     for metric, target in targets_of(log.metadata).items():
         raise LogError(
             f"{what} ranks models, but {metric} has the target value {target:g}: neither a "

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.comparisons._pairs import refuse_units
+from cvstats.comparisons._pairs import different_units
 from cvstats.core.cautions import Caution, cautions_by_label
 from cvstats.core.orientation import OFF_TARGET
 from cvstats.core.types import MaskArray
@@ -364,7 +364,8 @@ def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
 
 def describe_verdict(verdict: Verdict) -> Summary:
     """Write the sentences of a summary, and collect its cautions."""
-    refuse_units(verdict.facts.log)
+    if units := getattr(verdict.facts.log.labels, "mixed_units", None):
+        raise different_units(units)
     cells, models = len(verdict.cells), len(verdict.models)
     if isinstance(verdict.facts.attrs.get("contrast"), list) and "contrast" not in verdict.dims:
         raise LogError(
