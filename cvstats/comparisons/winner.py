@@ -259,6 +259,7 @@ def compute(
     points = base.columns["n_points"] if degrees is None and "n_points" in base.columns else None
     skewness, whole = np.full_like(mean, np.nan), find_whole(log)
     by_points = points is not None and base.method in OF_NORMAL_LIMITS
+    no_width = np.nan if method is None and base.method in OF_NORMAL_LIMITS else 0.0  # as interval
     if whole is not None and by_points and not log.design.metric:
         splits = whole.moments(repetition_level(whole.design))
         skewness = measure_skewness(whole, splits).reshape(-1)
@@ -312,12 +313,12 @@ def compute(
                 if np.isnan(skewed):
                     cautions = flag_few_points(critical, points[best])
                 critical = float(student_quantile(np.asarray(critical), points[best] - 1))
-            reach = far = critical * se[best] if se[best] > 0 else 0.0
+            reach = far = critical * se[best] if se[best] > 0 else no_width
             if points is not None and skewed > 0 and reach > 0:
                 far = -float(invert_hall(-critical, skewed, points[best])) * se[best]
                 settled = np.int64(Caution.SKEWED)
-            low = max(mean[best] - reach, lowest[best])
-            high = min(mean[best] + far, highest[best])
+            low = np.maximum(mean[best] - reach, lowest[best])
+            high = np.minimum(mean[best] + far, highest[best])
         numbers["estimate"][best] = average_inside(mean[best] + value, low, high)
         numbers["lower"][best], numbers["upper"][best] = low, high
         own = base.caution[best] & ~settled

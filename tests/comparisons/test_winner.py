@@ -93,7 +93,8 @@ def test_models_without_an_error_and_twins():
     certain = correlated(4, 60)
     certain[2] = -9.0
     row = only_row(frame_of(certain).cvci.winner(rng=1))
-    assert row["lower"] == row["mean"] == row["upper"] == -9
+    assert np.isnan([row["lower"], row["upper"]]).all()
+    assert row["mean"] == row["estimate"] == -9
     twins = correlated(3, 60)
     twins[1] = twins[0]
     assert math.isfinite(only_row(frame_of(twins).cvci.winner(rng=1))["upper"])
@@ -150,6 +151,20 @@ def test_a_best_model_without_errors_has_the_limits_of_interval(losses):
     array.attrs = losses.attrs
     array = array.stack(evaluation=losses.index.names).dropna("evaluation")
     assert float(array.cvci.winner(n_draws=200)["upper"]) == pytest.approx(row["upper"], rel=1e-9)
+
+
+def test_a_best_model_without_variance_has_the_limits_of_interval():
+    losses = pd.DataFrame({"a": np.ones(60), "b": 2 + np.arange(60.0)}).rename_axis("point")
+    folds, sources = (
+        losses.assign(**{level: np.arange(60) % 5}).set_index(level, append=True)
+        for level in ("fold", "source")
+    )
+    for log in (losses, folds, sources, losses.to_xarray().to_dataarray("model")):
+        found, alone = log.cvci.winner(n_draws=200), log.cvci.interval()
+        for name in ("estimate", "lower", "upper"):
+            np.testing.assert_array_equal(np.ravel(found[name])[0], np.ravel(alone[name])[0])
+        assert "zero variance" in str(cvstats.cautions(found).values)
+    assert only_row(losses.cvci.winner(method="holdout", n_draws=200))["upper"] == 1
 
 
 def test_losses_of_0_and_1_have_limits_of_a_proportion():
