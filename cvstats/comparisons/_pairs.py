@@ -126,10 +126,10 @@ def refuse_targets(log: Log, what: str) -> None:
         )
 
 
-def refuse_impossible(option: str, size: float, log: Log, base: Result) -> None:
+def refuse_impossible(option: str, size: float, log: Log, difference: FloatArray) -> None:
     """Refuse a difference that 0/1 losses, or a metric with a range, cannot have."""
     low, high = log.metadata.get("range", (-np.inf, np.inf))
-    if size >= 1 and np.any(base.columns["estimate"]) and log.zero_one().all():
+    if size >= 1 and np.any(difference) and log.zero_one().all():
         low, high = 0.0, 1.0
     if size < high - low or has_several(log.metadata):
         return

@@ -200,7 +200,7 @@ def equivalence(
 
     def run(log: Log) -> Result:
         base = difference_interval(log, method, given, alpha)
-        refuse_impossible("margin", min(map(abs, ends)), log, base)
+        refuse_impossible("margin", min(map(abs, ends)), log, base.columns["estimate"])
         found = find_discordance(log, base)
         if found is not None and method is None:
             base = widen_few(base, found)
@@ -424,7 +424,7 @@ def rope(
         variance = (1 / j + ratio) * squares / (j - 1)
         base = interval("rope", middle, variance, origin=found.origin, alpha=0.05, df=j - 1)
         base = zero_rounding_noise(base, log)
-        refuse_impossible("margin", min(map(abs, ends)), log, base)
+        refuse_impossible("margin", min(map(abs, ends)), log, base.columns["estimate"])
         result = compute_posterior(base, j, ratio, ends)
         unstable = find_unstable(log)
         if unstable is not None:

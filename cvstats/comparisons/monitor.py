@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.comparisons._adjust import adjust_tests
-from cvstats.comparisons._pairs import check_method_options, choose_pairs, compare_pairs
+from cvstats.comparisons._pairs import (
+    check_method_options,
+    choose_pairs,
+    compare_pairs,
+    refuse_impossible,
+)
 from cvstats.comparisons.compare import FEWEST_UNITS, check_anytime, compute_anytime
 from cvstats.comparisons.equivalence import Margin, read_margin
 from cvstats.core.cautions import Caution
@@ -21,7 +25,7 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError
 from cvstats.intervals import find_method
 from cvstats.large.moments import Moments
-from cvstats.log.log import Losses
+from cvstats.log.log import Log, Losses
 from cvstats.log.pandas import add_levels, names_of_frame
 from cvstats.log.plain import from_plain, to_plain
 from cvstats.log.read import read
@@ -170,10 +174,16 @@ class Monitor:
         method = self._method
         if self._repeated or (method is None and "source" in self.moments.levels):
             method = "clustered"
-        run = partial(
-            compute_anytime, method=method, options={}, alpha=self._alpha,
-            tightest_at=self._tightest_at,
-        )  # fmt: skip
+
+        def run(log: Log) -> Result:
+            result = compute_anytime(
+                log, method=method, options={}, alpha=self._alpha, tightest_at=self._tightest_at
+            )
+            if self._margin is not None:
+                size = min(map(abs, self._margin))
+                refuse_impossible("margin", size, log, result.columns["difference"])
+            return result
+
         return compare_pairs(self.moments, None, self._reference, "raise", run, finish=self._decide)
 
     def _summarize(self, losses: Any, missing: Missing) -> Moments:

@@ -265,7 +265,7 @@ def power(
     def run(log: Log) -> Result:
         base = difference_interval(log, method, given, alpha, default_method)
         require_standard_errors("power needs a standard error", base)
-        refuse_impossible("effect", abs(expected), log, base)
+        refuse_impossible("effect", abs(expected), log, base.columns["estimate"])
         if planned is not None:
             check_repetitions(log, base)
         n = int(log.design.splits().rows[0])

@@ -87,11 +87,15 @@ def test_percentage_points_are_no_fractions():
             words = f"{option}=2 is too large, because all values are between 0 and 1.*=0.02 is 2 p"
             with pytest.raises(LogError, match=words):
                 call(log, **{option: 2})
+    for watched in (wrong, cvstats.Moments.of_log(wrong, pairs=True), metric.droplevel("fold")):
+        with pytest.raises(LogError, match="margin=2 is too large"):
+            cvstats.monitor(watched, margin=2)
     with pytest.raises(LogError, match="margin=0.01 is 1 percentage point"):
         wrong.cvci.equivalence(margin=1)
     assert wrong.cvci.equivalence(margin=(None, 0.9))["equivalent"].all()
     for free in (0.0 * wrong, 3 * wrong, wrong + 0.1):
         assert free.cvci.equivalence(margin=2).attrs["margin_high"] == 2
+        assert cvstats.monitor(free, margin=2).n_losses == 200
 
 
 def largest_size(n, margin):
