@@ -673,8 +673,9 @@ def serial_dependence(facts: LogFacts) -> Iterator[Finding]:
 def duplicated_points(facts: LogFacts) -> Iterator[Finding]:
     """Report the share of evaluations whose losses equal those of another one in the same fold.
 
-    Limit: at least 5%, at least 10 of them, and ten times as many as between different folds; in
-    logs with several models or repetitions and up to a million losses.
+    Limit: at least 5%, at least 10 of them, and ten times as many as between different folds, or
+    as losses that are equal for all models but one; in logs with several models or repetitions
+    and up to a million losses.
     """
     sample, other = facts.sample, facts.resampled or facts.design.metric or facts.design.scores
     if other or sample is None or not sample.whole or facts.values is None:

@@ -436,10 +436,17 @@ def copied(pairs, n=200, apart=0, copies=2):
     return pd.DataFrame(losses, index, ["a", "b"])
 
 
+def rated(models, copies=1):
+    """Ratings from 0 to 4 of the answers of some models to 120 questions."""
+    ratings = np.random.default_rng(2).normal(2, 1, size=(120, models)).round().clip(0, 4)
+    return pd.DataFrame(np.repeat(ratings, copies, axis=0)).rename_axis("point")
+
+
 @pytest.mark.parametrize(
     ("log", "reported"),
     [(copied(5, 201), False), (copied(10, apart=1), True), (copied(10, apart=2), False),
-     (copied(4, 100), False), (copied(2, copies=5), True), (copied(1, copies=10), False)],
+     (copied(4, 100), False), (copied(2, copies=5), True), (copied(1, copies=10), False),
+     (rated(5), False), (rated(9, copies=2), True)],
 )  # fmt: skip
 def test_duplicates_are_ten_and_five_percent_and_ten_times_as_many_as_elsewhere(log, reported):
     assert ("CVS028" in found(log).index) == reported

@@ -525,6 +525,7 @@ def find_duplicates(
     common folds, and differ otherwise. One column of one repetition is not enough evidence, and 0/1
     losses are not evidence. Neither is one common value, such as the width of all intervals that
     contain the truth, nor one of each fold, such as the error of each model for a constant truth.
+    Ratings coincide by chance, and then more often for all models but one.
     """
     design = log.design
     values = values[:, ~np.isnan(values).any(axis=0)]
@@ -545,8 +546,9 @@ def find_duplicates(
     _, cell, number = np.unique(
         cell_numbers(design, fold_levels(design), rows), return_inverse=True, return_counts=True
     )
-    cell, values = cell[tied], values[tied]
-    keys = np.column_stack([repetition, values + 0.0])
+    every = np.column_stack([cell, values + 0.0])[telling]
+    cell = cell[tied]
+    keys = np.column_stack([repetition, values[tied] + 0.0])
     order = np.lexsort(keys.T[::-1])
     new = np.concatenate([[True], (np.diff(keys[order], axis=0) != 0).any(axis=1)])
     starts = np.flatnonzero(new)
@@ -561,7 +563,22 @@ def find_duplicates(
     found = DuplicatedPoints(paired, total)
     if len(groups) < 2 or paired < LEAST or found.share < 0.05 or elsewhere > paired / 10:
         return None
-    return found
+    return None if count_nearly_tied(every) > paired / 10 else found
+
+
+def count_nearly_tied(keys: FloatArray) -> int:
+    """Count the rows that equal another one except for some column other than the first.
+
+    The smallest count of all such columns: models with few distinct losses are equal more often.
+    """
+    keys = np.column_stack([keys[:, :1], np.unique(keys[:, 1:], axis=1)])  # without twins
+    if keys.shape[1] < 3:
+        return 0
+    tied, *rest = (
+        np.unique(some, axis=0, return_counts=True)[1]
+        for some in (keys, *(np.delete(keys, j, axis=1) for j in range(1, keys.shape[1])))
+    )
+    return min(int(count[count > 1].sum()) for count in rest) - int(tied[tied > 1].sum())
 
 
 def cell_numbers(design: Design, by: tuple[str, ...], rows: Any) -> IntArray:
