@@ -222,6 +222,21 @@ def test_what_is_advised_answers_the_caution():
         assert label not in eval(call, {"log": log}).attrs["cautions"]
 
 
+@pytest.mark.parametrize(
+    ("function", "options", "advice"),
+    [
+        ("compare", {"method": "wald"}, "Use log.cvci.compare(method='refit_corrected')."),
+        ("best_set", {"method": "wald"}, "Omit method=."),
+        ("equivalence", {"method": "wald", "margin": 0.1}, "Omit method=."),
+        ("power", {"effect": 0.1}, "Use method='refit_corrected'."),
+        ("rope", {"margin": 0.1}, "rope and, by default, compare account for it."),
+    ],
+)
+def test_repeated_logs_need_not_be_repeated(function, options, advice):
+    text = getattr(differing().cvci, function)(**options).attrs["cautions"]["unstable difference"]
+    assert text.endswith(f"by default. {advice}")
+
+
 def test_no_method_is_advised_that_the_log_does_not_allow():
     two_ways = crossed().cvci.wald().attrs["cautions"]
     for text in two_ways.values():

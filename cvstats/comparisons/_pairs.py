@@ -40,7 +40,13 @@ from cvstats.intervals._limits import (
     add_pseudo_errors,
     compare_numerators,
 )
-from cvstats.intervals._method import OF_TWO, RELATIVE_STABILITY, WeighGroups, answer_log
+from cvstats.intervals._method import (
+    OF_TWO,
+    REFITS,
+    RELATIVE_STABILITY,
+    WeighGroups,
+    answer_log,
+)
 from cvstats.intervals._requirements import (
     ignores_refits,
     recommend_method,
@@ -515,6 +521,12 @@ def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: 
     if alternative == "two-sided":
         return 2 * distribution(-np.abs(statistic), df)
     return distribution({"less": statistic, "greater": -statistic}[alternative], df)
+
+
+def advise_on_refits(base: Result, advice: str) -> dict[Caution, str]:
+    """Give advice about an unstable difference, if `compare` accounts for the refits."""
+    known = REFITS in base.calls.get(Caution.UNSTABLE_DIFFERENCE, "")
+    return {Caution.UNSTABLE_DIFFERENCE: advice} if known else {}
 
 
 # --- the interval of a difference from those of both models ---------------------------------------

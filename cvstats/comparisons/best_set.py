@@ -44,6 +44,7 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
 from cvstats.intervals._method import (
+    REFITS,
     RELATIVE_STABILITY,
     Comparison,
     flag_serial_dependence,
@@ -291,7 +292,8 @@ def choose_models(
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
     columns = log.columns_by_cell().reshape(-1)
     leads = replace(log, pairs=(columns, rivals[columns]))
-    calls: Mapping[Caution, str] = {}
+    refits = repeated and default_difference(log) == REFITS
+    calls: Mapping[Caution, str] = {Caution.UNSTABLE_DIFFERENCE: "Omit method=."} if refits else {}
     if repeats_test_set(log.design) or "by" in options:  # two ways, perhaps over dates
         found = difference_interval(leads, method, options, alpha)
         caution[columns] |= found.caution & np.int64(Caution.UNSTABLE | Caution.STRONG_DEPENDENCE)

@@ -12,9 +12,11 @@ import numpy as np
 
 from cvstats.comparisons._pairs import (
     Options,
+    advise_on_refits,
     any_log,
     check_method_options,
     compare_pairs,
+    default_difference,
     degrees_of_each,
     difference_interval,
     distribution,
@@ -48,6 +50,7 @@ from cvstats.core.results import (
 )
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import (
+    REFITS,
     RELATIVE_STABILITY,
     Comparison,
     flag_ignored_sources,
@@ -253,7 +256,9 @@ def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: flo
     }  # fmt: skip
     attrs = {**base.attrs, "alternative": "equivalence", "alpha": alpha}
     attrs |= {"margin_low": low, "margin_high": high}
-    return replace(base, method="equivalence", columns={**tests, **columns}, attrs=attrs, calls={})
+    calls = advise_on_refits(base, "Omit method=.")
+    columns = {**tests, **columns}
+    return replace(base, method="equivalence", columns=columns, attrs=attrs, calls=calls)
 
 
 def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
@@ -429,6 +434,9 @@ def rope(
         unstable = find_unstable(log)
         if unstable is not None:
             result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
+            if default_difference(log) == REFITS:
+                advice = "rope and, by default, compare account for it."
+                result = replace(result, calls={Caution.UNSTABLE_DIFFERENCE: advice})
         serial = find_serial_dependence(log, len(result.caution))
         result = flag_serial_dependence(result, serial, log, "rope")
         return flag_ignored_sources(result, log.design, of_means=True)

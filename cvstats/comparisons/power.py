@@ -13,6 +13,7 @@ from scipy import special
 
 from cvstats.comparisons._pairs import (
     Options,
+    advise_on_refits,
     any_log,
     average_repetitions,
     check_method_options,
@@ -359,7 +360,8 @@ def compute(
         attrs["planned_repetitions"] = repetitions
     if test.groups is not None:
         attrs["group_size"] = n / test.groups
-    return Result("power", {**numbers, **columns}, caution, attrs)
+    calls = advise_on_refits(base, "Use method='refit_corrected'.")
+    return Result("power", {**numbers, **columns}, caution, attrs, calls=calls)
 
 
 def check_repetitions(log: Log, base: Result) -> None:

@@ -415,7 +415,7 @@ class LogMethod(Method):
             calls[Caution.DEPENDENCE_IGNORED] = NUMBERED_ANEW
         for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
             if call := find_call(caution, log, self.name, options):
-                calls[caution] = call
+                calls[caution] = f"Use {call}." if REFITS in call else call  # repeated already
         return replace(result, calls=calls) if calls else result
 
     def qualify(self, result: Result, log: Log, options: Mapping[str, Any]) -> Result:
@@ -563,6 +563,10 @@ def flag_serial_dependence(result: Result, flags: IntArray, pairs: Log, used: st
     call = find_call(Caution.SERIAL_DEPENDENCE, pairs, used) if flags.any() else ""
     calls = {Caution.SERIAL_DEPENDENCE: call} if call else {}
     return replace(result, caution=result.caution | flags, calls={**result.calls, **calls})
+
+
+REFITS = "refit_corrected"
+"""The method for differences in repeated cross-validation, which needs no more repetitions."""
 
 
 def find_call(
