@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from rows import only_row
+from scipy import stats
 
 from cvstats import LogError, cautions, prediction_powered
 
@@ -36,11 +37,21 @@ def rules(n=60, others=400, agree=0.8, seed=1):
     return truth.astype(float).iloc[:n], judged.iloc[:n], judged
 
 
-def test_the_interval_is_that_of_the_reference():
-    plain = only_row(prediction_powered(*reference_logs(), weight=1.0))
-    assert [plain["lower"], plain["upper"]] == pytest.approx(CASE["outputs"]["lambda1"], abs=1e-14)
+@pytest.mark.parametrize(("name", "weight", "df"), [("lambda1", 1.0, 24), ("tuned", None, 23)])
+def test_the_interval_is_that_of_the_reference_for_few_labels(name, weight, df):
+    """The reference has a normal quantile, and divides the variance of 25 labels by 25."""
+    _, _, u = reference_logs()
+    row = only_row(prediction_powered(*reference_logs(), weight=weight))
+    of_judge = row["weight"] ** 2 * u.var(ddof=0) / len(u)
+    plain = np.sqrt((row["se"] ** 2 - of_judge) * 24 / 25 + of_judge)
+    limits = row["estimate"] + np.array([-1, 1]) * stats.norm.isf(0.025) * plain
+    assert limits == pytest.approx(CASE["outputs"][name], abs=1e-14)
+    assert row["df"] == df
+    assert row["upper"] - row["estimate"] == pytest.approx(stats.t.isf(0.025, df) * row["se"])
+
+
+def test_the_weight_is_that_of_the_reference():
     tuned = only_row(prediction_powered(*reference_logs()))
-    assert [tuned["lower"], tuned["upper"]] == pytest.approx(CASE["outputs"]["tuned"], abs=1e-14)
     assert tuned["estimate"] == pytest.approx(CASE["outputs"]["tuned_estimate"], abs=1e-14)
     assert tuned["weight"] == pytest.approx(CASE["outputs"]["tuned_lambda"], abs=1e-14)
     assert tuned["caution"] == "few points"
@@ -51,7 +62,8 @@ def test_points_are_matched_by_name():
     human, judge, every = rules()
     wanted = prediction_powered(human, judge, every)
     assert list(wanted.index) == ["a", "b"]
-    assert list(wanted) == ["estimate", "lower", "upper", "se", "weight", "human_se", "caution"]
+    numbers = ["estimate", "lower", "upper", "se", "df", "weight", "human_se"]
+    assert list(wanted) == [*numbers, "caution"]
     assert wanted.attrs["n_points"] == 60
     assert wanted.attrs["n_judged"] == 400  # those of people are not counted again
     mixed = prediction_powered(
@@ -173,6 +185,7 @@ def test_coverage_however_good_the_judge_is(capsys):
         print(table.round(3).unstack().to_string())
     tuned = table.xs("tuned", level=2)
     assert (tuned["covers"] > 0.85).all()
+    assert (tuned["covers"].drop(0.95, level=1) > 0.92).all()
     assert (tuned.loc[200, "covers"] > 0.93).all()
     assert (tuned["width"] <= 1.01).all()
     assert (tuned["width"].xs(0.95, level=1) < 0.75).all()
