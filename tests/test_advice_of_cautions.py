@@ -235,6 +235,12 @@ def test_what_is_advised_answers_the_caution():
 def test_repeated_logs_need_not_be_repeated(function, options, advice):
     text = getattr(differing().cvci, function)(**options).attrs["cautions"]["unstable difference"]
     assert text.endswith(f"by default. {advice}")
+    once = getattr(alike().cvci, function)(**options).attrs["cautions"]
+    if function not in ("best_set", "rope"):  # which cannot tell from one partition
+        assert once["unstable difference"].lower().endswith(ADVICE_ON_ONE_PARTITION)
+
+
+ADVICE_ON_ONE_PARTITION = "repeat the cross-validation with different folds."
 
 
 def test_no_method_is_advised_that_the_log_does_not_allow():

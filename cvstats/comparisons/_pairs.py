@@ -524,9 +524,9 @@ def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: 
 
 
 def advise_on_refits(base: Result, advice: str) -> dict[Caution, str]:
-    """Give advice about an unstable difference, if `compare` accounts for the refits."""
-    known = REFITS in base.calls.get(Caution.UNSTABLE_DIFFERENCE, "")
-    return {Caution.UNSTABLE_DIFFERENCE: advice} if known else {}
+    """Give advice about an unstable difference, if `compare` accounts for its repeated refits."""
+    repeated = f"method={REFITS!r})." in base.calls.get(Caution.UNSTABLE_DIFFERENCE, "")
+    return {Caution.UNSTABLE_DIFFERENCE: advice} if repeated else {}
 
 
 # --- the interval of a difference from those of both models ---------------------------------------

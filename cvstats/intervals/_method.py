@@ -415,7 +415,8 @@ class LogMethod(Method):
             calls[Caution.DEPENDENCE_IGNORED] = NUMBERED_ANEW
         for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
             if call := find_call(caution, log, self.name, options):
-                calls[caution] = f"Use {call}." if REFITS in call else call  # repeated already
+                repeated = REFITS in call and log.design.number("repetition") > 1
+                calls[caution] = f"Use {call}." if repeated else call
         return replace(result, calls=calls) if calls else result
 
     def qualify(self, result: Result, log: Log, options: Mapping[str, Any]) -> Result:
