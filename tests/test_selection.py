@@ -287,6 +287,15 @@ def test_these_sources_of_crossed_times():
     lazy = two.to_xarray().to_dataarray("model").chunk(point=20).assign_attrs(two.attrs)
     with pytest.raises(LogError, match="method='ordered'"):
         lazy.cvci.interval().compute()
+    array = two.to_xarray().to_dataarray("model").assign_attrs(two.attrs)
+    for any_log in (two, array, array.chunk(point=20), moments):  # .77 covered with such a level
+        for call in (cvstats.out_of_source, cvstats.clustered):
+            labels = cvstats.cautions(call(any_log)).values.ravel()
+            assert all("dependence ignored" in label for label in labels)
+    named = two.cvci.compare(method="out_of_source")
+    assert "dependence ignored" in named["caution"].iloc[0]
+    two.attrs["points_are"] = "nested"
+    assert "dependence ignored" not in two.cvci.out_of_source()["caution"].iloc[0]
     one_out = sources(fold=lambda point: point // 8)
     expected = one_out.cvci.out_of_source(target="these_sources")
     pd.testing.assert_frame_equal(one_out.cvci.interval(target="these_sources"), expected)

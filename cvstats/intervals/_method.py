@@ -40,7 +40,7 @@ from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
 from cvstats.log.align import CONSTANT
-from cvstats.log.checks import Residuals, find_cautions
+from cvstats.log.checks import Residuals, find_cautions, shares_dates
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
@@ -408,7 +408,8 @@ class LogMethod(Method):
         result = replace(result, attrs=attrs, takes_means=self.takes_means)
         result = self.qualify(result, log, options)
         calls = dict(result.calls)
-        if self.of_groups and log.crossed and result.attrs.get("by", "source") == "source":
+        of_sources = self.of_groups and result.attrs.get("by", "source") == "source"
+        if of_sources and (log.crossed or (log.fixed_sources and shares_dates(log))):
             here = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
             ignored = np.where(here, np.int64(Caution.DEPENDENCE_IGNORED), 0)
             result = replace(result, caution=result.caution | ignored)

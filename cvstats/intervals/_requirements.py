@@ -38,7 +38,7 @@ from cvstats.errors import LogError, NeedsLosses, listed, spelled
 from cvstats.intervals._method import find_method, load_methods
 from cvstats.intervals._stability import read_partitions
 from cvstats.large.lazy import whole_design
-from cvstats.log.checks import find_dates, find_whole, is_date, take_sample
+from cvstats.log.checks import find_dates, find_whole, is_date, shares_dates
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import POINTS_ARE, Log
 from cvstats.registry import INTERVALS
@@ -411,16 +411,6 @@ def takes_two_ways(log: Log) -> bool:
     if not covers_all_points(design):
         return False
     return log.metadata.get(POINTS_ARE) == "crossed" or not divides_both(design)
-
-
-def shares_dates(log: Log) -> bool:
-    """Whether fixed sources were evaluated on the same dates, which are then sampled."""
-    if log.of_contrasts or log.metadata.get(POINTS_ARE) == "nested":
-        return False
-    if not has_crossed_sources(log.planned):
-        return False
-    sample = None if log.in_memory or log.lazy is not None else take_sample(log)
-    return find_dates(log.planned if sample is None else sample.log.design) == "point"
 
 
 def recommend_options(log: Log) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from cvstats.core.design import Design
 from cvstats.core.folds import (
     find_single_losses,
     fold_levels,
+    has_crossed_sources,
     is_resampled,
     repetition_level,
     tally,
@@ -33,7 +34,7 @@ from cvstats.core.threads import Scratch, block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import Groups
-from cvstats.log.log import Log, Sample
+from cvstats.log.log import POINTS_ARE, Log, Sample
 from cvstats.log.metadata import FEW_ERRORS, NOT_ZERO_ONE, is_examined
 from cvstats.log.pandas import as_index
 
@@ -439,6 +440,16 @@ def find_dates(design: Design) -> str | None:
             break
     design.facts["dates"] = found
     return found
+
+
+def shares_dates(log: Log) -> bool:
+    """Whether fixed sources were evaluated on the same dates, which are then sampled."""
+    if log.of_contrasts or log.metadata.get(POINTS_ARE) == "nested":
+        return False
+    if not has_crossed_sources(log.planned):
+        return False
+    sample = None if log.in_memory or log.lazy is not None else take_sample(log)
+    return find_dates(log.planned if sample is None else sample.log.design) == "point"
 
 
 def measure_serial(
