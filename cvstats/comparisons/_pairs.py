@@ -363,7 +363,7 @@ def default_method(log: Log) -> str:
 def default_difference(log: Log) -> str:
     """Choose the interval for differences of models: refit_corrected if repetitions allow it."""
     method = default_method(log)
-    return "refit_corrected" if ignores_refits(method, log) and shows_refits(log) else method
+    return REFITS if ignores_refits(method, log) and shows_refits(log) else method
 
 
 def difference_interval(
@@ -523,10 +523,12 @@ def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: 
     return distribution({"less": statistic, "greater": -statistic}[alternative], df)
 
 
-def advise_on_refits(base: Result, advice: str) -> dict[Caution, str]:
-    """Give advice about an unstable difference, if `compare` accounts for its repeated refits."""
-    repeated = f"method={REFITS!r})." in base.calls.get(Caution.UNSTABLE_DIFFERENCE, "")
-    return {Caution.UNSTABLE_DIFFERENCE: advice} if repeated else {}
+def advise_on_refits(result: Result, log: Log, advice: str) -> Result:
+    """Give other advice about unstable differences if, by default, `compare` accounts for them."""
+    flagged = np.any(result.caution & np.int64(Caution.UNSTABLE_DIFFERENCE))
+    if not flagged or default_difference(log) != REFITS:
+        return result
+    return replace(result, calls={**result.calls, Caution.UNSTABLE_DIFFERENCE: advice})
 
 
 # --- the interval of a difference from those of both models ---------------------------------------

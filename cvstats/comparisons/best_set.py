@@ -26,6 +26,7 @@ from cvstats.comparisons._adjust import (
 )
 from cvstats.comparisons._pairs import (
     ROUNDING,
+    advise_on_refits,
     average_repetitions,
     default_difference,
     default_method,
@@ -292,8 +293,7 @@ def choose_models(
     caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
     columns = log.columns_by_cell().reshape(-1)
     leads = replace(log, pairs=(columns, rivals[columns]))
-    refits = repeated and default_difference(log) == REFITS
-    calls: Mapping[Caution, str] = {Caution.UNSTABLE_DIFFERENCE: "Omit method=."} if refits else {}
+    calls: Mapping[Caution, str] = {}
     if repeats_test_set(log.design) or "by" in options:  # two ways, perhaps over dates
         found = difference_interval(leads, method, options, alpha)
         caution[columns] |= found.caution & np.int64(Caution.UNSTABLE | Caution.STRONG_DEPENDENCE)
@@ -305,6 +305,7 @@ def choose_models(
     if screening is not None:
         attrs["screening"] = screening
     result = Result("best_set", table, caution, attrs, calls=calls)
+    result = advise_on_refits(result, log, "Omit method=.")
     if by_groups or dated:
         return result
     serial = np.zeros_like(caution)
@@ -325,7 +326,7 @@ def widen_leads(
     Returns a table of models by models for each of the ``cells``, or None if all are the same.
     """
     by_folds = method == "wald" and not log.only_tested
-    refitted = not log.only_tested and default_difference(log) == "refit_corrected"
+    refitted = not log.only_tested and default_difference(log) == REFITS
     if not (log.design.metric or refitted):
         if not by_folds or squared_loss is None or log.design.number("repetition") > 1:
             return None

@@ -16,7 +16,6 @@ from cvstats.comparisons._pairs import (
     any_log,
     check_method_options,
     compare_pairs,
-    default_difference,
     degrees_of_each,
     difference_interval,
     distribution,
@@ -50,7 +49,6 @@ from cvstats.core.results import (
 )
 from cvstats.errors import LogError, NotGiven, is_number
 from cvstats.intervals._method import (
-    REFITS,
     RELATIVE_STABILITY,
     Comparison,
     flag_ignored_sources,
@@ -208,6 +206,7 @@ def equivalence(
         if found is not None and method is None:
             base = widen_few(base, found)
         result = show_own_errors(compute_equivalence(base, margin=ends, alpha=alpha))
+        result = advise_on_refits(result, log, "Omit method=.")
         unknown = no_evidence(log, base)
         result.columns["p_value"][unknown] = np.nan
         result.columns["equivalent"][unknown] = False
@@ -256,9 +255,7 @@ def compute_equivalence(base: Result, *, margin: tuple[float, float], alpha: flo
     }  # fmt: skip
     attrs = {**base.attrs, "alternative": "equivalence", "alpha": alpha}
     attrs |= {"margin_low": low, "margin_high": high}
-    calls = advise_on_refits(base, "Omit method=.")
-    columns = {**tests, **columns}
-    return replace(base, method="equivalence", columns=columns, attrs=attrs, calls=calls)
+    return replace(base, method="equivalence", columns={**tests, **columns}, attrs=attrs, calls={})
 
 
 def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
@@ -434,9 +431,8 @@ def rope(
         unstable = find_unstable(log)
         if unstable is not None:
             result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
-            if default_difference(log) == REFITS:
-                advice = "rope and, by default, compare account for it."
-                result = replace(result, calls={Caution.UNSTABLE_DIFFERENCE: advice})
+            advice = "rope and, by default, compare account for it."
+            result = advise_on_refits(result, log, advice)
         serial = find_serial_dependence(log, len(result.caution))
         result = flag_serial_dependence(result, serial, log, "rope")
         return flag_ignored_sources(result, log.design, of_means=True)

@@ -277,6 +277,7 @@ def power(
             n=n, parts=variance_parts(log, base, n),
             factors=variance_factors(log, base), repetitions=planned,
         )  # fmt: skip
+        result = advise_on_refits(result, log, "Use method='refit_corrected'.")
         of_shares = log.metadata.get("holds") == "scores" and "n_test" not in log.metadata
         if "n_second" in base.columns or of_shares:  # the number of points is not enough
             result = drop_plans(result, np.ones(log.values.width, dtype=bool), NUMBERS_NEEDED)
@@ -360,8 +361,7 @@ def compute(
         attrs["planned_repetitions"] = repetitions
     if test.groups is not None:
         attrs["group_size"] = n / test.groups
-    calls = advise_on_refits(base, "Use method='refit_corrected'.")
-    return Result("power", {**numbers, **columns}, caution, attrs, calls=calls)
+    return Result("power", {**numbers, **columns}, caution, attrs)
 
 
 def check_repetitions(log: Log, base: Result) -> None:

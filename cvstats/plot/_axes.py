@@ -233,7 +233,7 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
 
 
-def read_facts(losses: Losses | LogFacts, missing: str) -> LogFacts:
+def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
     """Return the facts of a log to draw; reject a frame whose losses are not in memory."""
     if is_dask_frame(losses):
         raise LogError(
