@@ -564,6 +564,7 @@ def test_hits_are_told_by_all_models_and_scores_by_their_names():
     index = k_fold(200).index
     hits = pd.DataFrame({"good": draw.random(200) < 0.9, "bad": draw.random(200) < 0.7}, index)
     assert found(hits * 1.0).loc["CVS022", "model"].tolist() == ["good", "bad"]
+    assert "scores instead of losses" in (hits * 1.0).cvci.summary().cautions
     errors = pd.DataFrame({"good": 1.0 - hits["good"], "chance": np.arange(200) % 2.0})
     assert "CVS022" not in found(errors).index
     for name in ("accuracy", "Test_AUC", "R2", "roc auc", "hits"):

@@ -113,6 +113,16 @@ def test_duplicates_that_are_missing_are_no_duplicates():
     pd.testing.assert_frame_equal(numbers(table), numbers(cvstats.wald(log)))
 
 
+def test_a_dropped_row_is_not_in_a_group_that_starts_later():
+    """Rows of many models are read in pieces; those of the second group begin in a later one."""
+    n, drawn = 40_000, np.random.default_rng(1).exponential(size=(40_000, 30))
+    drawn[0] = np.nan
+    labels = {"segment": np.arange(n) // 39_000, "point": np.arange(n)}
+    log = xr.DataArray(drawn, {k: ("point", v) for k, v in labels.items()}, ("point", "model"))
+    asked = partial(cvstats.interval, by="segment")
+    xr.testing.assert_allclose(asked(log, missing="drop"), asked(log.dropna("point")))
+
+
 # --- carried cells --------------------------------------------------------------------------------
 
 

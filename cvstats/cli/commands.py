@@ -339,7 +339,7 @@ def compare(
         "reference": None, "method": None, "by": None, "alternative": "two-sided",
         "relative": False,
     }  # fmt: skip
-    summarized = format == "table" and adjust == "holm" and usual.items() <= options.items()
+    summarized = format == "table" and adjust == "holm" and options == options | usual
 
     def answer(log: Any) -> tuple[Any, Any]:
         gaps = still(missing, log)

@@ -74,8 +74,10 @@ def test_options_of_compare(capsys, files):
     words = ("--adjust", "max-t", "--seed", "4", "--method", "wald", "--format", "json")
     _, out, _ = run(capsys, "compare", files / "log.csv", *words)
     assert json.loads(out)["seed"] == 4
-    _, out, _ = run(capsys, "compare", files / "log.csv")
-    assert "ridge - random_forest" in out
+    for words in ((), ("--adjust", "none")):
+        _, out, _ = run(capsys, "compare", files / "log.csv", *words)
+        assert "ridge - random_forest" in out
+        assert out.startswith("None of the 3 models is") == (not words)
 
 
 def test_convert_makes_a_log_of_predictions(capsys, files, tmp_path):

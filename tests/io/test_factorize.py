@@ -55,6 +55,12 @@ def test_other_labels_too(labels):
     assert taken == [None if pd.isna(v) is True else v for v in values]
 
 
+@pytest.mark.parametrize(("most", "kind"), [(300, "i"), (2**53 - 1, "i"), (2**53, "f")])
+def test_floats_become_whole_numbers_if_they_hold_them_exactly(most, kind):
+    for labels in ([1.0, most], [-most, 1.0]):
+        assert factorize_level(pd.Series(labels, dtype=float), "point")[1].dtype.kind == kind
+
+
 def test_rows_with_the_same_labels_have_the_same_number(monkeypatch):
     rng = np.random.default_rng(1)
     parts = [factorize(pd.Series(rng.integers(0, 5, 200))) for _ in range(3)]

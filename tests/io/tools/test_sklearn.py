@@ -99,7 +99,9 @@ def test_probabilities(classes, loss):
     cv = KFold(5, shuffle=True, random_state=1)
     log = cvstats.read_log(cross_validate(model, X, y, cv=cv, **KEEP), X=X, y=y, loss=loss)
     chances = cross_val_predict(model, X, y, cv=cv, method="predict_proba")
-    same_interval(cvstats.read_log(chances, y=y, cv=cv, loss=loss), log)
+    for values in (chances, pd.DataFrame(chances, columns=model.fit(X, y).classes_)):
+        found = cvstats.read_log(values, y=y, cv=cv, loss=loss, format="cross_val_predict")
+        same_interval(found, log)
     hot = np.column_stack([y == "benign", y == "malignant"])
     by_hand = {
         "log_loss": -np.log(chances[hot]),
