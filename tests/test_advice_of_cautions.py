@@ -228,7 +228,7 @@ def test_what_is_advised_answers_the_caution():
         ("compare", {"method": "wald"}, "Use log.cvci.compare(method='refit_corrected')."),
         ("best_set", {"method": "wald"}, "Omit method=."),
         ("equivalence", {"method": "wald", "margin": 0.1}, "Omit method=."),
-        ("power", {"effect": 0.1}, "Use method='refit_corrected'."),
+        ("power", {"method": "wald", "effect": 0.1}, "Omit method=."),
         ("rope", {"margin": 0.1}, "rope and, by default, compare account for it."),
     ],
 )

@@ -18,7 +18,6 @@ from cvstats.comparisons._pairs import (
     average_repetitions,
     check_method_options,
     compare_pairs,
-    default_method,
     degrees_of_each,
     difference_interval,
     levels_of_options,
@@ -37,11 +36,11 @@ from cvstats.comparisons.zero_one import (
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import Result, quantile
+from cvstats.core.results import Result, quantile, show_own_errors
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
 from cvstats.intervals._limits import clopper_pearson
-from cvstats.intervals._method import Comparison, group_residuals
+from cvstats.intervals._method import REFITS, Comparison, group_residuals
 from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.intervals.out_of_source import squared_errors_of_sources
 from cvstats.log.log import Log, Losses
@@ -57,6 +56,7 @@ TINY = np.finfo(float).tiny
 """Value used for a variance of zero in a quotient."""
 
 NUMBERS_NEEDED = ("points_needed", "groups_needed")
+LIMITS = ("smallest_effect_limit", "points_needed_limit")
 PLANS = ("power", "smallest_effect", *NUMBERS_NEEDED)
 """Prefixes of the columns about the planned experiment."""
 
@@ -135,8 +135,7 @@ def power(
         Instead of ``other``, the name of the model to which the others are compared. If neither
         is given, all pairs are compared.
     method : str, optional
-        The interval that the comparison is based on, as in `compare`; the default is the choice of
-        `interval`. What `compare` adds to it is not planned for: see Notes.
+        The interval that the comparison is based on; the default is that of `compare`.
     options : mapping, optional
         Options of that method, as in `compare`.
     alternative : {"two-sided", "less", "greater"}, optional
@@ -197,10 +196,14 @@ def power(
     groups. The tasks of a benchmark are fixed, and their questions are the sampling unit:
     ``points_needed`` is the total over all tasks, in the proportions of the pilot.
 
-    By default, `compare` adds more variance for models that were refitted in repeated
-    cross-validation or are very similar, and pseudo-errors for bounded metrics and for 0/1 losses
-    of random splits. Its power is then smaller than planned here. For refitted models, plan with
-    ``method="refit_corrected"``, as `compare` tests.
+    What `compare` adds to the variance by default is planned for as well: the mutual training of
+    models that were refitted in repeated cross-validation or are very similar, and, not contained
+    in ``se``, pseudo-errors for bounded metrics and for 0/1 losses of random splits. All of it is
+    taken to decrease like one over the number of points. For `refit_corrected`, whose variance has
+    a part that no number of repetitions removes, the ranges and the limits for many repetitions
+    are NaN. In 250 simulations of two nearly equal models with 120 points in three partitions, the
+    average planned power was .53, and `compare` detected the difference in 46%; with
+    ``method="wald"`` .77 was planned, and with one partition .38 by default for 29%.
 
     For 0/1 losses, the plan uses McNemar's test. A difference of d requires that at least a share d
     of the points is discordant, so a few points are never enough. For models that agree on every
@@ -251,7 +254,7 @@ def power(
     >>> plan[["se", "power", "smallest_effect", "points_needed"]].round(3)
                           se  power smallest_effect points_needed
     model other
-    ridge random_forest  104  0.162             290         3,718
+    ridge random_forest  128  0.122           358.6         5,684
     """
     given = read_options(method, options)
     planned = None if repetitions is None else int(repetitions)
@@ -264,7 +267,7 @@ def power(
         )
 
     def run(log: Log) -> Result:
-        base = difference_interval(log, method, given, alpha, default_method)
+        base = difference_interval(log, method, given, alpha)
         require_standard_errors("power needs a standard error", base)
         refuse_impossible("effect", abs(expected), log, base.columns["estimate"])
         if planned is not None:
@@ -277,7 +280,9 @@ def power(
             n=n, parts=variance_parts(log, base, n),
             factors=variance_factors(log, base), repetitions=planned,
         )  # fmt: skip
-        result = advise_on_refits(result, log, "Use method='refit_corrected'.")
+        result = advise_on_refits(show_own_errors(result), log, "Omit method=.")
+        if base.attrs["interval_method"] == REFITS:  # repetitions do not remove all of its variance
+            result = drop_plans(result, np.ones(log.values.width, dtype=bool), LIMITS)
         of_shares = log.metadata.get("holds") == "scores" and "n_test" not in log.metadata
         if "n_second" in base.columns or of_shares:  # the number of points is not enough
             result = drop_plans(result, np.ones(log.values.width, dtype=bool), NUMBERS_NEEDED)
@@ -437,7 +442,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     for name, values in numbers.items():
         columns[name] = np.where(at, values, columns[name])
     # zero variance: no plan for infinitely many repetitions
-    for name in ("smallest_effect_limit", "points_needed_limit"):
+    for name in LIMITS:
         stays = ~(columns["point_variance"] > 0)
         columns[name] = np.where(at & stays, np.nan, columns[name])
     caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)

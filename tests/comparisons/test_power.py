@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import golden
 import numpy as np
 import oracle
@@ -11,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
-from scipy import stats
+from scipy import special, stats
 
+import cvstats
 from cvstats.errors import LogError
 
 RNG = np.random.default_rng(53)
@@ -32,6 +35,51 @@ def models(n=60, k=5, names="abc", repetitions=1, noise=1.0):
 
 
 FRAME = models()
+
+
+def auc(positives):
+    """A test set of two models with few positives."""
+    random, truth = np.random.default_rng(1), np.arange(300) < positives
+    scores = {name: truth + random.normal(size=300) for name in "ab"}
+    table = pd.DataFrame({"y": truth, **scores}, pd.RangeIndex(300, name="point"))
+    return cvstats.losses(table, "y", ["a", "b"], "auc")
+
+
+DESIGNS = {
+    **{
+        name: partial(golden.log_named, name)
+        for name in (
+            "k-fold", "repeated", "leave-one-out", "one set", "seeds", "spread sources",
+            "whole sources", "repeated sources", "by source", "crossed", "five by two", "nested",
+            "bootstrap",
+        )
+    },
+    "alike": lambda: models(n=200)[["a"]].assign(b=lambda log: log["a"] + SMALL),
+    "auc": lambda: auc(12),
+    "splits": lambda: of_splits(golden.log_named("splits")),
+    "errors of splits": lambda: of_splits(1.0 * (golden.log_named("splits") > 1)),
+}  # fmt: skip
+SMALL = RNG.normal(0, 0.01, 200)
+
+
+def of_splits(log):
+    log = log.copy()
+    log.attrs["n_train"] = 20
+    return log
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_plan_is_for_the_test_of_compare(name):
+    """The difference detected with power 1/2 by a one-sided test is where its limit excludes 0."""
+    log = DESIGNS[name]()
+    plan = cvstats.power(log, effect=0.01, alternative="less", target_power=0.5)
+    found = cvstats.compare(log, alpha=0.1, adjust=None)
+    reach = (found["upper"] - found["lower"]) / 2
+    if "df" in found:
+        t = stats.t.ppf(0.95, found["df"])
+        reach = reach * special.nctdtrinc(found["df"], 0.5, t) / t
+    np.testing.assert_allclose(-plan["smallest_effect"], reach, rtol=1e-7)
+    np.testing.assert_allclose(plan["se"], found["se"], rtol=1e-12)
 
 
 @given(st.floats(0.01, 3), st.sampled_from([0.01, 0.05, 0.2]), st.sampled_from([*SIGNS]))
