@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from cvstats.core.cautions import ENOUGH_POINTS
 from cvstats.core.design import SPLIT, Design
 from cvstats.core.folds import fold_level
 from cvstats.core.orientation import TARGET, TURNED, Better, facts_of_score
@@ -151,9 +152,11 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     facts = facts_of_loss(loss, options)
     sign = -1 if facts.get("orientation") in TURNED else 1
     better: Better = "closer" if TARGET in facts else "smaller" if sign > 0 else "larger"
+    zero_one = loss == "zero_one"  # one prediction changes their mean by its share of the weight
+    bounds = (0.0, 1.0) if zero_one else facts.get("range", UP_AND_DOWN)
     return Metric(
-        name, name, "losses", influence, facts.get("range", UP_AND_DOWN), "pool",
-        better=better, target=facts.get(TARGET),
+        name, name, "losses", influence, bounds, "pool",
+        better=better, target=facts.get(TARGET), span=1.0 if zero_one else None,
         takes=() if callable(loss) else LOSSES[loss].takes,
     )  # fmt: skip
 
@@ -358,7 +361,22 @@ class MetricRun:
         if points.event is not None and request.metric.reads == "times":
             noticed.censored = not request.metric.assumes and not points.event.all()
         noticed.dominated = request.metric.name in RATIOS and self.has_heavy_parts(points)
+        noticed.few_points = self.has_few_points(points)
         return losses, noticed
+
+    def has_few_points(self, points: Points) -> bool:
+        """Whether the weights of some group are worth fewer than 30 equal ones (Kish 1965).
+
+        If limits count how much one prediction can change the metric, they include the weights.
+        """
+        metric = self.request.metric
+        if points.weight is None or metric.reads == "labels" or metric.span is not None:
+            return False
+        levels = [name for name in (*SPLIT, *self.request.by) if name in self.design.levels]
+        weight = points.weight if points.there is None else points.weight * points.there
+        cells = self.design.cells(tuple(map(str, levels)), 0, self.design.size)
+        found, squares = (np.bincount(cells, each) for each in (weight, weight**2))
+        return bool((found**2 < ENOUGH_POINTS * squares).any())
 
     def has_heavy_parts(self, points: Points) -> bool:
         """Whether a few points dominate one of the two means of a ratio metric."""
@@ -823,6 +841,7 @@ def metric_facts(
         "at": request["at"],
         "censored": censored or None,
         "heavy_tails": any(note.dominated for note in notes) or None,
+        "few_points": any(note.few_points for note in notes) or None,
         "cells_without_influence": max((note.constant for note in notes), default=0) or None,
     }
     return {

@@ -261,6 +261,8 @@ class CellNotes:
         The number of points with truth and prediction in each cell.
     dominated : bool
         Whether a few points dominate one of the means of a ratio metric.
+    few_points : bool
+        Whether weights are worth fewer than 30 equal ones, in limits that do not include them.
     span : float, optional
         The range of the influences in the current cell, including combinations without points.
     reaches : list of list
@@ -274,6 +276,7 @@ class CellNotes:
     constant: int = 0
     points: list[int] = field(default_factory=list)
     dominated: bool = False
+    few_points: bool = False
     span: float | None = None
     reaches: list[list[float]] = field(default_factory=list)
     censored: bool = False
@@ -373,7 +376,7 @@ def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: Ce
             continue
         each = share_of_one(total, squares)
         own = metric.reads == "times" and not metric.scales_classes
-        if own or metric.reads == "numbers":  # events, or all points
+        if own or metric.reads in ("numbers", "losses"):  # events, or all points
             found += [span * float(each[1]), float(each[1])]
             continue
         several = points.prediction.shape[1] if points.prediction.ndim > 1 else 1

@@ -66,13 +66,41 @@ def test_a_plain_proportion_has_its_exact_limits():
         np.testing.assert_allclose(found, clopper_pearson(share, n, 0.05), atol=1e-12)
 
 
-def test_weights_count_by_their_squares():
+@pytest.mark.parametrize(
+    ("loss", "effective"), [("auc", 2 * 40**2 / 100), ("zero_one", 220**2 / 280)]
+)
+def test_weights_count_by_their_squares(loss, effective):
     truth = (np.arange(200) < 20).astype(int)
     weight = np.where(np.arange(200) < 10, 3.0, 1.0)
     frame = pd.DataFrame({"point": np.arange(200), "y_true": truth, "m": truth, "w": weight})
-    row = cvstats.interval(cvstats.losses(frame, prediction="m", loss="auc", weight="w")).iloc[0]
-    effective = 40**2 / 100
-    assert row["upper"] == pytest.approx(1 - (0.05 / 2) ** (1 / (2 * effective)))
+    asked = {"truth": "y_true", "prediction": ["m"], "loss": loss, "weight": "w"}
+    row = cvstats.interval(cvstats.losses(frame, **asked)).iloc[0]
+    assert row["upper"] == pytest.approx(1 - (0.05 / 2) ** (1 / effective))
+    array = cvstats.losses(frame.set_index("point").to_xarray(), **asked).cvci.interval()
+    assert array["upper"].item() == row["upper"]
+
+
+def test_equal_weights_give_the_limits_of_an_error_rate():
+    frame = pd.DataFrame({"point": range(60), "y": 0, "m": (np.arange(60) < 3) * 1, "w": 2.0})
+    plain, weighted = (
+        cvstats.losses(frame, "y", "m", "zero_one", **w).cvci.interval()
+        for w in ({}, {"weight": "w"})
+    )
+    np.testing.assert_allclose(weighted.iloc[0, 1:3], plain.iloc[0, 1:3].tolist(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "rmse", "auc"])
+@pytest.mark.parametrize("by", [None, "site"])
+def test_weights_worth_few_points_are_few_points(loss, by):
+    n = np.arange(240)
+    frame = pd.DataFrame({"point": n, "fold": n % 3, "site": n // 120, "y": n % 2, "m": n % 7.0})
+    found = []
+    for heavy in (1.0, 100.0):  # 16 points have most of the weight: worth 21 points
+        frame["w"] = np.where(n % 15 == 0, heavy, 1.0)
+        log = cvstats.losses(frame, "y", "m", loss, weight="w", by=by)
+        found.append(log.cvci.wald(by=by)["caution"].str.contains("few points").tolist())
+    few = loss != "auc"  # whose limits include the weights
+    assert found == [[False] * len(found[0]), [few] * len(found[0])]
 
 
 def test_two_cells_have_limits_of_their_own():
