@@ -245,6 +245,7 @@ REQUESTS = [
     ({"loss": "f1", "truth": "hospital", "prediction": "hospital"}, "which one is positive", "'a'"),
     ({"loss": "f1", "prediction": "point"}, "how F1 averages over classes", "'macro'"),
     ({"loss": "auc", "weight": "negative"}, "is -1.0. Expected finite nonnegative weights", ""),
+    ({"loss": "auc", "weight": "endless"}, "is inf. Expected finite nonnegative weights", ""),
     ({"loss": "auc", "weight": "zero"}, "every weight is 0", ""),
     ({"loss": "auc", "strata": "point"}, "a stratum has only one point", ""),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "no share for the stratum", "'b'"),
@@ -262,6 +263,7 @@ REQUESTS = [
 @pytest.mark.parametrize(("options", "what", "way"), REQUESTS)
 def test_requests_that_make_no_sense(options: dict[str, Any], what: str, way: str) -> None:
     one = frame().assign(negative=-np.arange(60.0), zero=0.0, gap=[None] + ["s"] * 59)
+    one["endless"] = np.inf
     one["rare"] = np.where((one["fold"] == 0) & (one["point"] < 30), "b", "a")
     said = words(cvstats.losses, one, **{"truth": "y", "prediction": "score", **options})
     assert what in said
