@@ -157,6 +157,16 @@ def test_findings_and_report_of_a_frame(tmp_path, monkeypatch):
         assert "This needs a column of losses for each model." in words
 
 
+def test_models_in_rows_have_the_cautions_of_models_in_columns():
+    drifting = np.cumsum(np.random.default_rng(0).normal(size=(300, 2)), axis=0)
+    log = pd.DataFrame(drifting, pd.date_range("2024-01-01", periods=300, name="point"), MODELS)
+    stacked = log.reset_index().melt("point", MODELS, "model", "loss")
+    with now():
+        ours = parted(stacked.sample(frac=1, random_state=1)).cvci.holdout().compute()
+    assert cvstats.cautions(ours).tolist() == cvstats.cautions(log.cvci.holdout()).tolist()
+    assert cvstats.cautions(ours).str.contains("serial dependence").all()
+
+
 def test_a_frame_of_one_model(monkeypatch):
     monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
     whole = table().drop(columns=["forest", "month"]).assign(site=lambda t: t["point"] % 3)

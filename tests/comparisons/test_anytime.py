@@ -72,7 +72,7 @@ def test_no_limits_before_there_is_enough_to_see():
         row = only_row(frame.cvci.compare(anytime=True, **options))
         return row["caution"], math.isinf(row["lower"]) and math.isinf(row["upper"]), row["p_value"]
 
-    d = RNG.normal(1, 1, 200)
+    d = np.random.default_rng(0).normal(2, 1, 200)
     label, none, p = labels(pair_of(d[:29]))
     assert "no limits yet" in label
     assert "early look" not in label
