@@ -152,9 +152,12 @@ def test_once_too_when_computed_together():
     assert reader.read == log.size
 
 
-def test_as_many_losses_are_examined_as_in_memory():
-    coords = {"point": np.arange(LIMIT), "model": list("abc")}
-    log = xr.DataArray(np.zeros((LIMIT, 3)), coords, ("point", "model")).chunk(point=10_000)
-    found = Examined.of(read(log))
-    assert len(found.rows) == LIMIT // 3
-    assert not found.whole
+@pytest.mark.parametrize(
+    ("shape", "rows", "step", "whole"),
+    [((LIMIT, 3), LIMIT // 3, 1, False), ((400, 6_001), 300, 3, False),
+     ((300, 6_001), 300, 1, True)],
+)  # fmt: skip
+def test_as_many_losses_are_examined_as_in_memory(shape, rows, step, whole):
+    coords = {"point": np.arange(shape[0]), "cell": np.arange(shape[1])}
+    found = Examined.of(read(xr.DataArray(np.zeros(shape), coords, ("point", "cell")).chunk()))
+    assert (len(found.rows), found.step, found.whole) == (rows, step, whole)
