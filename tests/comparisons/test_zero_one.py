@@ -120,8 +120,12 @@ def test_averages_of_few_discordant_points_have_a_pseudo_error_of_each_model(kin
         part = ["difference", "lower", "upper", "p_value"]
         moments = cvstats.Moments.of_log(log, pairs=True).compare()
         pd.testing.assert_frame_equal(moments[part], table[part])
-    ratio = cvstats.compare(log, relative=True)
-    assert ((ratio["lower"] < 0) == (table["lower"] < 0)).all()
+    for alternative in ALTERNATIVES:
+        one, ratio = (log.cvci.compare(relative=r, alternative=alternative) for r in (False, True))
+        assert ((ratio["lower"] < 0) == (one["lower"] < 0)).all()
+        unit = ratio["difference"] / one["difference"]
+        assert (ratio["lower"] <= np.maximum(unit * one["lower"], -100) + 1e-9).all()
+        assert (ratio["upper"] >= unit * one["upper"] - 1e-9).all()
     ahead = cvstats.compare(log.assign(c=log["a"]), adjust="max-t", rng=1, n_draws=199)
     assert (ahead["upper"].iloc[0] >= table["upper"]).all()
     log.attrs["loss"] = "zero_one"
