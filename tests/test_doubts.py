@@ -711,6 +711,7 @@ def test_other_dates_are_sorted_by_time():
                    ["2024/2/1", "2024/1/15"], ["202402", "202401"]):  # fmt: skip
         assert rank_labels(labels).tolist() == [1, 0]
     assert rank_labels(["01/02/2024", "15/01/2024"]).tolist() == [1, 0]  # no month 15
+    assert rank_labels(["31.12.2024"]).tolist() == [0]
 
 
 @pytest.mark.parametrize(("name", "found"), [("date", True), ("Month", True), ("station", False)])

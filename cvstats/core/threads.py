@@ -79,7 +79,7 @@ def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -
     results: list[T] = []
     with ThreadPoolExecutor(max_workers=workers - 1) as pool:
         rest = iter(block_bounds(tasks, size))
-        first_ones = islice(rest, min(2 * workers, max(1, limit // size)))
+        first_ones = islice(rest, min(2 * workers, limit))
         ahead = deque((bounds, pool.submit(run, bounds)) for bounds in first_ones)
         own: dict[tuple[int, int], list[T]] = {}
         while ahead:
