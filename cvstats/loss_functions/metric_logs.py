@@ -169,8 +169,8 @@ class Labelling:
     """Classes of a log, found once for all models: labels, and which one is positive."""
 
     labels: list[Any]
-    positive: int
     average: str
+    positive: int = 0
 
 
 def metric_log(
@@ -595,14 +595,14 @@ def find_classes(
     """Find the labels of truth and predictions of all models, and how classes are averaged."""
     reads, options = request.metric.reads, request.options
     if reads == "sets":
-        return Labelling([], 0, "micro")
+        return Labelling([], "micro")
     if reads == "scores" and options.classes is not None:
         labels = list(options.classes)
         if len(set(labels)) < len(labels):
             raise LogError(f"classes={labels!r} contains a label twice. Expected each class once.")
         average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
-        return Labelling(labels, 0, average)
+        return Labelling(labels, average)
     if reads in ("scores", "probabilities"):
         if request["average"] is not None or request["multi_class"] is not None:
             raise LogError(
@@ -614,7 +614,7 @@ def find_classes(
     if reads == "labels" and options.threshold is not None:
         return two_classes(request)
     if reads != "labels":
-        return Labelling([], 0, "binary")
+        return Labelling([], "binary")
     if request["labels"] is not None:
         labels = [c.item() if isinstance(c, np.generic) else c for c in request["labels"]]
         check_labels(labels)
@@ -636,7 +636,7 @@ def check_labels(labels: list[Any]) -> None:
 def two_classes(request: MetricRequest, positive: int = 1) -> Labelling:
     """Name the classes of one probability: one is positive, or both are averaged."""
     names = ["the negative class", "the positive class"]
-    return Labelling(names if positive else names[::-1], positive, request["average"] or "binary")
+    return Labelling(names if positive else names[::-1], request["average"] or "binary", positive)
 
 
 def union(*columns: Values) -> list[Any]:
@@ -686,9 +686,9 @@ def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
                 f"{request.metric.words} treats all classes equally, and uses positive= only "
                 "with threshold=. Omit it."
             )
-        return Labelling(labels, 0, "macro")
+        return Labelling(labels, "macro")
     if average not in (None, "binary"):
-        return Labelling(labels, 0, str(average))
+        return Labelling(labels, str(average))
     if positive is None:
         if len(labels) > 2:
             raise LogError(
@@ -707,7 +707,7 @@ def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
         raise LogError(
             f"positive={positive!r} is not a label. Expected one of {listed(map(repr, labels))}."
         )
-    return Labelling(labels, labels.index(positive), "binary")
+    return Labelling(labels, "binary", labels.index(positive))
 
 
 def weights_and_strata(
