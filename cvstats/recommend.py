@@ -213,7 +213,8 @@ def find_problem_of_cells(method: Method, log: Log) -> str | None:
         return None
     if method.takes_kept_losses and find_whole(log) is not None:
         return None
-    if method.needs_losses or (method.needs_points and log.design.number("repetition") > 1):
+    averages = method.needs_points and log.design.number("repetition") > 1
+    if method.needs_losses or (averages and tests_one_set(log.design)):
         have = "this array is lazy" if lazy else "only moments of cells are available"
         return f"{NEEDS_LOSSES}, but {have}. Use the log in memory."
     if lazy and not method.lazy:

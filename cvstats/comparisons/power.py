@@ -56,7 +56,6 @@ TINY = np.finfo(float).tiny
 """Value used for a variance of zero in a quotient."""
 
 NUMBERS_NEEDED = ("points_needed", "groups_needed")
-LIMITS = ("smallest_effect_limit", "points_needed_limit")
 PLANS = ("power", "smallest_effect", *NUMBERS_NEEDED)
 """Prefixes of the columns about the planned experiment."""
 
@@ -162,7 +161,7 @@ def power(
         one point's difference that repetition cannot and can remove (of the squared standard error
         times the number of points, if groups are the sampling unit), and ``smallest_effect_limit``
         and ``points_needed_limit``, the same with infinitely many repetitions; NaN for a single
-        repetition. Then the columns of the interval, and ``caution``.
+        repetition, or without individual losses. Then the columns of the interval, and ``caution``.
 
     Raises
     ------
@@ -200,10 +199,11 @@ def power(
     models that were refitted in repeated cross-validation or are very similar, and, not contained
     in ``se``, pseudo-errors for bounded metrics and for 0/1 losses of random splits. All of it is
     taken to decrease like one over the number of points. For `refit_corrected`, whose variance has
-    a part that no number of repetitions removes, the ranges and the limits for many repetitions
-    are NaN. In 250 simulations of two nearly equal models with 120 points in three partitions, the
-    average planned power was .53, and `compare` detected the difference in 46%; with
-    ``method="wald"`` .77 was planned, and with one partition .38 by default for 29%.
+    a part that repetitions show but do not remove, the parts of the variance, their limits and the
+    ranges are NaN (with groups, only the parts and the limits). In 250 simulations of two nearly
+    equal models with 120 points in three partitions, the average planned power was .53, and
+    `compare` detected the difference in 46%; with ``method="wald"`` .77 was planned, and with one
+    partition .38 by default for 29%.
 
     For 0/1 losses, the plan uses McNemar's test. A difference of d requires that at least a share d
     of the points is discordant, so a few points are never enough. For models that agree on every
@@ -281,8 +281,6 @@ def power(
             factors=variance_factors(log, base), repetitions=planned,
         )  # fmt: skip
         result = advise_on_refits(show_own_errors(result), log, "Omit method=.")
-        if base.attrs["interval_method"] == REFITS:  # repetitions do not remove all of its variance
-            result = drop_plans(result, np.ones(log.values.width, dtype=bool), LIMITS)
         of_shares = log.metadata.get("holds") == "scores" and "n_test" not in log.metadata
         if "n_second" in base.columns or of_shares:  # the number of points is not enough
             result = drop_plans(result, np.ones(log.values.width, dtype=bool), NUMBERS_NEEDED)
@@ -358,7 +356,8 @@ def compute(
         }
     caution = base.caution.copy()
     known = ~np.isnan(estimate)
-    caution[known & np.isnan(stays)] |= np.int64(Caution.ONE_REPETITION)
+    once = np.equal(base.columns.get("n_repetitions", 1), 1)
+    caution[known & np.isnan(stays) & once] |= np.int64(Caution.ONE_REPETITION)
     caution[known & (stays < 0)] |= np.int64(Caution.CLAMPED)
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
     attrs |= {"effect": effect, "target_power": target}
@@ -378,11 +377,10 @@ def check_repetitions(log: Log, base: Result) -> None:
         )
     name = base.attrs["interval_method"]
     averages = name == "holdout" or (name == "out_of_source" and log.fixed_sources)
-    if not averages and count_groups(base) is None:
+    if name == REFITS or (not averages and count_groups(base) is None):
         raise LogError(
             f"repetitions= does not apply to {name}, whose interval does not narrow with "
-            "repetitions. Use one test set, or see smallest_effect_limit, which applies to any "
-            "number of repetitions."
+            "repetitions like that of an average. Omit repetitions=, or use one test set."
         )
 
 
@@ -442,7 +440,7 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     for name, values in numbers.items():
         columns[name] = np.where(at, values, columns[name])
     # zero variance: no plan for infinitely many repetitions
-    for name in LIMITS:
+    for name in ("smallest_effect_limit", "points_needed_limit"):
         stays = ~(columns["point_variance"] > 0)
         columns[name] = np.where(at & stays, np.nan, columns[name])
     caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
@@ -599,6 +597,8 @@ def variance_factors(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
 def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, FloatArray]:
     """Compute the parts of each difference's variance that repetition cannot and can remove."""
     repetitions = log.design.number("repetition")
+    if base.method == REFITS:  # repetitions do not remove all of the rest
+        return split_variance(base.columns["se"], base.columns["se"], 1)
     if count_groups(base) is not None or base.method == "out_of_source":
         n = log.design.splits().rows[0]
         averaged = n * base.columns["se"] ** 2
@@ -616,10 +616,8 @@ def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, Float
     found = log.moments(repetition_level(log.design))
     n = found.count[0]
     once = (found.m2 / (n - 1)).mean(axis=0)
-    if repetitions == 1:
+    if repetitions == 1 or not log.in_memory:
         return split_variance(once, once, 1)
-    if not log.in_memory:
-        raise log.lacks_losses("power of several repetitions")
     averaged = average_repetitions(log).moments(()).m2[0] / (n - 1)
     return split_variance(once, averaged, repetitions)
 

@@ -127,7 +127,7 @@ class Method:
     takes_kept_losses : bool
         Whether the losses kept with the moments of a short log suffice.
     needs_points : bool
-        Whether it averages each point over the repetitions.
+        Whether it averages each point of one test set over the repetitions.
     lazy : bool
         Whether it is computed lazily on a lazy array.
     takes_lazy_losses : bool

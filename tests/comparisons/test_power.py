@@ -54,6 +54,7 @@ DESIGNS = {
             "bootstrap",
         )
     },
+    "repeated whole sources": lambda: golden.k_fold(sources=12, whole=True, repetitions=2),
     "alike": lambda: models(n=200)[["a"]].assign(b=lambda log: log["a"] + SMALL),
     "auc": lambda: auc(12),
     "splits": lambda: of_splits(golden.log_named("splits")),
@@ -250,6 +251,18 @@ def test_repetitions_that_cannot_be_planned(folds, runs, options, words):
     frame = (models(k=folds, repetitions=runs) > 0).astype(float)
     with pytest.raises(LogError, match=words):
         frame.cvci.power(effect=0.1, **options)
+
+
+def test_repetitions_of_refitted_models_cannot_be_planned():
+    parts = ["point_variance", "smallest_effect_limit", "points_needed_limit"]
+    words = "refit_corrected, whose interval does not narrow.*Omit repetitions="
+    for log in (golden.log_named("repeated"), golden.k_fold(sources=12, whole=True, repetitions=2)):
+        with pytest.raises(LogError, match=words):
+            log.cvci.power(effect=0.1, repetitions=4)
+        plan = log.cvci.power(effect=0.1)
+        assert plan.attrs["interval_method"] == "refit_corrected"
+        assert plan[parts].isna().all(axis=None)
+        assert not plan["caution"].str.contains("one repetition|clamped").any()
 
 
 def test_the_variance_of_one_repetition_of_fixed_sources():
