@@ -193,6 +193,8 @@ CASES = {
     "few errors of splits": (lambda: 1.0 * (splits() > 3), of("corrected_t", train_size=45)),
     "few errors of clusters": (lambda: 1.0 * (clusters((5,) * 39) > 3), of("clustered")),
     "sources ignored": (partial(case, "spread sources"), of("wald")),
+    "sources ignored of folds": (
+        partial(case, "spread sources"), of("heterogeneity", by="fold")),
     "small folds": (partial(case, "k-fold"), of("best_set", rng=1, n_draws=500, center="fold")),
     "unstable": (lambda: disagreeing().to_frame("a"), of("wald")),
     "skewed": (heavy, of("wald")),

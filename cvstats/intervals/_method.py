@@ -415,7 +415,7 @@ class LogMethod(Method):
             result = replace(result, caution=result.caution | ignored)
             calls[Caution.DEPENDENCE_IGNORED] = NUMBERED_ANEW
         for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
-            if call := find_call(caution, log, self.name, options):
+            if caution not in calls and (call := find_call(caution, log, self.name, options)):
                 repeated = REFITS in call and log.design.number("repetition") > 1
                 calls[caution] = f"Use {call}." if repeated else call
         return replace(result, calls=calls) if calls else result

@@ -8,6 +8,7 @@ Q is too large, because the s_g^2 are estimates; Welch's F accounts for that.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
-from cvstats.intervals._method import LogMethod
+from cvstats.intervals._method import LogMethod, flag_ignored_sources
 from cvstats.intervals._requirements import partition, several_groups
 from cvstats.intervals.clustered import count_points
 from cvstats.log.checks import skewness_within
@@ -121,11 +122,15 @@ def heterogeneity(
     If all groups have the same expected loss, F has an F distribution with G - 1 and (G^2 - 1) / (3
     L) degrees of freedom.
 
-    Losses are treated as independent given the group. A negative tau^2 is set to zero, and
-    ``caution`` flags it. If both limits are zero, the groups differ less than expected by chance.
-    In a leave-one-source-out log, each group is predicted by a different model, so tau includes
-    differences between models. With only tens of groups, the interval for tau is wide, even if some
-    groups are large.
+    Losses are treated as independent given the group. If the log has sources, such as patients of
+    several hospitals, and ``by`` is another level, ``caution`` shows ``sources ignored``: with 40
+    to 80 sources per log and intraclass correlations of .4, the test rejected .23 to .81 of logs
+    whose groups were equal. `contrast` with `compare` uses the sources as the sampling unit.
+
+    A negative tau^2 is set to zero, and ``caution`` flags it. If both limits are zero, the groups
+    differ less than expected by chance. In a leave-one-source-out log, each group is predicted by a
+    different model, so tau includes differences between models. With only tens of groups, the
+    interval for tau is wide, even if some groups are large.
 
     With separate variances, the test rejects too often if there are many groups with few points and
     skewed losses: at a nominal 5%, it rejected in .22 of logs with 30 groups of 30 squared errors
@@ -196,10 +201,15 @@ def heterogeneity(
         shift = 2 * skewness_within(log, by) * (1 / n).sum() / np.sqrt(2 * df)
         caution = caution | flag(Caution.SKEWED, shift > SHIFT)
     mean, squared = hartung_knapp(y, squared_errors(parts, "pooled") / unit**2)
-    return interval(
+    result = interval(
         "heterogeneity", unit * mean, unit**2 * squared, origin=cells.origin, alpha=alpha, df=df,
         extra=columns, caution=caution, attrs={"by": by, "variance": variance},
     )  # fmt: skip
+    if by == "source" or not log.design.has("source"):
+        return result
+    call = f"Use log.cvci.contrast(by={by!r}).cvci.compare(), whose sampling units are the sources."
+    result = replace(result, calls={Caution.SOURCES_IGNORED: call})
+    return flag_ignored_sources(result, log.design, of_means=False)
 
 
 def welch_test(q: FloatArray, s2: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:

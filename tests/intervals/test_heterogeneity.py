@@ -56,3 +56,17 @@ def test_tau_lies_inside_its_limits_and_has_the_unit_of_the_losses():
             )
             for name in columns:
                 assert other[name] == row[name] * unit, name
+
+
+def test_groups_of_sources_say_that_the_sources_are_ignored():
+    """Patients with ten losses each, at two equal hospitals."""
+    point = np.arange(400)
+    levels = pd.DataFrame({"source": point // 10, "hospital": point // 10 % 2, "point": point})
+    losses = np.random.default_rng(9).normal(size=40).repeat(10) + point % 3
+    log = pd.Series(losses, pd.MultiIndex.from_frame(levels))
+    found = log.cvci.heterogeneity(by="hospital")
+    assert found["caution"].item() == "sources ignored"
+    assert "log.cvci.contrast(by='hospital').cvci.compare()" in str(found.attrs["cautions"])
+    assert log.cvci.contrast(by="hospital").cvci.compare()["p_value"].item() > 0.05
+    assert not log.cvci.heterogeneity()["caution"].str.contains("ignored").any()
+    assert not log.droplevel("source").cvci.heterogeneity(by="hospital")["caution"].any()
