@@ -358,9 +358,8 @@ REFUSED = {
 """The paths that refuse the call, because it needs losses one by one."""
 
 UNKNOWN = {
-    # dask frames have columns for levels, and not all attrs
-    **dict.fromkeys(("below chance of folds", "unused level"), ("dask frame",)),
-}  # fmt: skip
+    "below chance of folds": ("dask frame",),  # which does not have all attrs
+}
 """The paths on which the log does not hold what the label is about; in the docs."""
 
 

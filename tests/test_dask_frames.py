@@ -40,6 +40,29 @@ def parted(whole, number=5):
     return frames.from_pandas(whole, npartitions=number, sort=False)
 
 
+UNNAMED = ["repetition", "fold", "point", "patient", *MODELS]
+ROADS = {
+    "the accessor": lambda frame, names: frame[names].cvci.interval(),
+    "as_log": lambda frame, names: cvstats.as_log(frame[names], loss=MODELS).cvci.interval(),
+    "losses": lambda frame, names: cvstats.losses(
+        frame[names].assign(y=0.5), "y", MODELS, "absolute_error"
+    ).cvci.interval(),
+    "scan_dask": lambda frame, names: cvstats.scan_dask(frame[names], loss=MODELS),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_columns_that_resemble_a_level_are_not_models(road):
+    frame = parted(table().assign(patient=lambda rows: rows["point"] // 4))
+    named = [name for name in UNNAMED if name != "patient"]
+    with now():
+        found, plain = (ROADS[road](frame, names).compute() for names in (UNNAMED, named))
+    found, plain = map(cvstats.interval, (found, plain)) if road == "scan_dask" else (found, plain)
+    assert (list(found.index), set(found["caution"])) == (MODELS, {"unused level"})
+    assert set(plain["caution"]) == {""}
+    pd.testing.assert_frame_equal(found.iloc[:, :4], plain.iloc[:, :4])
+
+
 def counted(whole, seen):
     """A frame whose partitions are counted as they are made."""
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats.core.cautions import Caution
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
 from cvstats.io.arrow import ParquetFile, find_header, list_files
@@ -32,7 +31,7 @@ from cvstats.large.frames import (
 )
 from cvstats.large.moments import Moments
 from cvstats.log.plain import from_plain
-from cvstats.log.tables import TableColumns, sounding_like
+from cvstats.log.tables import TableColumns
 from cvstats.loss_functions.label_counts import (
     LabelCounts,
     count_batch,
@@ -171,13 +170,10 @@ def scan_moments(
                 f"function, or one of {', '.join(map(repr, LOSSES))}.{way}"
             )
 
-    unused: list[str] = []
-
     def find(known: list[str]) -> TableColumns:
         values: Any = loss if prediction is None else prediction
         columns = columns_of(known, values, asked, by, model, truth)
         check_stacked(columns, pairs, missing)
-        unused.extend(sounding_like(known, columns.names, columns.levels))
         return columns
 
     total: Parts = {}
@@ -190,8 +186,7 @@ def scan_moments(
             columns, attrs = replace(columns, values=models), computed.attrs
         part = part_of(batch, columns, by, pairs, missing, attrs)
         total = sum_parts([total, part])
-    whole = whole_of(total)
-    return replace(whole, cautions=whole.cautions | Caution.UNUSED_LEVEL) if unused else whole
+    return whole_of(total)
 
 
 def scan_predictions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, Level
 from cvstats.errors import LogError, describe_type, listed
@@ -19,7 +20,7 @@ from cvstats.large.moments import Moments, concat_models
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
 from cvstats.log.read import read_container
-from cvstats.log.tables import TableColumns, find_columns, no_levels
+from cvstats.log.tables import TableColumns, find_columns, no_levels, sounding_like
 
 NUMBERS = (
     "Expected columns named as the levels (repetition, fold, source, point) and a column of "
@@ -39,6 +40,7 @@ class Batch:
     losses: Mapping[Any, Any]
     single: bool
     attrs: Mapping[Hashable, Any] = field(default_factory=dict)
+    cautions: Caution = Caution(0)
 
 
 @read_container.register
@@ -48,7 +50,8 @@ def _(losses: Batch, also: object = None) -> Log:
     size = len(losses.losses[names[0]])
     axis = None if losses.single else pd.Index(names, tupleize_cols=False)
     columns = LossColumns(tuple(column[:, None] for column in losses.losses.values()))
-    return Log(Design(losses.levels, size), columns, FrameLabels([*names], axis))
+    design, labels = Design(losses.levels, size), FrameLabels([*names], axis)
+    return Log(design, columns, labels, cautions=losses.cautions)
 
 
 def columns_of(
@@ -82,7 +85,7 @@ def columns_of(
     twice = [name for name in used if used.count(name) > 1]
     if twice:
         raise LogError(f"the column {twice[0]!r} is named twice. Expected a column for each level.")
-    return columns
+    return replace(columns, unused=tuple(sounding_like(known, columns.names, columns.levels)))
 
 
 # --- codes of a column ----------------------------------------------------------------------------
@@ -113,7 +116,8 @@ def batch_of(
     losses = {
         name: numbers(pd.Series(table[name], name=name, copy=False)) for name in columns.values
     }
-    return Batch(levels_of(table, columns), losses, columns.single, attrs)
+    cautions = Caution.UNUSED_LEVEL if columns.unused else Caution(0)
+    return Batch(levels_of(table, columns), losses, columns.single, attrs, cautions)
 
 
 def levels_of(table: Mapping[str, Any], columns: TableColumns) -> dict[str, Level]:
@@ -198,11 +202,13 @@ def tabular(losses: Any) -> tuple[Any, bool]:
 
 
 def models_of(frame: Any, levels: Sequence[str]) -> list[str]:
-    """Name the columns of losses: numeric columns that are not levels."""
+    """Name the columns of losses: numeric columns that are not, and do not resemble, levels."""
+    own = [*levels, *(name for name in LEVELS if name in frame.columns)]
+    others = [*own, *sounding_like(frame.columns, own, own)]
     return [
         str(name)
         for name, dtype in frame.dtypes.items()
-        if name not in levels and name not in LEVELS and pd.api.types.is_numeric_dtype(dtype)
+        if name not in others and pd.api.types.is_numeric_dtype(dtype)
     ]
 
 
@@ -305,13 +311,13 @@ def rename_levels(
     model: str | None,
     asked: Mapping[str, str | None],
 ) -> Any:
-    """Rename columns to the names of the levels, and drop columns that are not part of the log."""
+    """Rename columns to the names of the levels, and drop columns that do not resemble levels."""
     frame, _ = tabular(frame)
     columns = columns_of([*map(str, frame.columns)], loss, asked, None, model)
     names = {column: level for level, column in columns.levels.items()}
     if columns.model is not None:
         names[columns.model] = "model"
-    return frame[columns.names].rename(columns=names)
+    return frame[[*columns.names, *columns.unused]].rename(columns=names)
 
 
 def map_predictions(
@@ -327,6 +333,7 @@ def map_predictions(
     """
     frame, _ = tabular(predictions)
     kept = [name for name in frame.columns if name in LEVELS and name not in needed]
+    kept += sounding_like(frame.columns, [*kept, *needed], kept)
     types = frame.dtypes[kept].to_dict() | dict.fromkeys(models, np.dtype(np.float64))
     meta = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in types.items()})
     meta.attrs = dict(facts)

@@ -39,12 +39,15 @@ class TableColumns:
         The column that names the model, if models are stacked in rows.
     single : bool
         Whether the values are one column rather than a list of columns.
+    unused : tuple of column names
+        Other columns whose name resembles a level that the table lacks.
     """
 
     values: tuple[Any, ...]
     levels: Mapping[str, Any]
     model: Any = None
     single: bool = True
+    unused: tuple[Any, ...] = ()
 
     @property
     def names(self) -> list[Any]:

@@ -148,8 +148,7 @@ def crossed():
         (["interval"], several_rows_of_a_point),
         (["summary"], several_rows_of_a_point),
         (["interval", "--source", "customer"], crossed),
-        (["power", "--effect", "0.1"], lambda: pd.concat([table(), table()[::-1]], keys=[0, 1])
-         .reset_index(names=["repetition", "row"]).drop(columns="row")),
+        (["power", "--effect", "0.1"], several_rows_of_a_point),
     ],
     ids=["ordered", "ordered difference", "seeds", "seeds, summary", "crossed", "power"],
 )  # fmt: skip
