@@ -268,7 +268,8 @@ def measure_rows(latex):
     for row in latex.split(r"\midrule")[1].split(r"\bottomrule")[0].split(r"\\"):
         cells = []
         for cell in row.strip().split(" & "):
-            text = re.sub(r"\\parbox.*", "n" * 24, cell).replace(r"\quad", "mm")
+            text = re.sub(r"\\parbox\[t\]{(\d+)em}.*", lambda box: "nn" * int(box[1]), cell)
+            text = text.replace(r"\quad", "mm")
             text = text.replace(r"\_", "n").replace("$-$", "+").replace("$", "")
             text = re.sub(r"\\[a-z]+|[\\{}]", "", text)
             font.set_text(text)

@@ -70,7 +70,7 @@ def read_dataset(path: Path, kind: str) -> tuple[xr.Dataset, Header | None]:
         import_extra("zarr", "Zarr")
         refuse_executing(path)
         options = {"engine": "zarr", "consolidated": None}
-    with xr.open_dataset(path, chunks=None, cache=False, **options) as lazy:
+    with xr.open_dataset(path, **options) as lazy:
         if kind == "zarr":
             stored = sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
             refuse_bomb(path.name, stored, lazy.nbytes)
