@@ -395,9 +395,11 @@ def interval_by_label(
             chosen[tuple(choice)] = at, taken
         (name, reason), (first, taken) = min(chosen.items(), key=lambda found: found[1][0])
         options = {option: taken[option] for option in options if option in taken}
+        labels = groups.labels
+        if len(labels) > 1:  # the others may have more points, or fewer
+            reason = f"{by}={spelled(labels[first])}: {reason}"
         for (other, _), (at, _) in chosen.items():
             if other != name:
-                labels = groups.labels
                 raise LogError(
                     f"the labels of {by!r} have different default methods: {name} for "
                     f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. Pass a "

@@ -268,7 +268,7 @@ def test_interval_takes_one_method_for_all_labels():
     )
     log = pd.Series(np.random.default_rng(0).normal(size=n), index, name="net")
     found = cvstats.interval(log, by="region")
-    assert found.attrs["reason"].startswith("a partition into 5 folds")
+    assert found.attrs["reason"].startswith("region=0: a partition into 5 folds")
     pd.testing.assert_frame_equal(found, log.cvci.wald(by="region"))
     named = cvstats.interval(log, by="region", method="naive")
     pd.testing.assert_frame_equal(named, log.cvci.naive(by="region"))
