@@ -357,3 +357,12 @@ def test_losses_that_come_back_after_a_season_are_labelled(season, estimator, ho
         found = cvstats.ordered(log, estimator=estimator, horizon=horizon)["caution"].to_numpy()
         told = ((found & Caution.STRONG_DEPENDENCE) != 0).mean()
         assert told >= share if noise is seasonal else told <= share
+
+
+@pytest.mark.parametrize("season", [5, 7, 12])
+def test_four_seasons_show_that_losses_come_back(season):
+    rng = np.random.default_rng(season)
+    times = pd.date_range("2024-01-01", periods=4 * season, name="point")
+    log = pd.Series(np.tile(rng.normal(size=season), 4) + rng.normal(0, 0.1, 4 * season), times)
+    for losses, caution in ((log, "strong dependence"), (log.iloc[1:], "")):
+        assert losses.cvci.ordered()["caution"].item() == caution
