@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from plotted import as_arrays, logged, marks, named, reach
+from plotted import as_arrays, logged, many, marks, named, reach
 
 import cvstats
 from cvstats import plot
@@ -33,6 +33,12 @@ def test_each_difference_of_a_log_of_differences_has_a_row(ax):
         assert marks(ax)["no difference"].get_xdata()[0] == 0
         assert ax.get_xlabel().startswith("difference in ")
         assert ax.get_xlabel().endswith("← first is better")
+
+
+@pytest.mark.parametrize(("models", "between"), [(10, "\n− "), (13, " − ")])
+def test_pairs_have_two_lines_each_if_there_is_room(models, between):
+    pairs = plot.comparison(many(models), reference="model_0", ax=Figure().subplots())
+    assert {row.count(between) for row in named(pairs.yaxis)} == {1}
 
 
 def test_names_that_read_alike_have_rows_of_their_own(ax):
