@@ -180,6 +180,31 @@ def nearest(got: object, allowed: Collection[object]) -> str:
     return f" Did you mean {words[near[0]]!r}?" if near else ""
 
 
+OPTION_NAMES = {
+    **dict.fromkeys(("confidence", "confidence-level", "conf-level", "ci-level", "level"), "alpha"),
+    **dict.fromkeys(("y", "y-true", "true", "target", "actual", "obs"), "truth"),
+    **dict.fromkeys(("y-pred", "y-score", "y-prob", "pred", "preds", "forecast"), "prediction"),
+    **dict.fromkeys(("pos-label", "positive-class"), "positive"),
+    **dict.fromkeys(("baseline", "control", "benchmark"), "reference"),
+    **dict.fromkeys(("correction", "p-adjust", "p-adjust-method", "padjust"), "adjust"),
+    **dict.fromkeys(("group", "groups", "groupby", "segment"), "by"),
+    **dict.fromkeys(("rope", "delta", "epsilon", "tolerance"), "margin"),
+    **dict.fromkeys(("n-boot", "n-bootstrap", "n-resamples", "n-samples"), "n_draws"),
+    **dict.fromkeys(("seed", "random-state", "random-seed"), "rng"),
+}
+"""Names of options in other software, normalized."""
+
+
+def nearest_option(got: str, known: Collection[str], value: Any = None) -> str:
+    """Suggest the option that other software calls ``got``, or the closest one, in a sentence."""
+    name = OPTION_NAMES.get(plainly(got))
+    if name not in known:
+        return nearest(got, known)
+    if name == "alpha" and is_number(value) and 0.5 < float(value) < 1:
+        return f" For {100 * float(value):g}% intervals, pass alpha={1 - float(value):.4g}."
+    return f" Did you mean {name!r}?"
+
+
 def plainly(word: object) -> str:
     """Normalize a word: lowercase, without hyphens and underscores."""
     return str(word).lower().replace("_", "-").replace(" ", "-")

@@ -51,7 +51,6 @@ OTHER_NAMES: dict[str, dict[str, str]] = {
 }
 """Names of methods and adjustments in other software, normalized."""
 
-
 AREAS = ("auc", "gini", "partial_auc", "auc_at", "concordance", "somers_d", "uno")
 """Metrics of DeLong's test."""
 

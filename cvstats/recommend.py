@@ -362,7 +362,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     for option in options:
         if option not in own:
             shared = ["method", "points", "alpha", "by", "missing"]
-            raise unknown_option("interval", option, [*shared, *own])
+            raise unknown_option("interval", option, [*shared, *own], options[option])
     record.check_options(options)
 
 

@@ -15,7 +15,7 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
-from cvstats.errors import nearest
+from cvstats.errors import nearest_option
 
 INTERVALS = {
     "bootstrap_632": "cvstats.intervals.bootstrap",
@@ -171,7 +171,7 @@ def unknown_option(
     name: str, option: str, known: list[str], value: object = None, log: str = "log.cvci"
 ) -> TypeError:
     """List the options of a method, and explain how to compare models by label."""
-    way = nearest(option, known)
+    way = nearest_option(option, known, value)
     if option == "by" and "reference" in known and isinstance(value, str):
         way = f" For the difference at each label, use {log}.compare(by={value!r})."
     return TypeError(

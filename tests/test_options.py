@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
+from functools import partial
 from types import NoneType
 
 import numpy as np
@@ -209,10 +210,36 @@ def test_leave_one_out_losses_that_are_none(wrong):
         cvstats.case_bootstrap(log, leave_one_out=wrong)
 
 
-@pytest.mark.parametrize("name", ["wald", "compare", "moments"])
-def test_an_option_that_nobody_has_stays_pythons_own_error(name):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
-        FUNCTIONS[name](log_of(), bogus=1)
+@pytest.mark.parametrize("of_log", [False, True], ids=["function", "method"])
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("wald", {"bogus": 1}, r"Valid options: interval, .*, missing\.$"),
+        ("wald", {"confidence_level": 0.9}, r"For 90% intervals, pass alpha=0\.1\.$"),
+        ("interval", {"level": 95}, "Did you mean 'alpha'"),
+        ("compare", {"bogus": 1}, r"Valid options: other, .*, missing\.$"),
+        ("compare", {"baseline": "a"}, "Did you mean 'reference'"),
+        ("winner", {"random_state": 1}, "Did you mean 'rng'"),
+        ("equivalence", {"delta": 0.1, "margin": 0.1}, "Did you mean 'margin'"),
+        ("holdout", {"groups": "site"}, "Did you mean 'by'"),
+    ],
+)
+def test_an_option_that_is_not_there(name, given, words, of_log):
+    log = log_of() if name == "interval" else EMPTY  # whose options depend on the log
+    function = getattr(log.cvci, name) if of_log else partial(FUNCTIONS[name], log)
+    start = rf"^{name}\(\) got an unexpected option '{next(iter(given))}'"
+    with pytest.raises(TypeError, match=f"{start}.*{words}"):
+        function(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("y_true", "truth"), ("y_pred", "prediction"), ("pos_label", "positive"),
+     ("sample_weight", "weight")],
+)  # fmt: skip
+def test_options_of_scikit_learn(given, meant):
+    with pytest.raises(TypeError, match=f"'{given}'. Did you mean '{meant}'"):
+        cvstats.losses(pd.DataFrame({"y": [0, 1]}), **{given: "y"})
 
 
 def example_function(

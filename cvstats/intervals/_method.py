@@ -47,7 +47,14 @@ from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
 from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
-from cvstats.registry import COMPARISONS, INTERVALS, STATISTICS, find_function, unnamed_option
+from cvstats.registry import (
+    COMPARISONS,
+    INTERVALS,
+    STATISTICS,
+    find_function,
+    unknown_option,
+    unnamed_option,
+)
 
 BAYLE = "Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671"
 BATES = (
@@ -281,9 +288,13 @@ class Comparison(Method):
 
     def of_any_kind(self, function: Callable[P, T_co]) -> Function[P, T_co]:
         """Decorate a function that returns something other than a table of numbers."""
+        known = inspect.signature(function).parameters
 
         @wraps(function)
         def public(*args: P.args, **options: P.kwargs) -> T_co:
+            if not options.keys() <= known.keys():
+                unknown = next(name for name in options if name not in known)
+                raise unknown_option(self.name, unknown, [*known][1:], options[unknown])
             for name in OTHER_NAMES:
                 if name in options:
                     options[name] = known_name(name, options[name], *args[:1])
@@ -352,7 +363,7 @@ class LogMethod(Method):
             options = {**self.options, **given}
             if len(options) > len(self.options):
                 unknown = next(name for name in given if name not in self.options)
-                raise TypeError(f"{self.name}() got an unexpected keyword argument {unknown!r}")
+                raise unknown_option(self.name, unknown, [*self.options], given[unknown])
             missing, by = options.pop("missing"), None
             self.check_options(options)
             if self.group_option != self.level_option:

@@ -13,7 +13,15 @@ import xarray as xr
 
 from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
-from cvstats.errors import LogError, describe_type, is_number, listed, nearest, plainly
+from cvstats.errors import (
+    LogError,
+    describe_type,
+    is_number,
+    listed,
+    nearest,
+    nearest_option,
+    plainly,
+)
 from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_levels
@@ -463,7 +471,7 @@ def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None
     for name in options:
         if name in known:
             continue
-        hint = INSTEAD.get(name) or nearest(name, known)
+        hint = INSTEAD.get(name) or nearest_option(name, known)
         if function is losses and name in (*LEVELS, "model"):
             hint = (
                 f" Levels are the index of the frame: predictions.set_index(['fold', 'point']). "
