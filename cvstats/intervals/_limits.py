@@ -562,7 +562,9 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
         if not len(cells):
             found.append(np.full((len(repetitions), 2), np.nan))
             continue
-        own = cells[rows][:, 2:] if of_clusters else cells[rows][:, :2]
+        own = cells[rows][:, 2:4] if of_clusters else cells[rows][:, :2]
+        if of_clusters and log.crossed:  # sources, or points that occur in all of them
+            own = cells[rows][:, 2:].reshape(len(rows), -1, 2).max(axis=1)
         sums = [np.bincount(groups, share**2 * part) / repetitions for part in own.T]
         found.append(np.column_stack(sums))
     return np.stack(found, axis=1)

@@ -461,9 +461,9 @@ def note_reaches(
         return None
     known = {"carried": {}, "cells": []} if errors else json.loads(str(written))
     place = {key: at for at, key in enumerate(known["cells"])}
-    masked = [[np.nan] * 4] * len(place)  # of carried cells without losses
+    masked = [[np.nan] * 2] * len(place)  # of carried cells without losses
     tables = {} if errors else {
-        model: np.array([cells or masked for cells in each])
+        model: np.array([[cell[:2] for cell in cells or masked] for cells in each])
         for model, each in known["models"].items()
     }  # fmt: skip
     cells = number_rows(design, work.levels)
@@ -480,7 +480,7 @@ def note_reaches(
         if not place.keys() >= set(keys):
             return None
         at = [place[key] for key in keys]
-        return {model: table[:, at, :2] for model, table in tables.items()}
+        return {model: table[:, at] for model, table in tables.items()}
 
     pairs = []
     for pair in work.pairs:

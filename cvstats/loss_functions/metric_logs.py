@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import ENOUGH_POINTS
 from cvstats.core.design import SPLIT, Design
-from cvstats.core.folds import fold_level
+from cvstats.core.folds import fold_level, has_crossed_sources
 from cvstats.core.orientation import TARGET, TURNED, Better, facts_of_score
 from cvstats.core.threads import BLOCK, ordered_map
 from cvstats.core.types import FloatArray, IntArray
@@ -346,9 +346,11 @@ class MetricRun:
             guess = stack_columns(own[1:])
         points = encode(truth, guess, request, classes, more)
         points = replace(points, **weights_and_strata(points, request, more, self.design))
-        if "source" in self.design.levels:
-            level = self.design.levels["source"]
-            points = replace(points, source=np.asarray(level.block(0, self.design.size), int))
+        crossed = ("point",) * has_crossed_sources(self.design)
+        for name in ("source", *crossed):
+            if name in self.design.levels:
+                codes = np.asarray(self.design.levels[name].block(0, self.design.size), int)
+                points = replace(points, **{name: codes})
         asked = metric_options(request, classes)
         if request["class_shares"] == "log":
             here = slice(None) if points.there is None else points.there

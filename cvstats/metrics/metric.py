@@ -210,6 +210,8 @@ class Points:
         Whether a time is an event time, not censored.
     source : array of int, shape (points,), optional
         The sources of the points.
+    point : array of int, shape (points,), optional
+        The labels of the points, if they occur in several sources.
     """
 
     truth: NDArray[Any]
@@ -220,6 +222,7 @@ class Points:
     shares: FloatArray | None = None
     event: NDArray[Any] | None = None
     source: IntArray | None = None
+    point: IntArray | None = None
 
     @property
     def weights(self) -> FloatArray:
@@ -233,7 +236,7 @@ class Points:
 
     def take(self, rows: Any) -> Points:
         """Return some of the points, all of whose values are known."""
-        columns = ("truth", "prediction", "weight", "stratum", "event", "source")
+        columns = ("truth", "prediction", "weight", "stratum", "event", "source", "point")
         parts = {name: part_of(getattr(self, name), rows) for name in columns}
         return Points(**parts, shares=self.shares)
 
@@ -267,7 +270,8 @@ class CellNotes:
         The range of the influences in the current cell, including combinations without points.
     reaches : list of list
         For each cell, the largest change by one prediction and one over the effective number of
-        points of the rarest class; then the same with whole sources instead of points.
+        points of the rarest class; then the same with whole sources instead of points, and with
+        all predictions of a point if it occurs in several sources.
     censored : bool
         Whether times are censored and the metric does not account for it.
     """
@@ -364,7 +368,8 @@ def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: Ce
     of_each: FloatArray
     total: FloatArray = np.bincount(classes, weights, minlength=number).astype(float)
     found: list[float] = []
-    for groups in (None, points.source):
+    recurring = () if points.point is None else (points.point,)
+    for groups in (None, points.source, *recurring):
         if groups is None:
             of_each, owner = weights, classes
         else:

@@ -167,6 +167,28 @@ def test_a_perfect_auc_of_crossed_sources_has_limits():
     assert "zero variance" not in table["caution"].iloc[0]
 
 
+@pytest.mark.parametrize("loss", ["auc", "f1"])
+@pytest.mark.parametrize("positives", [4, 12])
+def test_points_of_a_class_are_counted_once_in_crossed_sources(loss, positives):
+    """Twenty raters of four positive points are four points, not twenty or eighty."""
+    frame = pd.DataFrame({
+        "source": np.repeat(range(20), 40), "point": np.tile(np.arange(40), 20),
+        "y_true": np.tile(np.arange(40) < positives, 20) * 1,
+    })  # fmt: skip
+    for name in ("a", "b"):
+        score = frame["y_true"] + np.random.default_rng(ord(name)).normal(size=800)
+        frame[name] = score if loss == "auc" else (score > 0.5) * 1
+    asked = {"truth": "y_true", "prediction": ["a", "b"], "loss": loss, "folds": "pool"}
+    log = cvstats.losses(frame, **asked)
+    array = cvstats.losses(frame.set_index(["source", "point"]).to_xarray(), **asked)
+    for each in (log, array):
+        for table in (each.cvci.interval(), each.cvci.compare()):
+            told = cvstats.cautions(table).to_numpy().astype(str)
+            assert (np.char.find(told, "few of a class") >= 0).all() == (positives == 4)
+    nested = log.cvci.interval(points="nested")["caution"]  # 4 points in each source
+    assert not nested.str.contains("few of a class").any()
+
+
 def expected_of_splits(row: pd.Series, change: float, df: int) -> list[float]:
     """Korn and Graubard's limits with one pseudo-error, for n points and df of the variance."""
     share, n = row["estimate"], row["n_points"]
