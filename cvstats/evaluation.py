@@ -114,8 +114,9 @@ def evaluate(
         ``pinball``, ``zero_one`` (which use ``predict``), ``log_loss`` and ``brier`` (which use
         ``predict_proba``), ``hinge`` (which uses ``decision_function``), or a function of truth and
         prediction that returns a loss for each point. Also a metric such as ``auc`` (which uses
-        ``predict_proba``), ``f1``, ``rmse`` or ``r2``; or a list, which gives a log with the level
-        ``metric``. Of two classes, the second is the positive one. By default ``zero_one`` for
+        ``predict_proba``, or the ``decision_function`` of a classifier of two classes without it),
+        ``f1``, ``rmse`` or ``r2``; or a list, which gives a log with the level ``metric``. Of two
+        classes, the one that sorts last is the positive one. By default ``zero_one`` for
         classifiers, and ``squared_error`` for regressors; for other estimators, ``zero_one`` if
         ``y`` contains text, categories or booleans.
     folds : {"average", "pool"}, optional
@@ -717,14 +718,21 @@ def prediction_spec(
                 f"loss={one!r} requires the {what}. Use another metric, or save the predictions "
                 f"and use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
             )
-    responses = tuple(dict.fromkeys(response_of(one, own) for one, own in wanted))
+    each = [(one, response_of(one, own)) for one, own in wanted]
+    responses = tuple(dict.fromkeys(response for _, response in each))
+    ranked = {
+        METRICS[one].reads if isinstance(one, str) and one in METRICS else ""
+        for one, response in each
+        if response == "predict_proba"
+    }
     labels = {"predict_proba", "decision_function"} & set(responses) or any(
         isinstance(one, str)
         and (one == "zero_one" or (one in METRICS and METRICS[one].reads == "labels"))
         for one, _ in wanted
     )
     classes = tuple(np.unique(truth).tolist()) if labels else ()
-    return ScoringSpec(next(iter(wanted))[0], responses[0], classes, LossOptions(), responses)
+    ranks = len(classes) == 2 and ranked == {"scores"}
+    return ScoringSpec(each[0][0], responses[0], classes, LossOptions(), responses, ranks)
 
 
 def metric_log(
@@ -819,6 +827,9 @@ class ScoringSpec:
         The other arguments of the loss.
     responses : tuple of str
         For metrics, the prediction methods whose results are kept; the loss is then not computed.
+    ranks : bool
+        Whether only the order of the probabilities matters, so that ``decision_function`` serves
+        a model without ``predict_proba``.
     """
 
     loss: Loss
@@ -826,6 +837,7 @@ class ScoringSpec:
     classes: tuple[Hashable, ...]
     options: LossOptions
     responses: tuple[str, ...] = ()
+    ranks: bool = False
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -983,13 +995,16 @@ def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
 
 def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
     """Compute the predictions that the loss uses."""
-    if not hasattr(fitted, spec.response):
+    response, has = spec.response, f"no {spec.response}"
+    if response == "predict_proba" and spec.ranks and not hasattr(fitted, response):
+        response, has = "decision_function", f"neither {response} nor decision_function"
+    if not hasattr(fitted, response):
         raise LogError(
-            f"{describe_type(fitted)} has no {spec.response}, which loss={spec.loss!r} "
+            f"{describe_type(fitted)} has {has}, which loss={spec.loss!r} "
             "requires. Expected a classifier that has it; for others use zero_one."
         )
-    found = np.asarray(getattr(fitted, spec.response)(X))
-    if spec.response == "predict_proba":
+    found = np.asarray(getattr(fitted, response)(X))
+    if response == "predict_proba":
         # A class that was not in the training sample has probability 0.
         columns = np.zeros((len(found), len(spec.classes)))
         for at, label in enumerate(np.asarray(fitted.classes_).tolist()):
@@ -999,7 +1014,7 @@ def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
         return found[:, 0]
     if found.ndim != 1:
         raise LogError(
-            f"{spec.response} returned the shape {found.shape}. Expected one number for each point."
+            f"{response} returned the shape {found.shape}. Expected one number for each point."
         )
     return found
 

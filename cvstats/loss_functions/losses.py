@@ -14,6 +14,7 @@ import xarray as xr
 from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
 from cvstats.errors import (
+    OPTION_NAMES,
     LogError,
     describe_type,
     is_number,
@@ -461,6 +462,8 @@ INSTEAD = {
     "missing": " A missing prediction has a missing loss. Pass missing='drop' to the function that "
     "uses the losses, as in losses.cvci.interval(missing='drop').",
     "scoring": " Pass the name of the score as loss=, as in loss='roc_auc'.",
+    "positive": " Of two classes, the one that sorts last is the positive one. To make another one "
+    "positive, pass y == label as y.",
 }
 """What to pass instead of options of other functions."""
 
@@ -471,7 +474,8 @@ def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None
     for name in options:
         if name in known:
             continue
-        hint = INSTEAD.get(name) or nearest_option(name, known)
+        meant = OPTION_NAMES.get(plainly(name), name)
+        hint = (meant not in known and INSTEAD.get(meant)) or nearest_option(name, known)
         if function is losses and name in (*LEVELS, "model"):
             hint = (
                 f" Levels are the index of the frame: predictions.set_index(['fold', 'point']). "

@@ -376,6 +376,8 @@ def test_a_threshold_takes_probabilities():
         ({"loss": "uno", "at": 2.0}, LogError, "requires the events of censored times.*event=…"),
         ({"loss": "uno", "event": "died"}, LogError, "event= requires an additional column"),
         ({"quantil": 0.5}, TypeError, "Did you mean 'quantile'"),
+        ({"positive": "yes"}, TypeError, "that sorts last is the positive one.*y == label"),
+        ({"pos_label": 0}, TypeError, "that sorts last is the positive one.*y == label"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, error, words):

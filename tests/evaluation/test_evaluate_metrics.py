@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import RadiusNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -18,6 +19,7 @@ from cvstats import LogError, plans
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[::3, :4], Y[::3]
 MODELS = {"logistic": make_pipeline(StandardScaler(), LogisticRegression()), "bayes": GaussianNB()}
+SVM = {"svm": make_pipeline(StandardScaler(), LinearSVC())}
 PLAN = plans.k_fold(5, stratified=True, rng=1)
 
 
@@ -47,6 +49,19 @@ def test_the_mean_of_folds_is_that_of_cross_val_score(loss, scoring):
     assert log.attrs["plan"].startswith("k_fold")
 
 
+@pytest.mark.parametrize(
+    ("loss", "scoring"), [("auc", "roc_auc"), ("average_precision", "average_precision")]
+)
+def test_a_model_without_probabilities_is_ranked_by_its_decision_function(loss, scoring):
+    log = run(loss, SVM, folds="average")["svm"]
+    expected = cross_val_score(SVM["svm"], X, Y, cv=splits(PLAN, X, Y), scoring=scoring)
+    np.testing.assert_allclose(
+        np.sort(1 - log.groupby(level="fold").mean()), np.sort(expected), atol=1e-12
+    )
+    both = run([loss, "f1"], SVM, folds="average").xs(loss, level="metric")["svm"]
+    np.testing.assert_allclose(both, log, atol=1e-13)
+
+
 def test_several_losses_from_one_run():
     log = run(["accuracy", "log_loss", "auc", "f1"])
     assert log.columns.name == "model"
@@ -73,7 +88,11 @@ def test_refusals():
         run("auc", plan=plans.bootstrap(3, rng=1))
     with pytest.raises(LogError, match="requires the predictions of a reference.*reference=…"):
         run("skill")
+    with pytest.raises(LogError, match="has no predict_proba, which loss='auc' requires"):
+        run(["auc", "brier"], SVM)
     with pytest.raises(LogError, match="has no predict_proba"):
-        run("auc", models={"svm": LinearSVC()})
+        run("auc", SVM, *load_iris(return_X_y=True))
+    with pytest.raises(LogError, match="has neither predict_proba nor decision_function"):
+        run("auc", {"one nearest": RadiusNeighborsRegressor()})
     with pytest.raises(LogError, match="Unknown loss"):
         run(["auc", "area"])
