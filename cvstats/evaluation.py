@@ -47,14 +47,15 @@ from cvstats.loss_functions.losses import (
     Loss,
     LossKeywords,
     find_loss,
+    find_responses,
     join_metrics,
     losses,
     refuse_columns,
     refuse_unknown,
+    response_of,
     split_options,
 )
 from cvstats.loss_functions.pointwise import (
-    LOSSES,
     LossOptions,
     checked_loss,
     facts_of_loss,
@@ -718,21 +719,17 @@ def prediction_spec(
                 f"loss={one!r} requires the {what}. Use another metric, or save the predictions "
                 f"and use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
             )
-    each = [(one, response_of(one, own)) for one, own in wanted]
-    responses = tuple(dict.fromkeys(response for _, response in each))
-    ranked = {
-        METRICS[one].reads if isinstance(one, str) and one in METRICS else ""
-        for one, response in each
-        if response == "predict_proba"
-    }
+    responses, ranked = find_responses(wanted)
     labels = {"predict_proba", "decision_function"} & set(responses) or any(
         isinstance(one, str)
         and (one == "zero_one" or (one in METRICS and METRICS[one].reads == "labels"))
         for one, _ in wanted
     )
     classes = tuple(np.unique(truth).tolist()) if labels else ()
-    ranks = len(classes) == 2 and ranked == {"scores"}
-    return ScoringSpec(each[0][0], responses[0], classes, LossOptions(), responses, ranks)
+    ranks = ranked and len(classes) == 2
+    return ScoringSpec(
+        next(iter(wanted))[0], responses[0], classes, LossOptions(), responses, ranks
+    )
 
 
 def metric_log(
@@ -784,12 +781,6 @@ def options_of(
 
 
 # --- one fit --------------------------------------------------------------------------------------
-
-RESPONSES = {"probabilities": "predict_proba", "margins": "decision_function"}
-"""The prediction method of losses that do not use ``predict``, by their inputs."""
-
-OF_CHANCES = ("scores", "probabilities")
-"""The inputs of metrics that use ``predict_proba``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -871,16 +862,6 @@ class FitResult:
     losses: FloatArray | None = None
     no_information: float | None = None
     failure: BaseException | None = None
-
-
-def response_of(loss: Loss, given: Mapping[str, Any]) -> str:
-    """Name the prediction method that a loss uses."""
-    if not isinstance(loss, str):
-        return "predict"
-    of_chances = loss in METRICS and METRICS[loss].reads in OF_CHANCES
-    if of_chances or "threshold" in given:
-        return "predict_proba"
-    return RESPONSES.get(LOSSES[loss].reads, "predict") if loss in LOSSES else "predict"
 
 
 def scoring_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> ScoringSpec:

@@ -75,6 +75,7 @@ from cvstats.loss_functions.losses import (
     looks_at,
     losses,
     refuse_columns,
+    refuse_labels,
     refuse_unknown,
     split_options,
     with_implied,
@@ -630,6 +631,7 @@ def losses_of(
     if by and looks_at(loss, "by", own):
         own = {**own, "by": list(by)}
     columns, own = choose_columns(parts.responses, parts.probabilities, parts.classes, loss, own)
+    refuse_labels(parts.frame, "y_true", columns, loss, own)
     if None in columns:
         columns = {called or LOSS: columns[None]}
     with nullcontext() if callable(loss) else raise_as_log_error("the predictions"):

@@ -38,7 +38,7 @@ from cvstats.loss_functions.label_counts import (
     count_columns,
     encode_batch,
 )
-from cvstats.loss_functions.losses import find_loss, losses
+from cvstats.loss_functions.losses import find_loss, losses, refuse_labels
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.options import Missing
@@ -181,6 +181,7 @@ def scan_moments(
         if predicted:
             models = columns.values[1:]
             frame = pd.DataFrame({name: batch[name] for name in columns.values}, copy=False)
+            refuse_labels(frame, truth, {name: name for name in models}, known_loss, {})
             computed: Any = losses(frame, truth, list(models), loss)
             batch |= dict(computed.items())
             columns, attrs = replace(columns, values=models), computed.attrs

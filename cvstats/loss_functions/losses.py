@@ -582,6 +582,57 @@ def choose_columns(
     return only, {**asked, "positive": classes[at]}
 
 
+RESPONSES = {"probabilities": "predict_proba", "margins": "decision_function"}
+"""The prediction method of losses that do not use ``predict``, by their inputs."""
+
+OF_CHANCES = ("scores", "probabilities")
+"""The inputs of metrics that use ``predict_proba``."""
+
+
+def response_of(loss: Loss, given: Mapping[str, Any]) -> str:
+    """Name the prediction method that a loss uses."""
+    if not isinstance(loss, str):
+        return "predict"
+    of_chances = loss in METRICS and METRICS[loss].reads in OF_CHANCES
+    if of_chances or "threshold" in given:
+        return "predict_proba"
+    return RESPONSES.get(LOSSES[loss].reads, "predict") if loss in LOSSES else "predict"
+
+
+def find_responses(
+    wanted: Iterable[tuple[Loss, Mapping[str, Any]]],
+) -> tuple[tuple[str, ...], bool]:
+    """Name the prediction methods that losses use.
+
+    Also return whether only the order of the probabilities matters, as for AUC.
+    """
+    responses, reads = [], set()
+    for loss, given in wanted:
+        responses.append(response_of(loss, given))
+        if responses[-1] == "predict_proba":
+            known = isinstance(loss, str) and loss in METRICS
+            reads.add(METRICS[str(loss)].reads if known else "")
+    return tuple(dict.fromkeys(responses)), reads == {"scores"}
+
+
+def refuse_labels(
+    frame: pd.DataFrame, truth: Any, columns: Mapping[Hashable, Any], loss: Loss,
+    given: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Refuse labels for a loss of probabilities: the AUC of labels, for example, is another one."""
+    if response_of(loss, given) != "predict_proba":
+        return
+    for model, name in columns.items():
+        kind = pd.api.types.infer_dtype(frame[name]) if isinstance(name, str) else ""
+        if kind in ("integer", "boolean") and frame[name].isin(frame[truth]).all():
+            raise LogError(
+                f"loss={loss!r} requires probabilities, but the predictions"
+                f"{'' if model is None else f' of {model!r}'} are labels. Save the probabilities, "
+                "in scikit-learn those of predict_proba. If these are probabilities, convert them "
+                "to float first."
+            )
+
+
 def metric_request(
     loss: Any, metric: Any, higher_is_better: bool, asked: Mapping[str, Any], truth: Any
 ) -> MetricRequest | None:

@@ -13,10 +13,10 @@ import pandas as pd
 
 from cvstats.core.orientation import OFF_TARGET, TURNED, facts_of_score, turn
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, describe_type, listed, spelled
+from cvstats.errors import LogError, describe_type, is_several, listed, spelled
 from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
 from cvstats.io.tools import SCORE, SPLITTING, is_search, refuse_unused
-from cvstats.loss_functions.losses import find_loss
+from cvstats.loss_functions.losses import find_loss, find_responses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 
@@ -60,13 +60,26 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     columns: dict[str, Any] = {"y_pred": [], "split": [], "row": []}
     names: list[Hashable] | None = None
     chances = []
+    responses, ranks = responses_of(options)
     for split, (estimator, test) in enumerate(zip(estimators, tests, strict=True)):
         rows = rows_of(test, len(truth))
         part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
         columns["y_pred"].append(np.asarray(estimator.predict(part)))
         columns["split"].append(np.full(len(rows), split))
         columns["row"].append(rows)
+        found = None
         if hasattr(estimator, "predict_proba"):
+            found = np.asarray(estimator.predict_proba(part))
+        elif "predict_proba" in responses and hasattr(estimator, "classes_"):
+            if not (ranks and len(estimator.classes_) == 2):
+                raise LogError(
+                    f"{describe_type(estimator)} has no predict_proba, which loss="
+                    f"{options.loss!r} requires. Expected classifiers that have it; for others "
+                    "use zero_one."
+                )
+            score = np.asarray(estimator.decision_function(part))
+            found = np.column_stack([-score, score])
+        if found is not None:
             own = np.asarray(estimator.classes_).tolist()
             names = own if names is None else names
             if names != own:
@@ -75,15 +88,23 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
                     "class in every training set. Stratify the splits, or predict with "
                     "cvstats.evaluate."
                 )
-            chances.append(np.asarray(estimator.predict_proba(part)))
+            chances.append(found)
     rows = np.concatenate(columns["row"])
     table = pd.DataFrame(
         {"point": points[rows], "y_true": truth[rows], "y_pred": np.concatenate(columns["y_pred"])}
     )
-    table, found = with_classes(table, names, chances)
+    table, of_classes = with_classes(table, names, chances)
     table = with_groups(table, options, rows, len(truth))
     table = add_split_numbers(table, np.concatenate(columns["split"]))
-    return PredictionTable(table, found, train_sizes(trains))
+    return PredictionTable(table, of_classes, train_sizes(trains))
+
+
+def responses_of(options: ReadOptions) -> tuple[tuple[str, ...], bool]:
+    """Name the prediction methods that the requested losses use: see `find_responses`."""
+    asked: Any = options.loss
+    wanted = asked if is_several(asked) else [] if asked is None else [asked]
+    known = map(find_loss, wanted)
+    return find_responses((loss, {**options.loss_options, **implied}) for loss, implied in known)
 
 
 def skore(report: Any, options: ReadOptions) -> PredictionTable:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import average_precision_score, make_scorer, roc_auc_score
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -22,6 +23,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from tool_logs import same_interval
 
 import cvstats
@@ -113,6 +115,48 @@ def test_probabilities(classes, loss):
         fold[test] = number
     index = pd.MultiIndex.from_arrays([fold, np.arange(len(y))], names=["fold", "point"])
     same_interval(log, pd.Series(by_hand, index=index))
+
+
+@pytest.mark.parametrize("coded", [False, True], ids=["names", "numbers"])
+@pytest.mark.parametrize("loss", ["roc_auc", ["average_precision", "f1"]])
+def test_a_model_without_probabilities_is_ranked_by_its_decision_function(classes, loss, coded):
+    X, y = classes
+    y = (y == "malignant").astype(int) if coded else y
+    cv = StratifiedKFold(5, shuffle=True, random_state=1)
+    result = cross_validate(LinearSVC(), X, y, cv=cv, **KEEP)
+    log = cvstats.read_log(result, X=X, y=y, loss=loss, positive=None if coded else "malignant")
+    name, *others = [loss] if isinstance(loss, str) else loss
+    log = log.xs(name, level="metric") if others else log
+    scorer = make_scorer(
+        {"roc_auc": roc_auc_score, "average_precision": average_precision_score}[name],
+        response_method="decision_function",
+    )
+    expected = cross_val_score(LinearSVC(), X, y == np.unique(y)[-1], cv=cv, scoring=scorer)
+    np.testing.assert_allclose(1 - log.groupby("fold").mean(), expected, atol=1e-12)
+
+
+def test_labels_are_no_probabilities(classes, tmp_path):
+    X, y = classes
+    y = (y == "malignant").astype(int)
+    cv = StratifiedKFold(5)
+    result = cross_validate(LinearSVC(), X, y, cv=cv, **KEEP)
+    for loss in ("brier", ["roc_auc", "log_loss"]):
+        with pytest.raises(LogError, match="a LinearSVC has no predict_proba, which loss="):
+            cvstats.read_log(result, X=X, y=y, loss=loss)
+    labels = cross_val_predict(LinearSVC(), X, y, cv=cv)
+    words = "loss='auc' requires probabilities, but the predictions.* are labels.*predict_proba"
+    with pytest.raises(LogError, match=words):
+        cvstats.read_log(labels, y=y, cv=cv, loss="roc_auc")
+    table = pd.DataFrame({"point": range(len(y)), "y": y, "svm": labels, "rule": labels == 1})
+    for models in ("svm", ["svm", "rule"]):
+        with pytest.raises(LogError, match="are labels"):
+            cvstats.read_log(table, truth="y", prediction=models, loss="brier")
+    table.to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(LogError, match="the predictions of 'rule' are labels"):
+        cvstats.scan_parquet(tmp_path / "log.parquet", truth="y", prediction="rule", loss="brier")
+    table["svm"] = labels.astype(float)
+    log = cvstats.read_log(table, truth="y", prediction="svm", loss="brier")
+    assert log.mean() == pytest.approx((labels != y).mean())
 
 
 def test_cross_val_predict_of_several_models(numbers):
