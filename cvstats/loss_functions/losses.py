@@ -620,16 +620,18 @@ def refuse_labels(
     given: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Refuse labels for a loss of probabilities: the AUC of labels, for example, is another one."""
-    if response_of(loss, given) != "predict_proba":
+    response = response_of(loss, given)
+    if response == "predict":
         return
+    needed = "probabilities" if response == "predict_proba" else "scores"
     for model, name in columns.items():
         kind = pd.api.types.infer_dtype(frame[name]) if isinstance(name, str) else ""
         if kind in ("integer", "boolean") and frame[name].isin(frame[truth]).all():
             raise LogError(
-                f"loss={loss!r} requires probabilities, but the predictions"
-                f"{'' if model is None else f' of {model!r}'} are labels. Save the probabilities, "
-                "in scikit-learn those of predict_proba. If these are probabilities, convert them "
-                "to float first."
+                f"loss={loss!r} requires {needed}, but the predictions"
+                f"{'' if model is None else f' of {model!r}'} are labels. Save the {needed}, in "
+                f"scikit-learn those of {response}. If these are {needed}, convert them to float "
+                "first."
             )
 
 

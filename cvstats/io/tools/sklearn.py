@@ -61,10 +61,13 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     names: list[Hashable] | None = None
     chances = []
     responses, ranks = responses_of(options)
+    response = "decision_function" if responses == ("decision_function",) else "predict"
     for split, (estimator, test) in enumerate(zip(estimators, tests, strict=True)):
         rows = rows_of(test, len(truth))
         part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
-        columns["y_pred"].append(np.asarray(estimator.predict(part)))
+        if not hasattr(estimator, response):
+            raise lacks_response(estimator, response, options)
+        columns["y_pred"].append(np.asarray(getattr(estimator, response)(part)))
         columns["split"].append(np.full(len(rows), split))
         columns["row"].append(rows)
         found = None
@@ -72,11 +75,7 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
             found = np.asarray(estimator.predict_proba(part))
         elif "predict_proba" in responses and hasattr(estimator, "classes_"):
             if not (ranks and len(estimator.classes_) == 2):
-                raise LogError(
-                    f"{describe_type(estimator)} has no predict_proba, which loss="
-                    f"{options.loss!r} requires. Expected classifiers that have it; for others "
-                    "use zero_one."
-                )
+                raise lacks_response(estimator, "predict_proba", options)
             score = np.asarray(estimator.decision_function(part))
             found = np.column_stack([-score, score])
         if found is not None:
@@ -97,6 +96,14 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     table = with_groups(table, options, rows, len(truth))
     table = add_split_numbers(table, np.concatenate(columns["split"]))
     return PredictionTable(table, of_classes, train_sizes(trains))
+
+
+def lacks_response(estimator: Any, response: str, options: ReadOptions) -> LogError:
+    """Make the error for an estimator without the prediction method that the losses use."""
+    return LogError(
+        f"{describe_type(estimator)} has no {response}, which loss={options.loss!r} requires. "
+        "Expected classifiers that have it; for others use zero_one."
+    )
 
 
 def responses_of(options: ReadOptions) -> tuple[tuple[str, ...], bool]:

@@ -135,6 +135,21 @@ def test_a_model_without_probabilities_is_ranked_by_its_decision_function(classe
     np.testing.assert_allclose(1 - log.groupby("fold").mean(), expected, atol=1e-12)
 
 
+def test_the_hinge_loss_takes_the_decision_function(classes):
+    X, y = classes
+    y, cv = (y == "malignant").astype(int), StratifiedKFold(5)
+    log = cvstats.read_log(cross_validate(LinearSVC(), X, y, cv=cv, **KEEP), X=X, y=y, loss="hinge")
+    margin = (2 * y - 1) * cross_val_predict(LinearSVC(), X, y, cv=cv, method="decision_function")
+    expected = pd.Series(np.maximum(0, 1 - margin)).loc[log.index.get_level_values("point")]
+    np.testing.assert_allclose(log, expected, atol=1e-12)
+    labels = cross_val_predict(LinearSVC(), X, y, cv=cv)
+    with pytest.raises(LogError, match="loss='hinge' requires .* are labels"):
+        cvstats.read_log(labels, y=y, cv=cv, loss="hinge")
+    forests = cross_validate(DummyClassifier(), X, y, cv=cv, **KEEP)
+    with pytest.raises(LogError, match="has no decision_function, which loss='hinge'"):
+        cvstats.read_log(forests, X=X, y=y, loss="hinge")
+
+
 def test_labels_are_no_probabilities(classes, tmp_path):
     X, y = classes
     y = (y == "malignant").astype(int)
