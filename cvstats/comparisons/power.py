@@ -161,7 +161,9 @@ def power(
         one point's difference that repetition cannot and can remove (of the squared standard error
         times the number of points, if groups are the sampling unit), and ``smallest_effect_limit``
         and ``points_needed_limit``, the same with infinitely many repetitions; NaN for a single
-        repetition, or without individual losses. Then the columns of the interval, and ``caution``.
+        repetition, without individual losses, and for methods other than `wald`, `holdout`,
+        `corrected_t`, `clustered` and `out_of_source`. Then the columns of the interval, and
+        ``caution``.
 
     Raises
     ------
@@ -279,6 +281,7 @@ def power(
             base, effect=expected, alpha=alpha, alternative=alternative, target=target_power,
             n=n, parts=variance_parts(log, base, n),
             factors=variance_factors(log, base), repetitions=planned,
+            once=log.design.number("repetition") == 1,
         )  # fmt: skip
         result = advise_on_refits(show_own_errors(result), log, "Omit method=.")
         of_shares = log.metadata.get("holds") == "scores" and "n_test" not in log.metadata
@@ -308,6 +311,7 @@ def compute(
     n: int,
     parts: tuple[FloatArray, FloatArray],
     factors: tuple[FloatArray, FloatArray],
+    once: bool,
     repetitions: int | None = None,
 ) -> Result:
     """Plan with the differences of a pilot log, whose standard errors decrease like 1 / sqrt(n)."""
@@ -356,8 +360,8 @@ def compute(
         }
     caution = base.caution.copy()
     known = ~np.isnan(estimate)
-    once = np.equal(base.columns.get("n_repetitions", 1), 1)
-    caution[known & np.isnan(stays) & once] |= np.int64(Caution.ONE_REPETITION)
+    if once:
+        caution[known & np.isnan(stays)] |= np.int64(Caution.ONE_REPETITION)
     caution[known & (stays < 0)] |= np.int64(Caution.CLAMPED)
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
     attrs |= {"effect": effect, "target_power": target}
@@ -597,27 +601,23 @@ def variance_factors(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
 def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, FloatArray]:
     """Compute the parts of each difference's variance that repetition cannot and can remove."""
     repetitions = log.design.number("repetition")
-    if base.method == REFITS:  # repetitions do not remove all of the rest
-        return split_variance(base.columns["se"], base.columns["se"], 1)
+    unknown = np.full_like(base.columns["se"], np.nan)
+    if repetitions == 1 or base.method == REFITS:  # repetitions do not remove all of the rest
+        return unknown, unknown
     if count_groups(base) is not None or base.method == "out_of_source":
         n = log.design.splits().rows[0]
-        averaged = n * base.columns["se"] ** 2
-        if repetitions == 1:
-            return split_variance(averaged, averaged, 1)
         once = variance_per_repetition(log, base)
-        return split_variance(n * once, averaged, repetitions)
+        return split_variance(n * once, n * base.columns["se"] ** 2, repetitions)
     if base.method == "corrected_t":
         averaged = size * base.columns["se"] ** 2
-        if repetitions == 1:
-            return split_variance(averaged, averaged, 1)
         each = 1 / base.columns["n_splits"]  # more splits reduce it, but not n_test / n_train
         stays = averaged * (1 - each / (each + base.columns["n_test"] / base.columns["n_train"]))
         return stays, (averaged - stays) * repetitions
+    if base.method not in ("wald", "holdout") or not log.in_memory:
+        return unknown, unknown
     found = log.moments(repetition_level(log.design))
     n = found.count[0]
     once = (found.m2 / (n - 1)).mean(axis=0)
-    if repetitions == 1 or not log.in_memory:
-        return split_variance(once, once, 1)
     averaged = average_repetitions(log).moments(()).m2[0] / (n - 1)
     return split_variance(once, averaged, repetitions)
 
@@ -631,9 +631,6 @@ def split_variance(
     ``averaged`` the variance of the points' means over r repetitions. If repetitions were
     independent given the point, ``once = a + b`` and ``averaged = a + b / r``.
     """
-    if repetitions == 1:
-        unknown = np.full_like(once, np.nan)
-        return unknown, unknown
     noise = (once - averaged) * repetitions / (repetitions - 1)
     return once - noise, noise
 

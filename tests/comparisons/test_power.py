@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
 from scipy import special, stats
+from strategies import stacked
 
 import cvstats
 from cvstats.errors import LogError
@@ -263,6 +264,18 @@ def test_repetitions_of_refitted_models_cannot_be_planned():
         assert plan.attrs["interval_method"] == "refit_corrected"
         assert plan[parts].isna().all(axis=None)
         assert not plan["caution"].str.contains("one repetition|clamped").any()
+
+
+@pytest.mark.parametrize("name", ["halves", "nested", "replaced", "bootstrap"])
+def test_methods_that_do_not_average_repetitions_have_no_parts(name):
+    log = golden.log_named(name)
+    for pilot in (log, stacked(log).chunk())[: 1 if name == "bootstrap" else 2]:
+        plan = pilot.cvci.power(effect=0.1)
+        for part in ("point_variance", "smallest_effect_limit", "points_needed_limit"):
+            assert np.isnan(np.asarray(plan[part])).all()
+        told = cvstats.cautions(plan).to_numpy().astype(str)
+        for label in ("one repetition", "clamped"):
+            assert (np.char.find(told, label) < 0).all()
 
 
 def test_the_variance_of_one_repetition_of_fixed_sources():
