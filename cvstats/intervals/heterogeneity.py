@@ -18,7 +18,7 @@ from scipy import special
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
-from cvstats.core.folds import repetition_level
+from cvstats.core.folds import repetition_level, tally
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, listed, spelled
@@ -207,7 +207,13 @@ def heterogeneity(
     )  # fmt: skip
     if by == "source" or not log.design.has("source"):
         return result
-    call = f"Use log.cvci.contrast(by={by!r}).cvci.compare(), whose sampling units are the sources."
+    each, groups, sources = (tally(log.design, *of) for of in ((by, "source"), (by,), ("source",)))
+    if len(each.count) == len(groups.count) == len(sources.count):  # each group is a source
+        return result
+    call = "Evaluate at least two sources in each group."
+    if each.within((by,)).n_cells.min() > 1:
+        way = f"log.cvci.contrast(by={by!r}).cvci.compare()"
+        call = f"Use {way}, whose sampling units are the sources."
     result = replace(result, calls={Caution.SOURCES_IGNORED: call})
     return flag_ignored_sources(result, log.design, of_means=False)
 

@@ -70,3 +70,15 @@ def test_groups_of_sources_say_that_the_sources_are_ignored():
     assert log.cvci.contrast(by="hospital").cvci.compare()["p_value"].item() > 0.05
     assert not log.cvci.heterogeneity()["caution"].str.contains("ignored").any()
     assert not log.droplevel("source").cvci.heterogeneity(by="hospital")["caution"].any()
+
+
+@pytest.mark.parametrize(("sources", "advice"), [(8, None), (9, "two sources"), (16, "contrast")])
+def test_groups_that_are_sources_have_nothing_to_ignore(sources, advice):
+    """Eight groups that are a source each, that are a source or two, and that are two sources."""
+    point = np.arange(480)
+    group = point // 60
+    source = {8: group, 9: np.where(point < 30, 8, group), 16: point // 30}[sources]
+    levels = pd.DataFrame({"group": group, "source": source, "point": point})
+    log = pd.Series(np.random.default_rng(0).normal(size=480), pd.MultiIndex.from_frame(levels))
+    told = log.cvci.heterogeneity(by="group").attrs["cautions"].get("sources ignored")
+    assert (told is None) if advice is None else (advice in told)
