@@ -727,9 +727,8 @@ def prediction_spec(
     )
     classes = tuple(np.unique(truth).tolist()) if labels else ()
     ranks = ranked and len(classes) == 2
-    return ScoringSpec(
-        next(iter(wanted))[0], responses[0], classes, LossOptions(), responses, ranks
-    )
+    response, loss = next(iter(responses.items()))
+    return ScoringSpec(loss, response, classes, LossOptions(), responses, ranks)
 
 
 def metric_log(
@@ -816,8 +815,9 @@ class ScoringSpec:
         The sorted class labels; empty if ``predict`` is called.
     options : LossOptions
         The other arguments of the loss.
-    responses : tuple of str
-        For metrics, the prediction methods whose results are kept; the loss is then not computed.
+    responses : mapping
+        For metrics, the prediction methods whose results are kept, and a loss that requires each;
+        the loss is then not computed.
     ranks : bool
         Whether only the order of the probabilities matters, so that ``decision_function`` serves
         a model without ``predict_proba``.
@@ -827,7 +827,7 @@ class ScoringSpec:
     response: str
     classes: tuple[Hashable, ...]
     options: LossOptions
-    responses: tuple[str, ...] = ()
+    responses: Mapping[str, Loss] = field(default_factory=dict)
     ranks: bool = False
 
     @property
@@ -966,8 +966,8 @@ def take_rows(values: Any, rows: IntArray) -> Any:
 def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
     """Compute all predictions that the metrics need, as numbers: labels as codes."""
     columns: list[NDArray[Any]] = []
-    for response in spec.responses:
-        found = predictions(fitted, X, replace(spec, response=response))
+    for response, loss in spec.responses.items():
+        found = predictions(fitted, X, replace(spec, response=response, loss=loss))
         if response == "predict" and spec.classes:
             found = np.searchsorted(np.array(spec.classes), found)
         columns.append(found.reshape(len(found), -1))

@@ -601,18 +601,21 @@ def response_of(loss: Loss, given: Mapping[str, Any]) -> str:
 
 def find_responses(
     wanted: Iterable[tuple[Loss, Mapping[str, Any]]],
-) -> tuple[tuple[str, ...], bool]:
-    """Name the prediction methods that losses use.
+) -> tuple[dict[str, Loss], bool]:
+    """Name the prediction methods that losses use, and a loss that requires each.
 
     Also return whether only the order of the probabilities matters, as for AUC.
     """
-    responses, reads = [], set()
+
+    def ranks(loss: Loss | None) -> bool:
+        return isinstance(loss, str) and loss in METRICS and METRICS[loss].reads == "scores"
+
+    found: dict[str, Loss] = {}
     for loss, given in wanted:
-        responses.append(response_of(loss, given))
-        if responses[-1] == "predict_proba":
-            known = isinstance(loss, str) and loss in METRICS
-            reads.add(METRICS[str(loss)].reads if known else "")
-    return tuple(dict.fromkeys(responses)), reads == {"scores"}
+        response = response_of(loss, given)
+        if response not in found or ranks(found[response]):
+            found[response] = loss
+    return found, ranks(found.get("predict_proba"))
 
 
 def refuse_labels(

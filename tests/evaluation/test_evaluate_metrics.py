@@ -88,8 +88,10 @@ def test_refusals():
         run("auc", plan=plans.bootstrap(3, rng=1))
     with pytest.raises(LogError, match="requires the predictions of a reference.*reference=…"):
         run("skill")
-    with pytest.raises(LogError, match="has no predict_proba, which loss='auc' requires"):
+    with pytest.raises(LogError, match="has no predict_proba, which loss='brier' requires"):
         run(["auc", "brier"], SVM)
+    with pytest.raises(LogError, match="has no decision_function, which loss='hinge' requires"):
+        run(["auc", "hinge"], {"bayes": GaussianNB()})
     with pytest.raises(LogError, match="has no predict_proba"):
         run("auc", SVM, *load_iris(return_X_y=True))
     with pytest.raises(LogError, match="has neither predict_proba nor decision_function"):

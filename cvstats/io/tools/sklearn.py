@@ -61,12 +61,12 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     names: list[Hashable] | None = None
     chances = []
     responses, ranks = responses_of(options)
-    response = "decision_function" if responses == ("decision_function",) else "predict"
+    response = "decision_function" if [*responses] == ["decision_function"] else "predict"
     for split, (estimator, test) in enumerate(zip(estimators, tests, strict=True)):
         rows = rows_of(test, len(truth))
         part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
         if not hasattr(estimator, response):
-            raise lacks_response(estimator, response, options)
+            raise lacks_response(estimator, response, responses[response])
         columns["y_pred"].append(np.asarray(getattr(estimator, response)(part)))
         columns["split"].append(np.full(len(rows), split))
         columns["row"].append(rows)
@@ -74,8 +74,9 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
         if hasattr(estimator, "predict_proba"):
             found = np.asarray(estimator.predict_proba(part))
         elif "predict_proba" in responses and hasattr(estimator, "classes_"):
-            if not (ranks and len(estimator.classes_) == 2):
-                raise lacks_response(estimator, "predict_proba", options)
+            two = ranks and len(estimator.classes_) == 2
+            if not (two and hasattr(estimator, "decision_function")):
+                raise lacks_response(estimator, "predict_proba", responses["predict_proba"])
             score = np.asarray(estimator.decision_function(part))
             found = np.column_stack([-score, score])
         if found is not None:
@@ -98,15 +99,15 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     return PredictionTable(table, of_classes, train_sizes(trains))
 
 
-def lacks_response(estimator: Any, response: str, options: ReadOptions) -> LogError:
+def lacks_response(estimator: Any, response: str, loss: Any) -> LogError:
     """Make the error for an estimator without the prediction method that the losses use."""
     return LogError(
-        f"{describe_type(estimator)} has no {response}, which loss={options.loss!r} requires. "
+        f"{describe_type(estimator)} has no {response}, which loss={loss!r} requires. "
         "Expected classifiers that have it; for others use zero_one."
     )
 
 
-def responses_of(options: ReadOptions) -> tuple[tuple[str, ...], bool]:
+def responses_of(options: ReadOptions) -> tuple[dict[str, Any], bool]:
     """Name the prediction methods that the requested losses use: see `find_responses`."""
     asked: Any = options.loss
     wanted = asked if is_several(asked) else [] if asked is None else [asked]

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import average_precision_score, make_scorer, roc_auc_score
 from sklearn.model_selection import (
@@ -155,9 +156,13 @@ def test_labels_are_no_probabilities(classes, tmp_path):
     y = (y == "malignant").astype(int)
     cv = StratifiedKFold(5)
     result = cross_validate(LinearSVC(), X, y, cv=cv, **KEEP)
-    for loss in ("brier", ["roc_auc", "log_loss"]):
-        with pytest.raises(LogError, match="a LinearSVC has no predict_proba, which loss="):
+    for loss, probable in (("brier", "brier"), (["roc_auc", "log_loss"], "log_loss")):
+        words = f"a LinearSVC has no predict_proba, which loss='{probable}' requires"
+        with pytest.raises(LogError, match=words):
             cvstats.read_log(result, X=X, y=y, loss=loss)
+    votes = cross_validate(VotingClassifier([("svm", LinearSVC())]), X, y, cv=cv, **KEEP)
+    with pytest.raises(LogError, match="a VotingClassifier has no predict_proba"):
+        cvstats.read_log(votes, X=X, y=y, loss="roc_auc")
     labels = cross_val_predict(LinearSVC(), X, y, cv=cv)
     words = "loss='auc' requires probabilities, but the predictions.* are labels.*predict_proba"
     with pytest.raises(LogError, match=words):
