@@ -174,9 +174,8 @@ def unknown_option(
     way = nearest_option(option, known, value)
     if option == "by" and "reference" in known and isinstance(value, str):
         way = f" For the difference at each label, use {log}.compare(by={value!r})."
-    return TypeError(
-        f"{name}() got an unexpected option {option!r}. Valid options: {', '.join(known)}.{way}"
-    )
+    several = f" Valid options: {', '.join(known)}." if known else f" {name}() has no options."
+    return TypeError(f"{name}() got an unexpected option {option!r}.{several}{way}")
 
 
 class LazyMethod:

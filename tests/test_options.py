@@ -242,6 +242,11 @@ def test_options_of_scikit_learn(given, meant):
         cvstats.losses(pd.DataFrame({"y": [0, 1]}), **{given: "y"})
 
 
+def test_an_option_of_a_method_without_options():
+    with pytest.raises(TypeError, match=r"option 'bogus'\. methods\(\) has no options\.$"):
+        log_of().cvci.methods(bogus=1)
+
+
 def example_function(
     a: typing.Literal["x", "y"],
     b: typing.Literal["z"] | None = None,
