@@ -46,6 +46,7 @@ from cvstats.errors import (
 from cvstats.loss_functions.losses import (
     Loss,
     LossKeywords,
+    choose_response,
     find_loss,
     find_responses,
     join_metrics,
@@ -115,11 +116,11 @@ def evaluate(
         ``pinball``, ``zero_one`` (which use ``predict``), ``log_loss`` and ``brier`` (which use
         ``predict_proba``), ``hinge`` (which uses ``decision_function``), or a function of truth and
         prediction that returns a loss for each point. Also a metric such as ``auc`` (which uses
-        ``predict_proba``, or the ``decision_function`` of a classifier of two classes without it),
-        ``f1``, ``rmse`` or ``r2``; or a list, which gives a log with the level ``metric``. Of two
-        classes, the one that sorts last is the positive one. By default ``zero_one`` for
-        classifiers, and ``squared_error`` for regressors; for other estimators, ``zero_one`` if
-        ``y`` contains text, categories or booleans.
+        ``predict_proba`` or, for a binary classifier without it, ``decision_function``), ``f1``,
+        ``rmse`` or ``r2``; or a list, which gives a log with the level ``metric``. Of two classes,
+        the one that sorts last is the positive one. By default ``zero_one`` for classifiers, and
+        ``squared_error`` for regressors; for other estimators, ``zero_one`` if ``y`` contains text,
+        categories or booleans.
     folds : {"average", "pool"}, optional
         For metrics, as for `cvstats.losses`.
     groups : array or Series, shape (n,), optional
@@ -976,14 +977,7 @@ def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
 
 def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
     """Compute the predictions that the loss uses."""
-    response, has = spec.response, f"no {spec.response}"
-    if response == "predict_proba" and spec.ranks and not hasattr(fitted, response):
-        response, has = "decision_function", f"neither {response} nor decision_function"
-    if not hasattr(fitted, response):
-        raise LogError(
-            f"{describe_type(fitted)} has {has}, which loss={spec.loss!r} "
-            "requires. Expected a classifier that has it; for others use zero_one."
-        )
+    response = choose_response(fitted, spec.response, spec.loss, spec.ranks)
     found = np.asarray(getattr(fitted, response)(X))
     if response == "predict_proba":
         # A class that was not in the training sample has probability 0.

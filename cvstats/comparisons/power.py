@@ -46,6 +46,9 @@ from cvstats.intervals.out_of_source import squared_errors_of_sources
 from cvstats.log.log import Log, Losses
 from cvstats.options import Alternative, Missing, check_numbers, whole_number
 
+OF_POINTS = ("wald", "holdout")
+"""Methods with points as the sampling unit, whose differences have a kurtosis and parts."""
+
 TAIL = 0.1
 """Tail probability on each side of the ranges for the pilot's uncertainty."""
 
@@ -203,9 +206,9 @@ def power(
     taken to decrease like one over the number of points. For `refit_corrected`, whose variance has
     a part that repetitions show but do not remove, the parts of the variance, their limits and the
     ranges are NaN (with groups, only the parts and the limits). In 250 simulations of two nearly
-    equal models with 120 points in three partitions, the average planned power was .53, and
-    `compare` detected the difference in 46%; with ``method="wald"`` .77 was planned, and with one
-    partition .38 by default for 29%.
+    equal models with 120 points in three partitions, the average planned power was .53 (.77 with
+    ``method="wald"``), and `compare` detected the difference in 46%. With one partition, .38 was
+    planned, and the difference was detected in 29%.
 
     For 0/1 losses, the plan uses McNemar's test. A difference of d requires that at least a share d
     of the points is discordant, so a few points are never enough. For models that agree on every
@@ -384,7 +387,7 @@ def check_repetitions(log: Log, base: Result) -> None:
     if name == REFITS or (not averages and count_groups(base) is None):
         raise LogError(
             f"repetitions= does not apply to {name}, whose interval does not narrow with "
-            "repetitions like that of an average. Omit repetitions=, or use one test set."
+            "repetitions as that of an average does. Omit repetitions=, or use one test set."
         )
 
 
@@ -585,7 +588,7 @@ def variance_factors(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
     (averaged over repetitions): ``2 (n - 1) / (k - 1)``. NaN if neither is known.
     """
     df = np.full(log.values.width, np.nan)
-    if base.method not in ("wald", "holdout"):
+    if base.method not in OF_POINTS:
         df = np.asarray(base.columns.get("df", df), np.float64)
     elif log.in_memory:
         points = average_repetitions(log) if log.design.number("repetition") > 1 else log
@@ -602,7 +605,7 @@ def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, Float
     """Compute the parts of each difference's variance that repetition cannot and can remove."""
     repetitions = log.design.number("repetition")
     unknown = np.full_like(base.columns["se"], np.nan)
-    if repetitions == 1 or base.method == REFITS:  # repetitions do not remove all of the rest
+    if repetitions == 1 or base.method == REFITS:  # whose variance repetitions reduce only in part
         return unknown, unknown
     if count_groups(base) is not None or base.method == "out_of_source":
         n = log.design.splits().rows[0]
@@ -613,7 +616,7 @@ def variance_parts(log: Log, base: Result, size: int) -> tuple[FloatArray, Float
         each = 1 / base.columns["n_splits"]  # more splits reduce it, but not n_test / n_train
         stays = averaged * (1 - each / (each + base.columns["n_test"] / base.columns["n_train"]))
         return stays, (averaged - stays) * repetitions
-    if base.method not in ("wald", "holdout") or not log.in_memory:
+    if base.method not in OF_POINTS or not log.in_memory:
         return unknown, unknown
     found = log.moments(repetition_level(log.design))
     n = found.count[0]

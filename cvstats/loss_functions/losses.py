@@ -560,7 +560,7 @@ def choose_columns(
     A metric of one probability uses that of ``positive=``, or of the last of two classes.
     """
     metric = METRICS.get(loss) if isinstance(loss, str) else None
-    scored = metric is not None and metric.reads in ("scores", "probabilities")
+    scored = metric is not None and metric.reads in OF_CHANCES
     if not chances or not (scored or "threshold" in asked or loss in OF_CLASSES):
         return dict(models), dict(asked)
     positive = asked.get("positive", classes[-1] if scored and len(classes) == 2 else None)
@@ -618,11 +618,32 @@ def find_responses(
     return found, ranks(found.get("predict_proba"))
 
 
+def choose_response(fitted: Any, response: str, loss: Loss | None, ranks: bool) -> str:
+    """Choose the prediction method of a model; to rank points, scores replace probabilities.
+
+    Raises
+    ------
+    LogError
+        If the model does not have the method that the loss requires.
+    """
+    if hasattr(fitted, response):
+        return response
+    has = f"no {response}"
+    if ranks and response == "predict_proba":
+        if hasattr(fitted, "decision_function"):
+            return "decision_function"
+        has = f"neither {response} nor decision_function"
+    raise LogError(
+        f"{describe_type(fitted)} has {has}, which loss={loss!r} requires. Expected a classifier "
+        "that has it; for others use zero_one."
+    )
+
+
 def refuse_labels(
     frame: pd.DataFrame, truth: Any, columns: Mapping[Hashable, Any], loss: Loss,
     given: Mapping[str, Any],
 ) -> None:  # fmt: skip
-    """Refuse labels for a loss of probabilities: the AUC of labels, for example, is another one."""
+    """Refuse labels if the loss needs probabilities: the AUC of labels is a different number."""
     response = response_of(loss, given)
     if response == "predict":
         return
@@ -632,9 +653,9 @@ def refuse_labels(
         if kind in ("integer", "boolean") and frame[name].isin(frame[truth]).all():
             raise LogError(
                 f"loss={loss!r} requires {needed}, but the predictions"
-                f"{'' if model is None else f' of {model!r}'} are labels. Save the {needed}, in "
-                f"scikit-learn those of {response}. If these are {needed}, convert them to float "
-                "first."
+                f"{'' if model is None else f' of {model!r}'} are labels. Save the {needed} (in "
+                f"scikit-learn, the output of {response}). If these are {needed}, convert them to "
+                "float first."
             )
 
 

@@ -16,7 +16,7 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, is_several, listed, spelled
 from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
 from cvstats.io.tools import SCORE, SPLITTING, is_search, refuse_unused
-from cvstats.loss_functions.losses import find_loss, find_responses
+from cvstats.loss_functions.losses import choose_response, find_loss, find_responses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 
@@ -65,21 +65,17 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     for split, (estimator, test) in enumerate(zip(estimators, tests, strict=True)):
         rows = rows_of(test, len(truth))
         part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
-        if not hasattr(estimator, response):
-            raise lacks_response(estimator, response, responses[response])
+        choose_response(estimator, response, responses.get(response, options.loss), False)
         columns["y_pred"].append(np.asarray(getattr(estimator, response)(part)))
         columns["split"].append(np.full(len(rows), split))
         columns["row"].append(rows)
-        found = None
-        if hasattr(estimator, "predict_proba"):
-            found = np.asarray(estimator.predict_proba(part))
-        elif "predict_proba" in responses and hasattr(estimator, "classes_"):
-            two = ranks and len(estimator.classes_) == 2
-            if not (two and hasattr(estimator, "decision_function")):
-                raise lacks_response(estimator, "predict_proba", responses["predict_proba"])
-            score = np.asarray(estimator.decision_function(part))
-            found = np.column_stack([-score, score])
-        if found is not None:
+        wanted = "predict_proba" in responses and hasattr(estimator, "classes_")
+        if wanted or hasattr(estimator, "predict_proba"):
+            scored = hasattr(estimator, "decision_function") and len(estimator.classes_) == 2
+            loss = responses.get("predict_proba")
+            chosen = choose_response(estimator, "predict_proba", loss, ranks and scored)
+            found = np.asarray(getattr(estimator, chosen)(part))
+            found = np.column_stack([-found, found]) if chosen == "decision_function" else found
             own = np.asarray(estimator.classes_).tolist()
             names = own if names is None else names
             if names != own:
@@ -97,14 +93,6 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     table = with_groups(table, options, rows, len(truth))
     table = add_split_numbers(table, np.concatenate(columns["split"]))
     return PredictionTable(table, of_classes, train_sizes(trains))
-
-
-def lacks_response(estimator: Any, response: str, loss: Any) -> LogError:
-    """Make the error for an estimator without the prediction method that the losses use."""
-    return LogError(
-        f"{describe_type(estimator)} has no {response}, which loss={loss!r} requires. "
-        "Expected classifiers that have it; for others use zero_one."
-    )
 
 
 def responses_of(options: ReadOptions) -> tuple[dict[str, Any], bool]:
