@@ -419,10 +419,7 @@ def difference_interval(
             each = find_method(chosen).run(log.without_pairs(), alpha=alpha, **options)
             base = compare_squares(base, each, log)
     if chosen != UNION and log.metadata and is_ratio(log.metadata) and has_standard_errors(base):
-        plain = "holdout" if count_folds(log.design) == 1 else "wald"
-        known = chosen == plain
-        of_points = base if known else find_method(plain).run(log, alpha=alpha)
-        base = compare_numerators(base, of_points, log)
+        base = test_numerators(base, log, alpha)
     base = zero_rounding_noise(base, log)
     if method is None and default is default_difference:
         if log.design.metric or chosen == OF_SPLITS:
@@ -441,6 +438,13 @@ def difference_interval(
         calls = {**base.calls, Caution.UNSTABLE_DIFFERENCE: "compare(method='corrected_t')"}
         base = replace(base, calls=calls)
     return replace(base, attrs=attrs)
+
+
+def test_numerators(base: Result, log: Log, alpha: float) -> Result:
+    """Test differences of a metric that is a ratio, such as R2, by their numerators."""
+    plain = "holdout" if count_folds(log.design) == 1 else "wald"
+    of_points = base if base.method == plain else find_method(plain).run(log, alpha=alpha)
+    return compare_numerators(base, of_points, log)
 
 
 def widen_alike(base: Result, log: Log) -> Result:

@@ -45,6 +45,7 @@ from cvstats.comparisons._pairs import (
     read_options,
     reads_lazy_losses,
     require_standard_errors,
+    test_numerators,
 )
 from cvstats.comparisons.zero_one import (
     FEW,
@@ -70,7 +71,7 @@ from cvstats.core.results import (
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NeedsLosses, checked_flag, is_several, listed, nearest, spelled
 from cvstats.intervals import find_method
-from cvstats.intervals._limits import SOME_TANGO, fieller
+from cvstats.intervals._limits import OF_SPLITS, SOME_TANGO, add_pseudo_errors, fieller
 from cvstats.intervals._method import BAYLE, RELATIVE_STABILITY, Comparison
 from cvstats.intervals._requirements import recommend_options, take_points, takes_two_ways
 from cvstats.intervals._stability import OF_INTERVAL
@@ -79,7 +80,7 @@ from cvstats.log.align import difference_from, every_pair, facts_of_differences,
 from cvstats.log.checks import EVERY_LOOK, take_sample
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCE_FROM, DIFFERENCES, Log, Losses
-from cvstats.log.metadata import STRENGTHS, is_root
+from cvstats.log.metadata import STRENGTHS, is_ratio, is_root, names_of_metrics
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number
@@ -143,6 +144,7 @@ def check_compare(options: Mapping[str, Any]) -> None:
     fits="as the underlying interval",
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",
     models=2,
+    needs_points=True,
     takes_scores=True,
     level_options=("by", "over"),
     check=check_compare,
@@ -493,24 +495,36 @@ def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:
 
 def take_limits_of_differences(base: Result, log: Log, alpha: float) -> Result:
     """Replace the limits of a log that `difference` made by those that `compare` has by default."""
-    if not (log.known_proportions and has_standard_errors(base)):
+    if not has_standard_errors(base):
         return base
-    if log.design.by is not None:
-        raise DifferentGroups("discordant points are counted for one group at a time.")
-    named = replace(base, attrs={**base.attrs, "interval_method": base.method})
-    found = find_discordance(log, named)
-    if found is None or not found.few.any():
+    wider = test_numerators(base, log, alpha) if is_ratio(log.metadata) else base
+    found = None
+    if log.design.metric or base.method == OF_SPLITS:
+        wider = add_pseudo_errors(wider, log)
+    if log.known_proportions:
+        if log.design.by is not None:
+            raise DifferentGroups("discordant points are counted for one group at a time.")
+        named = replace(base, attrs={**base.attrs, "interval_method": base.method})
+        found = find_discordance(log, named)
+    few = found is not None and bool(found.few.any())
+    if wider is base and not few:
         return base
-    result = compute_tests(widen_few(base, found), alternative="two-sided", alpha=alpha)
-    if found.repetitions == 1:
-        result = take_exact_tests(result, found, alternative="two-sided", alpha=alpha)
+    if found is not None:
+        wider = widen_few(wider, found)
+    result = compute_tests(wider, alternative="two-sided", alpha=alpha)
+    if found is not None:
+        if found.repetitions == 1:
+            result = take_exact_tests(result, found, alternative="two-sided", alpha=alpha)
+        result = flag_few(result, found)
     result = show_own_errors(result)
     columns = {name: result.columns.get(name, values) for name, values in base.columns.items()}
     attrs = dict(result.attrs)
     test = str(attrs.pop("test", "wald"))
     if "interval" in attrs:
         attrs["interval"] = {"exact": "tango", SOME_EXACT: SOME_TANGO}.get(test, test)
-    return replace(base, columns=columns, caution=flag_few(result, found).caution, attrs=attrs)
+    return replace(
+        base, columns=columns, caution=result.caution, attrs=attrs, allows_for=result.allows_for
+    )
 
 
 def keep_own_tests(base: Result, *, alternative: str) -> Result:
@@ -1046,9 +1060,11 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     You can pass this log to every method that accepts a log. The estimate is then the difference in
     error. ``attrs["kind"]`` is ``"differences"``, and the guarantee of an interval is subject to
     the condition stated in `compare`. `interval` and `summary` have the same limits as `compare`,
-    also for models that were refitted in several repetitions, and for 0/1 losses with few
-    discordant points. What `compare` adds for nearly identical models in one partition, and for
-    bounded metrics and random splits, is missing, because differences do not show it.
+    also for bounded metrics, ratios, and models that were refitted in several repetitions, and for
+    0/1 losses with few discordant points or of random splits. Three things that `compare` does need
+    the losses of both models and are missing: it widens the limits for nearly identical models in
+    one partition, tests the RMSE by the mean squared errors, and adds to the limits of bounded
+    metrics of clusters what one cluster can change.
 
     References
     ----------
@@ -1068,9 +1084,10 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     if other is not None:
         gaps = subtract_logs(losses, other)
     else:
-        choose_pairs(read(losses), reference)
+        by = "metric" if len(names_of_metrics(losses) or []) > 1 else None
+        choose_pairs(read(losses, by=by), reference)
         gaps = every_pair(losses) if reference is None else difference_from(losses, reference)
-        gaps.attrs = facts_of_differences(losses.attrs)
+        gaps.attrs = facts_of_differences(losses.attrs, reference)
     of = {} if reference is None else {DIFFERENCE_FROM: reference}
     gaps.attrs = {**gaps.attrs, **DIFFERENCES, **of}
     return gaps

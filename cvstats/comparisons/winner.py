@@ -94,6 +94,7 @@ def check_winner(options: Mapping[str, Any]) -> None:
     guarantee="asymptotically valid whichever model is selected, if the interval of each model is",
     fits="as the underlying interval",
     reference=REFERENCE,
+    needs_points=True,
     models=2,
     lazy=False,
     takes_scores=True,

@@ -51,6 +51,7 @@ from cvstats.log.metadata import (
     PROPORTION_NAMES,
     RATIOS,
     has_several,
+    note_of_model,
 )
 
 Limits: TypeAlias = tuple[FloatArray, FloatArray]
@@ -550,24 +551,67 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
         split = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     share = counts / np.bincount(split, counts)[split]
     repetitions = np.bincount(groups[np.unique(split, return_index=True)[1]])
-    found = []
-    for model, carried in locate_columns(labels, metadata):
-        each = metadata["models"].get(str(model))
-        if each is None:  # a renamed model keeps the counts that all models share
-            first, *others = metadata["models"].values()
-            each = first if all(other == first for other in others) else None
-        if each is None or carried is None:
-            return None
-        cells = np.array(each[carried if len(each) > 1 else 0], dtype=float)
-        if not len(cells):
-            found.append(np.full((len(repetitions), 2), np.nan))
-            continue
-        own = cells[rows][:, 2:4] if of_clusters else cells[rows][:, :2]
-        if of_clusters and log.crossed:  # sources, or points that occur in all of them
-            own = cells[rows][:, 2:].reshape(len(rows), -1, 2).max(axis=1)
-        sums = [np.bincount(groups, share**2 * part) / repetitions for part in own.T]
-        found.append(np.column_stack(sums))
-    return np.stack(found, axis=1)
+
+    def sum_squares(models: Sequence[Hashable], notes: Mapping[str, Any]) -> FloatArray | None:
+        """Sum over the cells of each model that the columns name."""
+        found = []
+        for model, carried in zip(models, locate_columns(labels, metadata), strict=True):
+            each = note_of_model(notes, model)
+            if each is None or carried is None:
+                return None
+            cells = np.array(each[carried if len(each) > 1 else 0], dtype=float)
+            if not len(cells):
+                found.append(np.full((len(repetitions), 2), np.nan))
+                continue
+            own = cells[rows][:, 2:4] if of_clusters else cells[rows][:, :2]
+            if of_clusters and log.crossed:  # sources, or points that occur in all of them
+                own = cells[rows][:, 2:].reshape(len(rows), -1, 2).max(axis=1)
+            sums = [np.bincount(groups, share**2 * part) / repetitions for part in own.T]
+            found.append(np.column_stack(sums))
+        return np.stack(found, axis=1)
+
+    if "differences" not in metadata:
+        return sum_squares(name_columns(labels), metadata["models"])
+    models, others = name_sides(labels, metadata)
+    one = sum_squares(models, metadata["models"])
+    two = sum_squares(others, metadata.get("others", metadata["models"]))
+    if one is None or two is None:
+        return None
+    change, rarity = one[..., 0] - two[..., 0], one[..., 1]
+    if facts.get("metric") not in RATIOS:  # which have covariances instead, and one denominator
+        change, rarity = np.hypot(one[..., 0], two[..., 0]), np.fmax(rarity, two[..., 1])
+    return np.stack([change, rarity], axis=-1)
+
+
+def name_columns(labels: Labels) -> list[Hashable]:
+    """List the model of each column."""
+    columns = [labels.columns(number).tolist() for number in range(len(labels.models))]
+    models: list[Hashable] = [None] * sum(map(len, columns))
+    for model, own in zip(labels.models, columns, strict=True):
+        for column in own:
+            models[column] = model
+    return models
+
+
+def name_sides(
+    labels: Labels, metadata: Mapping[str, Any]
+) -> tuple[list[Hashable], list[Hashable]]:
+    """List both models of each column of a log that `difference` made."""
+    models, reference = name_columns(labels), metadata["differences"]
+    if reference is not None:
+        return models, [reference] * len(models)
+    if "others" in metadata:  # of two logs with the same models
+        return models, models
+    coords: Mapping[Hashable, Any] = getattr(labels, "coords", {})
+    if not {"model", "other"} <= coords.keys():  # the columns of a frame
+        pairs = [pair if isinstance(pair, tuple) and len(pair) == 2 else (0, 0) for pair in models]
+        return [model for model, _ in pairs], [other for _, other in pairs]
+    at = np.zeros(len(models), dtype=np.int64)  # one pair was selected, or all are a dimension
+    dims, sizes = (getattr(labels, name) for name in ("dims", "sizes"))
+    if "pair" in dims:
+        at = np.unravel_index(np.arange(len(models)), sizes)[dims.index("pair")]
+    one, two = (np.atleast_1d(coords[name].values)[at].tolist() for name in ("model", "other"))
+    return one, two
 
 
 def cells_of(log: Log, levels: tuple[str, ...]) -> tuple[IntArray, FloatArray]:
@@ -582,23 +626,16 @@ def cells_of(log: Log, levels: tuple[str, ...]) -> tuple[IntArray, FloatArray]:
     return table.codes, table.total[table.used].astype(np.float64)
 
 
-def locate_columns(
-    labels: Labels, metadata: Mapping[str, Any]
-) -> list[tuple[Hashable, int | None]]:
-    """List the model of each column, and the number of its carried cell when the log was made.
+def locate_columns(labels: Labels, metadata: Mapping[str, Any]) -> list[int | None]:
+    """Find the number that the carried cell of each column had when the log was made.
 
     Carried cells are identified by their labels, so any subset may be selected in any order.
     """
-    columns = [labels.columns(number).tolist() for number in range(len(labels.models))]
-    width = sum(map(len, columns))
-    models: list[Hashable] = [None] * width
-    for model, own in zip(labels.models, columns, strict=True):
-        for column in own:
-            models[column] = model
+    width = len(name_columns(labels))
     carried = metadata.get("carried", {})
     if not carried:
         one = {len(each) for each in metadata["models"].values()} == {1}
-        return [(model, 0 if one else None) for model in models]
+        return [0 if one else None] * width
     numbers: IntArray = np.zeros(width, dtype=np.int64)
     dims, sizes, coords = (getattr(labels, name, ()) for name in ("dims", "sizes", "coords"))
     at = np.unravel_index(np.arange(width), sizes) if dims else ()
@@ -612,7 +649,7 @@ def locate_columns(
         place = {label: i for i, label in enumerate(noted_labels)}
         codes = np.array([place.get(word, -UNKNOWN) for word in words])
         numbers = numbers * len(noted_labels) + codes
-    return [(m, int(i) if i >= 0 else None) for m, i in zip(models, numbers.tolist(), strict=True)]
+    return [int(i) if i >= 0 else None for i in numbers.tolist()]
 
 
 UNKNOWN = 10**9
@@ -870,13 +907,14 @@ def count_units(result: Result) -> tuple[FloatArray, FloatArray]:
 # --- differences of metrics and proportions -------------------------------------------------------
 
 
-def add_pseudo_errors(base: Result, log: Log, run: Callable[[Log], Result]) -> Result:
+def add_pseudo_errors(base: Result, log: Log, run: Callable[[Log], Result] | None = None) -> Result:
     """Add a pseudo-error of each model to the variance of their difference.
 
     It is the largest change of a bounded metric, or of an error rate over random splits, by one
     prediction, if known: ``v + d_a^2 + d_b^2``. A difference with zero variance then still has
-    limits and a test. The standard error without it is kept: see `show_own_errors`. ``run`` is the
-    method of ``base``: that of a cluster depends on the intervals of the models.
+    limits and a test. The standard error without it is kept: see `show_own_errors`. That of a
+    cluster depends on the intervals of the models, which ``run``, the method of ``base``, computes.
+    In a log of differences, which lacks these, it is added only to a variance of 0.
 
     In simulations of 10 to 25 splits of 50 to 300 points, intervals for differences of error rates
     of 0 to .08 covered .95 to 1.00, and those of `corrected_t` .48 to .99.
@@ -899,7 +937,7 @@ def add_pseudo_errors(base: Result, log: Log, run: Callable[[Log], Result]) -> R
 
 
 def reach_of_pairs(
-    base: Result, log: Log, reach: Reach | None, run: Callable[[Log], Result]
+    base: Result, log: Log, reach: Reach | None, run: Callable[[Log], Result] | None
 ) -> Reach | None:
     """Sum the squared pseudo-errors of both models of each pair; None if unknown."""
     if not log.design.metric:
@@ -907,24 +945,27 @@ def reach_of_pairs(
         if known is False or base.method != OF_SPLITS or "n_points" not in base.columns:
             return None
         estimate, se, n = (base.columns[name] for name in ("estimate", "se", "n_points"))
-        zero_one = log.zero_one()
-        at = np.logical_and(*(zero_one[side] for side in log.sides))
-        at &= bool(known) | (se > 0) | (estimate != 0)
+        at = log.zero_one_pairs() & (bool(known) | (se > 0) | (estimate != 0))
         return Reach(np.where(at, 2 / n**2, 0.0), np.zeros(len(n)))
     if reach is None:
         return None
-    per_group = len(reach.change) // log.losses.width, -1
-    square, rarity = reach.change**2, reach.rarity.reshape(per_group)
-    if base.method == "clustered":
-        each = run(log.without_pairs())
+    square, rarity = reach.change**2, reach.rarity
+    clustered, alone = base.method == "clustered", log.without_pairs()
+    if clustered and run is not None and not alone.of_differences:
+        each = run(alone)
         lowest, highest = find_ends(log, each.columns["estimate"], declared=True)
         share = (each.columns["estimate"] - lowest) / (highest - lowest)
         part = (each.columns["se"] / (highest - lowest)) ** 2
         square *= count_pseudo_errors(share, part, reach.change / (highest - lowest))
-    square = np.nan_to_num(square).reshape(per_group)
-    squares = sum((square[:, side] for side in log.sides), np.zeros(1))
-    rarest = np.fmax(*(rarity[:, side] for side in log.sides))
-    return scale_reach(Reach(squares.reshape(-1), rarest.reshape(-1)), base, power=2)
+    square = np.nan_to_num(square)
+    if log.pairs is not None:
+        per_group = len(square) // log.losses.width, -1
+        square, rarity = square.reshape(per_group), rarity.reshape(per_group)
+        square = sum((square[:, side] for side in log.sides), np.zeros(1)).reshape(-1)
+        rarity = np.fmax(*(rarity[:, side] for side in log.sides)).reshape(-1)
+    if clustered and (run is None or alone.of_differences):
+        square = square * np.where(base.columns["se"] > 0, 0.0, OF_CLUSTERS)
+    return scale_reach(Reach(square, rarity), base, power=2)
 
 
 def scale_reach(reach: Reach, result: Result, power: int = 1) -> Reach:
@@ -949,12 +990,15 @@ def compare_numerators(base: Result, of_points: Result, log: Log) -> Result:
     shape = find_reach(log, of_clusters=False)
     if shape is None or not shape.known.all():
         return base
-    per_group = -1, log.losses.width
-    covariance, below = (part.reshape(per_group) for part in (shape.change, shape.rarity))
-    left, right = log.sides
-    gap = (covariance[:, left] - covariance[:, right]).reshape(-1)
+    gap, below = shape.change, shape.rarity
+    if log.pairs is not None:
+        per_group = -1, log.losses.width
+        covariance, below = (part.reshape(per_group) for part in (gap, below))
+        left, right = log.sides
+        gap = (covariance[:, left] - covariance[:, right]).reshape(-1)
+        below = below[:, left].reshape(-1)
     found = base.columns["estimate"]
-    added = 2 * found * gap + found**2 * below[:, left].reshape(-1)
+    added = 2 * found * gap + found**2 * below
     variance, n = of_points.columns["se"] ** 2, of_points.columns["n_points"]
     if of_points.method == "holdout":
         added = added * n / (n - 1)

@@ -689,6 +689,8 @@ def labels_at(whole: ArrayLabels, along: Sequence[IntArray]) -> ArrayLabels:
     if "model" in here:
         models = [*map(models.__getitem__, here["model"].tolist())]
     own = {dim: whole.coords[dim][rows] for dim, rows in here.items() if dim in whole.coords}
+    if "pair" in here:
+        own |= {name: whole.coords[name][here["pair"]] for name in PAIR if name in whole.coords}
     coords = {**whole.coords, **own}
     return replace(whole, models=models, coords=coords, sizes=tuple(map(len, along)))
 
@@ -887,6 +889,10 @@ def run_on_blank(log: Log, method: MappedMethod) -> Result:
     return method.answer(table)
 
 
+PAIR = ("model", "other")
+"""Coordinates of both models along the dimension ``pair`` of differences."""
+
+
 def count_carried(lazy: LazyArray) -> int:
     """Count the carried cells, not counting models."""
     carried = lazy.array.dims[len(lazy.dims) :]
@@ -900,6 +906,9 @@ def labels_along(log: Log, lazy: LazyArray) -> ArrayLabels:
     sizes = array.shape[len(lazy.dims) :]
     chosen = {name: coord for name, coord in array.coords.items() if not coord.ndim}
     coords: dict[Hashable, Any] = {**chosen, **dict(array.indexes)}
+    for name in PAIR:
+        if name in array.coords and array.coords[name].dims == ("pair",):
+            coords[name] = pd.Index(array.coords[name].values)
     return ArrayLabels(list(log.labels.models), dims, coords, sizes, model_axis(lazy), None)
 
 

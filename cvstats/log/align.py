@@ -20,7 +20,7 @@ from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.log import DIFFERENCE_FROM, Log
-from cvstats.log.metadata import OF_OTHER, ONE_PREDICTION
+from cvstats.log.metadata import OF_OTHER, ONE_PREDICTION, RATIOS, has_several, note_of_model
 from cvstats.log.pandas import as_index
 from cvstats.log.xarray import ArrayLabels
 
@@ -60,7 +60,7 @@ def same_kind(one: object, two: object) -> None:
     )
 
 
-SAME = ("holds", "metric", "metrics", "loss", "units")
+SAME = ("holds", "metric", "loss", "units")
 """Attrs that must agree if both logs have them."""
 
 NOT_OF_DIFFERENCES = (
@@ -78,7 +78,11 @@ def same_facts(one: Any, two: Any) -> dict[Any, Any]:
         If one log holds scores of splits and the other losses of points, or if their metrics,
         losses or units differ.
     """
-    mine, yours = (dict(getattr(log, "attrs", {})) for log in (one, two))
+    return share_facts(*(dict(getattr(log, "attrs", {})) for log in (one, two)))
+
+
+def share_facts(mine: Mapping[Any, Any], yours: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Find the attrs that are equal, also those of each of several metrics."""
     for name in SAME:
         stated = name == "holds" or (name in mine and name in yours)
         if stated and repr(mine.get(name)) != repr(yours.get(name)):
@@ -94,20 +98,66 @@ def same_facts(one: Any, two: Any) -> dict[Any, Any]:
     }
     if ONE_PREDICTION in mine and ONE_PREDICTION in yours:
         found |= {ONE_PREDICTION: mine[ONE_PREDICTION], OF_OTHER: yours[ONE_PREDICTION]}
+    if has_several(mine) and has_several(yours):
+        parts, others = mine["metrics"], yours["metrics"]
+        found["metrics"] = {
+            name: share_facts(part, others[name]) for name, part in parts.items() if name in others
+        }
     return found
 
 
-def facts_of_differences(facts: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Choose the attrs of differences of losses: a difference of 1 - score is one of -score."""
+def facts_of_differences(
+    facts: Mapping[Any, Any],
+    reference: Hashable = None,
+    models: tuple[Sequence[Hashable], Sequence[Hashable]] | None = None,
+) -> dict[Any, Any]:
+    """Choose the attrs of differences of losses: a difference of 1 - score is one of -score.
+
+    ``models`` are those of both logs, if a log was subtracted from another.
+    """
     found = {name: fact for name, fact in facts.items() if name not in NOT_OF_DIFFERENCES}
+    if (reaches := note_both_models(facts, reference, models)) is not None:
+        found[ONE_PREDICTION] = reaches
     if found.get("orientation") == "1 - score":
         found["orientation"] = "-score"
     if isinstance(found.get("metrics"), Mapping):
         found["metrics"] = {
-            name: facts_of_differences(part) if isinstance(part, Mapping) else part
+            name: facts_of_differences(part, reference, models)
+            if isinstance(part, Mapping) else part
             for name, part in found["metrics"].items()
-        }
+        }  # fmt: skip
     return found
+
+
+def note_both_models(
+    facts: Mapping[Any, Any],
+    reference: Hashable,
+    models: tuple[Sequence[Hashable], Sequence[Hashable]] | None,
+) -> str | None:
+    """Note how much one prediction can change both models of a difference; None if unknown.
+
+    Its label names both of them, or one that ``reference`` was subtracted from, or, of two logs,
+    the first one.
+    """
+    if "limits" in facts and facts.get("metric") not in RATIOS:
+        return None
+    keys = (ONE_PREDICTION,) if models is None else (ONE_PREDICTION, OF_OTHER)
+    if not all(isinstance(facts.get(key), str) for key in keys):
+        return None
+    found, other = (json.loads(facts[key]) for key in (keys[0], keys[-1]))
+    same = all(found[name] == other[name] for name in ("cells", "carried"))
+    if not same or "differences" in found:
+        return None
+    found["differences"] = None if reference is None else str(reference)
+    if models is not None:
+        mine, yours = models
+        pairs = list(zip(mine, yours if len(yours) == 1 else mine, strict=True))
+        for side, notes in enumerate((found["models"], other["models"])):
+            own = {str(pair[0]): note_of_model(notes, pair[side]) for pair in pairs}
+            if None in own.values():
+                return None
+            found["others" if side else "models"] = own
+    return json.dumps(found)
 
 
 def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[int]:
@@ -364,11 +414,20 @@ def subtract_logs(one: Any, two: Any) -> Any:
     else:
         pairs = zip(one.data_vars, two.data_vars, strict=True)
         gaps = one.assign({mine: minus(one[mine], two[yours]).variable for mine, yours in pairs})
-    gaps.attrs = facts_of_differences(facts)
+    gaps.attrs = facts_of_differences(facts, models=(names_of_models(one), names_of_models(two)))
     own, reference = name_of_one(one), name_of_one(two)
     if own is not None and reference not in (None, own):
         gaps.attrs[DIFFERENCE_FROM] = reference
     return gaps
+
+
+def names_of_models(log: Any) -> list[Hashable]:
+    """List the models of a log; the name of a Series or an array of one model."""
+    if isinstance(log, (pd.DataFrame, xr.Dataset)):
+        return list(log)
+    if isinstance(log, xr.DataArray) and "model" in log.dims:
+        return names_of(log)
+    return [log.name]
 
 
 def name_of_one(log: Any) -> Hashable:

@@ -211,6 +211,18 @@ ONE_PREDICTION = "one_prediction"
 OF_OTHER = "one_prediction_of_other"
 """The same for the second of two logs that are compared."""
 
+
+def note_of_model(notes: Mapping[str, Any], model: Hashable) -> Any:
+    """Find what `ONE_PREDICTION` has for a model; None if unknown.
+
+    A renamed model has what all models share.
+    """
+    if str(model) in notes:
+        return notes[str(model)]
+    first, *others = notes.values()
+    return first if all(other == first for other in others) else None
+
+
 OF_PROBLEMS = "korn-graubard of problems"
 """The bounds of a log of pass@k, in which one problem changes the rate by 1 / n."""
 

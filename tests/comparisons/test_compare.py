@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paired_logs import ALTERNATIVES, models
 from rows import only_row
+from scipy import special
 from strategies import close, logs, shuffled
 
 import cvstats
@@ -188,6 +189,111 @@ def test_few_discordant_points_have_the_limits_of_compare_in_a_log_of_difference
     other = log.copy()
     other.attrs["loss"] = "absolute_error"  # amounts, which may be other than 0 and 1
     assert other.cvci.interval()["upper"].item() != pytest.approx(expected["upper"], rel=1e-3)
+
+
+def predictions(design="folds", positives=12):
+    """Probabilities of three models; few points are positive."""
+    rng = np.random.default_rng(0)
+    if design == "crossed":
+        frame = pd.DataFrame({"source": np.repeat(range(20), 40), "point": list(range(40)) * 20})
+    elif design == "splits":
+        splits = [(r, p) for r in range(10) for p in rng.permutation(120)[:60]]
+        frame = pd.DataFrame(splits, columns=["repetition", "point"])
+    else:
+        frame = pd.DataFrame({"fold": np.arange(120) % 5, "point": range(120)})
+    levels = list(frame)
+    frame["y"] = (frame["point"] < positives) * 1
+    for name in "abc":
+        frame[name] = special.expit(frame["y"] + rng.normal(size=len(frame)))
+    return frame.set_index(levels)
+
+
+def ask(frame, loss, models="abc", **options):
+    """Losses; labels are cut from probabilities."""
+    if {"f1", "matthews", "zero_one"} & {*np.atleast_1d(loss)}:
+        options["threshold"] = 0.5
+    return cvstats.losses(frame, truth="y", prediction=list(models), loss=loss, **options)
+
+
+def limits_of(table):
+    """Lower and upper limits, one row per pair."""
+    parts = [np.asarray(table[name], dtype=float).reshape(-1) for name in ("lower", "upper")]
+    return np.column_stack(parts)
+
+
+@pytest.mark.parametrize("loss", ["auc", "f1", "matthews", "r2"])
+def test_differences_of_metrics_have_the_limits_of_compare(loss):
+    """In which one prediction of each model, or the covariance with the denominator, counts."""
+    log = ask(predictions(), loss, folds="pool")
+    expected = limits_of(log.cvci.compare(adjust=None))  # of a - b, a - c and b - c
+    assert not np.allclose(expected, limits_of(log.cvci.difference().cvci.wald()))
+    every, one = log.cvci.difference(), log["a"].cvci.difference(log["b"])
+    array = ask(
+        predictions().reset_index("fold").to_xarray().set_coords("fold"), loss, folds="pool"
+    )
+    pairs = array.cvci.difference()
+    roads = {
+        "pairs": (every, [0, 1, 2]),
+        "a pair": (every[("b", "c")], [2]),
+        "reference": (log.cvci.difference(reference="c"), [1, 2]),
+        "two logs": (one, [0]),
+        "renamed": (one.rename("gain"), [0]),
+        "two frames": (log[["b"]].cvci.difference(log[["c"]]), [2]),
+        "array": (pairs, [0, 1, 2]),
+        "a pair of an array": (pairs.isel(pair=1), [1]),
+        "pairs of an array": (pairs.isel(pair=[2, 0]), [2, 0]),
+        "two arrays": (array["a"].cvci.difference(array["c"]), [1]),
+        "lazy": (pairs.chunk({"pair": 1}), [0, 1, 2]),
+        "lazy losses": (array.chunk().cvci.difference(), [0, 1, 2]),
+    }
+    for road, (differences, rows) in roads.items():
+        found = limits_of(differences.cvci.interval())
+        np.testing.assert_allclose(found, expected[rows], rtol=1e-9, err_msg=road)
+    found = limits_of(cvstats.Moments.of_log(every).interval())
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(limits_of(one.cvci.compare(0)), expected[:1], rtol=1e-9)
+
+
+def test_differences_of_metrics_by_group_and_by_metric():
+    frame = predictions().assign(half=np.arange(120) % 2).set_index("half", append=True)
+    log = ask(frame, "auc", folds="pool", by="half")
+    expected = limits_of(log.cvci.compare(by="half", adjust=None))
+    np.testing.assert_allclose(limits_of(log.cvci.difference().cvci.interval(by="half")), expected)
+    several = ask(predictions(), ["auc", "f1"], folds="pool")
+    expected = limits_of(several.cvci.compare(by="metric", adjust=None))
+    found = limits_of(several.cvci.difference().cvci.interval(by="metric"))
+    np.testing.assert_allclose(found, expected)
+    one, two = (ask(predictions(), ["auc", "f1"], model, folds="pool") for model in "ab")
+    for found in (
+        one.cvci.compare(two, by="metric", adjust=None),  # were refused: F1 of each has attrs
+        one.cvci.difference(two).cvci.interval(by="metric"),
+    ):
+        np.testing.assert_allclose(limits_of(found), expected[[0, 3]])
+
+
+@pytest.mark.parametrize("loss", ["auc", "zero_one"])
+def test_differences_over_random_splits_have_the_limits_of_compare(loss):
+    log = ask(predictions("splits"), loss)
+    log.attrs["n_train"] = 60
+    expected = log.cvci.compare(adjust=None)
+    found = log.cvci.difference().cvci.interval()
+    np.testing.assert_allclose(limits_of(found), limits_of(expected), rtol=1e-9)
+    np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-9)
+
+
+def test_differences_of_metrics_of_crossed_sources():
+    """Few points of a class are counted as by `compare`; equal models have limits."""
+    for positives in (4, 12):
+        log = ask(predictions("crossed", positives), "auc", folds="pool")
+        found = log.cvci.difference().cvci.interval()
+        assert found["caution"].str.contains("few of a class").all() == (positives == 4)
+        expected = log.cvci.compare(adjust=None)
+        assert list(found["caution"]) == list(expected["caution"])
+        np.testing.assert_allclose(limits_of(found), limits_of(expected), rtol=0.05)
+    equal = log[["a"]].assign(b=log["a"])
+    equal.attrs = log.attrs
+    lower, upper = limits_of(equal.cvci.difference().cvci.interval())[0]
+    assert lower < 0 < upper
 
 
 def test_moments_of_differences_are_not_compared_with_zero():
