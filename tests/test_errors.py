@@ -312,7 +312,8 @@ def test_the_column_of_the_other_role_is_not_what_was_meant():
 @pytest.mark.parametrize(
     ("got", "suggested"),
     [("None", " Did you mean None?"), ("none", " Did you mean None?"), ("nonsense", ""),
-     ("holms", " Did you mean 'holm'?"), (3, "")],
+     ("holms", " Did you mean 'holm'?"), ("bonferroni", ""), ("NONE", " Did you mean None?"),
+     (3, "")],
 )  # fmt: skip
 def test_what_was_meant(got, suggested):
     assert errors.nearest(got, ("holm", "bh", None)) == suggested

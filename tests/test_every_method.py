@@ -6,10 +6,8 @@ import inspect
 import re
 
 import golden
-import numpy as np
 import pandas as pd
 import pytest
-import resampled_logs
 import xarray as xr
 from rows import only_row
 
@@ -105,24 +103,3 @@ def test_alpha_is_an_error_rate(name):
     assert (narrow["upper"] <= wide["upper"])[known].all()
     assert only_row(wide.iloc[:1])["caution"] is not None
     assert isinstance(compute(name, golden.by_point(log)), xr.Dataset)
-
-
-RNG = np.random.default_rng(4)
-FEW = {
-    "holdout": lambda n: resampled_logs.holdout(2 * n, n),
-    "wald": lambda n: resampled_logs.repeated_k_fold(n, 3, 1, RNG),
-    "refit_corrected": lambda n: resampled_logs.repeated_k_fold(n, 3, 4, RNG),
-    "nested_cv": lambda n: resampled_logs.nested_cv(n, 3, 2, RNG),
-    "replace_one": lambda n: resampled_logs.replace_one(n, 3, 1, RNG),
-    "best_set": lambda n: resampled_logs.repeated_k_fold(n, 3, 1, RNG),
-}
-
-
-@pytest.mark.parametrize("name", FEW)
-@pytest.mark.parametrize("n", [29, 30])
-def test_fewer_than_thirty_points_are_few(name, n):
-    index = resampled_logs.index_of(FEW[name](n))
-    log = pd.DataFrame(np.random.default_rng(n).uniform(size=(len(index), 2)), index, ["a", "b"])
-    options = {"rng": 0} if name == "best_set" else {}
-    said = ",".join(getattr(cvstats, name)(log, **options)["caution"])
-    assert ("few points" in said) == (n < 30)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from plotted import write_without_marks
 from strategies import stacked
 
 import cvstats
@@ -170,7 +171,8 @@ def test_cells_without_an_answer_are_named():
         cvstats.naive(few.isel(lon=[1]), by="fold", missing="drop")
 
 
-def test_what_takes_the_same_evaluations_everywhere_says_so():
+def test_what_takes_the_same_evaluations_everywhere_says_so(monkeypatch):
+    monkeypatch.setattr("cvstats.reporting.page.draw_svg", write_without_marks)
     words = "carried cells of this log lack different evaluations"
     for each in (GRID, GRID.chunk(lat=1)):
         with pytest.raises(LogError, match=words):

@@ -116,39 +116,9 @@ def check_sums(values, cells, shift, sums, squares):
         assert abs(squares[k] - (apart**2).sum()) <= 16 * EPS * ((apart**2).sum() + 1)
 
 
-@given(rows())
-def test_accumulate_common(log):
-    values, cells, _ = log
-    shift = float(np.median(values)) if len(values) else 0.0
-    (sums,) = both(kernels.accumulate_one_shift, [values, cells, shift], [np.zeros(40)])[0]
-    check_sums(values, cells, [shift] * 5, *pairs_of(sums))
-
-
-@given(rows())
-def test_accumulate_apart(log):
-    values, cells, rng = log
-    shift = np.median(values) + rng.normal(size=5) if len(values) else np.zeros(5)
-    (sums,) = same_bits(kernels.accumulate_own_shifts, [values, cells, shift], [np.zeros(40)])
-    check_sums(values, cells, shift, *pairs_of(sums))
-
-
-@given(rows(cells=1))
-def test_accumulate_one(log):
-    """The compiler may add in another order here, so the last bits are free."""
-    values, _, _ = log
-    shift = float(values[0]) if len(values) else 0.0
-    compiled, plain = (
-        run[0] for run in both(kernels.accumulate_one_cell, [values, shift], [np.zeros(2)])
-    )
-    size = np.abs(values - shift).sum()
-    np.testing.assert_allclose(compiled[0], plain[0], rtol=0, atol=16 * EPS * size)
-    np.testing.assert_allclose(compiled[1], plain[1], rtol=16 * EPS)
-    check_sums(values, np.zeros(len(values), np.int32), [shift], compiled[:1], compiled[1:])
-
-
 @given(rows(most=50), st.integers(1, 3), st.integers(1, 60), st.booleans(), st.booleans())
 def test_accumulate(log, width, block, own, wide):
-    """Blocks of columns from the middle of a table, about one shift or one for each cell."""
+    """Blocks of columns of a table; it calls the loops of one cell, one shift and own shifts."""
     _, cells, rng = log
     row, column, n = 2, 1, len(cells)
     table = rng.normal(3.0, 1.0, (width + 2, n + 3)).astype(np.float64 if wide else np.float32)

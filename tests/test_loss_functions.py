@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import strategies as st
 
 import cvstats
 from cvstats.errors import LogError
@@ -317,10 +315,3 @@ def test_refusals_of_classes(loss, truth, p, options, words):
             frame, prediction=list("xyz"), loss=loss, **{"classes": list("abc"), **options}
         )  # fmt: skip
     assert words in str(caught.value)
-
-
-# --- what must hold for all numbers ---------------------------------------------------------
-
-size = st.shared(st.integers(1, 20), key="size")
-numbers = hnp.arrays(np.float64, size, elements=st.floats(-1e6, 1e6))
-signs = hnp.arrays(np.int64, size, elements=st.integers(0, 1))

@@ -14,7 +14,7 @@ from resampled_logs import example
 
 import cvstats
 from cvstats import LogError, options
-from cvstats.errors import is_number, nearest
+from cvstats.errors import is_number
 from cvstats.intervals import interval_names
 
 FUNCTIONS = {
@@ -86,12 +86,6 @@ def test_a_word_that_is_nearly_right_is_named(name, option, words):
         for near in (str(word).upper() + "_", str(word) + " ", str(word).replace("-", "_") + "x"):
             if len(str(word)) > 3:
                 assert f"Did you mean {word!r}?" in refusal(name, **{option: near}), near
-
-
-def test_nothing_is_named_where_nothing_is_near():
-    assert nearest("bonferroni", ("holm", "bh", None)) == ""
-    assert nearest(42, ("holm", "bh")) == ""
-    assert nearest("NONE", ("holm", "bh", None)) == " Did you mean None?"
 
 
 WITH_ALPHA = [name for name, f in FUNCTIONS.items() if "alpha" in inspect.signature(f).parameters]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tracemalloc
 from contextlib import suppress
 
@@ -20,7 +17,6 @@ import cvstats
 from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.large.moments import hashes_of
 
 
 def batches(frame, cuts, order):
@@ -248,23 +244,6 @@ def test_a_point_that_changes_its_source_is_noticed():
     )  # fmt: skip
     with pytest.raises(LogError, match="do not test the same points of source="):
         streamed(batches(frame, {99}, [0, 1])).clustered()
-
-
-LABELS = [range(3), list("abc"), [("x", 1), 2.5, "é", 3], [frozenset("abc")]]
-
-
-@pytest.mark.process
-def test_hashes_are_the_same_in_every_process():
-    code = (
-        "from cvstats.large.moments import hashes_of;"
-        f"print([int(x) for labels in {LABELS!r} for x in hashes_of(labels)])"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONHASHSEED": "7"}, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    ours = [int(x) for labels in LABELS for x in hashes_of(labels)]
-    assert printed.split() == str(ours).split()
 
 
 # --- refusals -----------------------------------------------------------------------------------

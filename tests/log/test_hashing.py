@@ -96,6 +96,21 @@ def test_labels_that_differ_have_different_prints():
     assert len(set(hashes_of(nanos).tolist())) == 2
 
 
+STORED = {
+    range(3): [0, 6238072747940578789, 15839785061582574730],
+    tuple("abc"): [13950350942979735504, 12688059582079114975, 12544043241617149648],
+    (("x", 1), 2.5, "é", 3): [
+        17812879481398401686, 17671430070892880561, 16908809132758853863, 2185194620014831856,
+    ],
+    (frozenset("abc"),): [3420554456954565188],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", STORED)
+def test_prints_are_the_same_in_every_process_and_release(labels):
+    assert hashes_of(labels).tolist() == STORED[labels]
+
+
 def points(labels, repetition: int) -> pd.Series:
     index = pd.MultiIndex.from_arrays(
         [[repetition] * 4, [0, 0, 1, 1], labels], names=["repetition", "fold", "point"]

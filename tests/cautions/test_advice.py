@@ -8,9 +8,8 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 import pytest
-from resampled_logs import example
-from test_diagnostics import (
-    CASES,
+from flagged_logs import (
+    FINDINGS,
     bootstrap_log,
     by_source,
     dated,
@@ -18,9 +17,12 @@ from test_diagnostics import (
     disagreeing,
     k_fold,
     near_models,
+    one_partition,
     splits,
     unequal_folds,
+    zero_one,
 )
+from resampled_logs import example
 
 import cvstats
 from cvstats.core.cautions import Caution
@@ -35,14 +37,6 @@ def pair(losses, shift=0.02):
     """Two models, the second of which is a little worse."""
     noise = np.random.default_rng(5).normal(0, 0.3, len(losses))
     return pd.DataFrame({"a": losses, "b": losses + shift + noise})
-
-
-def alike(n=200):
-    """Two models that are nearly one, in one partition."""
-    base = k_fold(n)
-    return pd.DataFrame(
-        {"a": base, "b": base + np.random.default_rng(1).normal(0, 0.001, n)}, base.index
-    )
 
 
 def seeds_of_folds(n=200, folds=5, seeds=4):
@@ -79,10 +73,6 @@ def skewed(n=60):
     return pd.Series(np.random.default_rng(2).lognormal(0, 1.5, n), k_fold(n).index)
 
 
-def zero_one(n, errors):
-    return pd.Series(np.r_[np.ones(errors), np.zeros(n - errors)], k_fold(n).index)
-
-
 def rare_class(folds):
     draw = np.random.default_rng(8)
     truth = (np.arange(120) < 6).astype(int)
@@ -98,8 +88,8 @@ def grouped(sizes):
     return pd.Series(2 + effect + np.random.default_rng(6).uniform(size=len(label)), index)
 
 
-LOGS = {code: losses for code, (losses, _, _) in CASES.items()} | {
-    "alike": alike(),
+LOGS = {code: losses for code, (losses, _, _) in FINDINGS.items()} | {
+    "alike": one_partition(),
     "crossed": crossed(),
     "two crossed": pair(crossed()),
     "seeds of folds": seeds_of_folds(),
@@ -212,7 +202,7 @@ def test_what_is_advised_answers_the_caution():
     for make, call, label in (
         (partial(dated, 0.6), "log.cvci.ordered()", "serial dependence"),
         (partial(by_source, 40, 5), "log.cvci.clustered()", "sources ignored"),
-        (alike, "log.cvci.compare(method='refit_corrected')", "unstable difference"),
+        (one_partition, "log.cvci.compare(method='refit_corrected')", "unstable difference"),
         (seeds_of_folds, "log.cvci.compare(method='corrected_t')", "unstable difference"),
         (disagreeing, "log.cvci.corrected_t()", "unstable"),
     ):
@@ -235,7 +225,7 @@ def test_what_is_advised_answers_the_caution():
 def test_repeated_logs_need_not_be_repeated(function, options, advice):
     text = getattr(differing().cvci, function)(**options).attrs["cautions"]["unstable difference"]
     assert text.endswith(f"by default. {advice}")
-    once = getattr(alike().cvci, function)(**options).attrs["cautions"]
+    once = getattr(one_partition().cvci, function)(**options).attrs["cautions"]
     if function not in ("best_set", "rope"):  # which cannot tell from one partition
         assert once["unstable difference"].lower().endswith(ADVICE_ON_ONE_PARTITION)
 

@@ -10,14 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from test_diagnostics import (
+from flagged_logs import (
     SOUND,
+    autoregressive,
     bootstrap_log,
     dated,
     disagreeing,
+    heavy,
     k_fold,
+    labels,
     near_models,
+    one_partition,
     stored_twice,
+    zero_one,
 )
 
 import cvstats
@@ -36,11 +41,6 @@ def rows(losses, **levels):
     """A log of one column."""
     index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
     return pd.DataFrame({"a": np.asarray(losses, dtype=float)}, index)
-
-
-def heavy(n=300, power=2):
-    losses = np.random.default_rng(1).standard_t(3, n) ** power
-    return k_fold(n, losses=losses).to_frame("a")
 
 
 def alike(repetitions=5, n=200):
@@ -69,12 +69,6 @@ def beside_points(name):
     return log.set_index(points, append=True)
 
 
-def one_partition():
-    """Two models that one partition finds alike."""
-    log = k_fold(200, losses=RNG().normal(10, 1, 200)).to_frame("a")
-    return log.assign(b=log["a"] + RNG().normal(0, 0.1, 200))
-
-
 def clusters(sizes, last=0.0):
     source = np.repeat(np.arange(len(sizes)), sizes)
     losses = RNG().normal(5, 1, len(source)) + last * (source == source[-1])
@@ -92,12 +86,6 @@ def splits(number=12, tested=15, n=60):
 def crossed(table):
     n, m = table.shape
     return rows(table.ravel(), source=np.repeat(np.arange(n), m), point=np.tile(np.arange(m), n))
-
-
-def mistakes(n, wrong):
-    log = k_fold(n, losses=np.zeros(n)).to_frame("a")
-    log.iloc[:wrong] = 1
-    return log
 
 
 def fewer_splits():
@@ -130,10 +118,7 @@ def halves(values):
 
 
 def persistent(n=100, correlation=0.95):
-    noise = RNG().normal(size=n)
-    for at in range(1, n):
-        noise[at] += correlation * noise[at - 1]
-    return times(noise)
+    return times(autoregressive(RNG().normal(size=n), correlation))
 
 
 def case(name):
@@ -189,7 +174,7 @@ CASES = {
                    of("compare", method="union",
                       options={"method": "five_by_two", "test": "f"})),
     "few splits": (partial(case, "k-fold"), of("corrected_t")),
-    "few errors": (partial(mistakes, 200, 4), of("wald")),
+    "few errors": (lambda: zero_one(200, 4).to_frame("a"), of("wald")),
     "few errors of splits": (lambda: 1.0 * (splits() > 3), of("corrected_t", train_size=45)),
     "few errors of clusters": (lambda: 1.0 * (clusters((5,) * 39) > 3), of("clustered")),
     "sources ignored": (partial(case, "spread sources"), of("wald")),
@@ -197,8 +182,8 @@ CASES = {
         partial(case, "spread sources"), of("heterogeneity", by="fold")),
     "small folds": (partial(case, "k-fold"), of("best_set", rng=1, n_draws=500, center="fold")),
     "unstable": (lambda: disagreeing().to_frame("a"), of("wald")),
-    "skewed": (heavy, of("wald")),
-    "heavy tails": (heavy, of("corrected_t")),
+    "skewed": (lambda: heavy().to_frame("a"), of("wald")),
+    "heavy tails": (lambda: heavy().to_frame("a"), of("corrected_t")),
     "unused level": (lambda: SOUND.to_frame("a").rename_axis(index={"fold": "cv_fold"}).xs(0),
                      of("holdout")),
     "very few clusters": (partial(clusters, (60, 2, 2, 2, 2)), of("clustered")),
@@ -213,7 +198,7 @@ CASES = {
                   of("best_set", rng=0)),
     "identical model": (lambda: SOUND.to_frame("a").assign(b=SOUND, c=SOUND + 1),
                         of("best_set", rng=0)),
-    "no discordant points": (lambda: mistakes(20, 4).assign(b=mistakes(20, 4)["a"]),
+    "no discordant points": (lambda: pd.DataFrame(dict.fromkeys("ab", zero_one(20, 4))),
                              of("power", effect=0.05)),
     "one repetition": (partial(case, "binary"), of("power", effect=0.1)),
     "bounded": (partial(case, "nested"), of("nested_cv")),
@@ -262,11 +247,6 @@ def log_of(name):
 
 def label_of(name):
     return next(c.label for c in Caution if name == c.label or name.startswith(f"{c.label} of"))
-
-
-def labels(result):
-    text = cvstats.cautions(result).to_numpy().astype(str).ravel()
-    return {label for row in text for label in row.split(", ") if label}
 
 
 # --- the paths ------------------------------------------------------------------------------------
@@ -453,8 +433,8 @@ def long_clusters(wrong):
 
 
 LONG = {
-    "skewed": (partial(heavy, 6_000, 4), of("wald")),
-    "heavy tails": (partial(heavy, 6_000, 4), of("corrected_t")),
+    "skewed": (lambda: heavy(6_000, 4).to_frame("a"), of("wald")),
+    "heavy tails": (lambda: heavy(6_000, 4).to_frame("a"), of("corrected_t")),
     "serial dependence": (lambda: dated(0.6, n=6_000).to_frame("a"), of("wald")),
     "serial dependence of text": (lambda: dated(0.6, n=6_000, text=True).to_frame("a"),
                                   of("wald")),
@@ -495,7 +475,7 @@ def test_errors_of_many_groups_are_counted_in_each():
 def large_losses():
     """Means of squared exponential losses are nearly normal; squared t3 losses have no variance."""
     squares = k_fold(60_000, losses=RNG().exponential(size=60_000) ** 2).to_frame("a")
-    return squares, heavy(60_000)
+    return squares, heavy(60_000).to_frame("a")
 
 
 @pytest.mark.parametrize("path", ["lazy array", "batches", "dask frame", "by"])
@@ -505,21 +485,7 @@ def test_large_losses_are_harmless_with_enough_points(path, large_losses):
     assert "heavy tails" in labels(PATHS[path](without_variance, of("wald")))
 
 
-# --- the default method ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_refitted_models_are_compared_by_one_method(path):
-    """The same interval by default, whatever holds the repeated cross-validation."""
-    log = alike(3)
-    expected = cvstats.compare(log)
-    assert expected.attrs["interval_method"] == "refit_corrected"
-    found = PATHS[path](log, cvstats.compare)
-    if path not in ("cell", "lazy cell", "by"):
-        assert found.attrs["interval_method"] == "refit_corrected"
-    se = np.asarray(found["se"], dtype=float).ravel()
-    rtol = 1e-5 if path == "float32" else 1e-11
-    np.testing.assert_allclose(se, expected["se"], rtol=rtol)
+# --- refusals -------------------------------------------------------------------------------------
 
 
 def ragged():
