@@ -605,10 +605,17 @@ class Design:
 
     def _duplicate_error(self, same: list[tuple[int, int]]) -> LogError:
         """Make the error for rows that share all their labels."""
+        others = [name for name in self.levels if name not in LEVELS]
+        if "metric" in others:
+            metrics = [repr(str(label)) for label in self.levels["metric"].labels]
+            return LogError(
+                f"the log contains several metrics: {listed(metrics)}. Expected one. Select it: "
+                f"log.xs({metrics[0]}, level='metric', drop_level=False); or pass by='metric' to a "
+                "function that has by=."
+            )
         shown = [
             f"{self.format_labels(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]
         ]
-        others = [name for name in self.levels if name not in LEVELS]
         hint = (
             f"The level {others[0]!r} does not identify evaluations; if it names the models, "
             f"give each model a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
@@ -620,12 +627,6 @@ class Design:
             "runs or seeds, number them in a level 'repetition'. If they are lead times or other "
             "conditions, add a level such as 'lead_time' and pass by='lead_time'."
         )
-        if "metric" in others:
-            first = str(self.levels["metric"].labels[0])
-            hint = (
-                f"The log contains several metrics. Select one: log.xs({first!r}, level='metric', "
-                "drop_level=False); or pass by='metric' to a function that has by=."
-            )
         return LogError(
             f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"

@@ -106,7 +106,7 @@ def test_each_of_several_metrics_has_its_own_direction(container: Any) -> None:
 
 def test_metrics_that_no_level_tells_apart_cannot_be_turned() -> None:
     log = cvstats.losses(frame(), "y", ["p"], ["auc", "brier"])
-    with pytest.raises(LogError, match="The log contains several metrics. .*by='metric'"):
+    with pytest.raises(LogError, match="the log contains several metrics: 'auc', 'brier'. .*by='metric'"):
         log.cvci.wald()
     one = log.xs("auc", level="metric").cvci.wald()
     with pytest.raises(LogError, match="mixes several metrics.*by='metric'.*drop_level=False"):
