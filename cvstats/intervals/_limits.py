@@ -50,6 +50,7 @@ from cvstats.log.metadata import (
     ONE_PREDICTION,
     PROPORTION_NAMES,
     RATIOS,
+    SCALES,
     has_several,
     note_of_model,
 )
@@ -779,10 +780,6 @@ def take_limits_of_means(
     words = "korn-graubard" if at.all() else SOME_KORN_GRAUBARD
     result = put_limits(result, (np.nan, np.nan), at & inside)
     return put_limits(result, limits, at & ~inside, settled=settled, interval=words)
-
-
-SCALES = ("log", "fisher-z", "fieller")
-"""Scales on which limits of metrics without pseudo-errors are symmetric."""
 
 
 def take_scale(result: Result, find: FindReach, facts: Mapping[Any, Any]) -> Result:

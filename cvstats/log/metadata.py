@@ -120,18 +120,26 @@ FEW = 10
 RATIOS = ("r2", "skill", "relative_error", "wmape")
 """Metrics that are ratios of two means: an outlier in both does not show in the influences."""
 
+SCALES = ("log", "fisher-z", "fieller")
+"""Limits of metrics that are computed on a scale of their own."""
+
 WITHOUT_REACH = {"concordance_correlation", "ordered_gini"}
 """Bounded metrics whose limits do not depend on how much one prediction can change them."""
 
 
 def is_root(metadata: Mapping[Any, Any]) -> bool:
-    """Whether a metric is the root of one mean over all folds."""
-    return metadata.get("metric") == "rmse" and metadata.get("folds") == "pool"
+    """Whether a metric is the root of one mean over all folds, and not a difference of roots."""
+    pooled = metadata.get("folds") == "pool" and "kind" not in metadata
+    return pooled and metadata.get("metric") == "rmse"
 
 
 def is_ratio(metadata: Mapping[Any, Any]) -> bool:
-    """Whether a metric is a ratio of means over all folds whose denominator involves no model."""
-    return metadata.get("metric") in RATIOS and metadata.get("folds") == "pool"
+    """Whether a metric is a ratio of means over all folds whose denominator involves no model.
+
+    So are differences of models, but not those of groups, which have different denominators.
+    """
+    pooled = metadata.get("folds") == "pool" and "contrast" not in metadata
+    return pooled and metadata.get("metric") in RATIOS
 
 
 def is_examined(metadata: Mapping[Any, Any]) -> bool:
@@ -210,6 +218,12 @@ ONE_PREDICTION = "one_prediction"
 
 OF_OTHER = "one_prediction_of_other"
 """The same for the second of two logs that are compared."""
+
+
+def has_reach(metadata: Mapping[Any, Any]) -> bool:
+    """Whether `ONE_PREDICTION` has changes: ratios and metrics with a scale note other things."""
+    own_scale = metadata.get("metric") in RATIOS or metadata.get("limits") in SCALES
+    return ONE_PREDICTION in metadata and not own_scale
 
 
 def note_of_model(notes: Mapping[str, Any], model: Hashable) -> Any:
@@ -341,4 +355,4 @@ def counts_are_unknown(part: Mapping[Any, Any]) -> bool:
     lazy = isinstance(made_of, str) and "rows" in json.loads(made_of)
     bounded = isinstance(ends, Sequence) and bool(np.isfinite(np.array(ends, dtype=float)).all())
     counted = ONE_PREDICTION in part or part.get("metric") in WITHOUT_REACH
-    return lazy and (bounded or part.get("metric") in RATIOS) and not counted
+    return lazy and (bounded or is_ratio(part)) and not counted

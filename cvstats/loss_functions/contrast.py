@@ -28,7 +28,14 @@ from cvstats.errors import (
 )
 from cvstats.log.align import facts_of_differences
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
-from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, cell_key, names_of_metrics, select_metric
+from cvstats.log.metadata import (
+    MADE_OF,
+    ONE_PREDICTION,
+    cell_key,
+    has_reach,
+    names_of_metrics,
+    select_metric,
+)
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.log.xarray import level_dims
@@ -457,7 +464,7 @@ def note_reaches(
     """
     design, errors = log.design, counts_errors(log, work)
     written = log.metadata.get(ONE_PREDICTION)
-    if not (errors or (isinstance(written, str) and min(map(min, work.pairs)) >= 0)):
+    if not (errors or (has_reach(log.metadata) and min(map(min, work.pairs)) >= 0)):
         return None
     known = {"carried": {}, "cells": []} if errors else json.loads(str(written))
     if "differences" in known:

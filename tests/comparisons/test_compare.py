@@ -271,6 +271,15 @@ def test_differences_of_metrics_by_group_and_by_metric():
         np.testing.assert_allclose(limits_of(found), expected[[0, 3]])
 
 
+@pytest.mark.parametrize("loss", ["rmse", "pearson"])
+def test_differences_of_other_metrics_have_one_interval(loss):
+    """`compare` with 0 took a difference of roots for a root, and doubled its standard error."""
+    log = ask(predictions(), loss, folds="pool")
+    for one, two in (("a", "b"), ("b", "a")):
+        gap = log[one].cvci.difference(log[two])
+        np.testing.assert_allclose(limits_of(gap.cvci.compare(0)), limits_of(gap.cvci.interval()))
+
+
 @pytest.mark.parametrize("loss", ["auc", "zero_one"])
 def test_differences_over_random_splits_have_the_limits_of_compare(loss):
     log = ask(predictions("splits"), loss)

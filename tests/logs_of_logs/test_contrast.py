@@ -37,6 +37,7 @@ def losses(loss: str = "brier", *, sites: bool = False, folds: int = 0, **option
 
 LOG = losses()
 PAIR = ("f", "m")
+ENDS = ["lower", "upper"]
 
 
 def test_difference_of_groups_is_welch_s_test():
@@ -87,6 +88,31 @@ def test_auc_of_two_groups_is_delong_s_unpaired_test():
     (one, *_), (other, *_) = json.loads(log.attrs["one_prediction"])["models"]["p"][0]
     for table in (gap.cvci.interval(), gap.cvci.compare(0)):
         assert half_width(table).item() == pytest.approx(reach(table, one**2 + other**2).item())
+
+
+@pytest.mark.parametrize("loss", ["pearson", "rmse", "r2", "wmape", "observed_expected"])
+@pytest.mark.parametrize("pair", [("x", "z"), ("z", "x")])
+def test_groups_of_a_metric_with_limits_of_its_own_have_those_of_welch(loss, pair):
+    """Limits of Pearson's r were 20 times as wide; those of the RMSE twice, if it was larger."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"half": ["x", "z"] * 100, "point": range(200)})
+    if loss == "observed_expected":
+        frame = frame.assign(y=rng.integers(0, 2, 200), a=rng.random(200), b=rng.random(200))
+    else:
+        frame["y"] = 5 + rng.normal(size=200)
+        for name in "ab":
+            frame[name] = frame["y"] + rng.normal(size=200) * np.where(frame["half"] == "x", 2, 1)
+    log = cvstats.losses(frame, "y", ["a", "b"], loss, by="half", folds="pool")
+    gaps = log.cvci.contrast(by="half", between=pair)
+    plain = gaps.cvci.holdout()
+    assert plain["caution"].eq(gaps.cvci.interval()["caution"]).all()
+    for model in ("a", "b"):
+        for found in (gaps[[model]].cvci.interval(), gaps[model].cvci.compare(0)):
+            np.testing.assert_allclose(found[ENDS], plain.loc[[model], ENDS], rtol=1e-9)
+    both = gaps.cvci.difference()
+    expected = both.cvci.holdout()[ENDS]
+    np.testing.assert_allclose(both.cvci.interval()[ENDS], expected, rtol=1e-9)
+    np.testing.assert_allclose(both.cvci.compare(0)[ENDS], expected, rtol=1e-9)
 
 
 def half_width(table) -> np.ndarray:
