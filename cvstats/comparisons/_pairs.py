@@ -415,10 +415,12 @@ def difference_interval(
         base = compute_union(log, alpha=alpha, **of_each)
     else:
         base = find_method(chosen).run(log, alpha=alpha, **options)
-        if log.metadata and is_root(log.metadata) and has_standard_errors(base):
+        root = log.metadata and is_root(log.metadata) and chosen != OF_SPLITS
+        if root and has_standard_errors(base):
             each = find_method(chosen).run(log.without_pairs(), alpha=alpha, **options)
             base = compare_squares(base, each, log)
-    if chosen != UNION and log.metadata and is_ratio(log.metadata) and has_standard_errors(base):
+    tested = chosen not in (UNION, OF_SPLITS)
+    if tested and log.metadata and is_ratio(log.metadata) and has_standard_errors(base):
         base = test_numerators(base, log, alpha)
     base = zero_rounding_noise(base, log)
     if method is None and default is default_difference:

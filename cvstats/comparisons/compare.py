@@ -497,8 +497,9 @@ def take_limits_of_differences(base: Result, log: Log, alpha: float) -> Result:
     """Replace the limits of a log that `difference` made by those that `compare` has by default."""
     if not has_standard_errors(base):
         return base
-    wider = test_numerators(base, log, alpha) if is_ratio(log.metadata) else base
-    found = None
+    wider, found = base, None
+    if is_ratio(log.metadata) and base.method != OF_SPLITS:
+        wider = test_numerators(base, log, alpha)
     if log.design.metric or base.method == OF_SPLITS:
         wider = add_pseudo_errors(wider, log)
     if log.known_proportions:

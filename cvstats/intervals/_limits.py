@@ -794,6 +794,8 @@ def take_scale(result: Result, find: FindReach, facts: Mapping[Any, Any]) -> Res
     alpha, clustered = float(result.attrs["alpha"]), result.method in OF_GROUPS
     if result.attrs.get("alternative", "two-sided") != "two-sided" or facts.get("folds") != "pool":
         return result
+    if result.method == OF_SPLITS:
+        return result
     inflation, own = np.ones(len(loss)), np.zeros(len(loss))
     if scale != "log":
         shape = None if clustered else find(False)

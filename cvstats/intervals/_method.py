@@ -31,7 +31,7 @@ import numpy as np
 from cvstats.core.cautions import Caution, methods_instead
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
-from cvstats.core.folds import covers_all_points, find_whole_sources, tally
+from cvstats.core.folds import count_folds, covers_all_points, find_whole_sources, tally
 from cvstats.core.results import Result, flag
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
@@ -239,7 +239,8 @@ class Method:
             words = self.requires(design)
         else:
             words = self.requires(design, {**self.defaults, **(options or {})}[self.level_option])
-        if words is None and design.metric == "pool" and self.takes_metrics == "averaged":
+        pooled = design.metric == "pool" and count_folds(design) > 1
+        if words is None and pooled and self.takes_metrics == "averaged":
             return (
                 f"the metric of this log was pooled over folds, but {self.name} needs its value "
                 "in each fold. Create the log with cvstats.losses(…, folds='average')."

@@ -290,6 +290,22 @@ def test_differences_over_random_splits_have_the_limits_of_compare(loss):
     np.testing.assert_allclose(found["se"], expected["se"], rtol=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["f1", "rmse", "r2", "pearson", "auc"])
+def test_metrics_of_random_splits_have_no_folds_to_pool(loss):
+    """Each split has one test set, so `corrected_t` has its metric however folds are treated."""
+    pooled, averaged = (ask(predictions("splits"), loss, folds=how) for how in ("pool", "average"))
+    pooled.attrs["n_train"] = averaged.attrs["n_train"] = 60
+    for call in (
+        cvstats.interval,
+        cvstats.compare,
+        lambda log: cvstats.equivalence(log, margin=0.5),
+    ):
+        found, expected = call(pooled), call(averaged)
+        np.testing.assert_allclose(limits_of(found), limits_of(expected), rtol=1e-12)
+        assert list(found["caution"]) == list(expected["caution"])
+    assert cvstats.summary(pooled).text == cvstats.summary(averaged).text
+
+
 def test_differences_of_metrics_of_crossed_sources():
     """Few points of a class are counted as by `compare`; equal models have limits."""
     for positives in (4, 12):
