@@ -205,11 +205,9 @@ def evaluate(
     """
     refuse_unknown(evaluate, options)
     refuse_columns(options)
-    choices = find_choices(evaluate) | find_choices(LossKeywords)
-    check_choices({**options, "folds": folds}, choices)
-    given = {
-        name: value for name, value in {**options, "folds": folds}.items() if value is not None
-    }
+    asked: dict[str, Any] = {**options, "folds": folds}
+    check_choices(asked, find_choices(evaluate) | find_choices(LossKeywords))
+    given = {name: value for name, value in asked.items() if value is not None}
     base, joblib, threads, bars = import_tools()
     checked_flag("progress", progress)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
@@ -224,11 +222,7 @@ def evaluate(
     if of_metric or (isinstance(loss, Sequence) and not isinstance(loss, str)):
         spec = prediction_spec(loss, given, data.truth, bound)
     else:
-        of_points: Any = loss
-        if loss == "accuracy":
-            of_points = "zero_one"
-            given.pop("folds", None)
-        spec = scoring_spec(of_points, given, data.truth)
+        spec = scoring_spec(loss, given, data.truth)
     table = LossTable.of_plan(bound, list(models), sum(spec.widths) or 1)
     score: Callable[..., Any] = fit_and_score
     keys = dict.fromkeys(models, "")
@@ -867,6 +861,8 @@ class FitResult:
 
 def scoring_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> ScoringSpec:
     """Check the loss against the target, and find which predictions it uses."""
+    if loss == "accuracy":  # its mean is the same for pooled and averaged folds
+        loss, given = "zero_one", {name: given[name] for name in given if name != "folds"}
     options = LossOptions.of(given)
     checked_loss(loss, options)
     if more := [name for name in given if not hasattr(options, name)]:

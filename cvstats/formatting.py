@@ -473,14 +473,17 @@ def flatten(result: xr.Dataset) -> pd.DataFrame:
     if not result.dims:
         result = result.expand_dims("model" if "model" in result.coords else {"model": [NAMELESS]})
     dims: list[Hashable] = list(result.dims)
-    labels_of: dict[Hashable, list[Hashable]] = {}
+    levels: list[Hashable] = []
     for dim in dims:
-        index = result.indexes.get(dim)  # a stacked dimension has several levels of labels
-        labels_of[dim] = list(index.names) if isinstance(index, pd.MultiIndex) else [dim]
-        result = result.reset_index(dim) if isinstance(index, pd.MultiIndex) else result
+        index = result.indexes.get(dim)
+        if isinstance(index, pd.MultiIndex):  # a stacked dimension has several levels of labels
+            levels += index.names
+            result = result.reset_index(dim)
+        else:
+            levels.append(dim)
     table = result.to_dataframe(dim_order=dims).reset_index()
     keys = [name for name in ("model", "other") if name in table.columns]
-    keys += [str(name) for dim in dims for name in labels_of[dim] if name not in (*keys, "pair")]
+    keys += [str(name) for name in levels if name not in (*keys, "pair")]
     return table.set_index(keys)[[name for name in result.data_vars if name not in keys]]
 
 
@@ -669,11 +672,9 @@ Result = TypeVar("Result", pd.DataFrame, xr.Dataset)
 VALUES = ("estimate", "mean", "err_cv", "err_ncv")
 """Columns with values of the loss, or with differences if models are compared."""
 
-LIMITS = ("lower", "upper")
 SIGNED = ("difference", "statistic", "bias")
 """Columns that change sign with the loss."""
 
-MARGINS = ("margin_low", "margin_high")
 OTHER_SIDE = {"less": "greater", "greater": "less"}
 
 
@@ -793,16 +794,14 @@ def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, An
     for name in found:
         if name in VALUES:
             found[name] = turn(found[name], way)
-        elif (
-            name in SIGNED and "in_set" not in found
-        ):  # the statistic of a best set has no direction
+        elif name in SIGNED and "in_set" not in found:  # that of a best set has no direction
             found[name] = 0 - found[name]
-    if all(name in found for name in LIMITS):
-        lower, upper = (found[name].copy() for name in LIMITS)
+    if "lower" in found and "upper" in found:
+        lower, upper = found["lower"].copy(), found["upper"].copy()
         found["lower"], found["upper"] = turn(upper, way), turn(lower, way)
-    if all(name in facts for name in MARGINS):
-        low, high = (facts[name] for name in MARGINS)
-        found.attrs |= dict(zip(MARGINS, (0 - high, 0 - low), strict=True))
+    if "margin_low" in facts and "margin_high" in facts:
+        found.attrs["margin_low"] = 0 - facts["margin_high"]
+        found.attrs["margin_high"] = 0 - facts["margin_low"]
     if facts.get("alternative") in OTHER_SIDE:
         found.attrs["alternative"] = OTHER_SIDE[facts["alternative"]]
     return found

@@ -7,8 +7,9 @@ created, so binding it to the same data always gives the same splits.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from inspect import signature
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -298,11 +299,9 @@ class Plan:
             The number of pairs that ``split`` yields.
         """
         self.require_splitter()
-        n_fits = self.design.n_fits(None)
-        if n_fits is not None:
-            return n_fits
-        n = len(groups) if X is None and groups is not None else None if X is None else size_of(X)
-        return self.n_fits if n is None else self.bind(n, y, groups).n_fits
+        if self.design.n_fits(None) is not None or (X is None and groups is None):
+            return self.n_fits
+        return self.bind(len(groups) if X is None else size_of(X), y, groups).n_fits
 
     def require_splitter(self) -> None:
         """Refuse plans that are not pairs of training and test sets."""
@@ -313,12 +312,20 @@ class Plan:
             )
 
 
-def listed_options(
-    counts: Mapping[str, int], stratified: bool, grouped: bool, seed: int
-) -> tuple[tuple[str, Any], ...]:
-    """List the options of a plan of folds in printing order."""
-    mixed = (("stratified", stratified), ("grouped", grouped))
-    return (*counts.items(), *mixed, ("rng", seed))
+def make_plan(
+    function: Callable[..., Plan], design: Design, levels: tuple[str, ...],
+    intervals: tuple[str, ...], *, splitter: bool = False, cost: str = "",
+) -> Plan:  # fmt: skip
+    """Make the plan of a function; the design has the values of all parameters of the function."""
+    values = {
+        **vars(design),
+        "stratified": design.mixing == "classes",
+        "grouped": design.mixing == "groups",
+    }
+    if "seed" in values:
+        values["rng"] = values["seed"]
+    options = tuple((name, values[name]) for name in signature(function).parameters)
+    return Plan(function.__name__, options, levels, intervals, splitter, design, cost)
 
 
 def size_of(X: Any) -> int:
@@ -407,16 +414,11 @@ class BoundPlan:
         import pandas as pd  # already loaded; only needed here
 
         every = (
-            {"fit": number, **evaluation.levels} | sizes(fit, evaluation)
-            for number, fit in enumerate(self)
-            for evaluation in fit.evaluations
+            {"fit": k, **at.levels, "n_train": len(fit.train), "n_test": len(at.points)}
+            for k, fit in enumerate(self)
+            for at in fit.evaluations
         )
         return pd.DataFrame(list(islice(every, rows)))
-
-
-def sizes(fit: Fit, evaluation: Evaluation) -> dict[str, int]:
-    """Count the training and test points of a fit."""
-    return {"n_train": len(fit.train), "n_test": len(evaluation.points)}
 
 
 # --- drawing points -------------------------------------------------------------------------------
@@ -823,9 +825,8 @@ def k_fold(
     """
     n_folds = whole_number("n_folds", n_folds, 2)
     design = Partition(n_folds, None, mixing(stratified, grouped), seed_of(rng))
-    options = listed_options({"n_folds": n_folds}, stratified, grouped, design.seed)
     intervals = intervals_of(design, "wald", "corrected_t", "quadratic")
-    return Plan("k_fold", options, ("fold", "point"), intervals, True, design)
+    return make_plan(k_fold, design, ("fold", "point"), intervals, splitter=True)
 
 
 def leave_one_out() -> Plan:
@@ -855,7 +856,8 @@ def leave_one_out() -> Plan:
     >>> cvstats.plans.leave_one_out().bind(442).n_fits
     442
     """
-    return Plan("leave_one_out", (), ("fold", "point"), ("wald",), True, LeaveOneOut(), "n")
+    levels = ("fold", "point")
+    return make_plan(leave_one_out, LeaveOneOut(), levels, ("wald",), splitter=True, cost="n")
 
 
 def repeated_k_fold(
@@ -913,11 +915,9 @@ def repeated_k_fold(
     n_folds = whole_number("n_folds", n_folds, 2)
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Partition(n_folds, n_repetitions, mixing(stratified, grouped), seed_of(rng))
-    counts = {"n_folds": n_folds, "n_repetitions": n_repetitions}
-    options = listed_options(counts, stratified, grouped, design.seed)
     levels = ("repetition", "fold", "point")
     intervals = intervals_of(design, "wald", "corrected_t")
-    return Plan("repeated_k_fold", options, levels, intervals, True, design)
+    return make_plan(repeated_k_fold, design, levels, intervals, splitter=True)
 
 
 def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = None) -> Plan:
@@ -962,9 +962,8 @@ def five_by_two(*, stratified: bool = False, grouped: bool = False, rng: Rng = N
     10
     """
     design = Partition(2, 5, mixing(stratified, grouped), seed_of(rng))
-    options = listed_options({}, stratified, grouped, design.seed)
     levels = ("repetition", "fold", "point")
-    return Plan("five_by_two", options, levels, ("five_by_two",), True, design)
+    return make_plan(five_by_two, design, levels, ("five_by_two",), splitter=True)
 
 
 def leave_one_source_out() -> Plan:
@@ -999,9 +998,9 @@ def leave_one_source_out() -> Plan:
        1      b        3       2
        2      c        4       1
     """
-    return Plan(
-        "leave_one_source_out", (), ("source", "point"), ("out_of_source", "wald"), True,
-        LeaveOneGroupOut(), "one for each source",
+    return make_plan(
+        leave_one_source_out, LeaveOneGroupOut(), ("source", "point"), ("out_of_source", "wald"),
+        splitter=True, cost="one for each source",
     )  # fmt: skip
 
 
@@ -1179,10 +1178,7 @@ def nested_cv(
     n_folds = whole_number("n_folds", n_folds, 3)
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Nested(n_folds, n_repetitions, mixing(stratified, grouped), seed_of(rng))
-    counts = {"n_folds": n_folds, "n_repetitions": n_repetitions}
-    options = listed_options(counts, stratified, grouped, design.seed)
-    levels = ("repetition", "outer", "fold", "point")
-    return Plan("nested_cv", options, levels, ("nested_cv",), False, design)
+    return make_plan(nested_cv, design, ("repetition", "outer", "fold", "point"), ("nested_cv",))
 
 
 def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) -> Plan:
@@ -1231,10 +1227,9 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
     n_folds = whole_number("n_folds", n_folds, 2)
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = ReplaceOne(n_folds, n_repetitions, seed_of(rng))
-    options = (("n_folds", n_folds), ("n_repetitions", n_repetitions), ("rng", design.seed))
     levels = ("sample", "repetition", "fold", "point")
     cost = "n_repetitions (2 n_folds + (n // 2) (n_folds - 1))"
-    return Plan("replace_one", options, levels, ("replace_one",), False, design, cost)
+    return make_plan(replace_one, design, levels, ("replace_one",), cost=cost)
 
 
 # --- random splits --------------------------------------------------------------------------------
@@ -1386,11 +1381,7 @@ def holdout(
        0       75      25
     """
     design = Splits(None, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
-    options = (
-        ("ratio", design.ratio), ("stratified", stratified), ("grouped", grouped),
-        ("rng", design.seed),
-    )  # fmt: skip
-    return Plan("holdout", options, ("point",), ("holdout",), True, design)
+    return make_plan(holdout, design, ("point",), ("holdout",), splitter=True)
 
 
 def subsampling(
@@ -1447,12 +1438,7 @@ def subsampling(
     """
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Splits(n_repetitions, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
-    options = (
-        ("n_repetitions", n_repetitions), ("ratio", design.ratio), ("stratified", stratified),
-        ("grouped", grouped), ("rng", design.seed),
-    )  # fmt: skip
-    levels = ("repetition", "point")
-    return Plan("subsampling", options, levels, ("corrected_t",), True, design)
+    return make_plan(subsampling, design, ("repetition", "point"), ("corrected_t",), splitter=True)
 
 
 def paired_subsampling(
@@ -1514,12 +1500,8 @@ def paired_subsampling(
     n_divisions = whole_number("n_divisions", n_divisions, 1)
     by = mixing(stratified, grouped=False)
     design = PairedSplits(n_repetitions, n_divisions, train_share(ratio), by, seed_of(rng))
-    options = (
-        ("n_repetitions", n_repetitions), ("n_divisions", n_divisions), ("ratio", design.ratio),
-        ("stratified", stratified), ("rng", design.seed),
-    )  # fmt: skip
     levels = ("sample", "repetition", "point")
-    return Plan("paired_subsampling", options, levels, ("conservative_z",), False, design)
+    return make_plan(paired_subsampling, design, levels, ("conservative_z",))
 
 
 # --- bootstrap samples ----------------------------------------------------------------------------
@@ -1648,10 +1630,8 @@ def bootstrap(n_repetitions: int = 1000, *, rng: Rng = None) -> Plan:
     """
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Bootstrap(None, n_repetitions, seed_of(rng))
-    options = (("n_repetitions", n_repetitions), ("rng", design.seed))
     intervals = ("bootstrap_632", "bootstrap_oob", "location_shifted")
-    levels = ("repetition", "point", "count")
-    return Plan("bootstrap", options, levels, intervals, False, design)
+    return make_plan(bootstrap, design, ("repetition", "point", "count"), intervals)
 
 
 def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
@@ -1697,10 +1677,8 @@ def case_bootstrap(n_repetitions: int = 200, *, rng: Rng = None) -> Plan:
     """
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = CaseBootstrap(n_repetitions, seed_of(rng))
-    options = (("n_repetitions", n_repetitions), ("rng", design.seed))
-    levels = ("repetition", "point", "count")
-    cost = "about 0.632 n n_repetitions"
-    return Plan("case_bootstrap", options, levels, ("case_bootstrap",), False, design, cost)
+    levels, cost = ("repetition", "point", "count"), "about 0.632 n n_repetitions"
+    return make_plan(case_bootstrap, design, levels, ("case_bootstrap",), cost=cost)
 
 
 def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None) -> Plan:
@@ -1751,6 +1729,5 @@ def two_stage(n_samples: int = 200, n_repetitions: int = 100, *, rng: Rng = None
     n_samples = whole_number("n_samples", n_samples, 1)
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     design = Bootstrap(n_samples, n_repetitions, seed_of(rng))
-    options = (("n_samples", n_samples), ("n_repetitions", n_repetitions), ("rng", design.seed))
     levels = ("sample", "repetition", "point", "count")
-    return Plan("two_stage", options, levels, ("two_stage",), False, design)
+    return make_plan(two_stage, design, levels, ("two_stage",))

@@ -336,7 +336,7 @@ def interval(
     if log.lazy is not None:
         run = run if asked else partial(run_if_recommended, name, alpha)
         reads_losses = partial(find_method(name).reads_lazy_losses, chosen)
-        facts["reason"] = join_reasons(reason, describe(binary=None))
+        facts["reason"] = "; ".join(filter(None, [reason, describe(binary=None)]))
         table: Any = answer_log(log, run, reads_losses=reads_losses)
         limits = None if asked else name_limits(log, name, table.attrs.get("interval"))
         if limits:
@@ -351,7 +351,7 @@ def interval(
     measured = describe(binary=find_binary(log))
     whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
     limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
-    facts["reason"] = join_reasons(reason, limits, measured)
+    facts["reason"] = "; ".join(filter(None, [reason, limits, measured]))
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
 
@@ -423,11 +423,6 @@ def add_attrs(facts: Mapping[str, str], run: Callable[[Log], Result], log: Log) 
     """Run a method, and add attrs to its result."""
     result = run(log)
     return replace(result, attrs={**result.attrs, **facts})
-
-
-def join_reasons(*reasons: str) -> str:
-    """Join nonempty reasons."""
-    return "; ".join(reason for reason in reasons if reason)
 
 
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:

@@ -29,7 +29,7 @@ from cvstats.log.display import join_tuple
 BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141
 """Exit statuses; the last two are those a shell reports for SIGINT and SIGPIPE."""
 
-OTHER_NAMES = {"format": "--read-as", "rng": "--seed", "dayfirst": "--day-first"}
+OTHER_NAMES = {"format": "read_as", "rng": "seed", "dayfirst": "day_first"}
 """Options whose name differs from the Python argument."""
 
 
@@ -137,7 +137,7 @@ def add_options(message: str, options: Iterable[str]) -> str:
     named = dict.fromkeys(re.findall(r"\b([a-z_]+)=", message))
     call = "read_log(" in message
     found = [
-        OTHER_NAMES.get(name, "--" + name.replace("_", "-"))
+        f"--{OTHER_NAMES.get(name, name).replace('_', '-')}"
         for name in named
         if name in options and (call or name not in (*LEVELS, "model"))
     ]

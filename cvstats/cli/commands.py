@@ -10,7 +10,6 @@ from dataclasses import asdict, make_dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from inspect import Parameter as P
-from math import floor, log10
 from operator import getitem
 from pathlib import Path
 from textwrap import fill
@@ -20,7 +19,7 @@ import pandas as pd
 from cyclopts import App, Parameter
 
 from cvstats import datasets, recommend, reporting
-from cvstats.cli import Format, align, format_result, line_width, show, to_json
+from cvstats.cli import OTHER_NAMES, Format, align, format_result, line_width, show, to_json
 from cvstats.comparisons.best_set import best_set as rank_models
 from cvstats.comparisons.compare import compare as compare_models
 from cvstats.comparisons.equivalence import equivalence as test_equivalence
@@ -45,6 +44,7 @@ from cvstats.io.tools import FORMATS, recognize
 from cvstats.io.tools.columns import FACTS as FACT_COLUMNS
 from cvstats.io.tools.columns import USUAL, is_label
 from cvstats.large.moments import Moments, SharedAttrs
+from cvstats.log.display import count_decimals
 from cvstats.log.tables import find_columns, names_a_score, unnamed_labels
 from cvstats.loss_functions.contrast import contrast as contrast_groups
 from cvstats.loss_functions.losses import find_loss, losses
@@ -137,8 +137,6 @@ READING: dict[str, tuple[Any, str]] = {
     "drop_duplicates": (bool, "Drop rows that repeat an earlier row."),
 }  # fmt: skip
 """How to read the files: an option of each command, its type and its help."""
-RENAMED = {"format": "read_as", "dayfirst": "day_first"}
-"""Options with a different name in Python."""
 
 if TYPE_CHECKING:
     InputOptions: TypeAlias = Any
@@ -200,10 +198,6 @@ OF_COMMAND: dict[str, tuple[Any, Any]] = {
 """Options of commands whose type or default is not that of the function."""
 
 
-READ: dict[str, dict[str, Any]] = {"method": {"converter": lambda kind, tokens: tokens[0].value}}
-"""How options are read that have other names as well; the function checks them."""
-
-
 def from_signature(
     function: Callable[..., Any], *options: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -222,7 +216,9 @@ def from_signature(
             kind, default = OF_COMMAND.get(name) or (known[name].annotation, known[name].default)
             if name in known and known[name].default is P.empty:
                 default = P.empty
-            parsed = Parameter(help=OPTIONS[name], **READ.get(name, {}))
+            # The function checks the name of a method, which may be that of other software.
+            as_typed = (lambda _, tokens: tokens[0].value) if name == "method" else None
+            parsed = Parameter(help=OPTIONS[name], converter=as_typed)
             note: Any = getitem(Annotated, (kind, parsed))
             parameters.append(P(name, P.KEYWORD_ONLY, default=default, annotation=note))
         parameters += [
@@ -603,7 +599,7 @@ def read_files(
         source = [str(path) for _, path in named] if len(files) > 1 else str(files[0])
     if scans and (moments := scan_large(source, given, missing, by=by, pairs=pairs)) is not None:
         return moments
-    given |= {name: given.pop(word) for name, word in RENAMED.items() if word in given}
+    given |= {name: given.pop(word) for name, word in OTHER_NAMES.items() if word in given}
     if by is not None and by not in (*LEVELS, METRIC, MODEL):
         given["by"] = by
     log = read_log(source, missing=missing, **given)
@@ -899,8 +895,7 @@ def interval_table(
     cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame, alpha: float
 ) -> str:
     """Show mean ± std of the folds, the naive interval and the valid interval side by side."""
-    digits = decimals(valid["se"])
-    level = f"{100 * (1 - alpha):g}%"
+    digits, level = count_decimals(valid), f"{100 * (1 - alpha):g}%"
     rows = [["", "mean ± std of folds", f"naive {level} interval", f"valid {level} interval"]]
     rows += [
         # The std divides by the number of folds, as most reports do.
@@ -938,8 +933,7 @@ def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame
 
 def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
     """Lay out every comparison of two models."""
-    digits = decimals(pairs["se"])
-    level = f"{100 * (1 - alpha):g}%"
+    digits, level = count_decimals(pairs), f"{100 * (1 - alpha):g}%"
     rows = [["difference of errors", "estimate", f"{level} interval", "Holm p"]]
     rows += [
         [f"{row['model']} - {row['other']}", f"{row['difference']:.{digits}f}",
@@ -948,11 +942,6 @@ def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
         for row in pairs.reset_index().to_dict("records")
     ]  # fmt: skip
     return align(rows)
-
-
-def decimals(se: pd.Series) -> int:
-    """Decimals that show two digits of the smallest standard error."""
-    return max(0, 1 - floor(log10(se.min())))
 
 
 def limits(row: Any, digits: int) -> str:

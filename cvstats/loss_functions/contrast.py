@@ -17,15 +17,7 @@ import xarray as xr
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_level, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import (
-    LogError,
-    checked_level,
-    listed,
-    looked_up,
-    nearest,
-    place,
-    spelled,
-)
+from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, place, spelled
 from cvstats.log.align import facts_of_differences
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
 from cvstats.log.metadata import (
@@ -48,8 +40,6 @@ REST = "rest"
 
 GROUP = "group"
 """The name of the level ``source`` if the sources themselves are the groups."""
-
-Pair = tuple[Hashable, Hashable]
 
 
 def contrast(
@@ -168,14 +158,14 @@ def contrast(
     refuse_other_logs(log)
     groups = Groups.of(log, by)
     pairs = groups.choose(between, reference)
-    check_sources(log, by, groups, pairs)
-    names = [f"{groups.name(a)} - {groups.name(b)}" for a, b in pairs]
-    several = between is None and len(pairs) > 1
     work = Contrasts(log, by, groups, pairs)
-    made = fill(losses, work, names if several else None, by)
-    made.attrs = describe(log, work, names if several else names[0], by)
+    work.check_sources()
+    names = [f"{groups.name(a)} - {groups.name(b)}" for a, b in pairs]
+    several = names if between is None and len(pairs) > 1 else []
+    made = fill(losses, work, several)
+    made.attrs = describe(work, several or names[0])
     columns = list(map(str, made.columns)) if isinstance(made, pd.DataFrame) else []
-    if (reaches := note_reaches(log, work, names if several else [], columns)) is not None:
+    if (reaches := note_reaches(work, several, columns)) is not None:
         made.attrs[ONE_PREDICTION] = reaches
     return made
 
@@ -300,22 +290,6 @@ def number_rows(design: Design, names: Sequence[str]) -> IntArray:
     return np.unique(np.stack(blocks), axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def check_sources(log: Log, by: str, groups: Groups, pairs: Sequence[tuple[int, int]]) -> None:
-    """Reject a group within one source if sources are the sampling unit."""
-    if by == "source" or not log.design.has("source"):
-        return
-    source = log.design.levels["source"].block(0, log.design.size)
-    for pair in pairs:
-        for one, other in (pair, pair[::-1]):
-            if len(np.unique(source[groups.rows(one, other)])) < 2:
-                raise LogError(
-                    f"all points of the group {groups.name(one)!r} come from one source, so the "
-                    "variance between sources cannot be estimated. Expected at least two "
-                    "sources in each group. To use points as the sampling unit, drop the level: "
-                    "log.droplevel('source')."
-                )
-
-
 @dataclass(frozen=True, eq=False)
 class Contrasts:
     """The computation of the losses of contrasts, one column of a log at a time."""
@@ -329,6 +303,21 @@ class Contrasts:
     def by_points(self) -> bool:
         """Whether points are the sampling unit: no sources, or sources that are the groups."""
         return self.by == "source" or not self.log.design.has("source")
+
+    def check_sources(self) -> None:
+        """Reject a group within one source if sources are the sampling unit."""
+        if self.by_points:
+            return
+        source = self.log.design.levels["source"].block(0, self.log.design.size)
+        for pair in self.pairs:
+            for one, other in (pair, pair[::-1]):
+                if len(np.unique(source[self.groups.rows(one, other)])) < 2:
+                    raise LogError(
+                        f"all points of the group {self.groups.name(one)!r} come from one source, "
+                        "so the variance between sources cannot be estimated. Expected at least "
+                        "two sources in each group. To use points as the sampling unit, drop the "
+                        "level: log.droplevel('source')."
+                    )
 
     @property
     def levels(self) -> list[str]:
@@ -400,14 +389,12 @@ class Contrasts:
         }
         where = f" at {place(labels)}" if labels else ""
         have = "no point" if size[few[0]] == 0 else "one point"
-        pool = design.metric == "average" and fold_level(design) in self.levels
-        way = (
-            " Create the log with cvstats.losses(…, folds='pool')." if pool
-            else " Drop this group, or merge groups."
-        )  # fmt: skip
+        way = "Drop this group, or merge groups."
+        if design.metric == "average" and fold_level(design) in self.levels:
+            way = "Create the log with cvstats.losses(…, folds='pool')."
         raise LogError(
             f"the group {self.groups.name(group)!r} of {self.by!r} has {have}{where}. Expected "
-            f"at least two points in each group.{way}"
+            f"at least two points in each group. {way}"
         )
 
 
@@ -417,29 +404,30 @@ def scales_classes(metadata: Mapping[Any, Any]) -> bool:
     return bool(metadata.get("pseudo")) and name in METRICS and METRICS[name].scales_classes
 
 
-def describe(log: Log, work: Contrasts, names: Any, by: str) -> dict[Hashable, Any]:
+def describe(work: Contrasts, names: Any) -> dict[Hashable, Any]:
     """Describe a log of contrasts: quantity, groups, and number of points."""
+    log, design = work.log, work.log.design
     metadata = {name: fact for name, fact in log.metadata.items() if name != TYPE}
     facts = facts_of_differences(metadata)
     for gone in ("kind", ONE_PREDICTION):
         facts.pop(gone, None)
-    design = log.design
     cells = number_rows(design, work.levels)
     here = np.flatnonzero(work.groups.codes >= 0)
     _, first, count = np.unique(cells[here], return_index=True, return_counts=True)
     keys = [cell_key(design, work.levels, int(row)) for row in here[first]]
     made_of = {"rows": dict(zip(keys, count.tolist(), strict=True))}
-    if (rarest := count_rarest_outcome(log, work)) is not None:
+    if (rarest := count_rarest_outcome(work)) is not None:
         facts["rarest_class"] = rarest
     return {
         "metric": facts.get("loss", "loss"), "orientation": "error", "folds": "pool", **facts,
         "pseudo": True, "cells": work.levels, MADE_OF: json.dumps(made_of, sort_keys=True),
-        **CONTRASTS, "by": GROUP if by == "source" else by, "contrast": names,
+        **CONTRASTS, "by": GROUP if work.by == "source" else work.by, "contrast": names,
     }  # fmt: skip
 
 
-def count_rarest_outcome(log: Log, work: Contrasts) -> int | None:
+def count_rarest_outcome(work: Contrasts) -> int | None:
     """Count the errors, or the correct points, of the group with the fewest; None without 0/1."""
+    log = work.log
     if log.design.metric or not log.zero_one().all():
         return None
     fewest = [np.inf]
@@ -453,16 +441,14 @@ def count_rarest_outcome(log: Log, work: Contrasts) -> int | None:
     return int(rarest) if np.isfinite(rarest) else None
 
 
-def note_reaches(
-    log: Log, work: Contrasts, names: Sequence[str], columns: Sequence[str]
-) -> str | None:
+def note_reaches(work: Contrasts, names: Sequence[str], columns: Sequence[str]) -> str | None:
     """Store how much one prediction of each group can change each difference; None if unknown.
 
     The change is 1 / n for the error rate of n points, and is noted in the log of a metric; the
     squares of both groups are added. ``names`` are those of several pairs, which are in ``columns``
     of a frame and along a dimension of an array.
     """
-    design, errors = log.design, counts_errors(log, work)
+    log, design, errors = work.log, work.log.design, counts_errors(work)
     written = log.metadata.get(ONE_PREDICTION)
     if not (errors or (has_reach(log.metadata) and min(map(min, work.pairs)) >= 0)):
         return None
@@ -519,12 +505,12 @@ def note_reaches(
     return write_reaches(keys, carried, {model: each.tolist() for model, each in models.items()})
 
 
-def counts_errors(log: Log, work: Contrasts) -> bool:
+def counts_errors(work: Contrasts) -> bool:
     """Whether all losses are 0/1 errors of points that are the sampling unit."""
-    known = log.known_proportions
-    if known is False or not work.by_points or not log.zero_one().all():
+    known = work.log.known_proportions
+    if known is False or not work.by_points or not work.log.zero_one().all():
         return False
-    means = np.zeros(0) if known else log.moments(()).location
+    means = np.zeros(0) if known else work.log.moments(()).location
     return bool(((means > 0) & (means < 1) | np.isnan(means)).all())
 
 
@@ -532,22 +518,25 @@ def counts_errors(log: Log, work: Contrasts) -> bool:
 
 
 @singledispatch
-def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
-    """Return the losses of contrasts in the container of their log: pandas, or as below."""
+def fill(losses: Any, work: Contrasts, names: list[str]) -> Any:
+    """Return the losses of contrasts in the container of their log: pandas, or as below.
+
+    ``names`` are those of several pairs of groups.
+    """
     log = work.log
     table = np.concatenate([work.compute(column) for column in log.columns() if column is not None])
     models = pd.Index([losses.name]) if isinstance(losses, pd.Series) else losses.columns
     index = losses.index
-    if by == "source":  # as groups, they are not a sampling unit
+    if work.by == "source":  # as groups, they are not a sampling unit
         levels = index.to_frame(index=False)
         if "point" in levels:
             levels["point"] = number_rows(log.design, ["source", "point"])
         levels = levels.rename(columns={"source": GROUP})
         index = levels.set_index(list(levels.columns)).index
-    if names is None and isinstance(losses, pd.Series):
+    if not names and isinstance(losses, pd.Series):
         return pd.Series(table[0], index=index, name=losses.name)
     columns = models
-    if names is not None:
+    if names:
         columns = pd.Index(names, name="contrast")
         if len(models) > 1:
             columns = pd.MultiIndex.from_product([models, names], names=["model", "contrast"])
@@ -555,37 +544,34 @@ def fill(losses: Any, work: Contrasts, names: list[str] | None, by: str) -> Any:
 
 
 @fill.register
-def _(losses: xr.DataArray, work: Contrasts, names: list[str] | None, by: str) -> xr.DataArray:
-    return fill_array(losses, work, 0, names, by)
+def _(losses: xr.DataArray, work: Contrasts, names: list[str]) -> xr.DataArray:
+    return fill_array(losses, work, 0, names)
 
 
 @fill.register
-def _(losses: xr.Dataset, work: Contrasts, names: list[str] | None, by: str) -> xr.Dataset:
+def _(losses: xr.Dataset, work: Contrasts, names: list[str]) -> xr.Dataset:
     first, *_ = losses.data_vars.values()
     width = work.log.losses.width // len(losses.data_vars)
     return xr.Dataset({
-        name: fill_array(losses[name].transpose(*first.dims), work, at * width, names, by)
+        name: fill_array(losses[name].transpose(*first.dims), work, at * width, names)
         for at, name in enumerate(losses.data_vars)
     })  # fmt: skip
 
 
-def fill_array(
-    losses: xr.DataArray, work: Contrasts, first: int, names: list[str] | None, by: str
-) -> xr.DataArray:
+def fill_array(losses: xr.DataArray, work: Contrasts, first: int, names: list[str]) -> xr.DataArray:
     """Replace the losses of an array by columns, starting from a given one."""
-    log, dims = work.log, level_dims(losses, (by,))
+    log, dims = work.log, level_dims(losses, (work.by,))
     carried = [dim for dim in losses.dims if dim not in dims]
     order = ["contrast", *dims, *carried]
     width = int(np.prod([losses.sizes[dim] for dim in carried]))
-    lines = [
-        work.compute(log.losses.column(first + j, 0, log.design.size)) for j in range(width)
-    ]  # fmt: skip
+    columns = (log.losses.column(first + j, 0, log.design.size) for j in range(width))
+    lines = [work.compute(column) for column in columns]
     shape = [len(work.pairs), *(losses.sizes[dim] for dim in order[1:])]
     made = xr.DataArray(
         np.stack(lines, axis=-1).reshape(shape), dims=order, coords=losses.coords, name=losses.name
     ).transpose("contrast", *losses.dims)
-    made = made.isel(contrast=0) if names is None else made.assign_coords(contrast=names)
-    return made.rename({by: GROUP}) if by == "source" else made
+    made = made.assign_coords(contrast=names) if names else made.isel(contrast=0)
+    return made.rename({work.by: GROUP}) if work.by == "source" else made
 
 
 def take_metric(losses: Any, name: Hashable) -> Any:

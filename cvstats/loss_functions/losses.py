@@ -26,7 +26,12 @@ from cvstats.errors import (
 from cvstats.large.frames import map_predictions
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_levels
-from cvstats.loss_functions.metric_logs import MetricRequest, mean_loss, metric_log
+from cvstats.loss_functions.metric_logs import (
+    MetricRequest,
+    mean_loss,
+    metric_log,
+    plain_labels,
+)
 from cvstats.loss_functions.pointwise import (
     LOSSES,
     OTHER_NAMES,
@@ -346,8 +351,7 @@ def losses(
     check_choices({**options, "folds": folds}, find_choices(losses) | find_choices(LossKeywords))
     if is_arrow(predictions):
         predictions = from_arrow(predictions)
-    lazy = is_dask_frame(predictions)
-    if not lazy and not isinstance(predictions, (pd.DataFrame, xr.Dataset)):
+    if not (is_dask_frame(predictions) or isinstance(predictions, (pd.DataFrame, xr.Dataset))):
         raise LogError(
             f"{describe_type(predictions)} has no named predictions. Expected a DataFrame or a "
             "Dataset, and the names of its columns: losses(frame, truth='y_true', "
@@ -357,18 +361,16 @@ def losses(
     if classes is not None and single(classes):
         raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
     check_positive(positive)
-    if classes is not None:  # they may be an array, such as the classes_ of a classifier
-        classes = [c.item() if isinstance(c, np.generic) else c for c in classes]
     levels: Any = by
-    by = None if by is None else [levels] if single(levels) else list(levels)
     given = {
-        "classes": classes, "positive": positive, "folds": folds, "by": by, "weight": weight,
-        **options,
+        "classes": None if classes is None else plain_labels(classes),
+        "by": None if by is None else [by] if single(by) else list(levels),
+        "positive": positive, "folds": folds, "weight": weight, **options,
     }  # fmt: skip
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     ask = partial(losses, predictions, truth, prediction)
-    asked_for: Any = loss
-    loss = asked_for.tolist() if isinstance(asked_for, (np.ndarray, pd.Index)) else asked_for
+    wanted: Any = loss
+    loss = wanted.tolist() if isinstance(wanted, (np.ndarray, pd.Index)) else wanted
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         parts = split_options(loss, asked).items()
         return join_metrics({name: ask(one, **own) for name, (one, own) in parts})
@@ -376,8 +378,16 @@ def losses(
     if loss == "net_benefit" and not single(asked.get("threshold")):
         each = split_thresholds(list(asked["threshold"]), asked).items()
         return join_metrics({name: ask("net_benefit", **own) for name, own in each})
+    return make_log(predictions, truth, prediction, loss, metric, higher_is_better, asked)
+
+
+def make_log(
+    predictions: Any, truth: Any, prediction: Any, loss: Any, metric: Any, higher_is_better: bool,
+    asked: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Compute the log of one loss or metric, for the models in some columns."""
     baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
-    alone_asked = single(prediction) and prediction != PREDICTION
+    named_one = single(prediction) and prediction != PREDICTION
     if isinstance(predictions, pd.DataFrame):
         prediction, asked = take_noted(predictions, prediction, loss, asked)
     member = asked.pop("member", None)
@@ -401,25 +411,24 @@ def losses(
     inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
     outside = [name for name in further if not (is_name(name) and name in inside)]
     require_columns(predictions, [*needed, *outside])
-    of_points: Any = "zero_one" if loss == "accuracy" else loss
-    if lazy and request is not None:
-        raise LogError(
-            f"this is a dask frame, but {request.metric.words} needs whole cells. Expected a "
-            "frame in memory: predictions.compute()."
-        )
-    named: Mapping[Any, Any] = {}
-    if request is None:
-        of_loss = LossOptions.of(asked)
-        plain = isinstance(loss, str) or not isinstance(predictions, xr.Dataset)
-        named = facts_of_loss(loss if plain else "loss", of_loss)
-    if lazy:
-        ask = partial(losses, truth=truth, prediction=prediction, loss=loss, **asked)
-        return map_predictions(predictions, ask, needed, [*map(str, chosen)], named)
-    predictions = set_levels(predictions, [*needed, *further])
     if request is not None:
-        values, named = metric_log(predictions, truths, chosen, request)
+        if is_dask_frame(predictions):
+            raise LogError(
+                f"this is a dask frame, but {request.metric.words} needs whole cells. Expected a "
+                "frame in memory: predictions.compute()."
+            )
+        predictions = set_levels(predictions, [*needed, *further])
+        values, facts = metric_log(predictions, truths, chosen, request)
     else:
-        work = partial(of_points_alone, of_points, of_loss, len(truths))
+        options = LossOptions.of(asked)
+        plain = isinstance(loss, str) or not isinstance(predictions, xr.Dataset)
+        facts = facts_of_loss(loss if plain else "loss", options)
+        if is_dask_frame(predictions):
+            ask = partial(losses, truth=truth, prediction=prediction, loss=loss, **asked)
+            return map_predictions(predictions, ask, needed, [*map(str, chosen)], facts)
+        predictions = set_levels(predictions, needed)
+        of_points = "zero_one" if loss == "accuracy" else loss
+        work = partial(of_points_alone, of_points, options, len(truths))
         values = {
             model: map_columns(predictions, [*columns, *truths], work)
             for model, columns in chosen.items()
@@ -427,8 +436,7 @@ def losses(
     unnamed = not isinstance(prediction, Mapping) and (
         single(prediction) or sets or alone or "classes" in asked
     )
-    one = not baselines and (alone_asked or unnamed)
-    return put_together(predictions, values, named, one)
+    return put_together(predictions, values, facts, not baselines and (named_one or unnamed))
 
 
 BASELINES = {"treat all": 1.0, "treat none": 0.0}

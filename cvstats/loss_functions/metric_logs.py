@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -618,13 +618,18 @@ def find_classes(
     if reads != "labels":
         return Labelling([], "binary")
     if request["labels"] is not None:
-        labels = [c.item() if isinstance(c, np.generic) else c for c in request["labels"]]
+        labels = plain_labels(request["labels"])
         check_labels(labels)
     else:
         (own,) = (arrays[name] for name in truth)
         labels = union(own, *(arrays[c] for cs in models.values() for c in cs))
         refuse_probabilities(arrays, models, union(own), request)
     return with_positive(labels, request)
+
+
+def plain_labels(labels: Iterable[Any]) -> list[Any]:
+    """Convert scalars of NumPy to those of Python."""
+    return [label.item() if isinstance(label, np.generic) else label for label in labels]
 
 
 def check_labels(labels: list[Any]) -> None:

@@ -67,21 +67,27 @@ def influence_of_classes(name: str, table: FloatArray, options: MetricOptions) -
         c = options.positive
         a, b = parts(name, classes, c, options.beta)
         return influence_of_ratio(table, a, b, LACK[name].format(c="the positive class"), zero)
-    each = [parts(name, classes, c, options.beta) for c in range(classes)]
     if options.average == "micro":
-        a, b = np.sum(each, axis=0)
+        a, b = np.sum([parts(name, classes, c, options.beta) for c in range(classes)], axis=0)
         return influence_of_ratio(table, a, b, "the cell is empty", zero)
-    found = [
-        influence_of_ratio(table, a, b, LACK[name].format(c=f"class {{{c}}}"), zero)
-        for c, (a, b) in enumerate(each)
-    ]
-    values = np.array([value for value, _ in found])
-    phi = np.stack([phi for _, phi in found])
+    values, phi = influence_of_each_class(name, table, options.beta, zero)
     if options.average == "macro":
         return float(values.mean()), phi.mean(axis=0)
     share = table.sum(axis=1)  # weighted by the frequency of each true class
     own = values - share @ values  # (1[y = c] - p_c) T_c, summed over c
     return float(share @ values), np.tensordot(share, phi, 1) + own[:, None]
+
+
+def influence_of_each_class(
+    name: str, table: FloatArray, beta: float = 1.0, zero_division: float | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Ratio of each class, and its influence."""
+    found = []
+    for c in range(len(table)):
+        a, b = parts(name, len(table), c, beta)
+        words = LACK[name].format(c=f"class {{{c}}}")
+        found.append(influence_of_ratio(table, a, b, words, zero_division))
+    return np.array([value for value, _ in found]), np.stack([phi for _, phi in found])
 
 
 def accuracy(table: FloatArray, options: MetricOptions) -> Influence:
@@ -91,26 +97,15 @@ def accuracy(table: FloatArray, options: MetricOptions) -> Influence:
     return value, right - value
 
 
-def recalls(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Recall of each class, and its influence."""
-    classes = len(table)
-    found = [
-        influence_of_ratio(table, *parts("recall", classes, c, 1.0), LACK["recall"].format(
-            c=f"class {{{c}}}"))
-        for c in range(classes)
-    ]  # fmt: skip
-    return np.array([value for value, _ in found]), np.stack([phi for _, phi in found])
-
-
 def balanced_accuracy(table: FloatArray, options: MetricOptions) -> Influence:
     """Mean of the recalls of all classes."""
-    values, phi = recalls(table)
+    values, phi = influence_of_each_class("recall", table)
     return float(values.mean()), phi.mean(axis=0)
 
 
 def g_mean(table: FloatArray, options: MetricOptions) -> Influence:
     """Geometric mean of the recalls of all classes."""
-    values, phi = recalls(table)
+    values, phi = influence_of_each_class("recall", table)
     if values.min() == 0:
         raise UndefinedMetricError(
             f"the recall of class {{{values.argmin()}}} is 0, where the geometric mean has no "
@@ -158,13 +153,8 @@ def f1_of_sets(points: Points, options: MetricOptions) -> Influence:
     """Micro F1 of points with several labels each: a ratio of two means over points."""
     truth, label = points.truth, points.prediction
     a, b = 2.0 * (truth * label).sum(axis=1), 1.0 * (truth + label).sum(axis=1)
-    below = points.mean(b)
-    if below == 0:
-        if options.zero_division is None:
-            raise UndefinedMetricError("no point has a label and none is predicted")
-        return float(options.zero_division), np.zeros(len(a))
-    value = points.mean(a) / below
-    return value, (a - value * b) / below
+    words = "no point has a label and none is predicted"
+    return points.ratio(a, b, words, options.zero_division)
 
 
 SIGNED = (-1.0, 1.0)

@@ -244,6 +244,18 @@ class Points:
         """Mean of values of the points, weighted if they have weights."""
         return mean(self.weight, values)
 
+    def ratio(
+        self, a: FloatArray, b: FloatArray, words: str, zero_division: float | None = None
+    ) -> Influence:
+        """Ratio of two means; ``words`` say why it is undefined if the second one is 0."""
+        below = self.mean(b)
+        if below == 0:
+            if zero_division is None:
+                raise UndefinedMetricError(words)
+            return float(zero_division), np.zeros(len(a))
+        value = self.mean(a) / below
+        return value, (a - value * b) / below
+
 
 def part_of(values: Any, rows: Any) -> Any:
     """Return some rows of a column, if there is one."""

@@ -88,15 +88,6 @@ def concordance_correlation(points: Points, options: MetricOptions) -> Influence
     return value, (2 * (y * p - c) - value * of_d) / d
 
 
-def ratio(points: Points, a: FloatArray, b: FloatArray, what: str) -> Influence:
-    """Ratio of two means."""
-    below = points.mean(b)
-    if not below != 0:
-        raise UndefinedMetricError(f"the mean of {what} is 0")
-    value = points.mean(a) / below
-    return value, (a - value * b) / below
-
-
 def skill(points: Points, options: MetricOptions) -> Influence:
     """One minus the ratio of the mean loss to that of a reference on the same points."""
     value, phi = relative_error(points, options)
@@ -105,12 +96,13 @@ def skill(points: Points, options: MetricOptions) -> Influence:
 
 def relative_error(points: Points, options: MetricOptions) -> Influence:
     """Ratio of the mean loss to that of a reference on the same points."""
-    return ratio(points, points.truth, points.prediction, "the losses of the reference")
+    words = "the mean of the losses of the reference is 0"
+    return points.ratio(points.truth, points.prediction, words)
 
 
 def wmape(points: Points, options: MetricOptions) -> Influence:
     """Sum of absolute errors over the sum of the absolute truth."""
-    return ratio(points, *absolute_errors(points), "the absolute truth")
+    return points.ratio(*absolute_errors(points), "the mean of the absolute truth is 0")
 
 
 def absolute_errors(points: Points) -> tuple[FloatArray, FloatArray]:
@@ -331,7 +323,8 @@ def calibration_intercept(points: Points, options: MetricOptions) -> Influence:
 def observed_expected(points: Points, options: MetricOptions) -> Influence:
     """Ratio of the number of positives to the sum of their predicted probabilities."""
     y = (points.truth == options.positive).astype(np.float64)
-    return ratio(points, y, points.prediction, "the predicted probabilities")
+    words = "the mean of the predicted probabilities is 0"
+    return points.ratio(y, points.prediction, words)
 
 
 METRICS = [

@@ -42,6 +42,8 @@ class Censoring:
 
     Parameters
     ----------
+    time, event : array, shape (points,)
+        The time of each point, and whether it is an event time.
     times : array, shape (times,)
         The distinct times, ascending.
     place : array of int, shape (points,)
@@ -54,6 +56,8 @@ class Censoring:
         The probability of not being censored before each time, and after the last one.
     """
 
+    time: FloatArray
+    event: NDArray[np.bool_]
     times: FloatArray
     place: IntArray
     share: FloatArray
@@ -70,8 +74,10 @@ class Censoring:
         return float(self.survival[np.searchsorted(self.times, time, side="right")])
 
 
-def estimate_censoring(time: FloatArray, event: NDArray[np.bool_], weight: FloatArray) -> Censoring:
+def estimate_censoring(metric: str, points: Points) -> Censoring:
     """Estimate the distribution of the time until censoring from the points of a cell."""
+    time, _, weight = points.columns
+    event = read_events(metric, time, points.event)
     share = weight / weight.sum()
     order = np.argsort(time)
     ordered = time[order]
@@ -85,12 +91,10 @@ def estimate_censoring(time: FloatArray, event: NDArray[np.bool_], weight: Float
     hazard = np.divide(censored, at_risk, out=np.zeros(len(times)), where=censored > 0)
     hazard = np.minimum(hazard, 1)
     survival = np.concatenate([[1.0], np.cumprod(1 - hazard)])
-    return Censoring(times, place, share, hazard, at_risk, survival)
+    return Censoring(time, event, times, place, share, hazard, at_risk, survival)
 
 
-def through_censoring(
-    rate: FloatArray, event: NDArray[np.bool_], found: Censoring, limit: float = np.inf
-) -> FloatArray:
+def through_censoring(rate: FloatArray, found: Censoring, limit: float = np.inf) -> FloatArray:
     """Influence of each point on a metric through the estimated censoring distribution.
 
     ``rate`` is the derivative of the metric in the logarithm of the inverse weight of each point,
@@ -103,7 +107,7 @@ def through_censoring(
     own = np.divide(later, risk, out=np.zeros(len(total)), where=counts)
     drift = np.cumsum(found.hazard * own)
     before = np.concatenate([[0.0], drift])[found.place]
-    return np.where(event, -before, (own - drift)[found.place])
+    return np.where(found.event, -before, (own - drift)[found.place])
 
 
 # --- inputs ---------------------------------------------------------------------------------------
@@ -170,11 +174,9 @@ def check_probabilities(metric: str, risk: FloatArray) -> None:
         )
 
 
-def weigh_observed(
-    time: FloatArray, event: NDArray[np.bool_], found: Censoring, at: float
-) -> tuple[NDArray[np.bool_], FloatArray]:
+def weigh_observed(found: Censoring, at: float) -> tuple[NDArray[np.bool_], FloatArray]:
     """Find the points with the event by a time, and inverse weights of all points; 0 if unknown."""
-    case, control = event & (time <= at), time > at
+    case, control = found.event & (found.time <= at), found.time > at
     for here, why in (
         (case, f"no event occurred by {at:g} (use a later time)"),
         (control, f"no point is observed after {at:g} (use an earlier time)"),
@@ -182,55 +184,49 @@ def weigh_observed(
         if not found.share[here].sum() > 0:
             raise UndefinedMetricError(why)
     before = found.before()
-    weight = np.divide(1.0, before, out=np.zeros(len(time)), where=case & (before > 0))
+    weight = np.divide(1.0, before, out=np.zeros(len(before)), where=case & (before > 0))
     return case, np.where(control, 1 / found.until(at), weight)
 
 
-def weigh_events(
-    time: FloatArray, event: NDArray[np.bool_], found: Censoring, last: float
-) -> FloatArray:
+def weigh_events(points: Points, options: MetricOptions) -> tuple[Censoring, FloatArray]:
     """Weight of each event up to a time in the pairs in which it comes first; 0 for others."""
+    last = np.inf if options.at is None else read_time("uno", options.at)
+    found = estimate_censoring("uno", points)
     before = found.before()
-    inside = event & (time <= last) & (before > 0)
-    return np.divide(1.0, before**2, out=np.zeros(len(time)), where=inside)
+    inside = found.event & (found.time <= last) & (before > 0)
+    return found, np.divide(1.0, before**2, out=np.zeros(len(before)), where=inside)
 
 
 # --- metrics --------------------------------------------------------------------------------------
 
 
-def squared_errors(
-    time: FloatArray, event: NDArray[np.bool_], risk: FloatArray, found: Censoring, at: float
-) -> Influence:
+def squared_errors(risk: FloatArray, found: Censoring, at: float) -> Influence:
     """Brier score at one time."""
-    case, inverse = weigh_observed(time, event, found, at)
+    case, inverse = weigh_observed(found, at)
     error = inverse * (case - risk) ** 2
     value = float(found.share @ error)
-    return value, error - value + through_censoring(error, event, found, at)
+    return value, error - value + through_censoring(error, found, at)
 
 
 def brier_at(points: Points, options: MetricOptions) -> Influence:
     """Brier score of the predicted probabilities of the event by a time."""
-    time, risk, weight = points.columns
     at = read_time("brier_at", options.at)
-    happened = read_events("brier_at", time, points.event)
-    check_probabilities("brier_at", risk)
-    found = estimate_censoring(time, happened, weight)
-    return squared_errors(time, happened, risk, found, at)
+    found = estimate_censoring("brier_at", points)
+    check_probabilities("brier_at", points.prediction)
+    return squared_errors(points.prediction, found, at)
 
 
 def integrated_brier(points: Points, options: MetricOptions) -> Influence:
     """Mean Brier score between the first and the last time of a grid, by trapezoids."""
-    time, risk, weight = points.columns
-    columns = 1 if risk.ndim == 1 else risk.shape[1]
-    grid = read_grid(options.at, columns)
-    happened = read_events("integrated_brier", time, points.event)
+    risk = points.prediction
+    grid = read_grid(options.at, 1 if risk.ndim == 1 else risk.shape[1])
+    found = estimate_censoring("integrated_brier", points)
     check_probabilities("integrated_brier", risk)
-    found = estimate_censoring(time, happened, weight)
     gaps = np.diff(grid, prepend=grid[0], append=grid[-1])
     parts = (gaps[1:] + gaps[:-1]) / 2 / (grid[-1] - grid[0])
-    value, phi = 0.0, np.zeros(len(time))
+    value, phi = 0.0, np.zeros(len(risk))
     for at, (part, until) in enumerate(zip(parts, grid.tolist(), strict=True)):
-        own, of_points = squared_errors(time, happened, risk[:, at], found, until)
+        own, of_points = squared_errors(risk[:, at], found, until)
         value += part * own
         phi += part * of_points
     return value, phi
@@ -238,28 +234,22 @@ def integrated_brier(points: Points, options: MetricOptions) -> Influence:
 
 def auc_at(points: Points, options: MetricOptions) -> Influence:
     """Probability that a point with the event by a time has a larger risk than one without."""
-    time, risk, weight = points.columns
     at = read_time("auc_at", options.at)
-    happened = read_events("auc_at", time, points.event)
-    found = estimate_censoring(time, happened, weight)
-    case, inverse = weigh_observed(time, happened, found, at)
-    value, placed = area(case, risk, found.share * inverse)
+    found = estimate_censoring("auc_at", points)
+    case, inverse = weigh_observed(found, at)
+    value, placed = area(case, points.prediction, found.share * inverse)
     rate = inverse * placed / (found.share @ inverse)
-    return value, rate + through_censoring(rate, happened, found, at)
+    return value, rate + through_censoring(rate, found, at)
 
 
 def uno(points: Points, options: MetricOptions) -> Influence:
     """Uno's C index: weighted fraction of pairs predicted in the correct order, up to a time."""
-    time, risk, weight = points.columns
-    last = np.inf if options.at is None else read_time("uno", options.at)
-    happened = read_events("uno", time, points.event)
-    found = estimate_censoring(time, happened, weight)
-    inverse = weigh_events(time, happened, found, last)
-    levels, rank = np.unique(risk, return_inverse=True)
-    as_first, as_second = np.zeros((2, 2, len(time)))
+    found, inverse = weigh_events(points, options)
+    levels, rank = np.unique(points.prediction, return_inverse=True)
+    as_first, as_second = np.zeros((2, 2, len(inverse)))
     pair_sums(
-        time, happened, rank, found.share, inverse * found.share, np.argsort(time), len(levels),
-        as_first, as_second,
+        found.time, found.event, rank, found.share, inverse * found.share, np.argsort(found.time),
+        len(levels), as_first, as_second,
     )  # fmt: skip
     right, comparable = as_first * inverse
     below = float(found.share @ comparable)
@@ -267,10 +257,10 @@ def uno(points: Points, options: MetricOptions) -> Influence:
         raise UndefinedMetricError("no two points are comparable")
     value = float(found.share @ right) / below
     if min(value, 1 - value) < ROUNDING:  # all pairs have the same order: no point can change it
-        return float(round(value)), np.zeros(len(time))
+        return float(round(value)), np.zeros(len(inverse))
     own = (right - value * comparable) / below
     direct = own + (as_second[0] - value * as_second[1]) / below
-    return value, direct + through_censoring(2 * own, happened, found)
+    return value, direct + through_censoring(2 * own, found)
 
 
 def classes_at(points: Points, options: MetricOptions) -> tuple[Codes, None]:
@@ -282,18 +272,14 @@ def classes_at(points: Points, options: MetricOptions) -> tuple[Codes, None]:
 
 def weighted_classes_at(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
     """Find the classes with the inverse weights."""
-    time, event = points.truth, np.asarray(points.event, dtype=bool)
-    found = estimate_censoring(time, event, points.weights)
+    found = estimate_censoring("auc_at", points)
     at = read_time("auc_at", options.at)
-    return classes_at(points, options)[0], weigh_observed(time, event, found, at)[1]
+    return classes_at(points, options)[0], weigh_observed(found, at)[1]
 
 
 def weighted_events(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
     """Find the events that Uno's index counts, 1, and their weights; other points have -1."""
-    time, event = points.truth, np.asarray(points.event, dtype=bool)
-    found = estimate_censoring(time, event, points.weights)
-    last = np.inf if options.at is None else read_time("uno", options.at)
-    inverse = weigh_events(time, event, found, last)
+    inverse = weigh_events(points, options)[1]
     return np.where(inverse > 0, 1, -1), inverse
 
 

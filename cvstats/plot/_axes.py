@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.orientation import targets_of
-from cvstats.core.types import FloatArray
+from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, describe_type, install_command, is_several
 from cvstats.facts import LOSSES, LogFacts
 from cvstats.formatting import as_scores, printable, result_frame, write_labels
@@ -318,6 +318,19 @@ def draw_intervals(
         middle, heights, linestyle="none", marker=marker, markersize=size, color=colour,
         markerfacecolor=colour if filled else paper(ax), label=label,
     )  # fmt: skip
+
+
+def draw_marked_rows(
+    ax: Axes, table: pd.DataFrame, marked: MaskArray, name: str, labels: tuple[str, str]
+) -> None:
+    """Draw the interval of each row, at 0, 1, 2, …: blue and filled if marked, otherwise gray."""
+    at = np.arange(len(table))
+    for here, colour, label in ((marked, colours(ax)[0], labels[0]), (~marked, GREY, labels[1])):
+        if here.any():
+            draw_intervals(
+                ax, table[here], at[here].tolist(), colour=colour, marker="o", label=label,
+                sizes=mark_sizes(ax, len(table)), name=name, filled=colour != GREY,
+            )  # fmt: skip
 
 
 # --- the legend -------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import xarray as xr
 
 from cvstats.comparisons.best_set import best_set as compute_best_set
@@ -13,18 +12,15 @@ from cvstats.errors import LogError
 from cvstats.log.log import Losses
 from cvstats.options import Missing, Rng
 from cvstats.plot._axes import (
-    GREY,
     canvas,
     check_rows,
-    colours,
     describe_level,
     describe_name,
+    draw_marked_rows,
     keep_inside,
     label_x,
     legend_above,
     letters_across,
-    mark_sizes,
-    paper,
     read_facts,
     result_rows,
     set_tick_labels,
@@ -99,21 +95,10 @@ def best_set(
     upwards = not facts.is_score
     table = table.sort_values("estimate", kind="stable", ascending=upwards, ignore_index=True)
     ax = canvas(ax, len(table))
-    at = np.arange(len(table))
+    ranks = table[["lower_rank", "upper_rank"]].set_axis(["lower", "upper"], axis=1)
+    ranks["rank"] = table["estimate"].rank(method="min", ascending=upwards)
     inside = table["in_set"].to_numpy(dtype=bool)
-    own = table["estimate"].rank(method="min", ascending=upwards).to_numpy()
-    size, width = mark_sizes(ax, len(table))
-    for here, colour, filled, label in (
-        (inside, colours(ax)[0], True, "possibly best"),
-        (~inside, GREY, False, "excluded"),
-    ):
-        if here.any():
-            ends = table.loc[here, ["lower_rank", "upper_rank"]].to_numpy(dtype=float)
-            ax.hlines(at[here], ends[:, 0], ends[:, 1], colors=colour, linewidth=width)
-            ax.plot(
-                own[here], at[here], linestyle="none", marker="o", markersize=size, color=colour,
-                markerfacecolor=colour if filled else paper(ax), label=label,
-            )  # fmt: skip
+    draw_marked_rows(ax, ranks, inside, "rank", ("possibly best", "excluded"))
     set_tick_labels(ax, "y", list(table["model"]))
     ax.set_ylim(len(table) - 0.5, -0.5)
     aside = max(0.4, 0.025 * len(table))  # no mark is on the frame

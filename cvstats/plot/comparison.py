@@ -18,7 +18,6 @@ from cvstats.log.display import format_cells
 from cvstats.log.log import Losses
 from cvstats.options import Adjust, Missing, Rng
 from cvstats.plot._axes import (
-    GREY,
     LETTER,
     LINE,
     MOST_ROWS,
@@ -26,13 +25,12 @@ from cvstats.plot._axes import (
     add_bar,
     canvas,
     check_rows,
-    colours,
     column_width,
     describe_level,
     describe_loss,
     describe_significance,
     diverging,
-    draw_intervals,
+    draw_marked_rows,
     font_size,
     ink,
     is_dark,
@@ -41,7 +39,6 @@ from cvstats.plot._axes import (
     label_x,
     legend_above,
     letters_across,
-    mark_sizes,
     read_facts,
     result_rows,
     row_height,
@@ -173,18 +170,9 @@ def draw_rows(
     """Draw a row for each pair."""
     check_rows(len(table), "pairs")
     ax = canvas(ax, max(3.0, 1.6 * len(table)))
-    at = np.arange(len(table), dtype=float)
     ax.axvline(0, color=ink(ax), linewidth=0.9)
     words = describe_significance(alpha, adjust, len(table))
-    for here, colour, filled, label in (
-        (clear, colours(ax)[0], True, words),
-        (~clear, GREY, False, words.replace("<", "≥")),
-    ):
-        if here.any():
-            draw_intervals(
-                ax, table[here], at[here].tolist(), colour=colour, marker="o", filled=filled,
-                label=label, sizes=mark_sizes(ax, len(table)), name="difference",
-            )  # fmt: skip
+    draw_marked_rows(ax, table, clear, "difference", (words, words.replace("<", "≥")))
     name_pairs(ax, list(table["model"]), list(table["other"]))
     ax.set_ylim(len(table) - 0.4, -0.6)
     what = describe_loss(facts, "difference in ")

@@ -114,12 +114,10 @@ def decomposition(
     n = table["n_points"] if "n_points" in table else table.attrs["n_points"]
     table["points"] = table["sigma2_minus_omega"] / n
     if len(models) * len(values) > MOST_ROWS:
-        bars = [f"ρ = {value:g}" for value in values]
 
         def draw(panel: Axes, model: str) -> None:
             draw_parts(panel, table[table["model"] == model], [model], values, 0.0)
-            some = slice(None, None, label_step(panel, len(bars)))
-            panel.set_yticks(range(len(bars))[some], bars[some])
+            name_bars(panel, [model], values, 0.0)
 
         ax = draw_panels(ax, models, draw, numbers="x", beside=36.0)
         words: list[str] = []
@@ -178,12 +176,12 @@ def draw_parts(
 def name_bars(ax: Axes, models: list[str], values: list[float], step: float) -> list[str]:
     """Label each bar, or each model if bars are too narrow, and describe the bars."""
     bars = [f"ρ = {value:g}" for value in values]
-    end = f", {bars[0]}"
-    short = shorten_names(models, max(8, letters_across(ax, 0.42) - len(end)))
     if len(models) == 1:
         some = slice(None, None, label_step(ax, len(bars)))
         ax.set_yticks(range(len(bars))[some], bars[some])
         return []
+    end = f", {bars[0]}"
+    short = shorten_names(models, max(8, letters_across(ax, 0.42) - len(end)))
     if label_step(ax, len(models) * step) == 1:
         places = [i * step + j for i in range(len(models)) for j in range(len(bars))]
         if short != models and label_step(ax, 1.5 * len(models) * step) == 1:  # two lines

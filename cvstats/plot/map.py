@@ -179,17 +179,19 @@ def map(
         marks = found["p_adjusted" if "p_adjusted" in found else "p_value"] < alpha
         against = None if targets_of(facts.attrs) else (values > 0) != facts.is_score
     limits = limit_colours(values, symmetric)
-    drawn: list[tuple[QuadMesh, list[Any]]] = []
+    images: list[QuadMesh] = []
+    keys: dict[str, Any] = {}  # what the legend explains
 
     def draw(panel: Axes, at: dict[str, int]) -> None:
-        image = draw_cells(
-            panel, values.isel(at), symmetric=symmetric, turned=facts.is_score, limits=limits
+        cells = values.isel(at)
+        images.append(
+            draw_cells(panel, cells, symmetric=symmetric, turned=facts.is_score, limits=limits)
         )
-        dots = [] if marks is None else draw_dots(
-            panel, marks.isel(at), "clear", None if against is None else against.isel(at)
-        )  # fmt: skip
-        mark_axes(panel, values.isel(at))
-        drawn.append((image, dots))
+        if marks is not None:
+            second = None if against is None else against.isel(at)
+            dots = draw_dots(panel, marks.isel(at), "clear", second)
+            keys.update({dot.get_label(): dot for dot in dots})
+        mark_axes(panel, cells)
 
     shape = shape_of(values)
     if values.ndim == 2:
@@ -206,15 +208,14 @@ def map(
         )  # fmt: skip
     below = [] if marks is None else [f"dot: {describe_significance(alpha, adjust, values.size)}"]
     label_dimensions(ax, values, *below, *([] if against is None else ["blue: first is better"]))
-    dots = list({dot.get_label(): dot for _, dots in drawn for dot in dots}.values())
-    one = drawn[0][0].axes
-    add_map_bar(ax, drawn[0][0], words, values if one is ax else None)
+    add_map_bar(ax, images[0], words, values if images[0].axes is ax else None)
     if values.isnull().any():
         from matplotlib.patches import Patch
 
-        dots.append(Patch(facecolor="#4D4D4D" if is_dark(ax) else NOTHING, label="no losses"))
-    if dots:
-        legend_above(ax, dots, BAR)
+        gray = "#4D4D4D" if is_dark(ax) else NOTHING
+        keys["no losses"] = Patch(facecolor=gray, label="no losses")
+    if keys:
+        legend_above(ax, list(keys.values()), BAR)
     return keep_inside(ax)
 
 

@@ -71,6 +71,7 @@ from cvstats.recommend import NEEDS_LOSSES, group_interval, interval, methods
 from cvstats.reporting.sentences import (
     NUMBERS,
     capitalize,
+    capitalize_sentence,
     describe_target,
     describe_verdict,
     join_words,
@@ -454,7 +455,8 @@ def say(key: str, verdict: Verdict | None = None, **facts: Any) -> str:
         words = words[part]
     if verdict is not None:
         name = verdict.scale.name
-        facts |= {"verdict": verdict, "level": verdict.level, "score": name, "Score": capital(name)}
+        facts |= {"verdict": verdict, "level": verdict.level}
+        facts |= {"score": name, "Score": capitalize(name)}
     return str(words.format(**facts))
 
 
@@ -493,7 +495,7 @@ class Report:
         if self.verdict is None:
             return "Loss log"
         names = self.verdict.names
-        what = "Metrics" if "metric" in self.verdict.dims else capital(self.verdict.scale.name)
+        what = "Metrics" if "metric" in self.verdict.dims else capitalize(self.verdict.scale.name)
         several = "pairs of models" if self.verdict.facts.log.of_differences else "models"
         return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} {several}'}"
 
@@ -524,7 +526,7 @@ class Report:
         self.pictures += 1
         read = [words for *_, words in known[:MOST_READ]]
         more = [f"and {len(known) - MOST_READ:,} more"] if len(known) > MOST_READ else []
-        words = f"{capital(title)}. {'; '.join([*read, *more])}".strip()
+        words = f"{capitalize(title)}. {'; '.join([*read, *more])}".strip()
         caption = say(f"plots.{key}.caption", self.verdict, **facts)
         section.parts.append(Figure(source, words, caption))
 
@@ -815,14 +817,10 @@ def quantiles(verdict: Verdict) -> Grid:
     half = (verdict.spread("upper") - verdict.spread("lower")) / 2
     at = np.nanquantile(verdict.estimate, share, axis=0)  # of losses, also where scores are shown
     width = np.nanmedian(half, axis=0)
-    rows = [
-        (
-            name,
-            [*(scale.value(value, decimals) for value in at[:, j]),
-             scale.difference(width[j], decimals)],
-        )
-        for j, name in enumerate(verdict.names)
-    ]  # fmt: skip
+    rows = []
+    for name, values, typical in zip(verdict.names, at.T, width, strict=True):
+        cells = [scale.value(value, decimals) for value in values]
+        rows.append((name, [*cells, scale.difference(typical, decimals)]))
     first, last = ("lowest", "highest") if verdict.unranked else ("best", "worst")
     heads = [first, "25%", "median", "75%", last, "±"]
     caption = say(
@@ -974,7 +972,7 @@ def of_sources(report: Report, verdict: Verdict) -> Section:
         section, "sources", partial(draw_plot, "sources", verdict.facts, alpha=verdict.alpha),
         tips=partial(tips_of_sources, verdict),
         height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
-        name=name, Name=capital(name), which="and the band are" if one else "is",
+        name=name, Name=capitalize(name), which="and the band are" if one else "is",
     )  # fmt: skip
     return section
 
@@ -1049,7 +1047,8 @@ def of_diagnosis(
         words = []
         for row in rows.head(FEWER_FINDINGS).to_dict("records"):
             finding = OPEN_END.sub(".", row["finding"])
-            words.append(f"{row['model']}: {finding}" if row["model"] else capitalize(finding))
+            model = row["model"]
+            words.append(f"{model}: {finding}" if model else capitalize_sentence(finding))
         if (more := len(rows) - FEWER_FINDINGS) > 0:
             words.append(say("sentences.more_findings", number=more))
         section.findings.append((str(code), words, say_done(str(advice), verdict)))
@@ -1108,18 +1107,16 @@ def list_works(references: list[str]) -> list[tuple[str, str, str]]:
 
     A reference without a known work has neither title nor address.
     """
-    found: dict[tuple[str, str, str], None] = {}
+    found: list[tuple[str, str, str]] = []
     for words in references:
-        works = find_works(words)
-        for work in works.values():
+        works = find_works(words).values()
+        for work in works:
             people = [one.partition(",")[0].strip("{}") for one in work["author"].split(" and ")]
-            by = f"{join_words(people)} ({work['year']})"
-            found[by, re.sub(r"[{}]", "", work["title"]).replace("--", "–"), locate_work(work)] = (
-                None
-            )
+            title = re.sub(r"[{}]", "", work["title"]).replace("--", "–")
+            found.append((f"{join_words(people)} ({work['year']})", title, locate_work(work)))
         if not works:
-            found[words, "", ""] = None
-    return list(found)
+            found.append((words, "", ""))
+    return list(dict.fromkeys(found))
 
 
 def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
@@ -1170,11 +1167,6 @@ def of_variance(report: Report, facts: LogFacts) -> Section:
     height = min(12.0, 1.3 + 0.6 * len(result_frame(parts)))
     report.draw(section, "decomposition", draw, height=height)
     return section
-
-
-def capital(text: str) -> str:
-    """Capitalize the first letter."""
-    return text[:1].upper() + text[1:]
 
 
 MOST_LINES = 5

@@ -166,12 +166,9 @@ class Summary:
 
     def paragraphs(self, width: int) -> list[str]:
         """Write the sentences as a paragraph, and one for each caution, in lines of a width."""
-        cautions = (
-            f"Caution, {label}: {sentence} {advice}"
-            for label, sentence, advice in self.rows()
-            if label
-        )
-        paragraphs = [printable(" ".join(self.sentences)), *cautions]
+        paragraphs = [printable(" ".join(self.sentences))]
+        for label, sentence in self.cautions.items():
+            paragraphs.append(f"Caution, {label}: {sentence} {self.advice[label]}")
         return [fill(words, width, break_on_hyphens=False) for words in paragraphs]
 
     def write(self, width: int) -> str:
@@ -366,66 +363,90 @@ def describe_verdict(verdict: Verdict) -> Summary:
     """Write the sentences of a summary, and collect its cautions."""
     if units := getattr(verdict.facts.log.labels, "mixed_units", None):
         raise different_units(units)
-    cells, models = len(verdict.cells), len(verdict.models)
     if isinstance(verdict.facts.attrs.get("contrast"), list) and "contrast" not in verdict.dims:
         raise LogError(
             "this log has differences between several groups, one per column. Expected one, "
             "as in contrast(by=..., between=(a, b)). To test all of them, type "
             "log.cvci.compare()."
         )
-    if not cells:
-        sentences = ["No cell of this log has any losses."]
-    elif verdict.has_target and "kind" not in verdict.facts.attrs:
+    sentences = write_sentences(verdict)
+    cautions, advice = {}, {}
+    for label, sentence, action in list_cautions(verdict):
+        cautions[label], advice[label] = sentence, action
+    return Summary(tuple(sentences), cautions, advice)
+
+
+def write_sentences(verdict: Verdict) -> list[str]:
+    """Describe the models and their differences, then the target unless there are 3 sentences."""
+    if not verdict.cells:
+        return ["No cell of this log has any losses."]
+    if verdict.has_target and "kind" not in verdict.facts.attrs:
         sentences = describe_targets(verdict)
-    elif cells == 1:
+    elif len(verdict.cells) == 1:
         sentences = describe_cell(verdict, 0, "")
     elif verdict.dims == ["metric"]:
-        metrics = [label for (label,) in verdict.cells]
         sentences = [
             describe_cell(verdict, cell, f"for {metric}, ")[0]
-            for cell, metric in enumerate(metrics)
+            for cell, (metric,) in enumerate(verdict.cells)
         ]
-        sentences += describe_scope(verdict)[:1]
+        return [*sentences, describe_scope(verdict)]
     elif verdict.whole is not None:
         sentences = describe_grid(verdict, verdict.whole)
-    elif models > 1:
+    elif len(verdict.models) > 1:
         sentences = describe_winners(verdict)
     else:
         sentences = describe_range(verdict)
-    if cells and len(sentences) < 3:
-        sentences = [*sentences, *describe_scope(verdict)][:3]
-    said, advised = {}, {}
+    return sentences if len(sentences) > 2 else [*sentences, describe_scope(verdict)]
+
+
+def list_cautions(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
+    """Yield what limits the log as a whole, then the cautions of all tables.
+
+    Each is a label, a sentence and an advice.
+    """
     if words := find_scores(verdict):
-        said[label := CHECKS[SCORES].title.lower()] = words
-        advised[label] = CHECKS[SCORES].advice
+        yield CHECKS[SCORES].title.lower(), words, CHECKS[SCORES].advice
     if dropped := int(verdict.attrs.get("n_dropped", 0)):
-        said["missing losses"] = (
+        yield (
+            "missing losses",
             f"{dropped:,} {'evaluation was' if dropped == 1 else 'evaluations were'} dropped for "
             "all models, because at least one model has no loss there. If these are hard points, "
-            "the errors are too small, and models with missing losses look better than they are."
+            "the errors are too small, and models with missing losses look better than they are.",
+            "Find out why the losses are missing.",
         )
-        advised["missing losses"] = "Find out why the losses are missing."
     if lost := verdict.facts.lost_metrics:
-        said["metric not named"] = (
+        yield (
+            "metric not named",
             f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), but no "
-            "label shows which one."
-        )
-        advised["metric not named"] = (
-            f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False)."
+            "label shows which one.",
+            f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False).",
         )
     attrs = verdict.facts.attrs
     if attrs.get(UNDESCRIBED) and (name := attrs["loss"]) in METRICS:
-        said["metric not described"] = (
+        yield (
+            "metric not described",
             f"The losses are named {name}, but attrs do not describe how they were computed, so "
-            "limits and cautions of that metric are not available."
+            "limits and cautions of that metric are not available.",
+            "Copy the attrs, which pandas' to_xarray drops: array.attrs = frame.attrs.",
         )
-        advised["metric not described"] = (
-            "Copy the attrs, which pandas' to_xarray drops: array.attrs = frame.attrs."
-        )
-    for caution, words in list_cautions(verdict).items():
-        said[caution.label] = caution.sentence + describe_share(verdict, caution)
-        advised[caution.label] = words.removeprefix(caution.sentence).strip()
-    return Summary(tuple(sentences), said, advised)
+    texts: dict[str, str] = {}
+    for table in verdict.tables:
+        texts = sentences_in(table) | texts
+    for label, caution in cautions_by_label().items():
+        if label in texts and concerns_summary(verdict, caution):
+            sentence = caution.sentence + describe_share(verdict, caution)
+            yield label, sentence, texts[label].removeprefix(caution.sentence).strip()
+
+
+def concerns_summary(verdict: Verdict, caution: Caution) -> bool:
+    """Whether a caution concerns a sentence of the summary."""
+    if caution is Caution.SELECTED:
+        return verdict.winner is None
+    if caution is Caution.UNSTABLE_DIFFERENCE:  # models with a target are not compared
+        return not verdict.has_target or "kind" in verdict.facts.attrs
+    if caution is Caution.ZERO_VARIANCE:
+        return best_is_constant(verdict)
+    return caution is not Caution.NO_LOSSES  # already visible
 
 
 def find_scores(verdict: Verdict) -> str:
@@ -439,30 +460,7 @@ def find_scores(verdict: Verdict) -> str:
         found = list(CHECKS[SCORES].find(verdict.facts))
     except LogError:  # not in memory
         return ""
-    if not found:
-        return ""
-    words = CHECKS[SCORES].describe(found[0])
-    return f"{words[:1].upper()}{words[1:]}."
-
-
-def list_cautions(verdict: Verdict) -> dict[Caution, str]:
-    """Map the cautions of intervals and comparison to their sentence and advice."""
-    words: dict[str, str] = {}
-    for table in verdict.tables:
-        words = sentences_in(table) | words
-    return {
-        caution: words[label]
-        for label, caution in cautions_by_label().items()
-        if label in words
-        and caution is not Caution.NO_LOSSES  # already visible
-        and (caution is not Caution.SELECTED or verdict.winner is None)
-        and not (  # models are not compared
-            caution is Caution.UNSTABLE_DIFFERENCE
-            and verdict.has_target
-            and "kind" not in verdict.facts.attrs
-        )
-        and (caution is not Caution.ZERO_VARIANCE or best_is_constant(verdict))
-    }
+    return f"{capitalize(CHECKS[SCORES].describe(found[0]))}." if found else ""
 
 
 def describe_share(verdict: Verdict, caution: Caution) -> str:
@@ -522,10 +520,11 @@ def describe_cell(verdict: Verdict, cell: int, before: str) -> list[str]:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
     if "kind" in verdict.facts.attrs and len(verdict.models) > 1:
-        return [capitalize(before + describe_contrasts(verdict, cell, scale))]
+        return [capitalize_sentence(before + describe_contrasts(verdict, cell, scale))]
     if len(verdict.models) == 1:
-        return [capitalize(before + error)]
-    return [capitalize(before + describe_lead(verdict, cell, scale)), capitalize(error)]
+        return [capitalize_sentence(before + error)]
+    lead = describe_lead(verdict, cell, scale)
+    return [capitalize_sentence(before + lead), capitalize_sentence(error)]
 
 
 NUMBERS = ("estimate", "lower", "upper", "se")
@@ -584,9 +583,7 @@ def describe_grid(verdict: Verdict, whole: Verdict) -> list[str]:
     return [
         first,
         describe_winners(verdict)[0],
-        f"Each cell was measured on {basis}; {describe_scope(verdict)[0]}".replace(
-            "; The", "; the"
-        ),
+        f"Each cell was measured on {basis}; {describe_scope(verdict).replace('The', 'the', 1)}",
     ]
 
 
@@ -865,17 +862,15 @@ def describe_range(verdict: Verdict) -> list[str]:
     half = (verdict.spread("upper") - verdict.spread("lower"))[:, 0] / 2
     width = scale.difference(float(np.nanmedian(half)), decimals)
     return [
-        capitalize(
-            f"the {scale.name} of {verdict.names[0]} ranges from {low} to "
-            f"{high}{scale.unit_words} over {len(estimate):,} cells ({join_words(verdict.dims)}), "
-            f"and is {middle} in the median cell."
-        ),
+        f"The {scale.name} of {verdict.names[0]} ranges from {low} to {high}{scale.unit_words} "
+        f"over {len(estimate):,} cells ({join_words(verdict.dims)}), and is {middle} in the "
+        "median cell.",
         f"The {verdict.level} interval of the median cell is ±{width}; each "
         f"cell was measured on {basis_of(verdict)}.",
     ]
 
 
-def describe_scope(verdict: Verdict) -> list[str]:
+def describe_scope(verdict: Verdict) -> str:
     """Name the target of the intervals, and which data would narrow them."""
     several = len(verdict.models) > 1 or len(verdict.cells) > 1
     what = "The intervals are" if several else "The interval is"
@@ -898,13 +893,15 @@ def describe_scope(verdict: Verdict) -> list[str]:
             those = "those of differences" if whole else "some of those of differences"
             what = f"The intervals of models are for the {target}, and {those} are"
             target = other
-    return [f"{what} for the {target}{more}."]
+    return f"{what} for the {target}{more}."
 
 
 def capitalize(text: str) -> str:
+    """Capitalize the first letter; the others are kept."""
+    return text[:1].upper() + text[1:]
+
+
+def capitalize_sentence(text: str) -> str:
     """Capitalize a sentence, unless it begins with the name of a model."""
-    return (
-        text[:1].upper() + text[1:]
-        if text.startswith(("the ", "of ", "among ", "none of ", "averaged over ", "for "))
-        else text
-    )
+    starts = ("the ", "of ", "among ", "none of ", "averaged over ", "for ")
+    return text[:1].upper() + text[1:] if text.startswith(starts) else text

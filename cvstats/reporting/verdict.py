@@ -447,25 +447,18 @@ class Verdict:
 
     def arrange(self, comparison: Any) -> Pairs:
         """Arrange the pairs of a comparison by cell and models."""
-        table = result_frame(comparison)
         cell, model = self.places
+        table = result_frame(comparison)
+        at = pd.Series(self.cell_labels(table), table.index).map(cell)  # NaN for masked cells
+        table, c = table[at.notna()], at.dropna().to_numpy(dtype=int)
+        i = list(map(model.__getitem__, self.labels(table, "model")))
+        j = list(map(model.__getitem__, self.labels(table, "other")))
         shape = len(cell), len(model), len(model)
         lead, lower, upper, p = np.full((4, *shape), np.nan)
         found = Pairs(lead, lower, upper, p, np.zeros(shape, dtype=bool))
-        keys = zip(
-            self.cell_labels(table), self.labels(table, "model"), self.labels(table, "other"),
-            strict=True,
-        )  # fmt: skip
-        kept, at = [], []
-        for row, (where, one, two) in enumerate(keys):
-            if where in cell:  # a masked cell has no differences
-                kept.append(row)
-                at.append((cell[where], model[one], model[two]))
-        c, i, j = np.array(at, dtype=int).reshape(-1, 3).T
         tests = "p_adjusted" if "p_adjusted" in table else "p_value"
         lead, lower, upper, p = (
-            table[name].to_numpy(dtype=float)[kept]
-            for name in ("difference", "lower", "upper", tests)
+            table[name].to_numpy(dtype=float) for name in ("difference", "lower", "upper", tests)
         )
         found.lead[c, i, j], found.lead[c, j, i] = -lead, lead
         found.lower[c, i, j], found.lower[c, j, i] = -upper, lower
@@ -473,7 +466,7 @@ class Verdict:
         found.p[c, i, j] = found.p[c, j, i] = p
         if self.method is None:  # a method passed by name is kept
             for caution in narrow_cautions(comparison):
-                narrow = has_caution(table, caution).to_numpy()[kept]
+                narrow = has_caution(table, caution).to_numpy()
                 found.narrow[c, i, j] |= narrow
                 found.narrow[c, j, i] |= narrow
         return found

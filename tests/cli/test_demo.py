@@ -10,12 +10,13 @@ import sysconfig
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cvstats
 from cvstats import cli
-from cvstats.cli.commands import decimals
 from cvstats.errors import install_command
+from cvstats.log.display import count_decimals
 
 NUMBER = r"-?\d+(?:\.\d+)?"
 LOGS = {"diabetes": "squared_error", "flights": "brier"}
@@ -193,4 +194,4 @@ def test_version(capsys):
     [(1234.0, 0), (186.0, 0), (10.0, 0), (9.9, 1), (1.0, 1), (0.5, 2), (0.0014, 4), (1e-9, 10)],
 )
 def test_two_digits_of_the_smallest_standard_error(smallest, digits):
-    assert decimals(np.array([smallest, 5000.0])) == digits
+    assert count_decimals(pd.DataFrame({"se": [smallest, 5000.0]})) == digits
