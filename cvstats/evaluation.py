@@ -51,9 +51,9 @@ from cvstats.loss_functions.losses import (
     find_responses,
     join_metrics,
     losses,
+    name_response,
     refuse_columns,
     refuse_unknown,
-    response_of,
     split_options,
 )
 from cvstats.loss_functions.pointwise import (
@@ -220,9 +220,9 @@ def evaluate(
         loss = str(find_loss(loss)[0])
     of_metric = isinstance(loss, str) and find_loss(loss)[0] in METRICS and loss != "accuracy"
     if of_metric or (isinstance(loss, Sequence) and not isinstance(loss, str)):
-        spec = prediction_spec(loss, given, data.truth, bound)
+        spec = make_prediction_spec(loss, given, data.truth, bound)
     else:
-        spec = scoring_spec(loss, given, data.truth)
+        spec = make_pointwise_spec(loss, given, data.truth)
     table = LossTable.of_plan(bound, list(models), sum(spec.widths) or 1)
     score: Callable[..., Any] = fit_and_score
     keys = dict.fromkeys(models, "")
@@ -460,7 +460,7 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
     check_labels(labels, source)
     if hasattr(X, "tocsr") and X.format not in INDEXED_BY_ROW:
         X = X.tocsr()
-    return Data(Values(contiguous(X), contiguous(y), truth), labels, source)
+    return Data(Values(make_contiguous(X), make_contiguous(y), truth), labels, source)
 
 
 def check_rows(name: str, values: Any, X: Any, n: int) -> None:
@@ -514,7 +514,7 @@ def check_labels(point: pd.Index, source: pd.Index | None) -> None:
         )
 
 
-def contiguous(values: Any) -> Any:
+def make_contiguous(values: Any) -> Any:
     """Copy an array that is not contiguous, so that it is equal in every process."""
     if type(values) is np.ndarray and not (values.flags.c_contiguous or values.flags.f_contiguous):
         return np.ascontiguousarray(values)
@@ -693,7 +693,7 @@ def split_losses(
     return {loss: (known, {**given, **implied})}
 
 
-def prediction_spec(
+def make_prediction_spec(
     loss: Loss | Sequence[Loss], given: Mapping[str, Any], truth: NDArray[Any], plan: BoundPlan
 ) -> ScoringSpec:
     """Find which predictions every fit must keep."""
@@ -752,15 +752,15 @@ def metric_log(
     frame = pd.DataFrame(table, index=index)
     logs = {}
     for name, (one, own) in split_losses(loss, given).items():
-        response = response_of(one, own)
-        own |= options_of(one, response, spec, own)
+        response = name_response(one, own)
+        own |= name_classes(one, response, spec, own)
         made: Any = losses(frame, "truth", columns[response], one, **own)
         logs[name] = made.rename_axis(columns="model")
     log: pd.DataFrame = logs[loss] if isinstance(loss, str) else join_metrics(logs)
     return log
 
 
-def options_of(
+def name_classes(
     loss: Loss, response: str, spec: ScoringSpec, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the option that names the classes, or the positive one of two."""
@@ -859,7 +859,7 @@ class FitResult:
     failure: BaseException | None = None
 
 
-def scoring_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> ScoringSpec:
+def make_pointwise_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> ScoringSpec:
     """Check the loss against the target, and find which predictions it uses."""
     if loss == "accuracy":  # its mean is the same for pooled and averaged folds
         loss, given = "zero_one", {name: given[name] for name in given if name != "folds"}
@@ -869,7 +869,7 @@ def scoring_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> S
         raise LogError(
             f"loss={loss_name(loss)!r} is a mean over points and does not use {more[0]}=. Omit it."
         )
-    response = response_of(loss, given)
+    response = name_response(loss, given)
     if response == "predict":
         return ScoringSpec(loss, response, (), options)
     if truth.dtype.kind == "f" and np.any(truth % 1 != 0):
@@ -941,8 +941,8 @@ def fit_and_score(
     clone = import_module("sklearn.base").clone
     fitted = clone(estimator).fit(take_rows(data.X, train), take_rows(data.y, train))
     if spec.responses:
-        return kept_predictions(fitted, take_rows(data.X, points), spec), None
-    predicted = predictions(fitted, take_rows(data.X, points), spec)
+        return collect_predictions(fitted, take_rows(data.X, points), spec), None
+    predicted = predict(fitted, take_rows(data.X, points), spec)
     truth = data.truth[points]
     losses = pointwise(truth, predicted, spec.loss, spec.options)
     if not apparent:
@@ -960,18 +960,18 @@ def take_rows(values: Any, rows: IntArray) -> Any:
     return [values[row] for row in rows.tolist()]
 
 
-def kept_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
+def collect_predictions(fitted: Any, X: Any, spec: ScoringSpec) -> FloatArray:
     """Compute all predictions that the metrics need, as numbers: labels as codes."""
     columns: list[NDArray[Any]] = []
     for response, loss in spec.responses.items():
-        found = predictions(fitted, X, replace(spec, response=response, loss=loss))
+        found = predict(fitted, X, replace(spec, response=response, loss=loss))
         if response == "predict" and spec.classes:
             found = np.searchsorted(np.array(spec.classes), found)
         columns.append(found.reshape(len(found), -1))
     return np.column_stack(columns).astype(np.float64)
 
 
-def predictions(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
+def predict(fitted: Any, X: Any, spec: ScoringSpec) -> NDArray[Any]:
     """Compute the predictions that the loss uses."""
     response = choose_response(fitted, spec.response, spec.loss, spec.ranks)
     found = np.asarray(getattr(fitted, response)(X))
@@ -1002,17 +1002,17 @@ def no_information(
     Other losses take one step per distinct truth and prediction, which are few for classes.
     """
     if loss == "squared_error":
-        return squared(truth, prediction)
+        return average_squared_error(truth, prediction)
     if loss == "brier" and prediction.ndim == 1:
-        return squared(truth == options.positive, prediction)
+        return average_squared_error(truth == options.positive, prediction)
     if loss == "brier":
         pairs = zip(options.classes or (), prediction.T, strict=True)
-        return float(sum(squared(truth == label, column) for label, column in pairs))
+        return float(sum(average_squared_error(truth == label, column) for label, column in pairs))
     if loss == "absolute_error":
-        return absolute(truth.astype(np.float64), prediction.astype(np.float64))
+        return average_absolute_error(truth.astype(np.float64), prediction.astype(np.float64))
     if loss == "zero_one":
-        return zero_one(truth, prediction)
-    values, shares = counted(truth)
+        return average_zero_one(truth, prediction)
+    values, shares = count_distinct(truth)
     rates = [
         float(np.mean(pointwise(np.full(len(truth), value), prediction, loss, options)))
         for value in values
@@ -1020,20 +1020,20 @@ def no_information(
     return float(np.average(rates, weights=shares))
 
 
-def squared(truth: NDArray[Any], prediction: NDArray[Any]) -> float:
+def average_squared_error(truth: NDArray[Any], prediction: NDArray[Any]) -> float:
     """``var(y) + var(f) + (mean(y) - mean(f))^2``, the variances with divisor n."""
     y, f = truth.astype(np.float64), prediction.astype(np.float64)
     return float(np.var(y) + np.var(f) + (np.mean(y) - np.mean(f)) ** 2)
 
 
-def zero_one(truth: NDArray[Any], prediction: NDArray[Any]) -> float:
+def average_zero_one(truth: NDArray[Any], prediction: NDArray[Any]) -> float:
     """``sum_c p_c (1 - q_c)``, the shares of a class among truths and predictions."""
-    labels, shares = counted(truth)
+    labels, shares = count_distinct(truth)
     same = [float(np.mean(np.asarray(prediction == label))) for label in labels]
     return float(sum(p * (1 - q) for p, q in zip(shares, same, strict=True)))
 
 
-def absolute(truth: FloatArray, prediction: FloatArray) -> float:
+def average_absolute_error(truth: FloatArray, prediction: FloatArray) -> float:
     """Mean distance of all pairs, from the sorted predictions and their running sums."""
     origin = np.mean(prediction)  # keeps the precision of running sums
     f = np.sort(prediction - origin)
@@ -1045,7 +1045,7 @@ def absolute(truth: FloatArray, prediction: FloatArray) -> float:
     return float(np.mean(total) / n)
 
 
-def counted(truth: NDArray[Any]) -> tuple[list[Any], list[float]]:
+def count_distinct(truth: NDArray[Any]) -> tuple[list[Any], list[float]]:
     """Find the distinct truths and their frequencies."""
     values, counts = np.unique(truth, return_counts=True)
     return list(values), (counts / len(truth)).tolist()
@@ -1093,7 +1093,7 @@ class FitCache:
         return found
 
 
-def digest_of(path: Path, numbers: bytes) -> bytes:
+def hash_result(path: Path, numbers: bytes) -> bytes:
     """Hash the numbers of a file together with its name, which identifies the fit."""
     return sha256(path.stem.encode() + numbers).digest()
 
@@ -1104,7 +1104,7 @@ def read_result(path: Path) -> Scored | None:
         return None
     whole = path.read_bytes()
     digest, numbers = whole[:DIGEST], whole[DIGEST:]
-    if digest != digest_of(path, numbers):
+    if digest != hash_result(path, numbers):
         return None
     has_rate, rate, *_ = values = np.frombuffer(numbers, dtype="<f8")
     return values[2:].astype(np.float64), float(rate) if has_rate else None
@@ -1115,7 +1115,7 @@ def write_result(path: Path, losses: FloatArray, rate: float | None) -> None:
     values = np.concatenate([[rate is not None, rate or 0.0], losses.reshape(-1)])
     numbers = values.astype("<f8").tobytes()
     new = path.with_suffix(f".{os.getpid()}")
-    new.write_bytes(digest_of(path, numbers) + numbers)
+    new.write_bytes(hash_result(path, numbers) + numbers)
     os.replace(new, path)
 
 
@@ -1195,7 +1195,7 @@ class CodeCollector(pickle.Pickler):
         self.seen.add(id(thing))
         text = installed_version(str(thing.__module__).partition(".")[0])
         if text is None:
-            text = repr([self.describe(part) for part in parts_of(thing)])
+            text = repr([self.describe(part) for part in list_parts(thing)])
         self.found.append((f"{thing.__module__}.{thing.__qualname__}", text))
 
     def describe(self, part: Any) -> Any:
@@ -1225,7 +1225,7 @@ def installed_version(package: str) -> str | None:
     return str(getattr(module, "__version__", ""))
 
 
-def parts_of(thing: type | FunctionType) -> Iterator[Any]:
+def list_parts(thing: type | FunctionType) -> Iterator[Any]:
     """Yield the parts of a class or function, and what its code refers to."""
     if isinstance(thing, type):
         yield from thing.__bases__
@@ -1238,14 +1238,14 @@ def parts_of(thing: type | FunctionType) -> Iterator[Any]:
         return
     yield from (thing.__code__, thing.__defaults__, tuple((thing.__kwdefaults__ or {}).items()))
     yield from (cell.cell_contents for cell in thing.__closure__ or ())
-    names = names_in(thing.__code__)
+    names = list_names(thing.__code__)
     known = [thing.__globals__[name] for name in names if name in thing.__globals__]
     modules = [vars(part) for part in known if isinstance(part, ModuleType)]
     yield from known
     yield from (module[name] for module in modules for name in names if name in module)
 
 
-def names_in(code: CodeType) -> list[str]:
+def list_names(code: CodeType) -> list[str]:
     """List the names in some code, including the functions that it defines."""
     inner = [part for part in code.co_consts if isinstance(part, CodeType)]
-    return [*code.co_names, *(name for part in inner for name in names_in(part))]
+    return [*code.co_names, *(name for part in inner for name in list_names(part))]

@@ -168,10 +168,10 @@ def to_latex(
             last = row[0]
             body.append([break_latex(last, " $-$"), *[""] * (len(row) - 2)])
         name = rf"\quad {break_latex(row[1])}" if paired else break_latex(row[0])
-        body.append([name + mark, *map(number_latex, row[1 + paired :])])
+        body.append([name + mark, *map(write_latex_cell, row[1 + paired :])])
     head = [*(["model $-$ other"] if paired else [escape_latex(heads[0])])]
     head += [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
-    size, sides = latex_size([head, *body]), sides[paired:]
+    size, sides = choose_latex_size([head, *body]), sides[paired:]
     if size is None:
         head, *body = stack_columns(head, body)
         size, sides = "", "lr"
@@ -200,12 +200,12 @@ SIZES = {"": 1.0, r"\small": 0.92, r"\footnotesize": 0.85, r"\scriptsize": 0.8}
 """Relative width of characters, by font size."""
 
 
-def latex_size(rows: Sequence[Sequence[str]]) -> str | None:
+def choose_latex_size(rows: Sequence[Sequence[str]]) -> str | None:
     """Choose the font size in which a table fits a column, by the characters of its widest cells.
 
     None if it does not fit in any size.
     """
-    widths = [max(map(latex_letters, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(count_latex_letters, column)) for column in zip(*rows, strict=True)]
     gaps = len(widths) - 1
     for size, scale in SIZES.items():
         if sum(widths) * LETTER * scale + 12 * gaps <= COLUMN:
@@ -225,7 +225,7 @@ def stack_columns(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[li
     return rows
 
 
-def latex_letters(text: str) -> int:
+def count_latex_letters(text: str) -> int:
     """Count the characters of a cell; broken names have a fixed width."""
     if r"\parbox" in text:
         return NAME + 3
@@ -242,7 +242,7 @@ def break_latex(name: str, end: str = "") -> str:
     return rf"\parbox[t]{{{NAME / 2:g}em}}{{\raggedright {text}{end}}}"
 
 
-def number_latex(cell: str) -> str:
+def write_latex_cell(cell: str) -> str:
     """Format a cell, with minus signs instead of hyphens before numbers."""
     return re.sub(
         r"(?:(?<![\w.])|(?<=\de))[-−](?=[\d∞])", "$-$", escape_latex(cell).replace("$-$", "−")
@@ -733,19 +733,19 @@ def as_scores(result: Result) -> Result:
     metric, orientation = facts.get("metric"), facts.get("orientation")
     loss = facts.get("loss")
     if metric is None and isinstance(loss, str) and loss in LOSSES:
-        return turned(result, loss, "error", facts)  # as errors among several metrics
+        return to_score(result, loss, "error", facts)  # as errors among several metrics
     if metric is None:
         raise LogError(
             "the attrs of this result do not name the score from which its losses were made. "
             "Expected a log from cvstats.losses(…, loss='auc') or another score."
         )
     if orientation is None:
-        several: Result = each_metric_turned(result, facts)
+        several: Result = convert_each_metric(result, facts)
         return several
-    return turned(result, str(metric), str(orientation), facts)
+    return to_score(result, str(metric), str(orientation), facts)
 
 
-def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
+def convert_each_metric(result: Any, facts: Mapping[Any, Any]) -> Any:
     """Convert the part of each metric with its own sign convention."""
     parts = facts.get("metrics") or {}
     if isinstance(parts, str):  # xarray results can write this to a file
@@ -769,7 +769,7 @@ def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
         if of_array and "metric" in result.dims:
             one = result.isel(metric=rows)
         metric, orientation = str(own.get("metric", name)), str(own.get("orientation", "error"))
-        found.append(turned(one, metric, orientation, facts))
+        found.append(to_score(one, metric, orientation, facts))
         order.append(rows)
         words[name] = found[-1].attrs["score"]
     back = np.argsort(np.concatenate(order))
@@ -781,7 +781,7 @@ def each_metric_turned(result: Any, facts: Mapping[Any, Any]) -> Any:
     return whole
 
 
-def turned(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
+def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
     """Convert the numbers of a result, and name the score."""
     found = result.copy()
     found.attrs = {**facts, "score": METRICS[metric].words if metric in METRICS else metric}

@@ -258,8 +258,8 @@ class Plan:
         if by == "groups" and groups is None:
             raise LogError(f"{self.name} keeps groups together. Pass groups=, one label per point.")
         if groups is not None:
-            codes, names = coded(groups, n, "groups")
-        classes = classes_of(y, n) if by == "classes" else None
+            codes, names = encode_labels(groups, n, "groups")
+        classes = encode_classes(y, n) if by == "classes" else None
         points = Points(n, classes, codes, names)
         self.design.check(points)
         return BoundPlan(self, points)
@@ -282,7 +282,7 @@ class Plan:
             Rows of the data.
         """
         self.require_splitter()
-        for fit in self.bind(size_of(X), y, groups):
+        for fit in self.bind(count_points(X), y, groups):
             yield fit.train, fit.evaluations[0].points
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -301,7 +301,7 @@ class Plan:
         self.require_splitter()
         if self.design.n_fits(None) is not None or (X is None and groups is None):
             return self.n_fits
-        return self.bind(len(groups) if X is None else size_of(X), y, groups).n_fits
+        return self.bind(len(groups) if X is None else count_points(X), y, groups).n_fits
 
     def require_splitter(self) -> None:
         """Refuse plans that are not pairs of training and test sets."""
@@ -328,7 +328,7 @@ def make_plan(
     return Plan(function.__name__, options, levels, intervals, splitter, design, cost)
 
 
-def size_of(X: Any) -> int:
+def count_points(X: Any) -> int:
     """Count the points of data of any kind."""
     shape = getattr(X, "shape", None)
     if shape == () or (shape is None and not isinstance(X, Sized)):
@@ -336,7 +336,7 @@ def size_of(X: Any) -> int:
     return int(shape[0]) if shape else len(X)
 
 
-def classes_of(y: Any, n: int) -> IntArray:
+def encode_classes(y: Any, n: int) -> IntArray:
     """Return the class number of each point, for a stratified plan."""
     if y is None:
         raise LogError("a stratified plan needs the classes. Pass y=, a label for each point.")
@@ -349,7 +349,7 @@ def classes_of(y: Any, n: int) -> IntArray:
                 f"a stratified plan needs classes, but y looks continuous (point {between[0]:,}: "
                 f"{spelled(values.ravel()[between[0]])}). Omit stratified=True."
             )
-    return coded(y, n, "y")[0]
+    return encode_labels(y, n, "y")[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -461,7 +461,7 @@ class Points:
         return self.n if self.groups is None else len(self.names)
 
 
-def coded(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
+def encode_labels(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
     """Assign numbers to the labels of ``n`` points, in sorted order if they can be sorted."""
     values = np.asarray(labels)
     if values.shape != (n,):
@@ -482,7 +482,7 @@ def coded(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
         return np.array([order[label] for label in values.tolist()], dtype=np.int64), list(order)
 
 
-def train_share(ratio: object) -> float:
+def check_train_share(ratio: object) -> float:
     """Check the share of the points to train on."""
     number = float(ratio) if isinstance(ratio, (float, np.floating)) else np.nan
     if not 0 < number < 1:
@@ -506,7 +506,7 @@ def mixing(stratified: bool, grouped: bool) -> Mixing:
     return "classes" if stratified else "groups" if grouped else "points"
 
 
-def generator(seed: int, *part: int) -> np.random.Generator:
+def make_rng(seed: int, *part: int) -> np.random.Generator:
     """Create the random generator for one part of a plan.
 
     Parts are independent, so a plan with more repetitions starts like one with fewer.
@@ -514,7 +514,7 @@ def generator(seed: int, *part: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=part))
 
 
-def shuffled(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
+def shuffle_points(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
     """Shuffle the points; with classes, one class after the other."""
     order: IntArray = rng.permutation(points.n)
     if by == "classes" and points.classes is not None:
@@ -522,7 +522,7 @@ def shuffled(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
     return order
 
 
-def folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) -> IntArray:
+def assign_folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) -> IntArray:
     """Assign points to random folds; sizes differ by at most one, unless groups prevent it."""
     if by == "groups" and points.groups is not None:
         # Groups in random order, each to the fold with the fewest points so far.
@@ -534,22 +534,26 @@ def folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) ->
         return fold[points.groups]
     fold = np.empty(points.n, dtype=np.int64)
     # Dealt like cards, so that consecutive points of a class go to different folds.
-    fold[shuffled(points, by, rng)] = np.arange(points.n) % n_folds
+    fold[shuffle_points(points, by, rng)] = np.arange(points.n) % n_folds
     return fold
 
 
-def held_out(points: Points, n_units: int, by: Mixing, rng: np.random.Generator) -> IntArray:
-    """Draw a test set of ``n_units`` points (groups), in ascending order.
+def split(
+    points: Points, n_units: int, by: Mixing, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Draw the training and the ``n_units`` test points (groups) of one split, in ascending order.
 
-    With classes it is a systematic sample of the points sorted by class: each class is represented
-    in proportion, up to one point, and all points are equally likely to be drawn.
+    With classes the test set is a systematic sample of the points sorted by class: each class is
+    represented in proportion, up to one point, and all points are equally likely to be drawn.
     """
     if by == "groups" and points.groups is not None:
         chosen = rng.permutation(points.units)[:n_units]
-        return np.flatnonzero(np.isin(points.groups, chosen))
-    order = shuffled(points, by, rng)
-    start = int(rng.integers(points.n))
-    return np.sort(order[(np.arange(n_units) * points.n + start) // n_units])
+        tested = np.flatnonzero(np.isin(points.groups, chosen))
+    else:
+        order = shuffle_points(points, by, rng)
+        start = int(rng.integers(points.n))
+        tested = np.sort(order[(np.arange(n_units) * points.n + start) // n_units])
+    return np.delete(np.arange(points.n), tested), tested
 
 
 # --- given splits ---------------------------------------------------------------------------------
@@ -709,7 +713,8 @@ class Partition:
     def fits(self, points: Points) -> Iterator[Fit]:
         """Leave out one fold after the other."""
         for repetition in range(self.n_repetitions or 1):
-            fold = folds(points, self.n_folds, self.mixing, generator(self.seed, repetition))
+            rng = make_rng(self.seed, repetition)
+            fold = assign_folds(points, self.n_folds, self.mixing, rng)
             label = {} if self.n_repetitions is None else {"repetition": repetition}
             for k in range(self.n_folds):
                 tested = Evaluation({**label, "fold": k}, np.flatnonzero(fold == k))
@@ -1028,7 +1033,8 @@ class Nested:
         fold j, and on j as the inner model of the outer fold l.
         """
         for repetition in range(self.n_repetitions):
-            fold = folds(points, self.n_folds, self.mixing, generator(self.seed, repetition))
+            rng = make_rng(self.seed, repetition)
+            fold = assign_folds(points, self.n_folds, self.mixing, rng)
             inside = [np.flatnonzero(fold == k) for k in range(self.n_folds)]
 
             def tested(
@@ -1070,13 +1076,13 @@ class ReplaceOne:
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Iterate over the repetitions; the halves are the same in all of them."""
-        order = generator(self.seed, 0).permutation(points.n)
+        order = make_rng(self.seed, 0).permutation(points.n)
         half = points.n // 2
         left, right = np.sort(order[:half]), order[half : 2 * half]
         for repetition in range(self.n_repetitions):
-            rng = generator(self.seed, 1, repetition)
-            yield from self.whole(folds(points, self.n_folds, "points", rng), repetition)
-            fold = folds(Points(half), self.n_folds, "points", rng)
+            rng = make_rng(self.seed, 1, repetition)
+            yield from self.whole(assign_folds(points, self.n_folds, "points", rng), repetition)
+            fold = assign_folds(Points(half), self.n_folds, "points", rng)
             yield from self.halves(left, right, fold, repetition)
 
     def whole(self, fold: IntArray, repetition: int) -> Iterator[Fit]:
@@ -1101,18 +1107,18 @@ class ReplaceOne:
 
         for k in range(self.n_folds):
             changed = [
-                tested(2 + at, replaced(left, right, at), k)
+                tested(2 + at, replace_point(left, right, at), k)
                 for at in np.flatnonzero(fold == k).tolist()
             ]
             yield Fit(left[fold != k], (tested(1, left, k), *changed))
         for at in range(len(left)):
-            rows = replaced(left, right, at)
+            rows = replace_point(left, right, at)
             for k in range(self.n_folds):
                 if k != fold[at]:
                     yield Fit(rows[fold != k], (tested(2 + at, rows, k),))
 
 
-def replaced(left: IntArray, right: IntArray, at: int) -> IntArray:
+def replace_point(left: IntArray, right: IntArray, at: int) -> IntArray:
     """Replace a point by one of the other half."""
     rows = left.copy()
     rows[at] = right[at]
@@ -1235,7 +1241,7 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
 # --- random splits --------------------------------------------------------------------------------
 
 
-def tested_units(points: Points, ratio: float, by: Mixing) -> int:
+def count_test_units(points: Points, ratio: float, by: Mixing) -> int:
     """Count the points (groups) of a test set if a share ``ratio`` is trained on."""
     units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
     n_train = round(ratio * units)
@@ -1245,14 +1251,6 @@ def tested_units(points: Points, ratio: float, by: Mixing) -> int:
             f"{units - n_train:,} for testing. Expected at least one of each."
         )
     return units - n_train
-
-
-def split(
-    points: Points, n_units: int, by: Mixing, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Draw the training and the test points of one split."""
-    tested = held_out(points, n_units, by, rng)
-    return np.delete(np.arange(points.n), tested), tested
 
 
 @dataclass(frozen=True)
@@ -1266,7 +1264,7 @@ class Splits:
 
     def check(self, points: Points) -> None:
         """Require points in both sets."""
-        tested_units(points, self.ratio, self.mixing)
+        count_test_units(points, self.ratio, self.mixing)
 
     def n_fits(self, points: Points | None) -> int:
         """Count the splits."""
@@ -1274,9 +1272,9 @@ class Splits:
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Draw one split after the other."""
-        n_units = tested_units(points, self.ratio, self.mixing)
+        n_units = count_test_units(points, self.ratio, self.mixing)
         for repetition in range(self.n_repetitions or 1):
-            rng = generator(self.seed, repetition)
+            rng = make_rng(self.seed, repetition)
             train, tested = split(points, n_units, self.mixing, rng)
             label = {} if self.n_repetitions is None else {"repetition": repetition}
             yield Fit(train, (Evaluation(label, tested),))
@@ -1294,7 +1292,7 @@ class PairedSplits:
 
     def check(self, points: Points) -> None:
         """Require halves that are larger than the test sets."""
-        n_test = tested_units(points, self.ratio, self.mixing)
+        n_test = count_test_units(points, self.ratio, self.mixing)
         if points.n // 2 <= n_test:
             raise LogError(
                 f"ratio={self.ratio!r} of {points.n:,} points gives {n_test:,} for testing, but "
@@ -1308,12 +1306,12 @@ class PairedSplits:
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Draw the splits of the data, and then those of the halves."""
-        n_test = tested_units(points, self.ratio, self.mixing)
+        n_test = count_test_units(points, self.ratio, self.mixing)
         for sample in range(2 * self.n_divisions + 1):
             rows = self.rows(points, sample)
             inside = points.take(rows)
             for repetition in range(self.n_repetitions):
-                rng = generator(self.seed, 1, sample, repetition)
+                rng = make_rng(self.seed, 1, sample, repetition)
                 train, tested = split(inside, n_test, self.mixing, rng)
                 label = {"sample": sample, "repetition": repetition}
                 yield Fit(rows[train], (Evaluation(label, rows[tested]),))
@@ -1326,10 +1324,10 @@ class PairedSplits:
         if sample == 0:
             return np.arange(points.n)
         division, second = divmod(sample - 1, 2)
-        rng = generator(self.seed, 0, division)
+        rng = make_rng(self.seed, 0, division)
         kept = np.sort(rng.permutation(points.n)[: 2 * (points.n // 2)])
         # Every other point in random order within a class (or of all points without classes).
-        order = shuffled(points.take(kept), self.mixing, rng)
+        order = shuffle_points(points.take(kept), self.mixing, rng)
         return np.sort(kept[order[second::2]])
 
 
@@ -1380,7 +1378,7 @@ def holdout(
      fit  n_train  n_test
        0       75      25
     """
-    design = Splits(None, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
+    design = Splits(None, check_train_share(ratio), mixing(stratified, grouped), seed_of(rng))
     return make_plan(holdout, design, ("point",), ("holdout",), splitter=True)
 
 
@@ -1437,7 +1435,9 @@ def subsampling(
     1    1           1      398      44
     """
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
-    design = Splits(n_repetitions, train_share(ratio), mixing(stratified, grouped), seed_of(rng))
+    design = Splits(
+        n_repetitions, check_train_share(ratio), mixing(stratified, grouped), seed_of(rng)
+    )
     return make_plan(subsampling, design, ("repetition", "point"), ("corrected_t",), splitter=True)
 
 
@@ -1499,7 +1499,7 @@ def paired_subsampling(
     n_repetitions = whole_number("n_repetitions", n_repetitions, 1)
     n_divisions = whole_number("n_divisions", n_divisions, 1)
     by = mixing(stratified, grouped=False)
-    design = PairedSplits(n_repetitions, n_divisions, train_share(ratio), by, seed_of(rng))
+    design = PairedSplits(n_repetitions, n_divisions, check_train_share(ratio), by, seed_of(rng))
     levels = ("sample", "repetition", "point")
     return make_plan(paired_subsampling, design, levels, ("conservative_z",))
 
@@ -1534,7 +1534,7 @@ class Bootstrap:
         """Train on each sample itself, and then on draws from it."""
         n = points.n
         for sample in range((self.n_samples or 0) + 1):
-            rng = generator(self.seed, sample)
+            rng = make_rng(self.seed, sample)
             drawn = rng.integers(n, size=n) if sample else np.arange(n)
             label = {} if self.n_samples is None else {"sample": sample}
             tested = np.unique(drawn)
@@ -1566,7 +1566,7 @@ class CaseBootstrap:
 
     def counts(self, n: int, repetition: int) -> IntArray:
         """Draw how often each point is in a sample; a sample of a single point is redrawn."""
-        rng = generator(self.seed, repetition)
+        rng = make_rng(self.seed, repetition)
         while True:
             counts = np.bincount(rng.integers(n, size=n), minlength=n)
             if np.count_nonzero(counts) > 1:

@@ -50,7 +50,7 @@ from cvstats.loss_functions.contrast import contrast as contrast_groups
 from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
-from cvstats.reporting.sentences import labels_of_level
+from cvstats.reporting.sentences import list_labels
 
 HELP = """Confidence intervals and comparisons for cross-validated error.
 
@@ -258,7 +258,7 @@ def interval(
     """
 
     def answer(log: Any) -> Any:
-        return recommend.interval(log, by=by, missing=still(missing, log), **options)
+        return recommend.interval(log, by=by, missing=choose_missing(missing, log), **options)
 
     result = answer_files(partial(read_files, files, reading, missing, by=by), answer)
     show_result(result, format, ["reason", *FACTS])
@@ -304,7 +304,7 @@ def show_comparison(
 ) -> None:
     """Print the answer of a function about several models."""
     read = partial(read_models, files, reading, missing)
-    found = answer_files(read, lambda log: ask(log, missing=still(missing, log)))
+    found = answer_files(read, lambda log: ask(log, missing=choose_missing(missing, log)))
     show_result(found, format, FACTS)
 
 
@@ -338,7 +338,7 @@ def compare(
     summarized = format == "table" and adjust == "holm" and options == options | usual
 
     def answer(log: Any) -> tuple[Any, Any]:
-        gaps = still(missing, log)
+        gaps = choose_missing(missing, log)
         result = compare_models(log, adjust=chosen, rng=seed, missing=gaps, **options)
         return result, (
             reporting.summary(log, alpha=options["alpha"], seed=seed, missing=gaps)
@@ -364,7 +364,7 @@ def contrast(
     Example: cvstats contrast losses.csv --by region --reference rest
     """
     log = read_files(files, reading, by=by)
-    labels = {str(label): label for label in labels_of_level(log, by)}
+    labels = {str(label): label for label in list_labels(log, by)}
     if groups["between"]:
         groups["between"] = tuple(labels.get(word, word) for word in groups["between"])
     groups["reference"] = labels.get(groups["reference"], groups["reference"])
@@ -387,7 +387,7 @@ def summary(
     """
 
     def answer(log: Any) -> Any:
-        found = reporting.summary(log, by=by, missing=still(missing, log), **options)
+        found = reporting.summary(log, by=by, missing=choose_missing(missing, log), **options)
         note_missing(log, missing)
         return found
 
@@ -496,10 +496,10 @@ def report(
     def answer(log: Any) -> Any:
         if isinstance(log, Moments):
             recommend.interval(log)  # raises if the default method needs individual losses
-        named = title or (None if "title" in log.attrs else f"Report on {title_of(files)}")
+        named = title or (None if "title" in log.attrs else f"Report on {name_files(files)}")
         note_missing(log, missing)
         return reporting.write_report(
-            log, output, title=named, alpha=alpha, seed=seed, missing=still(missing, log),
+            log, output, title=named, alpha=alpha, seed=seed, missing=choose_missing(missing, log),
             call=typed,
         )  # fmt: skip
 
@@ -633,7 +633,7 @@ def note_unused(name: Hashable) -> None:
     )
 
 
-def still(missing: Missing, log: Any) -> Missing:
+def choose_missing(missing: Missing, log: Any) -> Missing:
     """Use missing='raise' if batches already dropped missing losses."""
     return "raise" if isinstance(log, Moments) else missing
 
@@ -689,7 +689,7 @@ def split_name(file: Path) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def title_of(files: Sequence[Path]) -> str:
+def name_files(files: Sequence[Path]) -> str:
     """Name the files for the heading of a page."""
     names = [split_name(file)[1].name for file in files]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -736,12 +736,12 @@ def scan_large(
     if not (parquet or kind in (".csv", ".tsv")) or other_format or set(given) - STREAMED:
         return None
     further = by is not None and by not in LEVELS
-    first = first_of_parquet(source) if parquet else first_of_csv(source, given)
+    first = read_first_rows_of_parquet(source) if parquet else read_first_rows_of_csv(source, given)
     if first is None or (further and by not in first):
         return None
     names = list(first)
     named = {level: given.get(level) for level in LEVELS if level != "count"}
-    asked = values_of(first, named, given, by)
+    asked = find_value_columns(first, named, given, by)
     if asked is None or recognize(pd.DataFrame(columns=names), None) != "columns":
         return None
     loss, truth, prediction = asked
@@ -755,7 +755,7 @@ def scan_large(
     groups = None if by is None or not further else [by, *cells]
     scan: Any = partial(scan_tables, source, batch_size=BATCH, progress=None)
     if not parquet:
-        scan = partial(scan_csv, Path(source), text=text_of(given))
+        scan = partial(scan_csv, Path(source), text=choose_text_options(given))
     moments = scan_moments(
         scan, named, loss, truth, predicted, given.get("model"), groups, pairs, missing
     )
@@ -766,7 +766,7 @@ def scan_large(
     return replace(moments, notes=read_from)
 
 
-def first_of_parquet(source: str) -> pd.DataFrame | None:
+def read_first_rows_of_parquet(source: str) -> pd.DataFrame | None:
     """Read the first rows of large files; None of a small or a saved log."""
     import_extra("pyarrow", "Parquet")
     files = list_files(source)
@@ -785,12 +785,12 @@ def first_of_parquet(source: str) -> pd.DataFrame | None:
     return None
 
 
-def text_of(given: Mapping[str, Any]) -> TextOptions:
+def choose_text_options(given: Mapping[str, Any]) -> TextOptions:
     """Choose the options of text."""
     return TextOptions(**{name: given[name] for name in TEXT if name in given})
 
 
-def first_of_csv(source: str, given: Mapping[str, Any]) -> pd.DataFrame | None:
+def read_first_rows_of_csv(source: str, given: Mapping[str, Any]) -> pd.DataFrame | None:
     """Read the first rows of a large file; None of a small or a saved log."""
     path = Path(source)
     if not path.is_file() or path.stat().st_size < BYTES:
@@ -798,7 +798,7 @@ def first_of_csv(source: str, given: Mapping[str, Any]) -> pd.DataFrame | None:
     with path.open("rb") as file:
         if file.readline().startswith(MARK.encode()):
             return None
-    text = text_of(given)
+    text = choose_text_options(given)
     options, names = csv_options(path, text, "\t" if path.suffix == ".tsv" else ",")
     first: pd.DataFrame = pd.read_csv(
         path, nrows=SAMPLE, names=names, header=0, decimal=text.marks(None)[0], **options
@@ -806,7 +806,7 @@ def first_of_csv(source: str, given: Mapping[str, Any]) -> pd.DataFrame | None:
     return first
 
 
-def values_of(
+def find_value_columns(
     first: pd.DataFrame, named: Mapping[str, str | None], given: Mapping[str, Any],
     by: str | None,
 ) -> tuple[Any, str | None, list[str] | None] | None:  # fmt: skip
@@ -900,7 +900,7 @@ def interval_table(
     rows += [
         # The std divides by the number of folds, as most reports do.
         [str(model), f"{folds.mean():.{digits}f} ± {folds.std(ddof=0):.{digits}f}",
-         limits(usual.loc[model], digits), limits(valid.loc[model], digits)]
+         write_limits(usual.loc[model], digits), write_limits(valid.loc[model], digits)]
         for model, folds in cells["mean"].groupby("model", sort=False)
     ]  # fmt: skip
     return align(rows)
@@ -937,13 +937,13 @@ def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
     rows = [["difference of errors", "estimate", f"{level} interval", "Holm p"]]
     rows += [
         [f"{row['model']} - {row['other']}", f"{row['difference']:.{digits}f}",
-         limits(row, digits),
+         write_limits(row, digits),
          "<0.001" if row["p_adjusted"] < 0.001 else f"{row['p_adjusted']:.3f}"]
         for row in pairs.reset_index().to_dict("records")
     ]  # fmt: skip
     return align(rows)
 
 
-def limits(row: Any, digits: int) -> str:
+def write_limits(row: Any, digits: int) -> str:
     """Write the limits of an interval."""
     return f"[{row['lower']:.{digits}f}, {row['upper']:.{digits}f}]"

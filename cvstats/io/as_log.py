@@ -28,7 +28,7 @@ from cvstats.log.tables import (
     no_levels,
     unnamed_labels,
 )
-from cvstats.loss_functions.losses import is_name, single
+from cvstats.loss_functions.losses import is_name, is_one_name
 
 
 def as_log(
@@ -107,7 +107,7 @@ def as_log(
         frame = from_arrow(frame)
     if not isinstance(frame, pd.DataFrame):
         raise not_a_table(frame)
-    alone = single(loss)
+    alone = is_one_name(loss)
     losses: list[Any] = [loss] if alone else list(loss)
     asked = [*losses, *(name for name in (model, *named.values()) if name is not None)]
     if not losses or not all(map(is_name, asked)):

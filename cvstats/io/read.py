@@ -72,13 +72,13 @@ from cvstats.loss_functions.losses import (
     LossKeywords,
     choose_columns,
     join_metrics,
-    looks_at,
     losses,
     refuse_columns,
     refuse_labels,
     refuse_unknown,
+    resolve_loss,
     split_options,
-    with_implied,
+    uses_option,
 )
 from cvstats.loss_functions.pointwise import loss_name
 from cvstats.options import check_choices, find_choices
@@ -627,8 +627,8 @@ def losses_of(
         return join_metrics({
             name: losses_of(parts, one, own, called, by) for name, (one, own) in several
         })  # fmt: skip
-    loss, own = with_implied(loss, options)
-    if by and looks_at(loss, "by", own):
+    loss, own = resolve_loss(loss, options)
+    if by and uses_option(loss, "by", own):
         own = {**own, "by": list(by)}
     columns, own = choose_columns(parts.responses, parts.probabilities, parts.classes, loss, own)
     refuse_labels(parts.frame, "y_true", columns, loss, own)

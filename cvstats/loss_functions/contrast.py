@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import cached_property, partial, singledispatch
 from itertools import combinations
 from typing import Any
 
@@ -327,6 +327,18 @@ class Contrasts:
         names = dict.fromkeys((*repetition_level(design), *([fold] if fold else [])))
         return [name for name in names if name != self.by]
 
+    @cached_property
+    def cells(self) -> IntArray:
+        """The number of the cell of each evaluation: its labels of these levels."""
+        return number_rows(self.log.design, self.levels)
+
+    def count_cells(self) -> tuple[list[str], list[int]]:
+        """Name each cell that has groups, and count its evaluations."""
+        here = np.flatnonzero(self.groups.codes >= 0)
+        _, first, count = np.unique(self.cells[here], return_index=True, return_counts=True)
+        keys = [cell_key(self.log.design, self.levels, row) for row in here[first].tolist()]
+        return keys, count.tolist()
+
     def compute(self, column: FloatArray) -> FloatArray:
         """Compute the losses of all pairs from those of one model; one row per pair."""
         design, codes = self.log.design, self.groups.codes
@@ -334,7 +346,7 @@ class Contrasts:
         out = np.full((len(self.pairs), design.size), np.nan)
         if not known.any():
             return out
-        cells = number_rows(design, self.levels)
+        cells = self.cells
         number = int(cells.max()) + 1
         n = np.bincount(cells[known], minlength=number).astype(np.float64)
         scaled = scales_classes(self.log.metadata)
@@ -345,7 +357,7 @@ class Contrasts:
                 rows = np.flatnonzero(self.groups.rows(one, other) & known)
                 at = cells[rows]
                 size = np.bincount(at, minlength=number).astype(np.float64)
-                self.check_sizes(one, cells, n, size)
+                self.check_sizes(one, n, size)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     first = np.zeros(number)
                     first[at[::-1]] = column[rows[::-1]]
@@ -377,12 +389,12 @@ class Contrasts:
         every = design.number("source")
         return float(np.sqrt(len(mine) / (len(mine) - 1) * (every - 1) / every))
 
-    def check_sizes(self, group: int, cells: IntArray, n: FloatArray, size: FloatArray) -> None:
+    def check_sizes(self, group: int, n: FloatArray, size: FloatArray) -> None:
         """Reject a group that has fewer than two points where another group has some."""
         few = np.flatnonzero((n > 0) & (size < 2))
         if not len(few):
             return
-        design, row = self.log.design, int(np.flatnonzero(cells == few[0])[0])
+        design, row = self.log.design, int(np.flatnonzero(self.cells == few[0])[0])
         labels = {
             name: design.levels[name].labels[int(design.levels[name].block(row, row + 1)[0])]
             for name in self.levels
@@ -406,16 +418,11 @@ def scales_classes(metadata: Mapping[Any, Any]) -> bool:
 
 def describe(work: Contrasts, names: Any) -> dict[Hashable, Any]:
     """Describe a log of contrasts: quantity, groups, and number of points."""
-    log, design = work.log, work.log.design
-    metadata = {name: fact for name, fact in log.metadata.items() if name != TYPE}
+    metadata = {name: fact for name, fact in work.log.metadata.items() if name != TYPE}
     facts = facts_of_differences(metadata)
     for gone in ("kind", ONE_PREDICTION):
         facts.pop(gone, None)
-    cells = number_rows(design, work.levels)
-    here = np.flatnonzero(work.groups.codes >= 0)
-    _, first, count = np.unique(cells[here], return_index=True, return_counts=True)
-    keys = [cell_key(design, work.levels, int(row)) for row in here[first]]
-    made_of = {"rows": dict(zip(keys, count.tolist(), strict=True))}
+    made_of = {"rows": dict(zip(*work.count_cells(), strict=True))}
     if (rarest := count_rarest_outcome(work)) is not None:
         facts["rarest_class"] = rarest
     return {
@@ -448,35 +455,16 @@ def note_reaches(work: Contrasts, names: Sequence[str], columns: Sequence[str]) 
     squares of both groups are added. ``names`` are those of several pairs, which are in ``columns``
     of a frame and along a dimension of an array.
     """
-    log, design, errors = work.log, work.log.design, counts_errors(work)
-    written = log.metadata.get(ONE_PREDICTION)
-    if not (errors or (has_reach(log.metadata) and min(map(min, work.pairs)) >= 0)):
-        return None
-    known = {"carried": {}, "cells": []} if errors else json.loads(str(written))
-    if "differences" in known:
-        return None
-    place = {key: at for at, key in enumerate(known["cells"])}
-    masked = [[np.nan] * 2] * len(place)  # of carried cells without losses
-    tables = {} if errors else {
-        model: np.array([[cell[:2] for cell in cells or masked] for cells in each])
-        for model, each in known["models"].items()
-    }  # fmt: skip
-    cells = number_rows(design, work.levels)
-    known_rows = np.flatnonzero(work.groups.codes >= 0)
-    first_rows = known_rows[np.unique(cells[known_rows], return_index=True)[1]]
-
-    def measure(side: tuple[int, int]) -> dict[str, FloatArray] | None:
-        """Find the change of a group, and the rarity of a class: carried cells by cells by 2."""
-        rows = np.flatnonzero(work.groups.rows(*side))
-        _, first, size = np.unique(cells[rows], return_index=True, return_counts=True)
-        if errors:
-            return {"": np.stack([1 / size, np.zeros(len(size))], axis=-1)[None]}
-        keys = [cell_key(design, log.metadata["cells"], row) for row in rows[first].tolist()]
-        if not place.keys() >= set(keys):
+    measure: Callable[..., dict[str, FloatArray] | None] = partial(measure_error_rate, work)
+    carried: dict[str, Any] = {}
+    if not counts_errors(work):
+        if not has_reach(work.log.metadata) or min(map(min, work.pairs)) < 0:
             return None
-        at = [place[key] for key in keys]
-        return {model: table[:, at] for model, table in tables.items()}
-
+        known = json.loads(str(work.log.metadata[ONE_PREDICTION]))
+        if "differences" in known:
+            return None
+        carried = known["carried"]
+        measure = partial(measure_metric, work, *read_reaches(known))
     pairs = []
     for pair in work.pairs:
         one, other = measure(pair), measure(pair[::-1])
@@ -488,7 +476,7 @@ def note_reaches(work: Contrasts, names: Sequence[str], columns: Sequence[str]) 
             clusters = np.full((*change.shape[1:], 2), np.nan)  # not known for groups
             both[model] = np.dstack([np.hypot(*change), rarity.max(axis=0), clusters])
         pairs.append(both)
-    carried, models = known["carried"], {}
+    models = {}
     if columns and names:
         for at, column in enumerate(columns):
             both = pairs[at % len(names)]
@@ -501,8 +489,43 @@ def note_reaches(work: Contrasts, names: Sequence[str], columns: Sequence[str]) 
             models[model] = np.concatenate(every)
     else:
         models = pairs[0]
-    keys = [cell_key(design, work.levels, row) for row in first_rows.tolist()]
+    keys = work.count_cells()[0]
     return write_reaches(keys, carried, {model: each.tolist() for model, each in models.items()})
+
+
+def measure_error_rate(work: Contrasts, side: tuple[int, int]) -> dict[str, FloatArray]:
+    """Return the change of the error rate of a group by one prediction, and 0, in each cell."""
+    size = np.unique(work.cells[work.groups.rows(*side)], return_counts=True)[1]
+    return {"": np.stack([1 / size, np.zeros(len(size))], axis=-1)[None]}
+
+
+def read_reaches(known: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, FloatArray]]:
+    """Find the place of each cell of a metric, and a table of the changes for each model.
+
+    A table has the change by one prediction and the rarity of a class: carried cells by cells by 2.
+    """
+    place = {key: at for at, key in enumerate(known["cells"])}
+    masked = [[np.nan] * 2] * len(place)  # of carried cells without losses
+    tables = {
+        model: np.array([[cell[:2] for cell in cells or masked] for cells in each])
+        for model, each in known["models"].items()
+    }
+    return place, tables
+
+
+def measure_metric(
+    work: Contrasts, place: Mapping[str, int], tables: Mapping[str, FloatArray],
+    side: tuple[int, int],
+) -> dict[str, FloatArray] | None:  # fmt: skip
+    """Select the cells of a group in each table; None if they are not cells of the metric."""
+    rows = np.flatnonzero(work.groups.rows(*side))
+    first = rows[np.unique(work.cells[rows], return_index=True)[1]]
+    names = work.log.metadata["cells"]
+    keys = [cell_key(work.log.design, names, row) for row in first.tolist()]
+    if not place.keys() >= set(keys):
+        return None
+    at = [place[key] for key in keys]
+    return {model: table[:, at] for model, table in tables.items()}
 
 
 def counts_errors(work: Contrasts) -> bool:

@@ -26,25 +26,25 @@ from cvstats.log.tables import set_levels
 from cvstats.loss_functions.losses import (
     Columns,
     check_positive,
-    models,
+    find_columns_of_models,
+    is_one_name,
     require_columns,
-    single,
-    with_implied,
+    resolve_loss,
 )
 from cvstats.loss_functions.metric_logs import (
     MetricRequest,
-    both,
     cell_names,
     check_labels,
     check_threshold,
-    codes_of,
+    choose_classes,
+    combine_masks,
+    encode_labels,
+    find_known,
     metric_facts,
     metric_options,
-    notna,
-    numbers,
+    read_numbers,
     two_classes,
     undefined,
-    with_positive,
     write_reaches,
 )
 from cvstats.loss_functions.pointwise import (
@@ -320,7 +320,7 @@ class CountedColumns:
 def count_columns(truth: Hashable, prediction: Any, **options: Any) -> CountedColumns:
     """Collect what is to be counted."""
     labels, threshold = options.pop("labels"), options["threshold"]
-    if single(labels):
+    if is_one_name(labels):
         raise LogError(f"labels={labels!r} is not a list. Expected all labels, such as [0, 1].")
     labels, positive = tuple(labels), options.pop("positive")
     check_positive(positive)
@@ -329,8 +329,8 @@ def count_columns(truth: Hashable, prediction: Any, **options: Any) -> CountedCo
             "positive= applies to probabilities here and requires threshold=. For predicted "
             "labels pass it later: counts.moments('f1', positive=…)."
         )
-    one = single(prediction)
-    columns = {name: names[0] for name, names in models(prediction, None).items()}
+    one = is_one_name(prediction)
+    columns = {name: names[0] for name, names in find_columns_of_models(prediction, None).items()}
     counted = CountedColumns(truth, columns, one, labels, **options)
     if threshold is None:
         return counted
@@ -353,20 +353,20 @@ def encode_batch(
     """Compute the index of the combination of labels in each row; weights follow."""
     arrays = {name: flat_columns(pd.Series(table[name], copy=False)) for name in counted.columns}
     k, labels = len(counted.labels), list(counted.labels)
-    truth, here = codes_of(arrays[counted.truth], labels, "truth")
+    truth, here = encode_labels(arrays[counted.truth], labels, "truth")
     found: dict[Hashable, FloatArray] = {}
     for model, column in counted.models.items():
         if counted.threshold is None:
-            label, also = codes_of(arrays[column], labels, "prediction")
+            label, also = encode_labels(arrays[column], labels, "prediction")
         else:
-            p = numbers(arrays[column], "prediction")
+            p = read_numbers(arrays[column], "prediction")
             above = p >= counted.threshold
-            label, also = np.where(above, counted.positive, 1 - counted.positive), notna(p)
-        known = both(here, also)
+            label, also = np.where(above, counted.positive, 1 - counted.positive), find_known(p)
+        known = combine_masks(here, also)
         codes = (truth * k + label).astype(np.float64)
         found[model] = codes if known is None else np.where(known, codes, np.nan)
     if counted.weight is not None:
-        weight = np.asarray(numbers(arrays[counted.weight], "weight"), dtype=np.float64)
+        weight = np.asarray(read_numbers(arrays[counted.weight], "weight"), dtype=np.float64)
         wrong = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
         if len(wrong):
             raise LogError(
@@ -474,7 +474,7 @@ def levels_and_slopes(
     """Compute the metric of each cell if defined, and the influence of each combination."""
     cells, k, m = part.cells, len(counted.labels), len(counted.models)
     if counted.threshold is None:
-        classes = with_positive(list(counted.labels), request)
+        classes = choose_classes(list(counted.labels), request)
     else:
         classes = two_classes(request, counted.positive)
     options, notes = metric_options(request, classes), CellNotes()
@@ -519,7 +519,7 @@ def levels_and_slopes(
 
 def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) -> MetricRequest:
     """Find the requested metric, or raise if it cannot be computed from counts."""
-    loss, asked = with_implied(loss, asked)
+    loss, asked = resolve_loss(loss, asked)
     metric = METRICS.get(loss) if isinstance(loss, str) else None
     if metric is None or metric.reads != "labels":
         known = ", ".join(repr(m.name) for m in METRICS.values() if m.reads == "labels")

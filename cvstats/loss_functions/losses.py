@@ -358,13 +358,13 @@ def losses(
             "prediction='y_pred'). For arrays use cvstats.read_log(predictions, y=y, cv=cv, "
             "loss=…)."
         )
-    if classes is not None and single(classes):
+    if classes is not None and is_one_name(classes):
         raise LogError(f"classes={classes!r} is not a list. Expected the label of each column.")
     check_positive(positive)
     levels: Any = by
     given = {
         "classes": None if classes is None else plain_labels(classes),
-        "by": None if by is None else [by] if single(by) else list(levels),
+        "by": None if by is None else [by] if is_one_name(by) else list(levels),
         "positive": positive, "folds": folds, "weight": weight, **options,
     }  # fmt: skip
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -374,8 +374,8 @@ def losses(
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         parts = split_options(loss, asked).items()
         return join_metrics({name: ask(one, **own) for name, (one, own) in parts})
-    loss, asked = with_implied(loss, asked)
-    if loss == "net_benefit" and not single(asked.get("threshold")):
+    loss, asked = resolve_loss(loss, asked)
+    if loss == "net_benefit" and not is_one_name(asked.get("threshold")):
         each = split_thresholds(list(asked["threshold"]), asked).items()
         return join_metrics({name: ask("net_benefit", **own) for name, own in each})
     return make_log(predictions, truth, prediction, loss, metric, higher_is_better, asked)
@@ -387,16 +387,18 @@ def make_log(
 ) -> Any:  # fmt: skip
     """Compute the log of one loss or metric, for the models in some columns."""
     baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
-    named_one = single(prediction) and prediction != PREDICTION
+    named_one = is_one_name(prediction) and prediction != PREDICTION
     if isinstance(predictions, pd.DataFrame):
-        prediction, asked = take_noted(predictions, prediction, loss, asked)
+        prediction, asked = choose_recorded_models(predictions, prediction, loss, asked)
     member = asked.pop("member", None)
     request = metric_request(loss, metric, higher_is_better, asked, truth)
     truths = list(truth) if isinstance(truth, list) else [truth]
     sets = isinstance(truth, list) and request is not None
     several = reads_several(loss, metric)
     alone = several and member is None and metric is None and not callable(loss)
-    chosen = models(prediction, truths if sets else asked.get("classes"), several, alone)
+    chosen = find_columns_of_models(
+        prediction, truths if sets else asked.get("classes"), several, alone
+    )
     if member is not None:
         if not several:
             raise LogError(
@@ -428,15 +430,15 @@ def make_log(
             return map_predictions(predictions, ask, needed, [*map(str, chosen)], facts)
         predictions = set_levels(predictions, needed)
         of_points = "zero_one" if loss == "accuracy" else loss
-        work = partial(of_points_alone, of_points, options, len(truths))
+        work = partial(compute_pointwise, of_points, options, len(truths))
         values = {
             model: map_columns(predictions, [*columns, *truths], work)
             for model, columns in chosen.items()
         }
     unnamed = not isinstance(prediction, Mapping) and (
-        single(prediction) or sets or alone or "classes" in asked
+        is_one_name(prediction) or sets or alone or "classes" in asked
     )
-    return put_together(predictions, values, facts, not baselines and (named_one or unnamed))
+    return combine_models(predictions, values, facts, not baselines and (named_one or unnamed))
 
 
 BASELINES = {"treat all": 1.0, "treat none": 0.0}
@@ -502,7 +504,7 @@ def refuse_columns(options: Iterable[str]) -> None:
             )
 
 
-def with_implied(loss: Loss, asked: Mapping[str, Any]) -> tuple[Loss, dict[str, Any]]:
+def resolve_loss(loss: Loss, asked: Mapping[str, Any]) -> tuple[Loss, dict[str, Any]]:
     """Resolve the name of a loss, and add its implied options to the given ones."""
     found: Loss
     found, implied = find_loss(loss)
@@ -526,7 +528,7 @@ CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_e
 """Metrics of binned calibration, by name."""
 
 
-def take_noted(
+def choose_recorded_models(
     predictions: pd.DataFrame, prediction: Any, loss: Loss, asked: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Return the models, or their class probabilities, recorded in the attrs of a frame.
@@ -542,7 +544,7 @@ def take_noted(
             chances = chances | dict.fromkeys(models, *chances.values())
         named = prediction
         if not isinstance(prediction, Mapping):
-            names = [prediction] if single(prediction) else prediction
+            names = [prediction] if is_one_name(prediction) else prediction
             named = {name: name for name in names if is_name(name)}
         if not all(is_name(column) and column in chances for column in named.values()):
             return prediction, asked
@@ -597,7 +599,7 @@ OF_CHANCES = ("scores", "probabilities")
 """The inputs of metrics that use ``predict_proba``."""
 
 
-def response_of(loss: Loss, given: Mapping[str, Any]) -> str:
+def name_response(loss: Loss, given: Mapping[str, Any]) -> str:
     """Name the prediction method that a loss uses."""
     if not isinstance(loss, str):
         return "predict"
@@ -620,7 +622,7 @@ def find_responses(
 
     found: dict[str, Loss] = {}
     for loss, given in wanted:
-        response = response_of(loss, given)
+        response = name_response(loss, given)
         if response not in found or ranks(found[response]):
             found[response] = loss
     return found, ranks(found.get("predict_proba"))
@@ -652,7 +654,7 @@ def refuse_labels(
     given: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Refuse labels if the loss needs probabilities: the AUC of labels is a different number."""
-    response = response_of(loss, given)
+    response = name_response(loss, given)
     if response == "predict":
         return
     needed = "probabilities" if response == "predict_proba" else "scores"
@@ -733,7 +735,7 @@ def refuse_times(loss: Any, uses: Callable[[str], bool], asked: Mapping[str, Any
             )
 
 
-def put_together(
+def combine_models(
     predictions: pd.DataFrame | xr.Dataset,
     values: dict[Hashable, Any],
     named: Mapping[Any, Any],
@@ -768,7 +770,7 @@ def split_options(
     parts: dict[str, tuple[Loss, dict[str, Any]]] = {}
     for name, loss in zip(names, wanted, strict=True):
         known, implied = find_loss(loss)
-        own = {option: asked[option] for option in asked if looks_at(known, option, asked)}
+        own = {option: asked[option] for option in asked if uses_option(known, option, asked)}
         parts[name] = known, own | implied
     if unused := [o for o in asked if not any(o in own for _, own in parts.values())]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Omit it.")
@@ -790,7 +792,7 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
     return table
 
 
-def looks_at(loss: Loss, option: str, asked: Collection[str]) -> bool:
+def uses_option(loss: Loss, option: str, asked: Collection[str]) -> bool:
     """Whether a loss or a metric uses one of the given options."""
     if option == "member":
         return reads_several(loss, None)
@@ -841,7 +843,7 @@ def check_positive(positive: object) -> None:
         )
 
 
-def single(name: Any) -> bool:
+def is_one_name(name: Any) -> bool:
     """Whether this is the name of one column rather than a collection of names."""
     text = isinstance(name, (str, bytes))
     return text or not isinstance(name, Iterable) or getattr(name, "ndim", 1) == 0
@@ -861,22 +863,22 @@ def reads_several(loss: Any, metric: Any) -> bool:
     return loss in METRICS and METRICS[loss].several
 
 
-def models(
+def find_columns_of_models(
     prediction: Any, classes: Sequence[Hashable] | None, several: bool = False, alone: bool = False
 ) -> dict[Hashable, list[Hashable]]:
     """Find the columns of each model; with ``alone`` a list has the columns of one model."""
     chosen: dict[Hashable, list[Hashable]]
     if isinstance(prediction, Mapping):
         chosen = {
-            name: [columns] if single(columns) else list(columns)
+            name: [columns] if is_one_name(columns) else list(columns)
             for name, columns in prediction.items()
         }
-    elif (classes is not None or alone) and not single(prediction):
+    elif (classes is not None or alone) and not is_one_name(prediction):
         chosen = {"model": list(prediction)}
     else:
         if getattr(getattr(prediction, "dtype", None), "kind", "") == "f":
             refuse_values(prediction)
-        names = [prediction] if single(prediction) else list(prediction)
+        names = [prediction] if is_one_name(prediction) else list(prediction)
         chosen = {name: [name] for name in names if is_name(name)}
         if len(chosen) < len(names):
             for name in (prediction, *names):
@@ -934,7 +936,7 @@ def split_members(
     return predictions.drop_dims([member]).assign(found), columns
 
 
-def of_points_alone(loss: Any, options: LossOptions, truths: int, *columns: Values) -> FloatArray:
+def compute_pointwise(loss: Any, options: LossOptions, truths: int, *columns: Values) -> FloatArray:
     """Compute pointwise losses from the columns of predictions, followed by those of the truth."""
     guesses, own = columns[:-truths], columns[-truths:]
     truth = own[0] if truths == 1 else stack_columns(own)

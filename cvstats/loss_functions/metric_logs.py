@@ -180,7 +180,7 @@ def metric_log(
     request: MetricRequest,
 ) -> tuple[dict[Hashable, Any], dict[str, Any]]:
     """Compute the pseudo-losses of each model, and the facts stored with them."""
-    arrays = arrays_of(predictions, truth, models, request)
+    arrays = flatten_columns(predictions, truth, models, request)
     classes = find_classes(arrays, truth, models, request)
     notes: list[CellNotes] = []
     values: dict[Hashable, Any] = {}
@@ -196,8 +196,8 @@ def metric_log(
             notes.append(noticed)
     else:
         for model, names in every.items():
-            whole, run, dims = run_of_arrays(predictions, names, request, classes)
-            work = partial(each_carried, partial(run.losses, model), len(dims), notes)
+            whole, run, dims = prepare_arrays(predictions, names, request, classes)
+            work = partial(apply_to_carried_cells, partial(run.losses, model), len(dims), notes)
             values[model] = map_columns(predictions, names, work, dims)
             carried = {
                 str(d): [*map(str, whole[d].to_numpy() if d in whole.coords else range(size))]
@@ -212,7 +212,7 @@ def metric_log(
     return values, facts
 
 
-def arrays_of(
+def flatten_columns(
     predictions: pd.DataFrame | xr.Dataset, truth: Sequence[Hashable], models: Columns,
     request: MetricRequest,
 ) -> dict[Hashable, Values]:  # fmt: skip
@@ -231,7 +231,7 @@ def arrays_of(
     return {name: flattened(predictions[name].values) for name in every if not lazy}
 
 
-def run_of_arrays(
+def prepare_arrays(
     predictions: xr.Dataset, names: Sequence[Hashable], request: MetricRequest,
     classes: Labelling,
 ) -> tuple[xr.DataArray, MetricRun, tuple[Hashable, ...]]:  # fmt: skip
@@ -267,7 +267,7 @@ def notes_of_truth(
     return [noticed] * (len(models) * int(np.prod([len(each) for each in carried.values()])))
 
 
-def each_carried(
+def apply_to_carried_cells(
     work: Callable[..., tuple[FloatArray, CellNotes]], levels: int, notes: list[CellNotes],
     *parts: Values,
 ) -> FloatArray:  # fmt: skip
@@ -344,7 +344,7 @@ class MetricRun:
             truth, guess = np.column_stack(own[:labels]), np.column_stack(own[labels:])
         elif len(own) > 2:
             guess = stack_columns(own[1:])
-        points = encode(truth, guess, request, classes, more)
+        points = encode_points(truth, guess, request, classes, more)
         points = replace(points, **weights_and_strata(points, request, more, self.design))
         crossed = ("point",) * has_crossed_sources(self.design)
         for name in ("source", *crossed):
@@ -424,13 +424,10 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
 
 def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
     """Make the options of a metric, with their defaults."""
-    return MetricOptions(
-        labels=len(classes.labels), positive=classes.positive, average=classes.average,
-        multi_class=request["multi_class"] or "ovr",
-        beta=1.0 if request["beta"] is None else float(request["beta"]), weights=request["weights"],
-        zero_division=request["zero_division"], clip=request["clip"],
-        max_fpr=request["max_fpr"], at=request["at"],
-    )  # fmt: skip
+    names = ("multi_class", "beta", "weights", "zero_division", "clip", "max_fpr", "at")
+    given = {name: request.asked[name] for name in names if name in request.asked}
+    k, positive = len(classes.labels), classes.positive
+    return MetricOptions(labels=k, positive=positive, average=classes.average, **given)
 
 
 def undefined(
@@ -459,7 +456,7 @@ def undefined(
 # --- inputs of the metric -------------------------------------------------------------------------
 
 
-def encode(
+def encode_points(
     truth: Values, guess: Values, request: MetricRequest, classes: Labelling,
     more: Mapping[str, Values],
 ) -> Points:  # fmt: skip
@@ -468,52 +465,46 @@ def encode(
     event = None
     first: Values
     second: Values
-    there: Mask
     if reads == "labels" and options.threshold is not None:
-        first, there = codes_of_two(truth, options)
-        p = numbers(guess, "prediction")
-        second, there = (p >= options.threshold).astype(np.int64), both(there, notna(p))
+        first, here = encode_two_classes(truth, options)
+        p = read_numbers(guess, "prediction")
+        second, also = (p >= options.threshold).astype(np.int64), find_known(p)
     elif reads == "labels":
-        first, here = codes_of(truth, classes.labels, "truth")
-        second, also = codes_of(guess, classes.labels, "prediction")
-        there = both(here, also)
+        first, here = encode_labels(truth, classes.labels, "truth")
+        second, also = encode_labels(guess, classes.labels, "prediction")
     elif reads == "sets":
-        first, here = indicators(truth, "truth", None)
-        second, also = indicators(guess, "prediction", options.threshold)
-        there = both(here, also)
+        first, here = read_indicators(truth, "truth", None)
+        second, also = read_indicators(guess, "prediction", options.threshold)
     elif reads in ("scores", "probabilities"):
         bounded = reads == "probabilities" or guess.ndim == 2
-        second = probabilities(guess) if bounded else numbers(guess, "prediction")
+        second = probabilities(guess) if bounded else read_numbers(guess, "prediction")
+        also = find_known(second)
         if guess.ndim == 2:
-            first, there = codes_of(truth, classes.labels, "truth")
+            first, here = encode_labels(truth, classes.labels, "truth")
         else:
-            first, there = codes_of_two(truth, options)
-        there = both(there, notna(second))
+            first, here = encode_two_classes(truth, options)
     elif reads == "losses":
-        base = request["base"] or "squared_error"
+        base, reference = request["base"] or "squared_error", more.get("reference")
         first = pointwise(truth, guess, base, options)
-        second = first
-        if "reference" in more:
-            second = pointwise(truth, more["reference"], base, options)
-        there = both(notna(first), notna(second))
+        second = first if reference is None else pointwise(truth, reference, base, options)
+        here, also = find_known(first), find_known(second)
     elif reads == "any":
-        first, second = truth, guess
-        event = more.get("event")
-        whole = known(guess) if guess.ndim == 1 else known(guess.sum(axis=1))
-        there = (known(truth) == 1) & (whole == 1)
+        first, second, event = truth, guess, more.get("event")
+        here = known(truth) == 1
+        also = known(guess if guess.ndim == 1 else guess.sum(axis=1)) == 1
     else:
-        first, second = numbers(truth, "truth"), numbers(guess, "prediction")
-        there = both(notna(first), notna(second))
+        first, second = read_numbers(truth, "truth"), read_numbers(guess, "prediction")
+        here, also = find_known(first), find_known(second)
         if "event" in more:
             event, seen = read_events(more["event"])
-            there = both(there, seen)
-    return Points(first, second, there, event=event)
+            also = combine_masks(also, seen)
+    return Points(first, second, combine_masks(here, also), event=event)
 
 
 def read_events(values: Values) -> tuple[NDArray[np.bool_], Mask]:
     """Read whether times are event times, with a mask of known values."""
     event = floats(values, "event")
-    there = notna(event)
+    there = find_known(event)
     wrong = np.flatnonzero(~np.isin(event, (0, 1)) & ~np.isnan(event))
     if len(wrong):
         raise LogError(
@@ -524,12 +515,12 @@ def read_events(values: Values) -> tuple[NDArray[np.bool_], Mask]:
     return event == 1, there
 
 
-def numbers(values: Values, what: str) -> Values:
+def read_numbers(values: Values, what: str) -> Values:
     """Keep numbers of any type, to be converted cell by cell."""
     return values if values.dtype.kind in "biuf" else floats(values, what)
 
 
-def notna(values: Values) -> Mask:
+def find_known(values: Values) -> Mask:
     """Return a mask of available numbers."""
     if values.dtype.kind != "f":
         return None
@@ -540,10 +531,10 @@ def notna(values: Values) -> Mask:
     return ~np.isnan(rows)
 
 
-def indicators(values: Values, what: str, threshold: float | None) -> tuple[IntArray, Mask]:
+def read_indicators(values: Values, what: str, threshold: float | None) -> tuple[IntArray, Mask]:
     """Read label indicators of each point, with a mask of known values."""
-    found = np.asarray(numbers(values, what), dtype=np.float64)
-    there = notna(found)
+    found = np.asarray(read_numbers(values, what), dtype=np.float64)
+    there = find_known(found)
     if threshold is not None:
         return (found >= threshold).astype(np.int64), there
     stray = np.argwhere(~np.isin(found, (0, 1)) & ~np.isnan(found))
@@ -556,24 +547,24 @@ def indicators(values: Values, what: str, threshold: float | None) -> tuple[IntA
     return (found == 1).astype(np.int64), there
 
 
-def both(one: Mask, two: Mask) -> Mask:
+def combine_masks(one: Mask, two: Mask) -> Mask:
     """Combine the masks of two columns."""
     if one is None or two is None:
         return two if one is None else one
     return one & two
 
 
-def codes_of_two(truth: Values, options: LossOptions) -> tuple[IntArray, Mask]:
+def encode_two_classes(truth: Values, options: LossOptions) -> tuple[IntArray, Mask]:
     """Code the negative class as 0 and the positive one as 1, with a mask of known values."""
     if truth.dtype.kind in "bui" and options.positive is None and truth.size:
         low, high = int(truth.min()), int(truth.max())
         if low >= 0 and high <= 1:
             return truth.astype(np.int64, copy=False), None
     y = signs(truth, options)
-    return (y > 0).astype(np.int64), notna(y)
+    return (y > 0).astype(np.int64), find_known(y)
 
 
-def codes_of(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Mask]:
+def encode_labels(values: Values, labels: list[Any], what: str) -> tuple[IntArray, Mask]:
     """Find the code of each label, with a mask of known values."""
     numbered = values.dtype.kind in "bui" and labels == list(range(len(labels)))
     if numbered and values.size and values.min() >= 0 and int(values.max()) < len(labels):
@@ -605,15 +596,14 @@ def find_classes(
         average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, average)
-    if reads in ("scores", "probabilities"):
-        if request["average"] is not None or request["multi_class"] is not None:
-            raise LogError(
-                "average= and multi_class= apply to several classes, but "
-                f"{request.metric.words} has one score per point here. Omit them, or pass "
-                "classes= with a column for each class."
-            )
-        return two_classes(request)
-    if reads == "labels" and options.threshold is not None:
+    scored = reads in ("scores", "probabilities")
+    if scored and (request["average"] is not None or request["multi_class"] is not None):
+        raise LogError(
+            "average= and multi_class= apply to several classes, but "
+            f"{request.metric.words} has one score per point here. Omit them, or pass "
+            "classes= with a column for each class."
+        )
+    if scored or (reads == "labels" and options.threshold is not None):
         return two_classes(request)
     if reads != "labels":
         return Labelling([], "binary")
@@ -622,9 +612,9 @@ def find_classes(
         check_labels(labels)
     else:
         (own,) = (arrays[name] for name in truth)
-        labels = union(own, *(arrays[c] for cs in models.values() for c in cs))
-        refuse_probabilities(arrays, models, union(own), request)
-    return with_positive(labels, request)
+        labels = list_labels(own, *(arrays[c] for cs in models.values() for c in cs))
+        refuse_probabilities(arrays, models, list_labels(own), request)
+    return choose_classes(labels, request)
 
 
 def plain_labels(labels: Iterable[Any]) -> list[Any]:
@@ -646,7 +636,7 @@ def two_classes(request: MetricRequest, positive: int = 1) -> Labelling:
     return Labelling(names if positive else names[::-1], request["average"] or "binary", positive)
 
 
-def union(*columns: Values) -> list[Any]:
+def list_labels(*columns: Values) -> list[Any]:
     """List the labels that occur, sorted where they can be."""
     found: dict[Any, None] = {}
     for values in columns:
@@ -684,7 +674,7 @@ def refuse_probabilities(
             )
 
 
-def with_positive(labels: list[Any], request: MetricRequest) -> Labelling:
+def choose_classes(labels: list[Any], request: MetricRequest) -> Labelling:
     """Decide between one positive class and an average over classes."""
     positive, average = request.options.positive, request["average"]
     if "average" not in request.metric.takes:

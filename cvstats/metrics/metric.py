@@ -237,7 +237,7 @@ class Points:
     def take(self, rows: Any) -> Points:
         """Return some of the points, all of whose values are known."""
         columns = ("truth", "prediction", "weight", "stratum", "event", "source", "point")
-        parts = {name: part_of(getattr(self, name), rows) for name in columns}
+        parts = {name: take_rows(getattr(self, name), rows) for name in columns}
         return Points(**parts, shares=self.shares)
 
     def mean(self, values: FloatArray) -> float:
@@ -257,7 +257,7 @@ class Points:
         return value, (a - value * b) / below
 
 
-def part_of(values: Any, rows: Any) -> Any:
+def take_rows(values: Any, rows: Any) -> Any:
     """Return some rows of a column, if there is one."""
     return None if values is None else values[rows]
 
@@ -354,7 +354,7 @@ def pseudo_losses(
                 phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
         classed = here
         if metric.classes is not None:
-            classed = of_classes(metric.classes, here, options, notes)
+            classed = keep_known_classes(metric.classes, here, options, notes)
         if metric.reads == "labels" or metric.span is not None:
             note_reach(metric, classed, options, notes)
         if metric.shape is not None and here.stratum is None:
@@ -374,7 +374,7 @@ def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: Ce
     span = notes.span if metric.reads == "labels" else metric.span
     if span is None or points.stratum is not None:
         return
-    classes = classes_of(metric, points)
+    classes = encode_classes(metric, points)
     number = max(options.labels, int(classes.max()) + 1)
     weights = points.weights
     of_each: FloatArray
@@ -417,7 +417,7 @@ def reach_of_labels(span: float, total: FloatArray, squares: FloatArray) -> list
     return [span * float((total / total.sum() * each).max()), float(each.max())]
 
 
-def classes_of(metric: Metric, points: Points) -> IntArray:
+def encode_classes(metric: Metric, points: Points) -> IntArray:
     """Code the class of each point."""
     if metric.reads == "times" and metric.classes is None:
         none = np.ones(len(points.truth), dtype=np.int64)
@@ -427,7 +427,7 @@ def classes_of(metric: Metric, points: Points) -> IntArray:
     return np.ones(len(points.truth), dtype=np.int64)
 
 
-def of_classes(
+def keep_known_classes(
     classes: Callable[[Points, MetricOptions], tuple[Codes, FloatArray | None]],
     points: Points,
     options: MetricOptions,
@@ -439,7 +439,7 @@ def of_classes(
     notes.see_class(int(np.bincount(codes[known], minlength=2)[codes[known].min() :].min()))
     if points.weight is not None and inverse is not None:
         inverse = inverse * points.weight
-    return replace(points.take(known), truth=codes[known], weight=part_of(inverse, known))
+    return replace(points.take(known), truth=codes[known], weight=take_rows(inverse, known))
 
 
 def influence(

@@ -14,7 +14,7 @@ from cvstats.errors import MOST, LogError, describe_type, listed, spelled
 from cvstats.intervals._limits import korn_graubard, wilson
 from cvstats.intervals.clustered import clustered
 from cvstats.log.tables import set_levels
-from cvstats.loss_functions.losses import models, require_columns
+from cvstats.loss_functions.losses import find_columns_of_models, require_columns
 from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabilities, signs
 from cvstats.options import check_alpha
 from cvstats.plot._axes import (
@@ -144,7 +144,7 @@ def tabulate_bins(
             "Expected a DataFrame with true labels and probabilities. For a Dataset pass "
             "predictions.to_dataframe()."
         )
-    chosen = models(prediction, None)
+    chosen = find_columns_of_models(prediction, None)
     needed = [truth, *(name for names in chosen.values() for name in names)]
     require_columns(predictions, needed)
     frame = set_levels(predictions, needed)

@@ -41,7 +41,7 @@ from cvstats.formatting import (
     name_rows,
     printable,
     result_frame,
-    turned,
+    to_score,
     write_labels,
 )
 from cvstats.intervals.clustered import clustered
@@ -331,7 +331,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
             rows.append((name, f"{design.number(level):,}"))
     folds = count_folds(log.design)
     if folds > 1 and not log.only_tested:
-        rows.append(("folds", f"{folds:,}{of_points(log)}"))
+        rows.append(("folds", f"{folds:,}{describe_fold_sizes(log)}"))
     if design.has("source"):
         are_folds = fold_level(design) == "source" and not log.only_tested
         both = ", which are the folds" if are_folds else ""
@@ -345,7 +345,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     return rows
 
 
-def of_points(log: Log) -> str:
+def describe_fold_sizes(log: Log) -> str:
     """Describe the sizes of the folds."""
     by = [name for name in (*SPLIT, fold_level(log.design)) if name is not None]
     plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
@@ -539,21 +539,23 @@ def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
     except LogError as error:
         words = say("sentences.no_interval")
         report = Report((words,), [], refusals={"Intervals": reason_in_words(error)})
-        report.sections.append(of_diagnosis(facts))
+        report.sections.append(make_diagnosis_section(facts))
         return report
     report = Report(summary.sentences, list(summary.cautions.values()), verdict=verdict)
-    made = [of_intervals(report, verdict)]
+    made = [make_intervals_section(report, verdict)]
     if is_gridded(verdict):
-        made.append(of_maps(report, verdict))
+        made.append(make_maps_section(report, verdict))
         if verdict.whole is not None:
-            made.append(of_pairs(report, verdict.whole))
+            made.append(make_pairs_section(report, verdict.whole))
     else:  # such tables and plots are uninformative for many cells
         few = len(verdict.models) <= FEW_MODELS
-        made.append(of_pairs(report, verdict) if few else of_many(report, verdict))
+        made.append(
+            make_pairs_section(report, verdict) if few else make_best_section(report, verdict)
+        )
         if facts.design.has("source"):
-            made.append(of_sources(report, verdict))
-        made.append(of_scatter(report, verdict))
-    made.append(of_diagnosis(facts, verdict, cautioned=bool(report.cautions)))
+            made.append(make_sources_section(report, verdict))
+        made.append(make_scatter_section(report, verdict))
+    made.append(make_diagnosis_section(facts, verdict, cautioned=bool(report.cautions)))
     report.sections += [section for section in made if section.paragraphs or section.parts]
     report.refusals |= {what: reason_in_words(error) for what, error in verdict.refusals.items()}
     return report
@@ -573,7 +575,7 @@ def tabulate(
     most: int = MOST_ROWS,
 ) -> Grid:  # fmt: skip
     """Format some columns of a result, the best row first, unless there is a target."""
-    return grid(rank_rows(verdict, result, columns[0]), caption, columns, most)
+    return to_grid(rank_rows(verdict, result, columns[0]), caption, columns, most)
 
 
 def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
@@ -583,7 +585,7 @@ def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
     """
     scale = verdict.scale
     if scale.larger and "metric" not in verdict.dims:
-        result = turned(result, scale.name, scale.orientation, result.attrs)
+        result = to_score(result, scale.name, scale.orientation, result.attrs)
     frame = result_frame(result)
     if verdict.names == [ONLY] and frame.index.names == ["model"]:
         frame = frame.set_axis(pd.Index(verdict.names, name="model"))
@@ -592,7 +594,9 @@ def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
     return frame.sort_values(by, kind="stable", ascending=not scale.larger)
 
 
-def grid(frame: pd.DataFrame, caption: str, columns: Sequence[str], most: int = MOST_ROWS) -> Grid:
+def to_grid(
+    frame: pd.DataFrame, caption: str, columns: Sequence[str], most: int = MOST_ROWS
+) -> Grid:
     """Format some columns of a table; cautions only if they vary between rows."""
     varies = "caution" in frame and frame["caution"].nunique() > 1
     kept = [name for name in (*columns, *["caution"] * varies) if name in frame]
@@ -701,7 +705,7 @@ def write_tips(ax: Axes, tips: Sequence[Tip], height: float) -> Iterator[str]:
         )
 
 
-def tips_of_rows(numbers: pd.DataFrame, start: int = 0) -> list[Tip]:
+def list_row_tips(numbers: pd.DataFrame, start: int = 0) -> list[Tip]:
     """Name each row of a plot with its numbers, from the top."""
     first = next(name for name in ("difference", "estimate") if name in numbers)
     cells = print_cells(numbers[[first, "lower", "upper"]])
@@ -713,7 +717,7 @@ def tips_of_rows(numbers: pd.DataFrame, start: int = 0) -> list[Tip]:
     ]
 
 
-def tips_of_sources(verdict: Verdict) -> list[Tip]:
+def list_source_tips(verdict: Verdict) -> list[Tip]:
     """Name each source of a plot with the numbers of each model."""
     from cvstats.plot.sources import rank_sources
 
@@ -732,7 +736,7 @@ def tips_of_sources(verdict: Verdict) -> list[Tip]:
     ]
 
 
-def tips_of_cells(verdict: Verdict, at: Cell = ()) -> list[Tip]:
+def list_cell_tips(verdict: Verdict, at: Cell = ()) -> list[Tip]:
     """Name each cell of a map, or each place along a line, with the numbers of the best models."""
     dims = range(-min(2, len(verdict.dims)), 0)
     shown = [row for row, labels in enumerate(verdict.cells) if labels[:-2] == at or not at]
@@ -765,7 +769,7 @@ def find_edges(labels: list[Any]) -> dict[Any, tuple[float, float]]:
     return {label: (edges[k], edges[k + 1]) for k, label in enumerate(unique)}
 
 
-def of_intervals(report: Report, verdict: Verdict) -> Section:
+def make_intervals_section(report: Report, verdict: Verdict) -> Section:
     """Show the error of each model with its interval."""
     attrs = verdict.attrs
     size = "high" if verdict.scale.larger and not verdict.unranked else "large"
@@ -777,7 +781,7 @@ def of_intervals(report: Report, verdict: Verdict) -> Section:
         if verdict.whole is not None:
             caption = say("tables.cells", verdict)
             section.parts.append(tabulate(verdict, verdict.whole.intervals, caption))
-        section.parts.append(quantiles(verdict))
+        section.parts.append(tabulate_quantiles(verdict))
         return section
     caption = say("tables.intervals", verdict, order="" if verdict.unranked else ", best first")
     rows = len(verdict.frame)
@@ -788,14 +792,14 @@ def of_intervals(report: Report, verdict: Verdict) -> Section:
     if many:
         report.draw(
             section, "ranking", partial(draw_ranking, verdict=verdict), height=4.5, rows=rows,
-            tips=partial(tips_of_rows, ranked, 1) if rows <= MANY else tuple,
+            tips=partial(list_row_tips, ranked, 1) if rows <= MANY else tuple,
         )  # fmt: skip
         order = verdict.order[0].tolist()
         section.say("all_models", names=", ".join(verdict.names[j] for j in order))
         return section
     report.draw(
         section, "intervals", partial(draw_intervals, verdict=verdict),
-        tips=partial(tips_of_rows, ranked), height=min(8.0, 1.1 + 0.36 * rows),
+        tips=partial(list_row_tips, ranked), height=min(8.0, 1.1 + 0.36 * rows),
     )  # fmt: skip
     return section
 
@@ -810,7 +814,7 @@ def draw_intervals(ax: Axes, verdict: Verdict) -> None:
         artist.set_alpha(PALE)
 
 
-def quantiles(verdict: Verdict) -> Grid:
+def tabulate_quantiles(verdict: Verdict) -> Grid:
     """Describe the errors of many cells by their quantiles, a row for each model."""
     scale, share = verdict.scale, np.array([0.0, 0.25, 0.5, 0.75, 1.0])
     decimals = count_decimals(verdict.frame)
@@ -830,7 +834,7 @@ def quantiles(verdict: Verdict) -> Grid:
     return Grid(caption, heads, rows, [False] * len(heads))
 
 
-def of_maps(report: Report, verdict: Verdict) -> Section:
+def make_maps_section(report: Report, verdict: Verdict) -> Section:
     """Draw the cells of a grid: lines for one dimension, maps for two."""
     title = say("sections.cells_of_one" if len(verdict.models) == 1 else "sections.cells")
     section = Section("cells", title)
@@ -839,7 +843,7 @@ def of_maps(report: Report, verdict: Verdict) -> Section:
     if len(verdict.dims) == 1:
         report.draw(
             section, "line", partial(draw_lines, verdict=verdict), height=3.0,
-            tips=partial(tips_of_cells, verdict), dim=verdict.dims[0],
+            tips=partial(list_cell_tips, verdict), dim=verdict.dims[0],
         )  # fmt: skip
         return section
     maps = "best", "estimate"
@@ -853,7 +857,7 @@ def of_maps(report: Report, verdict: Verdict) -> Section:
         for what in maps:
             report.draw(
                 section, what, partial(draw_map, verdict=verdict, what=what, at=labels),
-                height=3.2, crop=True, tips=partial(tips_of_cells, verdict, labels),
+                height=3.2, crop=True, tips=partial(list_cell_tips, verdict, labels),
                 at=f" at {where}" if where else "", names=verdict.names,
                 model=verdict.names[most_often_best(verdict)],
             )  # fmt: skip
@@ -862,7 +866,7 @@ def of_maps(report: Report, verdict: Verdict) -> Section:
     return section
 
 
-def of_many(report: Report, verdict: Verdict) -> Section:
+def make_best_section(report: Report, verdict: Verdict) -> Section:
     """Compare many models with the best of them, and list the possibly best ones."""
     section = Section("comparisons", say("sections.many"))
     if verdict.pairs is None:
@@ -881,7 +885,7 @@ def of_many(report: Report, verdict: Verdict) -> Section:
     )
     section.paragraphs.append(f"{count_best(verdict)} {say('sentences.comparisons', verdict)}")
     caption = say("tables.from_best", verdict, name=verdict.names[best])
-    section.parts.append(grid(table, caption, [*map(str, table)], most=TOP))
+    section.parts.append(to_grid(table, caption, [*map(str, table)], most=TOP))
     return section
 
 
@@ -898,7 +902,7 @@ def count_best(verdict: Verdict) -> str:
     )  # fmt: skip
 
 
-def of_pairs(report: Report, verdict: Verdict) -> Section:
+def make_pairs_section(report: Report, verdict: Verdict) -> Section:
     """Describe the paired differences between models."""
     title = "sections.differences" if verdict.unranked else "sections.pairs"
     section = Section("comparisons", say(title))
@@ -921,11 +925,11 @@ def of_pairs(report: Report, verdict: Verdict) -> Section:
     if len(verdict.cells) == 1 and len(verdict.models) > 2 and not verdict.unranked:
         section.paragraphs.append(count_best(verdict))
     numbers = ["difference", "lower", "upper", "p_adjusted" if adjusted else "p_value"]
-    section.parts.append(grid(table, say("tables.pairs", verdict), numbers))
+    section.parts.append(to_grid(table, say("tables.pairs", verdict), numbers))
     few = pairs <= FEW_PAIRS
     report.draw(
         section, "pairs" if pairs > 1 else "pair", partial(draw_pairs, verdict=verdict),
-        tips=partial(tips_of_rows, table) if few else tuple,
+        tips=partial(list_row_tips, table) if few else tuple,
         height=min(8.0, 1.3 + 0.5 * pairs) if few else 4.2,
     )  # fmt: skip
     return section
@@ -958,7 +962,7 @@ def count_significant(clear: int, pairs: int, alpha: float) -> str:
     return say(f"sentences.{key}", level=100 * alpha, pairs=pairs, many=many, verb=verb)
 
 
-def of_sources(report: Report, verdict: Verdict) -> Section:
+def make_sources_section(report: Report, verdict: Verdict) -> Section:
     """Describe how sources differ, and the interval for new sources, unless they are fixed."""
     log = verdict.facts.log
     number, name = log.design.number("source"), log.source_name
@@ -970,7 +974,7 @@ def of_sources(report: Report, verdict: Verdict) -> Section:
     models, one = max(1.0, 0.45 * len(verdict.models)), len(verdict.models) == 1
     report.draw(
         section, "sources", partial(draw_plot, "sources", verdict.facts, alpha=verdict.alpha),
-        tips=partial(tips_of_sources, verdict),
+        tips=partial(list_source_tips, verdict),
         height=min(9.0, 1.2 + 0.25 * (number + 1) * models),
         name=name, Name=capitalize(name), which="and the band are" if one else "is",
     )  # fmt: skip
@@ -1009,11 +1013,11 @@ def add_intervals_of_sources(
     if (spread := verdict.attempt("How much sources differ", ask)) is not None:
         report.note(spread.attrs)
         caption = say("tables.spread", verdict)
-        section.parts.append(grid(result_frame(spread), caption, SPREAD))
+        section.parts.append(to_grid(result_frame(spread), caption, SPREAD))
     return True
 
 
-def of_scatter(report: Report, verdict: Verdict) -> Section:
+def make_scatter_section(report: Report, verdict: Verdict) -> Section:
     """Show folds and repetitions."""
     facts, design = verdict.facts, verdict.facts.design
     folds = facts.resampled or facts.n_folds > 1
@@ -1028,7 +1032,7 @@ def of_scatter(report: Report, verdict: Verdict) -> Section:
     return section
 
 
-def of_diagnosis(
+def make_diagnosis_section(
     facts: LogFacts, verdict: Verdict | None = None, *, cautioned: bool = False
 ) -> Section:
     """List the findings of `diagnose`, and what to do about each or what the report does."""
@@ -1051,11 +1055,11 @@ def of_diagnosis(
             words.append(f"{model}: {finding}" if model else capitalize_sentence(finding))
         if (more := len(rows) - FEWER_FINDINGS) > 0:
             words.append(say("sentences.more_findings", number=more))
-        section.findings.append((str(code), words, say_done(str(advice), verdict)))
+        section.findings.append((str(code), words, adapt_advice(str(advice), verdict)))
     return section
 
 
-def say_done(advice: str, verdict: Verdict | None) -> str:
+def adapt_advice(advice: str, verdict: Verdict | None) -> str:
     """Replace the advice to use a method by the words that the report uses it."""
     if verdict is None:
         return advice
@@ -1077,7 +1081,7 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
     versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
     made: dict[str, Any] = {
         "call": call, "versions": versions, "methods": None,
-        "variance": of_variance(report, facts),
+        "variance": make_variance_section(report, facts),
         "references": list_works(report.references),
         "method": [] if report.verdict is None else describe_method(report.verdict),
     }  # fmt: skip
@@ -1151,7 +1155,7 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     return rows
 
 
-def of_variance(report: Report, facts: LogFacts) -> Section:
+def make_variance_section(report: Report, facts: LogFacts) -> Section:
     """Show the components of the variance, which depend on an assumption."""
     section, verdict = Section("variance", say("sections.variance")), report.verdict
     if verdict is not None and (is_gridded(verdict) or len(verdict.names) > TOP):
@@ -1173,7 +1177,7 @@ MOST_LINES = 5
 """Maximum number of models drawn along a dimension."""
 
 
-def values_of(verdict: Verdict) -> tuple[FloatArray, FloatArray, FloatArray]:
+def arrange_scores(verdict: Verdict) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Estimates and limits by cell and model, as scores if the losses were made from a score."""
     estimate, lower, upper = (
         turn(verdict.spread(name), verdict.scale.orientation) for name in NUMBERS[:3]
@@ -1183,7 +1187,7 @@ def values_of(verdict: Verdict) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def draw_ranking(ax: Axes, verdict: Verdict) -> None:
     """Draw the intervals of many models below each other, the best at the top."""
-    estimate, lower, upper = (values[0] for values in values_of(verdict))
+    estimate, lower, upper = (values[0] for values in arrange_scores(verdict))
     order = verdict.order[0]
     rank = np.arange(1, len(order) + 1)
     ax.tick_params(labelsize=font_size(ax))
@@ -1207,7 +1211,7 @@ def draw_ranking(ax: Axes, verdict: Verdict) -> None:
 
 def draw_lines(ax: Axes, verdict: Verdict) -> None:
     """Draw the error of each model along the one carried dimension."""
-    estimate, lower, upper = values_of(verdict)
+    estimate, lower, upper = arrange_scores(verdict)
     at = places_of(pd.Index([labels[0] for labels in verdict.cells]))
     order = np.argsort(at)
     ax.tick_params(labelsize=font_size(ax))
@@ -1233,7 +1237,7 @@ def draw_map(ax: Axes, verdict: Verdict, what: str, at: Cell) -> None:
         values = verdict.best[rows].astype(float)
     else:
         model = most_often_best(verdict)
-        estimate, lower, upper = (table[rows, model] for table in values_of(verdict))
+        estimate, lower, upper = (table[rows, model] for table in arrange_scores(verdict))
         values = estimate if what == "estimate" else (upper - lower) / 2
     index = pd.MultiIndex.from_tuples(
         [verdict.cells[row][-2:] for row in rows], names=verdict.dims[-2:]

@@ -53,7 +53,7 @@ OF_TEST_SET = "one test set of"
 """How the reason for a method that is made for one test set begins."""
 
 
-def basis_of(verdict: Verdict) -> str:
+def describe_basis(verdict: Verdict) -> str:
     """Describe what was evaluated, by the counts in the attrs of a result."""
     facts = verdict.attrs
     whole = {name: facts[name] for name in facts if isinstance(facts[name], (int, float))}
@@ -100,7 +100,7 @@ def name_sources(text: str, attrs: Mapping[Any, Any]) -> str:
     return re.sub("(?<!between )groups", "sources", text) if attrs.get("by") == "source" else text
 
 
-def p_words(p: float, alpha: float) -> str:
+def write_p_value(p: float, alpha: float) -> str:
     """Format a p-value for a sentence so that rounding does not cross alpha."""
     if p < 0.001 <= alpha:
         return "p < 0.001"
@@ -324,16 +324,16 @@ def summary(
         pairs = has_columns_of_models(losses, by)
         return delay_answer(losses, ask, pairs=pairs, levels=(by,), missing=missing)
     losses = as_container(losses, [by])
-    if by is None and len(labels_of_level(losses, "metric")) > 1:
+    if by is None and len(list_labels(losses, "metric")) > 1:
         by = "metric"
     if by is None:
         return describe_verdict(Verdict(LogFacts(losses, missing), alpha, seed, method))
-    parts = parts_of_log(losses, by)
+    parts = split_log(losses, by)
     ask = partial(summary, method=method, alpha=alpha, seed=seed, missing=missing)
     return Summaries(by, {label: ask(part) for label, part in parts})
 
 
-def labels_of_level(losses: Any, name: str) -> list[Hashable]:
+def list_labels(losses: Any, name: str) -> list[Hashable]:
     """List the labels of an index level, or of a coordinate along the evaluations."""
     index = getattr(losses, "index", None)
     if isinstance(index, pd.Index) and name in index.names:
@@ -344,11 +344,11 @@ def labels_of_level(losses: Any, name: str) -> list[Hashable]:
     return list(pd.unique(coordinate.to_numpy()))
 
 
-def parts_of_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
+def split_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
     """Iterate over the parts of a log for each label of a level, in its own container."""
     whole = read(losses, by=by)  # rejects logs without such a level, and metrics that it would cut
     groups = Groups(whole, by)
-    if not labels_of_level(losses, by):  # moments
+    if not list_labels(losses, by):  # moments
         yield from zip(groups.labels, groups.parts(), strict=True)
         return
     for label in groups.labels:
@@ -513,7 +513,7 @@ def describe_cell(verdict: Verdict, cell: int, before: str) -> list[str]:
     if not np.isnan(row["lower"] + row["upper"]):
         ends = scale.range(row["lower"], row["upper"], decimals, of_values=True)
         limits = f" ({verdict.level} interval {ends}{how})"
-    basis = basis_of(verdict)
+    basis = describe_basis(verdict)
     whose = "" if name == ONLY else f" of {name}"
     error = f"the {scale.name}{whose} is {value}{scale.unit_words}{limits}, measured on {basis}."
     if len(verdict.models) == 1 and "kind" in verdict.facts.attrs and limits:
@@ -579,7 +579,7 @@ def describe_grid(verdict: Verdict, whole: Verdict) -> list[str]:
     first = describe_cell(whole, 0, before)[0]
     if len(verdict.models) == 1:
         return [first, describe_range(verdict)[0]]
-    basis = basis_of(verdict)
+    basis = describe_basis(verdict)
     return [
         first,
         describe_winners(verdict)[0],
@@ -604,7 +604,7 @@ def describe_targets(verdict: Verdict) -> list[str]:
     decimals = count_decimals(result_frame(verdict.simultaneous))
     adjusted = f", adjusted for {estimate.size:,} intervals" if estimate.size > 1 else ""
     how = describe_switch(verdict, "intervals")
-    basis = f"measured on {basis_of(verdict)}"
+    basis = f"measured on {describe_basis(verdict)}"
     if many:
         places = f"{estimate.size:,} {'cells' if len(verdict.models) == 1 else 'models and cells'}"
         below, above = (int(side.sum()) for side in sides)
@@ -756,7 +756,7 @@ def name_worse(names: Sequence[str], sure: str = "") -> str:
 def describe_p(verdict: Verdict, cell: int, best: int, rival: int) -> str:
     """Format the p-value of a difference, the number of comparisons adjusted for, and how."""
     p = np.nan if verdict.pairs is None else float(verdict.pairs.p[cell, best, rival])
-    words = "" if np.isnan(p) else f", {p_words(p, verdict.alpha)}"
+    words = "" if np.isnan(p) else f", {write_p_value(p, verdict.alpha)}"
     if verdict.n_tests < 2:
         few = verdict.pairs is not None and verdict.comparison.attrs.get("quantiles") == "t"
         return f"{words}, by Student's t" if few else words
@@ -784,7 +784,7 @@ def describe_winners(verdict: Verdict) -> list[str]:
     alone = several & (verdict.tied.sum(axis=1) == 1)
     clear = np.bincount(verdict.best[alone], minlength=len(names))
     chance = f"adjusted for {verdict.n_tests:,} comparisons{describe_switch(verdict, 'comparison')}"
-    basis = f"each cell was measured on {basis_of(verdict)}"
+    basis = f"each cell was measured on {describe_basis(verdict)}"
     if len(names) == 2:
         noise = NOISE * np.abs(verdict.estimate).max(axis=1)
         ahead = verdict.pairs.lead[:, 0, 1]
@@ -827,7 +827,7 @@ def describe_signs(verdict: Verdict) -> list[str]:
         f"Among {len(verdict.cells):,} cells ({join_words(verdict.dims)}), the "
         f"{verdict.scale.name} is significantly {'; '.join(words)}{more} ({verdict.level} "
         f"intervals, adjusted for {lower.size:,} intervals).",
-        f"Each cell was measured on {basis_of(verdict)}.",
+        f"Each cell was measured on {describe_basis(verdict)}.",
     ]
 
 
@@ -866,7 +866,7 @@ def describe_range(verdict: Verdict) -> list[str]:
         f"over {len(estimate):,} cells ({join_words(verdict.dims)}), and is {middle} in the "
         "median cell.",
         f"The {verdict.level} interval of the median cell is ±{width}; each "
-        f"cell was measured on {basis_of(verdict)}.",
+        f"cell was measured on {describe_basis(verdict)}.",
     ]
 
 

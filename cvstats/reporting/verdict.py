@@ -101,8 +101,6 @@ class Verdict:
     """The name of the interval for models and differences; None for the defaults of the log."""
     refusals: dict[str, LogError] = field(default_factory=dict)
     """What could not be computed, in words, and why."""
-    joint: Any = None
-    """A comparison by max-t whose cautions require another method."""
     switches: dict[str, Switch] = field(default_factory=dict)
     """Tables by another method than the default, because a caution requires it."""
 
@@ -132,6 +130,7 @@ class Verdict:
         """Compare all pairs of models, using another method for pairs whose caution requires it."""
         if self.n_tests > MOST_TESTS and len(self.cells) > 1:
             raise LogError(f"{self.n_tests:,} tests are too many to report.")
+        joint = None  # by max-t, if its cautions require another method
         if len(self.models) > 2 and len(self.cells) == 1 and not self.against_best:
             options = {"method": self.method, "adjust": "max-t", "rng": self.seed}
             try:
@@ -143,20 +142,22 @@ class Verdict:
                 if Caution.DISCORDANT_FEW.label not in found:
                     if self.method is not None or found.isdisjoint(narrow_labels()):
                         return table
-                    self.joint = table
-        table = self.settle("comparison", self.compare_by_sidak)
-        unanswered = self.joint is not None and "comparison" not in self.switches
-        return self.joint if unanswered else table
+                    joint = table
+        table = self.settle("comparison", partial(self.compare_by_sidak, joint=joint))
+        return table if joint is None or "comparison" in self.switches else joint
 
     @property
     def against_best(self) -> bool:
         """Whether the number of models is so large that they are only compared with the best."""
         return len(self.cells) == 1 and self.n_tests > MOST_PAIRS
 
-    def compare_by_sidak(self, method: str | None) -> Any:
-        """Compare pairs of models by a method, each at Šidák's simultaneous level."""
-        if method is None and self.joint is not None:
-            return self.adjust_by_sidak(self.joint)
+    def compare_by_sidak(self, method: str | None, joint: Any = None) -> Any:
+        """Compare pairs of models by a method, each at Šidák's simultaneous level.
+
+        ``joint`` is a comparison by the default method.
+        """
+        if method is None and joint is not None:
+            return self.adjust_by_sidak(joint)
         first = self.models[int(self.best[0])] if self.against_best else None
         table = self.facts.apply(
             compare,

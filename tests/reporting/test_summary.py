@@ -18,7 +18,7 @@ from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.reporting import Summary
 from cvstats.reporting.page import list_facts
-from cvstats.reporting.sentences import list_names, p_words
+from cvstats.reporting.sentences import list_names, write_p_value
 from cvstats.reporting.verdict import read_scale
 
 
@@ -353,7 +353,7 @@ def test_a_frame_of_dask_is_delayed():
     ],
 )  # fmt: skip
 def test_rounding_does_not_carry_p_across_a_limit(p, alpha, words):
-    assert p_words(p, alpha) == words
+    assert write_p_value(p, alpha) == words
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_a_method_by_name_gives_both_the_intervals_and_the_comparison(method):
     words = losses.cvci.summary(method=method).sentences
     row = cvstats.compare(losses, method=method).iloc[0]
     assert f"95% interval {-row['upper']:.3f} to {-row['lower']:.3f}".replace("-", "−") in words[0]
-    assert p_words(row["p_value"], 0.05) in words[0]
+    assert write_p_value(row["p_value"], 0.05) in words[0]
     own = cvstats.interval(losses["m0"], method=method).iloc[0]
     limits = re.search(r"\(95% interval ([\d.]+) to ([\d.]+)\), measured", " ".join(words)).groups()
     assert np.allclose(
