@@ -16,7 +16,7 @@ from collections.abc import (
     Sequence,
     Sized,
 )
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
@@ -25,7 +25,7 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, SupportsIndex, Unpack
 
 import numpy as np
 import pandas as pd
@@ -208,7 +208,7 @@ def evaluate(
     asked: dict[str, Any] = {**options, "folds": folds}
     check_choices(asked, find_choices(evaluate) | find_choices(LossKeywords))
     given = {name: value for name, value in asked.items() if value is not None}
-    base, joblib, threads, bars = import_tools()
+    base, joblib, bars = import_tools()
     checked_flag("progress", progress)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise LogError(f"n_jobs={n_jobs!r} is not a number of processes. Expected 1, 2, … or -1.")
@@ -243,18 +243,12 @@ def evaluate(
             for name, estimator in models.items():
                 yield call(score, number, name, keys[name], *rows, estimator, data.values, spec)
 
-    with ExitStack() as stack:
-        bar = stack.enter_context(
-            bars.tqdm(
-                total=bound.n_fits * len(models), disable=not progress or sys.stderr is None,
-                unit="fit", file=sys.stderr, desc=bound.plan.name,
-            )
-        )  # fmt: skip
-        # One thread per fit, in this process and in others, so that sums are equal.
-        stack.enter_context(threads.threadpool_limits(limits=1))
-        stack.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1))
-        workers = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        for result in stack.enter_context(close_quietly(workers(calls()))):
+    bar = bars.tqdm(
+        total=bound.n_fits * len(models), disable=not progress or sys.stderr is None,
+        unit="fit", file=sys.stderr, desc=bound.plan.name,
+    )  # fmt: skip
+    with bar, run_calls(calls(), n_jobs) as results:
+        for result in results:
             table.add(result)
             bar.update()
     facts = {"plan": str(bound.plan), "n_fits": bound.n_fits, **table.attrs()}
@@ -268,11 +262,10 @@ def evaluate(
     return found
 
 
-def import_tools() -> tuple[Any, Any, Any, Any]:
-    """Import the optional packages: sklearn.base, joblib, threadpoolctl, tqdm."""
+def import_tools() -> tuple[Any, Any, Any]:
+    """Import the optional packages: sklearn.base, joblib, tqdm."""
     try:
-        base, joblib = import_module("sklearn.base"), import_module("joblib")
-        return base, joblib, import_module("threadpoolctl"), import_module("tqdm")
+        return import_module("sklearn.base"), import_module("joblib"), import_module("tqdm")
     except ImportError as error:
         raise ImportError(
             f"cvstats.evaluate needs scikit-learn, joblib and tqdm ({error}). Install it: "
@@ -380,16 +373,25 @@ def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPl
 
 
 @contextmanager
-def close_quietly(
-    results: Generator[FitResult, None, None],
+def run_calls(
+    calls: Iterable[Any], n_jobs: SupportsIndex | None
 ) -> Iterator[Generator[FitResult, None, None]]:
-    """Stop the workers at the end, without joblib's warning about unfinished tasks."""
-    try:
-        yield results
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
+    """Run fits in any order, each on one thread, so that sums are equal.
+
+    At the end workers are stopped, without joblib's warning about unfinished tasks.
+    """
+    joblib, threads = import_module("joblib"), import_module("threadpoolctl")
+    with (
+        threads.threadpool_limits(limits=1),  # of this process
+        joblib.parallel_config("loky", inner_max_num_threads=1),
+    ):
+        results = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
+        try:
+            yield results
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
 
 
 # --- input of estimators --------------------------------------------------------------------------

@@ -184,12 +184,6 @@ def mean(weight: FloatArray | None, values: FloatArray) -> float:
     return float(values.mean() if weight is None else weight @ values / weight.sum())
 
 
-def shares(codes: NDArray[Any], weight: FloatArray, classes: int) -> FloatArray:
-    """Share of the weight of each class."""
-    share: FloatArray = np.bincount(codes, weight, minlength=classes) / weight.sum()
-    return share
-
-
 @dataclass(frozen=True, eq=False)
 class Points:
     """The points of a log, for one model.

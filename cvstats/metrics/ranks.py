@@ -23,7 +23,6 @@ from cvstats.metrics.metric import (
     Points,
     UndefinedMetricError,
     mean,
-    shares,
 )
 
 
@@ -63,7 +62,7 @@ def auc(points: Points, options: MetricOptions) -> Influence:
     phi = np.stack([phi for _, phi in found])
     if options.average == "macro":
         return float(values.mean()), phi.mean(axis=0)
-    share = shares(truth, weight, options.labels)
+    share = np.bincount(truth, weight, options.labels) / weight.sum()
     return float(share @ values), share @ phi + (values[truth] - share @ values)
 
 

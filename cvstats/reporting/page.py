@@ -297,19 +297,8 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     rows = [(key.replace("_", " "), str(attrs[key])) for key in ("title", "source") if key in attrs]
     if "read_from" in attrs:
         rows.append(("read from", str(attrs["read_from"])))
-    loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
-    scale = read_scale(facts.attrs, {})
-    units = f" in {scale.units}" if scale.units else ""
-    if targets := targets_of(attrs).values():
-        loss = name_difference(scale, attrs).name
-        better = f"closer to {listed(f'{t:g}' for t in targets)}"
-    else:
-        loss, better = (scale.name, "higher") if facts.is_score else (loss, "lower")
-        loss = scale.name if loss in METRICS else loss
-    if loss or units:
-        rows.append(
-            ("score" if facts.is_score else "loss", f"{loss or 'loss'}{units}, {better} is better")
-        )
+    if words := describe_loss(facts, attrs):
+        rows.append(("score" if facts.is_score else "loss", words))
     models = list(log.shown_models)
     if facts.are_nameless(models):
         models = ["(no name)"]
@@ -345,11 +334,26 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     return rows
 
 
+def describe_loss(facts: LogFacts, attrs: dict[Any, Any]) -> str:
+    """Name the loss or score, its units, and which values are better; empty without a name."""
+    loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
+    scale, better = read_scale(facts.attrs, {}), "lower"
+    if targets := targets_of(attrs).values():
+        loss = name_difference(scale, attrs).name
+        better = f"closer to {listed(f'{target:g}' for target in targets)}"
+    elif facts.is_score:
+        loss, better = scale.name, "higher"
+    elif loss in METRICS:
+        loss = scale.name
+    units = f" in {scale.units}" if scale.units else ""
+    return f"{loss or 'loss'}{units}, {better} is better" if loss or units else ""
+
+
 def describe_fold_sizes(log: Log) -> str:
     """Describe the sizes of the folds."""
-    by = [name for name in (*SPLIT, fold_level(log.design)) if name is not None]
-    plan = log.design.cell_table(tuple(name for name in by if name in log.design.levels))
-    sizes = plan.total[plan.used]
+    levels = (*SPLIT, str(fold_level(log.design)))
+    folds = log.design.cell_table(tuple(name for name in levels if name in log.design.levels))
+    sizes = folds.total[folds.used]
     least, most = int(sizes.min()), int(sizes.max())
     if least == most:
         return f", with {least:,} {'point' if least == 1 else 'points'} each"
