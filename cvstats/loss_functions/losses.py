@@ -371,6 +371,11 @@ def losses(
     ask = partial(losses, predictions, truth, prediction)
     wanted: Any = loss
     loss = wanted.tolist() if isinstance(wanted, (np.ndarray, pd.Index)) else wanted
+    if metric is not None and loss != "squared_error":  # the default
+        raise LogError(
+            "loss= and metric= were both given. Expected one of them: the name of a loss or "
+            "metric, or a function that computes a metric."
+        )
     if isinstance(loss, Sequence) and not isinstance(loss, str):
         parts = split_options(loss, asked).items()
         return join_metrics({name: ask(one, **own) for name, (one, own) in parts})

@@ -236,6 +236,8 @@ REQUESTS = [
     ({"loss": "auc", "classes": [0, 1], "prediction": ["w", "w"], "class_shares": "log"},
      "class_shares= applies to two classes", ""),
     ({"metric": "f1"}, "is not a function", "loss='f1'"),
+    ({"loss": ["auc", "brier"], "metric": max}, "loss= and metric= were both given", "one of them"),
+    ({"loss": "brier", "metric": max}, "loss= and metric= were both given", "one of them"),
     ({"metric": 3}, "metric=3 is not a function", "loss='auc'"),
     ({"loss": "f1", "prediction": "label", "labels": [0]},
      "does not name classes", "Expected at least two"),
