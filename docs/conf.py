@@ -48,8 +48,8 @@ numpydoc_show_class_members = False
 # Every docstring of the API pages passes every check of numpydoc, except these.
 numpydoc_validation_checks = {
     "all",
-    "SA01",  # See Also: tests/test_docstrings.py asks methods for it
-    "ES01",  # an extended summary: tests/test_docstrings.py asks methods for target and formula
+    "SA01",  # See Also: tests/project/test_docstrings.py asks methods for it
+    "ES01",  # an extended summary: tests/project/test_docstrings.py asks methods for target and formula
     "EX01",  # examples: the same test asks functions and classes for one, which members do without
 }
 # These repeat a function as a method: accessor and moments with the docstring of the function,

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -30,21 +29,6 @@ def models(n=60, k=4, names=("ridge", "forest", "boost"), repetitions=1, dtype=f
     shared = rng.gamma(2.0, size=rows)
     columns = {name: shared + rng.normal(0.2 * j, 1, rows) for j, name in enumerate(names)}
     return pd.DataFrame(columns, index=index).astype(dtype)
-
-
-def as_array(frame):
-    """One repetition as an array of models and points, with the folds a coordinate."""
-    values = frame.droplevel(["repetition", "fold"])
-    return xr.DataArray(
-        values.to_numpy(),
-        dims=("point", "model"),
-        coords={
-            "point": values.index.to_numpy(),
-            "model": list(frame.columns),
-            "fold": ("point", frame.index.get_level_values("fold")),
-        },
-        name="loss",
-    )
 
 
 def equivalent_models(n=60, k=5, names="abc", repetitions=1, rng=None):

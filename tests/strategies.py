@@ -202,6 +202,13 @@ def listed_coords(frame):
     )
 
 
+def by_row(log):
+    """The same with the labels as they are and the attrs; ``row`` is the dimension."""
+    coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
+    coords["model"] = list(log.columns)
+    return xr.DataArray(log.to_numpy(), coords, ("row", "model"), name="loss", attrs=log.attrs)
+
+
 def as_dataset(array):
     """A Dataset with a variable for each model."""
     models = array["model"].values.tolist()

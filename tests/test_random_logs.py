@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from golden import index_of, shuffled
+from strategies import by_row
 
 import cvstats
 
@@ -147,13 +148,8 @@ def draw_predictions(seed):
 # --- what holds them ------------------------------------------------------------------------------
 
 
-def as_array(log):
-    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
-    return xr.DataArray(log.to_numpy(), {**rows, "model": list(log)}, ("row", "model"), name="loss")
-
-
 def in_chunks(log):
-    return as_array(log).chunk(row=-(-len(log) // 3))
+    return by_row(log).chunk(row=-(-len(log) // 3))
 
 
 def in_partitions(log):
@@ -175,8 +171,8 @@ def next_to_another(log, every=1):
 
 
 ROADS = {
-    "frame": lambda log: log, "other rows": shuffled, "array": as_array, "lazy array": in_chunks,
-    "dataset": lambda log: as_array(log).to_dataset(dim="model"), "dask frame": in_partitions,
+    "frame": lambda log: log, "other rows": shuffled, "array": by_row, "lazy array": in_chunks,
+    "dataset": lambda log: by_row(log).to_dataset(dim="model"), "dask frame": in_partitions,
     "batches": in_batches, "by=": next_to_another,
     "by= of other points": partial(next_to_another, every=2),
 }  # fmt: skip

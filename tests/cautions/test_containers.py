@@ -24,6 +24,7 @@ from flagged_logs import (
     stored_twice,
     zero_one,
 )
+from strategies import by_row
 
 import cvstats
 from cvstats import LogError, Moments
@@ -252,31 +253,23 @@ def label_of(name):
 # --- the paths ------------------------------------------------------------------------------------
 
 
-def listed(log, dtype=float):
-    """An array along evaluations, whose levels are coordinates."""
-    coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
-    array = xr.DataArray(log.to_numpy().astype(dtype), dims=("row", "model"),
-                         coords={**coords, "model": [str(name) for name in log]})  # fmt: skip
-    return array.assign_attrs(log.attrs)
-
-
 def on_array(log, call):
-    return call(listed(log))
+    return call(by_row(log))
 
 
 def on_lazy_array(log, call):
-    return call(listed(log).chunk(row=-(-len(log) // 3))).compute()
+    return call(by_row(log).chunk(row=-(-len(log) // 3))).compute()
 
 
 def on_dense_lazy_array(log, call):
     log = log.rename(columns=str)
-    array = golden.dense(log) if log.index.nlevels > 1 else listed(log)
+    array = golden.dense(log) if log.index.nlevels > 1 else by_row(log)
     return call(array.assign_attrs(log.attrs).chunk()).compute()
 
 
 def on_a_grid(log):
     """The log in the second of three cells; copies and shares of one are so in all of them."""
-    array = listed(log)
+    array = by_row(log)
     together = log.attrs.get("metric") == "auc" or len(log.columns) == 2 and "line" in log
     other = array / 2 if together else array.copy(data=RNG().gamma(2.0, size=array.shape))
     grid = xr.concat([other, array, other], pd.Index([1, 2, 3], name="cell"))

@@ -87,6 +87,24 @@ def test_methods_read_the_frame_once():
     assert wald.attrs["checked"].startswith("within each of 5 batches and across them")
 
 
+def test_frames_from_parquet(tmp_path):
+    pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    names = {"loss": MODELS, "fold": "split", "point": "id"}
+    whole = table().drop(columns="month").rename(columns={"fold": "split", "point": "id"})
+    log = cvstats.as_log(whole, **names)
+    for i, part in enumerate(np.array_split(np.arange(len(whole)), 5)):
+        whole.iloc[part].to_parquet(tmp_path / f"{i}.parquet")
+    with guard():
+        moments = cvstats.scan_dask(frames.read_parquet(tmp_path), pairs=True, **names)
+        both = moments.wald(variance="within-fold"), moments.compare()
+    with now():
+        wald, compared = dask.compute(*both)
+    pd.testing.assert_frame_equal(wald, cvstats.wald(log, variance="within-fold"), rtol=1e-12)
+    pd.testing.assert_frame_equal(compared, cvstats.compare(log), rtol=1e-11)
+    with pytest.raises(LogError, match="is not a dask DataFrame"):
+        cvstats.scan_dask(whole, **names)
+
+
 def test_attrs_assigned_to_a_frame_describe_its_losses():
     flights = cvstats.datasets.load("flights")
     log = cvstats.losses(flights, prediction=["naive_bayes", "logistic_regression"], loss="auc")
@@ -299,28 +317,3 @@ def test_what_is_said_of_a_frame():
             "<cvci: a dask frame in 5 partitions, by 'repetition', 'fold', 'source', 'point'; "
             "2 models>"
         )
-
-
-# --- logs of one frame --------------------------------------------------------------------------
-LOGS = {
-    "itself": {}, "folds": {"fold": "half"}, "sources": {"source": "month"},
-    "one model": {"loss": ["ridge"]}, "the other": {"loss": ["forest"]},
-    "turned": {"loss": MODELS[::-1]},
-}  # fmt: skip
-ASKED = {
-    "wald": cvstats.wald,
-    "alpha": partial(cvstats.wald, alpha=0.1),
-    "within": partial(cvstats.wald, variance="within-fold"),
-    "cv_t": cvstats.cv_t,
-    "corrected_t": cvstats.corrected_t,
-    "size": partial(cvstats.corrected_t, train_size=70),
-    "clustered": cvstats.clustered,
-    "moments": cvstats.moments,
-    "by source": partial(cvstats.naive, by="source"),
-}
-BASIC = ("moments", "clustered")
-CALLS = {(log, name): ASKED[name] for log in LOGS for name in BASIC}
-CALLS |= {("itself", name): ask for name, ask in ASKED.items()}
-
-
-same = partial(pd.testing.assert_frame_equal, check_like=True)

@@ -9,7 +9,7 @@ import xarray as xr
 from grouped_logs import log_of, random_rows
 from rows import only_row, with_counts
 from statsmodels.stats.multitest import multipletests
-from strategies import ARRAYS
+from strategies import ARRAYS, by_row
 
 import cvstats
 from cvstats import LogError
@@ -133,8 +133,7 @@ def test_comparisons_for_each_label_in_every_container():
 def test_labels_have_the_same_order_in_every_container(names):
     log = sites().rename(index=dict(enumerate(names)), level="site").iloc[::-1]
     log.index = pd.MultiIndex.from_frame(log.index.to_frame())  # labels in their order
-    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
-    array = xr.DataArray(log, {"model": log.columns, **rows}, ("row", "model"))
+    array = by_row(log)
     wanted = list(log.cvci.wald(by="site").index.unique("site"))
     for losses in (array, array.chunk(row=40)):
         assert losses.cvci.wald(by="site")["site"].values.tolist() == wanted

@@ -3,24 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
+from strategies import by_row
 
 import cvstats
 
 LOSSES = 1 - cvstats.datasets.load("llm")
 
 
-def as_array(log, **chunks):
-    coords = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
-    array = xr.DataArray(log.to_numpy(float), dims=("row", "model"),
-                         coords={**coords, "model": list(log)}, attrs=log.attrs)  # fmt: skip
-    return array.chunk(chunks) if chunks else array
-
-
 CONTAINERS = {
     "frame": lambda: LOSSES,
-    "array": lambda: as_array(LOSSES),
-    "lazy array": lambda: as_array(LOSSES, row=500),
+    "array": lambda: by_row(LOSSES),
+    "lazy array": lambda: by_row(LOSSES).chunk(row=500),
     "moments": lambda: cvstats.Moments.of_log(LOSSES, pairs=True),
 }
 
@@ -67,7 +60,7 @@ def test_folds_of_models_that_were_not_trained_are_refused(container):
     folds = pd.factorize(LOSSES.index.get_level_values("point"))[0] % 5
     log = LOSSES.set_index(pd.Index(folds, name="fold"), append=True)
     log.attrs = LOSSES.attrs
-    log = as_array(log) if "array" in container else log
+    log = by_row(log) if "array" in container else log
     read = cvstats.Moments.of_log if container == "moments" else cvstats.wald
     with pytest.raises(cvstats.LogError, match="no model was trained on other folds"):
         read(log.chunk(row=500) if "lazy" in container else log)
@@ -111,8 +104,8 @@ def answers(share=1.0, repetitions=3):
 
 ROADS = {
     "frame": lambda log: log,
-    "array": as_array,
-    "lazy array": lambda log: as_array(log, row=50),
+    "array": by_row,
+    "lazy array": lambda log: by_row(log).chunk(row=50),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CHECKS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["cvstats"]["checks"]
 USERS = (
     ".ci/run", ".pre-commit-config.yaml", ".github/workflows/tests.yml",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+import golden
 import numpy as np
 import pandas as pd
 import pytest
-import resampled_logs
 from resampled_logs import example
 from rows import only_row
 
@@ -20,135 +20,83 @@ INTERVALS = interval_names()
 WITHOUT_PLAN = ("answers", "clustered", "heterogeneity", "ordered", "wild_cluster")
 
 
-def of(plan, models=1):
-    index = resampled_logs.index_of(plan)
-    table = np.random.default_rng(1).gamma(2.0, size=(len(index), models))
-    return pd.DataFrame(table, index=index, columns=list("ab")[:models])
-
-
-def folds(n=24, k=4, repetitions=1):
-    log = of(resampled_logs.repeated_k_fold(n, k, repetitions, np.random.default_rng(2)))
-    return log if repetitions > 1 else log.droplevel("repetition")
-
-
-def bootstrap(own=True, out_of_bag=True, samples=40, n=12):
-    """Bootstrap samples; `out_of_bag=False` has the points drawn only, as case samples have."""
-    rng = np.random.default_rng(4)
-    rows = [(0, point, 1) for point in range(n)] if own else []
-    for b in range(1, samples + 1):
-        counts = np.bincount(rng.integers(n, size=n), minlength=n)
-        kept = range(n) if out_of_bag else np.flatnonzero(counts)
-        rows += [(b, point, counts[point]) for point in kept]
-    index = pd.MultiIndex.from_tuples(rows, names=["repetition", "point", "count"])
-    return pd.DataFrame({"a": rng.gamma(2.0, size=len(rows))}, index=index)
-
-
-def sources(fold=None, points=range(40)):
-    names = ["source", "point"]
-    log = pd.DataFrame(
-        {"a": np.random.default_rng(3).gamma(2.0, size=40)},
-        index=pd.MultiIndex.from_arrays([np.repeat(list("abcde"), 8), points], names=names),
-    )
-    if fold is not None:
-        log = log.set_index(pd.Index(fold(np.arange(40)), name="fold"), append=True)
+def log_of(name, **attrs):
+    """A standard log, or a part of one, whose attrs may be set."""
+    log = MADE[name]() if name in MADE else golden.log_named(name)
+    log = log.copy()
+    log.attrs = attrs
     return log
 
 
-def single_test_set():
-    return of(resampled_logs.holdout(40, 20))
+def folds_of_sources():
+    log = golden.log_named("by source")
+    fold = log.index.get_level_values("source").factorize()[0]
+    return log.set_index(pd.Index(fold, name="fold"), append=True)
 
 
+MADE = {
+    "bootstrap samples alone": lambda: golden.log_named("bootstrap").drop(0, level="repetition"),
+    "folds that are sources": folds_of_sources,
+}
 LOGS = {
-    "one test set": (single_test_set, "holdout", "one test set of 20 points"),
-    "a test set evaluated again": (
-        lambda: pd.concat({"a": single_test_set(), "b": single_test_set()}, names=["repetition"]),
-        "holdout",
-        "one test set of 20 points, evaluated 2 times",
-    ),
-    "K-fold": (folds, "wald", "a partition into 4 folds: every point is tested once"),
-    "leave-one-out": (
-        lambda: folds(10, 10), "wald", "leave-one-out: every point is tested once",
-    ),
-    "repeated K-fold": (
-        lambda: folds(repetitions=3),
-        "wald",
-        "3 repetitions of a partition into 4 folds: every point is tested once in each",
+    "one set": ("holdout", "one test set of 36 points"),
+    "seeds": ("holdout", "one test set of 36 points, evaluated 3 times"),
+    "k-fold": ("wald", "a partition into 5 folds: every point is tested once"),
+    "leave-one-out": ("wald", "leave-one-out: every point is tested once"),
+    "repeated": (
+        "wald", "3 repetitions of a partition into 5 folds: every point is tested once in each",
     ),
     "five by two": (
-        lambda: example("five_by_two"),
-        "wald",
-        "5 repetitions of a partition into 2 folds: every point is tested once in each",
+        "wald", "5 repetitions of a partition into 2 folds: every point is tested once in each",
     ),
-    "random splits": (
-        lambda: example("corrected_t"),
-        "corrected_t",
-        "random splits: 6 repetitions that each test some of the points",
+    "splits": (
+        "corrected_t", "random splits: 5 repetitions that each test some of the points",
     ),
-    "paired subsampling": (
-        lambda: example("conservative_z"),
-        "conservative_z",
-        "random splits of the data and of its halves (level 'sample')",
+    "halves": (
+        "conservative_z", "random splits of the data and of its halves (level 'sample')",
     ),
-    "replace-one": (
-        lambda: example("replace_one"),
+    "replaced": (
         "replace_one",
         "cross-validation of half the data, with one training point replaced at a time",
     ),
-    "nested": (
-        lambda: example("nested_cv"),
-        "nested_cv",
-        "nested cross-validation (level 'outer')",
-    ),
+    "nested": ("nested_cv", "nested cross-validation (level 'outer')"),
     "bootstrap": (
-        bootstrap,
-        "bootstrap_632",
-        "bootstrap samples plus a fit to the original data (repetition 0)",
+        "bootstrap_632", "bootstrap samples plus a fit to the original data (repetition 0)",
     ),
-    "bootstrap without its own fit": (
-        lambda: bootstrap(own=False),
-        "bootstrap_oob",
-        "bootstrap samples, without the fit on the sample itself",
+    "bootstrap samples alone": (
+        "bootstrap_oob", "bootstrap samples, without the fit on the sample itself",
     ),
     "case bootstrap": (
-        lambda: bootstrap(own=False, out_of_bag=False),
-        "case_bootstrap",
-        "leave-one-out cross-validation within each bootstrap sample",
+        "case_bootstrap", "leave-one-out cross-validation within each bootstrap sample",
     ),
-    "sources left out": (
-        sources, "out_of_source", "5 sources, each tested as a whole (level 'source')",
-    ),
-    "points under several sources": (
-        lambda: sources(points=np.tile(range(8), 5)),
+    "by source": ("out_of_source", "5 sources, each tested as a whole (level 'source')"),
+    "crossed": (
         "clustered",
-        "the points 0, 1, 2, ... occur in every source: 8 points in 5 sources, and both are "
+        "the points 0, 1, 2, ... occur in every source: 17 points in 5 sources, and both are "
         "sampling units; pass points='nested' if each source numbers its points separately",
     ),
     "folds that are sources": (
-        lambda: sources(lambda row: row // 8),
-        "out_of_source",
-        "5 sources, left out one at a time (level 'source')",
+        "out_of_source", "5 sources, left out one at a time (level 'source')",
     ),
-    "sources in random folds": (
-        lambda: sources(lambda row: row % 4),
+    "spread sources": (
         "wald",
-        "a partition into 4 folds: every point is tested once; sources occur in several folds, so "
+        "a partition into 5 folds: every point is tested once; sources occur in several folds, so "
         "points are the sampling unit",
     ),
 }  # fmt: skip
 
-NOTED = {"random splits": {"n_train": 16}, "bootstrap": {"no_information": 4.0}}
+NOTED = {"splits": {"n_train": 20}, "bootstrap": {"no_information": 4.0}}
 """What no level tells, where `cvstats.evaluate` leaves it."""
 
 
 @pytest.mark.parametrize("kind", LOGS)
 def test_the_design_chooses(kind):
-    make, method, reason = LOGS[kind]
-    log = make()
-    log.attrs = dict(NOTED.get(kind, {}))
+    method, reason = LOGS[kind]
+    log = log_of(kind, **NOTED.get(kind, {}))
     found = cvstats.interval(log, alpha=0.1)
     assert found.attrs["method"] == method
     assert chosen_for(found) == reason
-    both = {"by": ("source", "point")} if kind == "points under several sources" else {}
+    both = {"by": ("source", "point")} if kind == "crossed" else {}
     alone = getattr(cvstats, method)(log, alpha=0.1, **both)
     pd.testing.assert_frame_equal(found, alone)
     assert alone.attrs.items() <= found.attrs.items()
@@ -164,8 +112,7 @@ def chosen_for(result):
 
 @pytest.mark.parametrize("kind", LOGS)
 def test_what_applies_runs_and_what_does_not_says_why(kind):
-    log = LOGS[kind][0]()
-    log.attrs = {"n_train": 16, "no_information": 4.0}
+    log = log_of(kind, n_train=20, no_information=4.0)
     table = log.cvci.methods()
     assert sorted(table.index) == sorted(METHODS)
     assert table["applies"].is_monotonic_decreasing
@@ -235,17 +182,18 @@ def test_moments_of_two_models_compare_where_they_have_pairs(pairs):
 
 # --- options of the method ------------------------------------------------------------------------
 
+FOLDS = golden.log_named("k-fold")[["a"]]
 IN_CONTAINERS = {
     "frame": lambda log: log,
     "moments": cvstats.Moments.of_log,
-    "lazy": lambda log: log["a"].reset_index("fold").to_xarray().set_coords("fold")["a"].chunk(),
+    "lazy": lambda log: golden.by_point(log).chunk(),
 }
 
 
 @pytest.mark.parametrize("container", IN_CONTAINERS)
 @pytest.mark.parametrize("method", [None, "wald"])
 def test_options_belong_to_the_method_that_was_chosen(container, method):
-    log = folds()
+    log = FOLDS
     within = only_row(log.cvci.wald(variance="within-fold"))
     found = cvstats.interval(IN_CONTAINERS[container](log), method=method, variance="within-fold")
     assert float(np.squeeze(found["se"])) == pytest.approx(within["se"], rel=1e-12)
@@ -253,7 +201,7 @@ def test_options_belong_to_the_method_that_was_chosen(container, method):
 
 
 def test_options_replace_the_limits_of_a_proportion():
-    log = (folds() > 2).astype(float)
+    log = (FOLDS > 2).astype(float)
     assert log.cvci.interval(scale="logit").equals(log.cvci.wald(scale="logit"))
     assert not log.cvci.interval().equals(log.cvci.wald())
 
@@ -296,7 +244,7 @@ def test_these_sources_of_crossed_times():
     assert "dependence ignored" in named["caution"].iloc[0]
     two.attrs["points_are"] = "nested"
     assert "dependence ignored" not in two.cvci.out_of_source()["caution"].iloc[0]
-    one_out = sources(fold=lambda point: point // 8)
+    one_out = folds_of_sources()
     expected = one_out.cvci.out_of_source(target="these_sources")
     pd.testing.assert_frame_equal(one_out.cvci.interval(target="these_sources"), expected)
 
@@ -311,6 +259,6 @@ def test_these_sources_of_crossed_times():
 @pytest.mark.parametrize("call", [cvstats.interval, lambda log, **any: log.cvci.interval(**any)])
 def test_options_of_no_method(call, options, words):
     with pytest.raises(TypeError, match=re.escape(words)):
-        call(folds(), **options)
+        call(FOLDS, **options)
     with pytest.raises(LogError, match="variance='between'"):
-        call(folds(), variance="between")
+        call(FOLDS, variance="between")

@@ -15,7 +15,7 @@ import cvstats
 
 pytestmark = pytest.mark.process
 
-RECIPES = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8")
+RECIPES = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n# (cvstats/\S+?\.py)(?:, below: ([^\n]*))?\n(.*?)^```", RECIPES,
                     re.MULTILINE | re.DOTALL)  # fmt: skip
 FILES = [name for name, below, _ in BLOCKS if not below]
@@ -94,7 +94,7 @@ def test_there_is_a_recipe_of_each_kind():
 
 
 def test_files_and_names_of_the_recipes_exist():
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     for name in re.findall(r"`((?:cvstats|tests|docs|tools|evidence)/[^`\s]*)`", RECIPES):
         if not re.search("NAME|TASK", name) and name not in FILES:
             assert list(root.glob(name)), name

@@ -39,7 +39,7 @@ def words(what):
     return inspect.getdoc(what) or ""
 
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture

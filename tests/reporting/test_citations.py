@@ -28,7 +28,7 @@ REFERENCES = sorted({
 YEAR = re.compile(r"\((\d{4})\)")
 
 
-PAGE = Path(__file__).parents[1] / "docs" / "theory" / "index.md"
+PAGE = Path(__file__).parents[2] / "docs" / "theory" / "index.md"
 
 
 def letters(title):

@@ -14,7 +14,7 @@ from scipy import stats
 
 from cvstats import LogError, cautions, prediction_powered
 
-CASES = json.loads((Path(__file__).parent / "reference" / "sequences.json").read_text())
+CASES = json.loads((Path(__file__).parents[1] / "reference" / "sequences.json").read_text())
 (CASE,) = [case for case in CASES if case["id"] == "prediction_powered"]
 
 

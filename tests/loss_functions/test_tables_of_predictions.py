@@ -1,4 +1,4 @@
-"""What newcomers typed first, and what it says now: the question answered, or what to type."""
+"""Tables of predictions as people bring them: lead times, survival, members, counts."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_type_checkers_see_the_methods_that_python_adds(owner: type) -> None:
 
 
 def test_the_names_for_type_checkers_are_those_of_the_registry() -> None:
-    sys.path.insert(0, str(Path(__file__).parents[1]))  # the tools are not installed
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # the tools are not installed
     from tools.stubs import main
 
     assert main(["--check"]) == 0

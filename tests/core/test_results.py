@@ -6,14 +6,15 @@ import json
 import pickle
 from importlib.metadata import version
 
+import golden
 import numpy as np
 import pandas as pd
 import pytest
-import resampled_logs
 
 import cvstats
 from cvstats.core.cautions import Caution, flag_attrs, label_cautions
 from cvstats.errors import LogError
+from cvstats.intervals import list_methods
 
 
 def log_of(**levels):
@@ -27,50 +28,14 @@ def log_of(**levels):
 
 POINTS = np.arange(120)
 FOLDS = log_of(fold=POINTS % 5, point=POINTS)
-SOURCES = log_of(source=POINTS // 10, point=POINTS)
+FIRST = {}
+for case in golden.CASES.values():
+    FIRST.setdefault(case.function, case)
 
 
-def planned(make, seed=5):
-    """A log of one of the plans of `resampled_logs`."""
-    index = resampled_logs.index_of(make(np.random.default_rng(seed)))
-    return log_of(**{name: index.get_level_values(name) for name in index.names})
-
-
-SPLITS = planned(lambda rng: resampled_logs.subsampling(np.arange(30), 10, 5, rng))
-HALVES = planned(lambda rng: resampled_logs.paired_subsampling(24, 8, 3, 3, rng))
-TWICE = planned(lambda rng: resampled_logs.repeated_k_fold(20, 2, 5, rng))
-REPLACED = planned(lambda rng: resampled_logs.replace_one(12, 3, 2, rng))
-
-INTERVALS = {
-    "holdout": lambda: FOLDS.droplevel("fold").cvci.holdout(),
-    "holdout by t": lambda: FOLDS.droplevel("fold").cvci.holdout(interval="t"),
-    "wald": lambda: FOLDS.cvci.wald(),
-    "wald within folds": lambda: FOLDS.cvci.wald(variance="within-fold"),
-    "naive": lambda: FOLDS.cvci.naive(),
-    "cv_t": lambda: FOLDS.cvci.cv_t(),
-    "corrected_t": lambda: SPLITS.cvci.corrected_t(train_size=20),
-    "conservative_z": lambda: HALVES.cvci.conservative_z(),
-    "five_by_two": lambda: TWICE.cvci.five_by_two(),
-    "replace_one": lambda: REPLACED.cvci.replace_one(),
-    "quadratic": lambda: FOLDS.cvci.quadratic(),
-    "out_of_source": lambda: SOURCES.cvci.out_of_source(),
-    "clustered": lambda: SOURCES.cvci.clustered(),
-    "interval": lambda: FOLDS.cvci.interval(),
-}
-OTHERS = {
-    "compare": lambda: FOLDS.cvci.compare(),
-    "equivalence": lambda: FOLDS.cvci.equivalence(margin=0.1),
-    "power": lambda: FOLDS.cvci.power(effect=0.1),
-    "rope": lambda: FOLDS.cvci.rope(margin=0.1),
-    "best_set": lambda: FOLDS.cvci.best_set(rng=0),
-    "heterogeneity": lambda: SOURCES.cvci.heterogeneity(),
-    "decompose": lambda: FOLDS.cvci.decompose(),
-}
-
-
-@pytest.mark.parametrize("name", {**INTERVALS, **OTHERS})
+@pytest.mark.parametrize("name", sorted({method.name for method in list_methods()} & {*FIRST}))
 def test_attrs_are_plain_and_survive(name):
-    table = {**INTERVALS, **OTHERS}[name]()
+    table = golden.call(FIRST[name], golden.log_named(FIRST[name].log))
     expected = {"method", "target", "guarantee", "reference", "cautions", "cvstats_version"}
     assert expected <= set(table.attrs)
     assert table.attrs["cvstats_version"] == version("cvstats")

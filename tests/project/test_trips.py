@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the tools are not installed
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the tools are not installed
 
 from tools import trips
 

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 ROW = re.compile(r"^\| (\d+) \| ([^|]+) \|", re.MULTILINE)
 LAYERS = {
     name.rstrip("/"): int(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import runpy
 import subprocess
 import sys
 from importlib import resources
@@ -13,22 +14,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import cvstats
 from cvstats import datasets
 from cvstats.errors import LogError
 
-TOOLS = Path(__file__).parents[1] / "tools" / "datasets"
+TOOLS = Path(__file__).parents[2] / "tools" / "datasets"
 REGRESSIONS = ["ridge", "random_forest", "gradient_boosting"]
 CLASSIFIERS = ["logistic_regression", "gradient_boosting", "naive_bayes"]
-LANGUAGE_MODELS = [
-    "aster-8b",
-    "aster-70b",
-    "birch-7b",
-    "birch-32b",
-    "cedar-mini",
-    "cedar-large",
-    "dahlia",
-    "elm",
-]
+LANGUAGE_MODELS = ["aster-8b", "aster-70b", "birch-7b", "birch-32b", "cedar-mini", "cedar-large",
+                   "dahlia", "elm"]  # fmt: skip
 
 FORMS = {
     "diabetes": (["repetition", "fold", "point"], REGRESSIONS, 4_420),
@@ -136,6 +130,28 @@ def test_archives_are_small_and_hold_plain_arrays():
     for file in files:
         with file.open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
             assert {stored[member].dtype.kind for member in stored.files} == {"i", "U"}
+
+
+def test_the_script_makes_the_simulated_log_again(monkeypatch):
+    script = str(TOOLS / "make_llm.py")
+    monkeypatch.setattr("sys.argv", [script, "--check"])
+    with pytest.raises(SystemExit) as done:
+        runpy.run_path(script, run_name="__main__")
+    assert done.value.code is None
+
+
+def test_the_simulated_log_looks_like_a_real_one():
+    scores = datasets.load("llm")
+    assert set(np.unique(scores)) == {0, 1}
+    assert scores.groupby("repetition").size().tolist() == [300] * 4
+    assert scores.groupby("source", observed=True).size().tolist() == [20] * 60
+    rates = scores.mean()
+    assert rates.between(0.4, 0.8).all()
+    by_item = scores.groupby("point", observed=True).mean()
+    assert by_item.corr().to_numpy()[np.triu_indices(8, 1)].min() > 0.3  # hard for one, for all
+    equals = ["aster-70b", "cedar-large", "elm"]
+    best = cvstats.best_set((1 - scores).droplevel("source"), rng=0)
+    assert best.loc[equals, "in_set"].all()
 
 
 @pytest.mark.process

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
+from strategies import by_row
 
 import cvstats
 from cvstats.errors import LogError
@@ -30,18 +30,11 @@ def splits(n_train):
     return log
 
 
-def as_array(log):
-    levels = {name: ("e", log.index.get_level_values(name)) for name in log.index.names}
-    return xr.DataArray(
-        log.to_numpy(), dims=("e", "model"), coords={**levels, "model": list(log)}, attrs=log.attrs
-    )
-
-
 CONTAINERS = {
     "frame": lambda log: log,
-    "array": as_array,
-    "dataset": lambda log: as_array(log).to_dataset("model").assign_attrs(log.attrs),
-    "lazy": lambda log: as_array(log).chunk({"e": 1 + len(log) // 2}),
+    "array": by_row,
+    "dataset": lambda log: by_row(log).to_dataset("model").assign_attrs(log.attrs),
+    "lazy": lambda log: by_row(log).chunk(row=1 + len(log) // 2),
 }
 
 
@@ -86,8 +79,8 @@ def test_facts_in_which_two_logs_differ_do_not_travel():
 def test_logs_of_different_things_are_not_subtracted(fact):
     one, two = splits(32)["a"], splits(32)["b"]
     one.attrs[fact], two.attrs[fact] = "scores", "other"
-    logs = [(one, two), (as_array(one.to_frame()), as_array(two.to_frame())),
-            (as_array(one.to_frame()).chunk(), as_array(two.to_frame()).chunk())]  # fmt: skip
+    logs = [(one, two), (by_row(one.to_frame()), by_row(two.to_frame())),
+            (by_row(one.to_frame()).chunk(), by_row(two.to_frame()).chunk())]  # fmt: skip
     for left, right in logs:
         for ask in (cvstats.compare, cvstats.difference, cvstats.mcnemar):
             if ask is cvstats.mcnemar and getattr(left, "chunks", None):

@@ -15,7 +15,7 @@ from cvstats.errors import LogError
 
 CASES = {
     case["id"]: case
-    for case in json.loads((Path(__file__).parent / "reference" / "forecasts.json").read_text())
+    for case in json.loads((Path(__file__).parents[1] / "reference" / "forecasts.json").read_text())
 }
 DATA = {name: np.array(values) for name, values in CASES["forecast_data"]["inputs"].items()}
 MEMBERS = [f"member_{at}" for at in range(11)]

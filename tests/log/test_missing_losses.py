@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from plotted import write_without_marks
-from strategies import stacked
+from strategies import by_row, stacked
 
 import cvstats
 import cvstats.log.log
@@ -271,8 +271,7 @@ def test_labels_have_gaps_of_their_own(road):
     whole, gap = frame(seed=0, **again), frame(seed=1, **again)
     gap.iloc[3:5] = np.nan
     log = pd.concat({"gap": gap, "whole": whole}, names=["lead"])
-    rows = {name: ("row", log.index.get_level_values(name)) for name in log.index.names}
-    array = xr.DataArray(log.to_numpy(), {**rows, "model": list(log)}, ("row", "model"))
+    array = by_row(log)
     found = cvstats.holdout(log if road == "frame" else array, by="lead", missing="drop")
     for lead, part in {"gap": gap, "whole": whole}.items():
         one = found.xs(lead) if road == "frame" else found.sel(lead=lead)

@@ -12,7 +12,7 @@ import pytest
 
 import cvstats
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
 
 
