@@ -49,7 +49,7 @@ numpydoc_show_class_members = False
 numpydoc_validation_checks = {
     "all",
     "SA01",  # See Also: tests/project/test_docstrings.py asks methods for it
-    "ES01",  # an extended summary: tests/project/test_docstrings.py asks methods for target and formula
+    "ES01",  # an extended summary: the same file asks methods for target, formula
     "EX01",  # examples: the same test asks functions and classes for one, which members do without
 }
 # These repeat a function as a method: accessor and moments with the docstring of the function,
