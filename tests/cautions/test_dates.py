@@ -41,18 +41,17 @@ def test_dates_of_a_large_log_are_read_in_order():
     assert "serial dependence" in labels(cvstats.naive(log))
 
 
-@pytest.mark.parametrize("form", ["dates", "text", "periods", "days", "numbers"])
+@pytest.mark.parametrize("form", ["periods", "days", "numbers"])
 def test_points_are_dated_by_their_labels(form):
-    losses = dated(0.6, text=True) if form == "text" else dated(0.6)
-    days = losses.index.get_level_values("point")
-    if form in ("periods", "days", "numbers"):
-        other = {
-            "periods": lambda: days.to_period("D"),
-            "days": lambda: pd.Index([day.date() for day in days]),
-            "numbers": lambda: days.factorize(sort=True)[0],
-        }[form]()
-        folds = losses.index.get_level_values("fold")
-        losses.index = pd.MultiIndex.from_arrays([folds, other], names=["fold", "point"])
+    """Dates and texts are in `test_containers`."""
+    losses = dated(0.6)
+    folds, days = (losses.index.get_level_values(name) for name in ("fold", "point"))
+    other = {
+        "periods": lambda: days.to_period("D"),
+        "days": lambda: pd.Index([day.date() for day in days]),
+        "numbers": lambda: days.factorize(sort=True)[0],
+    }[form]()
+    losses.index = pd.MultiIndex.from_arrays([folds, other], names=["fold", "point"])
     assert ("serial dependence" in labels(losses.cvci.wald())) == (form != "numbers")
 
 

@@ -98,8 +98,6 @@ def test_caution_is_a_cf_flag_variable(grid):
     assert masks.dtype == caution.dtype
     assert masks.tolist() == [c for c in Caution if (caution.values & c).any()]
     assert len(masks) == len(meanings)
-    for words in (words for c in Caution for words in (c.sentence, c.advice)):
-        assert words == " ".join(words.split())
     name = Caution.DEPENDENCE_IGNORED.label.replace(" ", "_")
     assert dict(zip(meanings, masks.tolist(), strict=True))[name] == Caution.DEPENDENCE_IGNORED
     assert ((caution.values & Caution.DEPENDENCE_IGNORED) != 0).all()
