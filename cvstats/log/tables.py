@@ -392,22 +392,24 @@ def unrecognized_levels(
 ) -> dict[str, str]:
     """Find the levels that no method uses, and the missing level that each may stand for.
 
-    ``used`` are levels that were requested by name. Labels with one evaluation each are not guessed
-    to be sources: then they are points. In a crossed log, sources do not serve as folds, so a level
-    with another name need not be the folds.
+    ``used`` are levels that were requested by name. Labels with one evaluation each, such as row
+    numbers, name points: they are not guessed to be sources or, unless the name says so, folds. In
+    a crossed log, sources do not serve as folds, so a level with another name need not be the
+    folds.
     """
     found: dict[str, str] = {}
     for name in design.levels:
         if name in LEVELS or name in used:
             continue
         level = suggest_level(name)
-        if level is None or level in design.levels:
-            level = "fold" if folds_are_guessed(design) and not crossed else None
-        if level is None or not design.has(name):
+        named = level is not None and level not in design.levels
+        if not named and (crossed or not folds_are_guessed(design)):
             continue
-        if level == "source" and design.number(name) == design.splits().rows.sum():
+        if not design.has(name):
             continue
-        found[name] = level
+        of_points = design.number(name) == design.splits().rows.sum()
+        if not (of_points and (level == "source" or not named)):
+            found[name] = str(level) if named else "fold"
     return found
 
 

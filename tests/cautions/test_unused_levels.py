@@ -102,6 +102,12 @@ def test_no_caution_where_nothing_is_in_doubt():
     assert only_row(log.rename_axis(index={"subject": "country"}).cvci.interval())["caution"] == ""
     alone = log.set_axis(pd.MultiIndex.from_arrays([range(100)] * 2, names=["subject", "point"]))
     assert only_row(alone.cvci.interval())["caution"] == ""  # each subject has one point
+    rows = pd.DataFrame({"source": np.arange(60) % 6, "point": range(60), "a": np.arange(60.0) % 7})
+    array = rows.to_xarray().set_coords(["source", "point"])["a"]  # along the dimension "index"
+    frame = rows.rename_axis("row").set_index(["source", "point"], append=True)["a"]
+    for numbered in (array, array.chunk(), frame, cvstats.Moments.of_log(frame)):
+        caution = np.ravel(cvstats.cautions(cvstats.interval(numbered)))
+        assert caution.tolist() == ["few sources"]
     one = log.set_axis(log.index.set_codes(np.zeros(100, int), level="subject"))
     assert only_row(one.cvci.interval())["caution"] == ""
     named = log.droplevel("point").rename_axis("fold").to_frame("a").assign(id=range(100))
