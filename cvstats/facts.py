@@ -213,8 +213,9 @@ class LogFacts:
         for j, column in enumerate(seen.columns()):
             if column is not None:
                 part[j] = measure_shapes(column if valid is None else column[valid])
-        columns, _, spread = pick_columns(self.log, sample, None, sample.step)
-        shapes = Shapes(*(part if columns is None else part[columns])[spread].T)
+        columns, spread = pick_columns(self.log, sample, None, sample.step)
+        part = part[columns] if isinstance(columns, np.ndarray) else part
+        shapes = Shapes(*part[spread].T)
         if self.log.of_contrasts or (self.design.metric and not is_examined(self.log.metadata)):
             # influences are few and large if a class is rare
             names = ("outlier_share", "tail_index", "n_for_skewness", "n_for_tails")

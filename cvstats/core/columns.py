@@ -71,6 +71,15 @@ class LossColumns:
             return (table if every else table[:, columns]).T.astype(np.float64, copy=False)
         return np.stack([self.column(int(j), start, stop) for j in columns])
 
+    def missing(self, start: int, stop: int) -> MaskArray:
+        """Find the missing losses (NaN) of some consecutive rows, in all columns."""
+        parts = []
+        for table in self.tables:
+            part = table[start:stop]
+            whole = part.dtype.kind != "f"
+            parts.append(np.zeros(part.shape, dtype=bool) if whole else np.isnan(part))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
     def table(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Copy any rows of any columns, one line per row."""
         if len(self.tables) == 1:

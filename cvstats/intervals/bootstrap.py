@@ -29,10 +29,10 @@ from cvstats.log.bootstrap import (
     apparent_fit,
     code_of,
     count_draws,
-    counts_and_odd,
     draws,
     leave_one_out_means,
     no_information_of,
+    read_counts,
     resamples,
     without_undrawn,
 )
@@ -90,7 +90,7 @@ def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str |
             return f"the log has no level {name!r} ({MEANING[name]}). Add it to the index; {made}"
     if design.has("outer"):
         return f"the log contains nested cross-validation (level 'outer'); {made}"
-    if odd := counts_and_odd(design)[1]:
+    if odd := read_counts(design)[1]:
         return (
             f"its level 'count' has the label {listed(map(spelled, odd))}. Expected whole numbers, "
             f"0 for out of bag; {made}"

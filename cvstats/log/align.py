@@ -16,6 +16,7 @@ import xarray as xr
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.orientation import TARGET
+from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
@@ -42,7 +43,7 @@ def align_logs(one: Any, two: Any) -> Any:
     )
 
 
-def same_kind(one: object, two: object) -> None:
+def refuse_other_kind(one: object, two: object) -> None:
     """Refuse logs in different kinds of containers."""
     if isinstance(two, type(one)):
         return
@@ -176,12 +177,12 @@ def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[in
 @align_logs.register(pd.Series)
 @align_logs.register(pd.DataFrame)
 def _(one: Any, two: Any) -> Any:
-    same_kind(one, two)
+    refuse_other_kind(one, two)
     if isinstance(one, pd.DataFrame):
         for log in (one, two):
             frames.FrameLabels.of(log)
         two = two.iloc[:, match_models(list(one.columns), list(two.columns))]
-    return two.iloc[order(one.index, two.index)].set_axis(one.index, axis=0)
+    return two.iloc[match_rows(one.index, two.index)].set_axis(one.index, axis=0)
 
 
 COMMON_ROWS = (
@@ -190,7 +191,7 @@ COMMON_ROWS = (
 COMMON_CELLS = "log, other = xarray.align(log, other, join='inner')"
 
 
-def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
+def match_rows(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
     """Find the positions of the evaluations of one index in another."""
     if one.is_(two):
         return slice(None)
@@ -213,19 +214,18 @@ def order(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
         return slice(None)
     for index, which in ((one, "first"), (two, "second")):
         if not index.is_unique:
-            raise twice_in(index, which, named)
+            raise duplicates_error(index, which, named)
     if one.equals(two):
         return slice(None)
     at = two.get_indexer(one)
     if (at < 0).any() or len(one) != len(two):
-        raise not_the_same(one, two, at, common)
+        raise unpaired_error(one, two, at, common)
     return at
 
 
-def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
+def duplicates_error(index: pd.Index, which: str, named: bool) -> LogError:
     """Make the error for labels that do not identify evaluations."""
-    again = np.flatnonzero(index.duplicated())
-    shown = listed([words(index, int(i)) for i in again[:MOST]], len(again))
+    shown = list_labels(index, np.flatnonzero(index.duplicated()))
     if named:
         return LogError(
             f"the same evaluation appears twice in the {which} log: {shown}. Expected each once. "
@@ -239,38 +239,32 @@ def twice_in(index: pd.Index, which: str, named: bool) -> LogError:
     )
 
 
-def not_the_same(one: pd.Index, two: pd.Index, at: Any, common: str) -> LogError:
+def unpaired_error(one: pd.Index, two: pd.Index, at: IntArray, common: str) -> LogError:
     """Make the error for evaluations that differ; different folds are not different points.
 
-    ``common`` is the code that keeps the evaluations that both logs share, if they share any.
+    ``at`` are the positions of the evaluations of the first log in the second, -1 for those that it
+    lacks. ``common`` is the code that keeps the evaluations that both logs share, if they share
+    any.
     """
     if (
-        isinstance(one, pd.MultiIndex)
-        and isinstance(two, pd.MultiIndex)
-        and "fold" in one.names
-        and one.nlevels > 1
-    ):
+        isinstance(one, pd.MultiIndex) and isinstance(two, pd.MultiIndex)
+        and "fold" in one.names and one.nlevels > 1
+    ):  # fmt: skip
         rest, other = one.droplevel("fold"), two.droplevel("fold")
-        if rest.is_unique and other.is_unique and len(rest) == len(other):
-            there = other.get_indexer(rest)
-            if (there >= 0).all():
-                row = int(np.flatnonzero(at < 0)[0])
-                folds = (
-                    one.get_level_values("fold")[row],
-                    two.get_level_values("fold")[there[row]],
-                )
-                return LogError(
-                    f"the models were evaluated in different folds: {words(rest, row)} is in "
-                    f"fold {spelled(folds[0])} of the first log but in fold {spelled(folds[1])} "
-                    f"of the second. A paired comparison needs the same partition for both "
-                    f"models. {EXPECTED} Evaluate both models with the same plan."
-                )
-    only_one = np.flatnonzero(at < 0)
-    seen = np.zeros(len(two), dtype=bool)
-    seen[at[at >= 0]] = True
-    only_two = np.flatnonzero(~seen)
+        unique = rest.is_unique and other.is_unique and len(rest) == len(other)
+        there = other.get_indexer(rest) if unique else at
+        if unique and (there >= 0).all():
+            row = int((at < 0).argmax())
+            folds = one.get_level_values("fold")[row], two.get_level_values("fold")[there[row]]
+            return LogError(
+                f"the models were evaluated in different folds: {format_label(rest, row)} is in "
+                f"fold {spelled(folds[0])} of the first log but in fold {spelled(folds[1])} of the "
+                f"second. A paired comparison needs the same partition for both models. {EXPECTED} "
+                "Evaluate both models with the same plan."
+            )
+    only_one, only_two = np.flatnonzero(at < 0), np.setdiff1d(np.arange(len(two)), at)
     parts = [
-        f"only the {which} log has {listed([words(index, int(i)) for i in rows[:MOST]], len(rows))}"
+        f"only the {which} log has {list_labels(index, rows)}"
         for which, index, rows in (("first", one, only_one), ("second", two, only_two))
         if len(rows)
     ]
@@ -295,7 +289,12 @@ def suggest_conversion(one: pd.Index, two: pd.Index, common: str) -> str:
     return ""
 
 
-def words(index: pd.Index, row: int) -> str:
+def list_labels(index: pd.Index, rows: IntArray) -> str:
+    """List the first labels of some rows of an index."""
+    return listed([format_label(index, int(row)) for row in rows[:MOST]], len(rows))
+
+
+def format_label(index: pd.Index, row: int) -> str:
     """Format one label of an index."""
     label = index[row]
     labels = label if isinstance(index, pd.MultiIndex) else (label,)
@@ -305,7 +304,7 @@ def words(index: pd.Index, row: int) -> str:
 @align_logs.register(xr.DataArray)
 @align_logs.register(xr.Dataset)
 def _(one: Any, two: Any) -> Any:
-    same_kind(one, two)
+    refuse_other_kind(one, two)
     if set(one.dims) != set(two.dims):
         raise LogError(
             f"the logs have different dimensions: {tuple(one.dims)} and {tuple(two.dims)}. "
@@ -323,7 +322,7 @@ def _(one: Any, two: Any) -> Any:
     tested = arrays.level_dims(one if isinstance(one, xr.DataArray) else one[next(iter(one))])
     one, two = load_levels(one, tested), load_levels(two, tested)
     for dim in one.dims:
-        two = two.isel({dim: places(one, two, dim, dim in tested)})
+        two = two.isel({dim: match_labels(one, two, dim, dim in tested)})
     for name in LEVELS:
         if not same_coordinate(one, two, name):
             raise LogError(
@@ -375,7 +374,7 @@ def labels_along(log: Any, dim: Hashable, counted: bool) -> pd.Index | None:
     )
 
 
-def places(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
+def match_labels(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
     """Find the positions of the labels of one log's dimension in another."""
     mine, yours = (labels_along(log, dim, counted) for log in (one, two))
     if mine is None or yours is None:
@@ -387,7 +386,7 @@ def places(one: Any, two: Any, dim: Hashable, counted: bool) -> Any:
         return slice(None)
     if dim == "model":
         return match_models(list(mine), list(yours))
-    return slice(None) if mine.equals(yours) else order(mine, yours, COMMON_CELLS)
+    return slice(None) if mine.equals(yours) else match_rows(mine, yours, COMMON_CELLS)
 
 
 def same_coordinate(one: Any, two: Any, name: str) -> bool:
@@ -410,12 +409,14 @@ def subtract_logs(one: Any, two: Any) -> Any:
     elif isinstance(one, pd.DataFrame):
         gaps = as_floats(one) - as_floats(two.set_axis(one.columns, axis=1))
     elif isinstance(one, xr.DataArray):
-        gaps = minus(one, two)
+        gaps = subtract_array(one, two)
     else:
         pairs = zip(one.data_vars, two.data_vars, strict=True)
-        gaps = one.assign({mine: minus(one[mine], two[yours]).variable for mine, yours in pairs})
+        gaps = one.assign(
+            {mine: subtract_array(one[mine], two[yours]).variable for mine, yours in pairs}
+        )
     gaps.attrs = facts_of_differences(facts, models=(names_of_models(one), names_of_models(two)))
-    own, reference = name_of_one(one), name_of_one(two)
+    own, reference = name_only_model(one), name_only_model(two)
     if own is not None and reference not in (None, own):
         gaps.attrs[DIFFERENCE_FROM] = reference
     return gaps
@@ -426,11 +427,11 @@ def names_of_models(log: Any) -> list[Hashable]:
     if isinstance(log, (pd.DataFrame, xr.Dataset)):
         return list(log)
     if isinstance(log, xr.DataArray) and "model" in log.dims:
-        return names_of(log)
+        return list_models(log)
     return [log.name]
 
 
-def name_of_one(log: Any) -> Hashable:
+def name_only_model(log: Any) -> Hashable:
     """Return the name of the only model of a log; None for several and without a name."""
     if isinstance(log, (pd.DataFrame, xr.Dataset)):
         names = list(log)
@@ -447,7 +448,7 @@ def as_floats(log: Any) -> Any:
     return pd.Series(frames.numbers(log).astype(np.float64), index=log.index, name=log.name)
 
 
-def minus(one: xr.DataArray, two: xr.DataArray) -> xr.DataArray:
+def subtract_array(one: xr.DataArray, two: xr.DataArray) -> xr.DataArray:
     """Subtract the numbers of another array, whose coordinates have been compared."""
     for array in (one, two):
         if array.dtype.kind not in "fiub":
@@ -494,19 +495,19 @@ def _(log: pd.DataFrame, reference: Any) -> pd.DataFrame:
 
 @difference_from.register
 def _(log: xr.DataArray, reference: Any) -> xr.DataArray:
-    models = names_of(log)
+    models = list_models(log)
     others = [i for i, label in enumerate(models) if label != reference]
-    return minus(log.isel(model=others), log.isel(model=models.index(reference)))
+    return subtract_array(log.isel(model=others), log.isel(model=models.index(reference)))
 
 
 @difference_from.register
 def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
     rest = log.drop_vars(reference)
-    gaps = {name: minus(rest[name], log[reference]).variable for name in rest.data_vars}
+    gaps = {name: subtract_array(rest[name], log[reference]).variable for name in rest.data_vars}
     return rest.assign(gaps)
 
 
-def names_of(log: xr.DataArray) -> list[Hashable]:
+def list_models(log: xr.DataArray) -> list[Hashable]:
     """List the models of an array, by number if they have no labels."""
     return list(log.indexes["model"]) if "model" in log.indexes else list(range(log.sizes["model"]))
 
@@ -528,11 +529,11 @@ def _(log: pd.DataFrame) -> pd.DataFrame:
 
 @every_pair.register
 def _(log: xr.DataArray) -> xr.DataArray:
-    models = names_of(log)
+    models = list_models(log)
     pairs = list(combinations(range(len(models)), 2))
     left, right = ([pair[side] for pair in pairs] for side in (0, 1))
     paired = log.drop_vars("model", errors="ignore").rename(model="pair")
-    gaps = minus(paired.isel(pair=left), paired.isel(pair=right))
+    gaps = subtract_array(paired.isel(pair=left), paired.isel(pair=right))
     names = (("pair", [models[i] for i in side]) for side in (left, right))
     return gaps.assign_coords(dict(zip(("model", "other"), names, strict=True)))
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from numbers import Real
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -103,16 +102,11 @@ class BootstrapCounts:
         return products, squares
 
 
-def counts_of(design: Design) -> IntArray | None:
-    """Read the labels of ``count`` as numbers, by code; None if one that occurs is not a count."""
-    numbers, odd = counts_and_odd(design)
-    return None if odd else numbers
-
-
-def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
+def read_counts(design: Design) -> tuple[IntArray, list[Hashable]]:
     """Read the labels of ``count`` by code (-1: not a count), and list those that are not counts.
 
-    Labels of dropped losses are read too: they still show which points were drawn.
+    Labels of dropped losses are read too: they still show which points were drawn. Methods require
+    that all labels that occur are counts.
     """
     labels = design.levels["count"].labels
     numbers = np.full(len(labels), -1, dtype=np.int64)
@@ -127,11 +121,8 @@ def counts_and_odd(design: Design) -> tuple[IntArray, list[Hashable]]:
 
 def code_of(design: Design, level: str, label: Hashable) -> int | None:
     """Find the code of a label that occurs, such as repetition 0."""
-    labels = design.levels[level].labels
-    for code in design.cell_table((level,)).codes[:, 0].tolist():
-        if labels[code] == label:
-            return int(code)
-    return None
+    labels, codes = design.levels[level].labels, design.cell_table((level,)).codes[:, 0].tolist()
+    return next((int(code) for code in codes if labels[code] == label), None)
 
 
 def cached(design: Design, what: Hashable, make: Callable[[], T]) -> T:
@@ -151,13 +142,12 @@ def count_draws(design: Design) -> tuple[IntArray, IntArray]:
     """Count the rows of count 0, 1 and above per (sample, repetition); also return its codes."""
 
     def make() -> tuple[IntArray, IntArray]:
-        numbers = counts_of(design)
+        numbers, _ = read_counts(design)
         codes, rows = count_cells(design, ("sample", "repetition", "count"))
         key = codes[:, 0] * (codes[:, 1].max(initial=0) + 1) + codes[:, 1]
         _, first, group = np.unique(key, return_index=True, return_inverse=True)
         found = np.zeros((len(first), 3), dtype=np.int64)
-        if numbers is not None:
-            np.add.at(found, (group, np.minimum(numbers[codes[:, 2]], 2)), rows)
+        np.add.at(found, (group, np.minimum(numbers[codes[:, 2]], 2)), rows)
         return codes[first, :2], found
 
     return cached(design, "count_draws", make)
@@ -262,10 +252,11 @@ class Codes:
 def without_undrawn(log: Log) -> Log:
     """Drop rows that were not drawn and have no loss: cells of a dense table, not evaluations."""
     design = log.design
-    if "count" not in design.levels or code_of(design, "count", 0) is None:
+    undrawn = code_of(design, "count", 0) if "count" in design.levels else None
+    if undrawn is None:
         return log
-    keep = has_loss(log.losses)
-    keep |= design.levels["count"].block(0, design.size) != code_of(design, "count", 0)
+    keep = has_loss(log.losses, design.size)
+    keep |= design.levels["count"].block(0, design.size) != undrawn
     keep &= design.marks
     return log if keep.all() else replace(log, design=replace(design, valid=keep, facts={}))
 
@@ -352,9 +343,7 @@ class Rows:
     @classmethod
     def of(cls, design: Design) -> Rows:
         """Sort the rows unless they are sorted; number points within sources if necessary."""
-        numbers = counts_of(design)
-        if numbers is None:
-            raise LogError("the labels of level 'count' are not whole numbers.")
+        numbers, _ = read_counts(design)
         largest = int(numbers.max(initial=0))
         table = np.append(np.maximum(numbers, 0), 0).astype(np.min_scalar_type(largest))
         codes = design.levels["count"].block(0, design.size)
@@ -444,9 +433,9 @@ def to_resample(rows: Rows, s: int, part: IntArray | slice) -> Resample:
         rows.sample.label(s),
         [rows.fit.label(int(b)) for b in fits[boots]],
         BootstrapCounts(counts[boots], None if tested is None else tested[boots]),
-        in_order(table[boots]),
+        as_slice(table[boots]),
         BootstrapCounts(own, None if tested is None else tested[mine]) if len(mine) else None,
-        in_order(table[mine]) if len(mine) else None,
+        as_slice(table[mine]) if len(mine) else None,
     )
 
 
@@ -469,7 +458,7 @@ def missing_rows_error(rows: Rows, fits: IntArray, points: IntArray, gaps: MaskA
     )
 
 
-def in_order(table: IntArray) -> IntArray | slice:
+def as_slice(table: IntArray) -> IntArray | slice:
     """Return a slice for consecutive rows, so that no loss is copied."""
     first, last = int(table[0, 0]), int(table[-1, -1])
     if first >= 0 and last - first + 1 == table.size and np.all(np.diff(table.ravel()) == 1):
@@ -506,55 +495,57 @@ def no_information_of(
             "predictions of the model fitted to the whole sample. To do without it, pass "
             f"{without}."
         )
-    found = by_sample(log, rates, list(samples)) if samples else by_model(log, rates)
+    found = rates_by_sample(log, rates, list(samples)) if samples else rates_by_model(log, rates)
     if not np.isfinite(found).all():
         raise LogError("no_information is not finite for every model. Expected finite numbers.")
     return found
 
 
-def by_model(log: Log, rates: Any) -> FloatArray:
+def rates_by_model(log: Log, rates: Any) -> FloatArray:
     """Return the number of each column."""
     width = log.losses.width
     models = list(log.labels.models)
     if isinstance(rates, xr.DataArray):
-        return of_array(log, rates)
-    if isinstance(rates, Real) or np.ndim(rates) == 0 and not is_mapping(rates):
+        return rates_of_array(log, rates)
+    if is_scalar(rates):
         return np.full(width, to_float(rates))
     if is_mapping(rates) and models == [None] and len(rates) == 1:
-        return repeat_by_model(log, [to_float(value) for _, value in rates.items()])
+        rates = [value for _, value in rates.items()]
     return repeat_by_model(log, rates_by_label(rates, models, "model"))
 
 
-def by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
+def rates_by_sample(log: Log, rates: Any, samples: list[Hashable]) -> FloatArray:
     """Return the number of each column for each sample, one row per sample."""
     models = list(log.labels.models)
-    if isinstance(rates, Real) or (np.ndim(rates) == 0 and not is_mapping(rates)):
+    if is_scalar(rates):
         raise LogError(
             f"no_information={rates!r} is one number, but the log has {len(samples):,} samples. "
             "Expected a number for each, in the order of their labels or by label."
         )
     if is_mapping(rates) and any(np.ndim(v) or is_mapping(v) for _, v in rates.items()):
-        missing = [model for model in models if model not in rates]
-        if missing:
-            raise missing_labels_error("model", missing, list(dict(rates.items())))
+        refuse_missing_labels(rates, models, "model")
         parts = [rates_by_label(rates[model], samples, "sample") for model in models]
-        return np.stack([repeat_by_model(log, row) for row in np.stack(parts, axis=1)])
-    if not is_mapping(rates) and np.ndim(rates) == 2:
+        table = np.stack(parts, axis=1)
+    elif not is_mapping(rates) and np.ndim(rates) == 2:
         table = np.asarray(rates, dtype=np.float64)
         if table.shape != (len(samples), len(models)):
             raise LogError(
                 f"no_information has the shape {table.shape}. Expected {len(samples):,} samples "
                 f"by {len(models):,} models."
             )
-        return np.stack([repeat_by_model(log, row) for row in table])
-    if len(models) > 1:
+    elif len(models) > 1:
         raise LogError(
             f"no_information has one number for each sample, but the log has {len(models):,} "
             f"models. Expected numbers for each model: no_information={{{models[0]!r}: […], …}}."
         )
-    return np.stack(
-        [repeat_by_model(log, [value]) for value in rates_by_label(rates, samples, "sample")]
-    )
+    else:
+        table = rates_by_label(rates, samples, "sample")[:, None]
+    return np.stack([repeat_by_model(log, row) for row in table])
+
+
+def is_scalar(rates: Any) -> bool:
+    """Whether this is one number."""
+    return np.ndim(rates) == 0 and not is_mapping(rates)
 
 
 def is_mapping(rates: Any) -> bool:
@@ -565,9 +556,7 @@ def is_mapping(rates: Any) -> bool:
 def rates_by_label(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
     """Sort numbers by the labels if they have any; otherwise keep their order."""
     if is_mapping(rates):
-        missing = [label for label in labels if label not in rates]
-        if missing:
-            raise missing_labels_error(what, missing, list(dict(rates.items())))
+        refuse_missing_labels(rates, labels, what)
         return np.array([to_float(rates[label]) for label in labels])
     values = [to_float(value) for value in np.asarray(rates).tolist()]
     if len(values) != len(labels):
@@ -578,12 +567,15 @@ def rates_by_label(rates: Any, labels: list[Hashable], what: str) -> FloatArray:
     return np.array(values)
 
 
-def missing_labels_error(what: str, missing: list[Hashable], known: list[Hashable]) -> LogError:
-    """Make the error for labels without a number."""
-    return LogError(
-        f"no_information has no number for {what} {listed(map(spelled, missing))}; it has them for "
-        f"{listed(map(spelled, known)) or 'none'}. Expected one for each {what} of the log."
-    )
+def refuse_missing_labels(rates: Any, labels: list[Hashable], what: str) -> None:
+    """Refuse labels without a number."""
+    missing = [label for label in labels if label not in rates]
+    if missing:
+        known = listed([spelled(label) for label, _ in rates.items()]) or "none"
+        raise LogError(
+            f"no_information has no number for {what} {listed(map(spelled, missing))}; it has them "
+            f"for {known}. Expected one for each {what} of the log."
+        )
 
 
 def to_float(value: Any) -> float:
@@ -601,7 +593,7 @@ def repeat_by_model(log: Log, values: Sequence[float] | FloatArray) -> FloatArra
     return found
 
 
-def of_array(log: Log, rates: xr.DataArray) -> FloatArray:
+def rates_of_array(log: Log, rates: xr.DataArray) -> FloatArray:
     """Broadcast a DataArray over the carried dimensions, by label."""
     labels = log.labels
     if not isinstance(labels, ArrayLabels) or not set(rates.dims) <= set(labels.dims):
@@ -639,7 +631,7 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
                 f"{points:,} points. Expected one for each."
             )
         return np.array([values[0] + (values - values[0]).mean()])
-    given = in_cells_of(log, given)
+    given = reorder_cells(log, given)
     other = read(given, missing=missing)
     check_points(log.design, other.design)
     mine, yours = carried_sizes(log), carried_sizes(other)
@@ -664,7 +656,7 @@ def carried_sizes(log: Log) -> dict[Hashable, int]:
     return {dim: size for dim, size in sizes.items() if dim != "model"}
 
 
-def in_cells_of(log: Log, given: Any) -> Any:
+def reorder_cells(log: Log, given: Any) -> Any:
     """Reorder the carried cells of a log of arrays to match another log, by label."""
     if not isinstance(given, xr.DataArray | xr.Dataset):
         return given
@@ -703,8 +695,8 @@ def check_points(sample: Design, other: Design) -> None:
         )
     if "point" not in other.levels:
         return
-    known = set(occurring_labels(other, "point"))
-    lost = [label for label in occurring_labels(sample, "point") if label not in known]
+    known = set(list_points(other))
+    lost = [label for label in list_points(sample) if label not in known]
     if lost:
         raise LogError(
             f"leave_one_out has no loss of {listed([spelled(label) for label in lost])}. "
@@ -713,10 +705,10 @@ def check_points(sample: Design, other: Design) -> None:
         )
 
 
-def occurring_labels(design: Design, level: str) -> list[Hashable]:
-    """List the labels of a level that occur."""
-    codes = design.cell_table((level,)).codes[:, 0]
-    labels = design.levels[level].labels
+def list_points(design: Design) -> list[Hashable]:
+    """List the labels of the points that occur."""
+    codes = design.cell_table(("point",)).codes[:, 0]
+    labels = design.levels["point"].labels
     return [labels[code] for code in codes.tolist()]
 
 

@@ -30,7 +30,7 @@ from cvstats.core.folds import (
 )
 from cvstats.core.orientation import TARGET
 from cvstats.core.results import rounding_of_means
-from cvstats.core.threads import Scratch, block_bounds, ordered_map
+from cvstats.core.threads import block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import spelled
 from cvstats.log.groups import Groups
@@ -96,109 +96,114 @@ def find_cautions(
     autocorrelation.
     """
     flags = np.zeros(len(estimate), dtype=np.int64)
-    times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
-    design, pairs = log.design, log.pairs and log.differences
-    width = (log.losses if pairs is None else pairs).width
-    single, sample = find_single_losses(design, log.zero_one), take_sample(log)
+    design, sample = log.design, take_sample(log)
+    single = find_single_losses(design, log.zero_one)
     flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
     single &= bool(design.levels)  # rows without labels may be points as well
-    of_many = len(log.labels.models) >= NEAR and has_best_model(log)
-    shaped = not design.scores and (not design.metric or is_examined(log.metadata))
     if sample is None or (single.all() and not design.scores):
         return flags
-    of_points = not (residuals or design.scores or is_resampled(design))
-    dated = of_points and find_dates(sample.log.design) is not None
-    of_points = of_points and not design.metric
+    seen, of_points = sample.log, not (residuals or design.scores or is_resampled(design))
+    dated = of_points and find_dates(seen.design) is not None
+    shaped = not design.scores and (not design.metric or is_examined(log.metadata))
+    of_many = len(log.labels.models) >= NEAR and has_best_model(log)
     if not (shaped or of_many or dated):
         return flags
-    seen, points = sample.log, log.points_by_group()
-    points = count_kept_points(log) if points is None else points
+    # The losses to examine: all of them, or some rows of some columns.
+    pairs = log.pairs and log.differences
+    width = (log.losses if pairs is None else pairs).width
     whole = sample.whole and seen.design.size * width <= LIMIT
     step = sample.step if whole else find_step(sample, width)
-    of_many = of_many and step == 1
-    of_units = residuals() if of_many and residuals else None
-    columns, losses, spread = pick_columns(log, sample, pairs, step)
-    most = seen.design.size if whole else LIMIT // width
-    table = tabulate(seen, losses, None, columns) if whole else None
-    alike = None
-    if whole and of_points:
-        alike = table if losses is None and columns is None else tabulate(seen)
-    # Small groups of a contrast have large weights, so that only its skewness is a sign.
+    columns, spread = pick_columns(log, sample, pairs, step)
+    losses = ExaminedLosses(seen, columns, spread, tabulate(seen, columns) if whole else None)
+    # The groups to examine, except those that have one loss in each split.
+    times = FOR_EVERY_LOOK if log.metadata.get(EVERY_LOOK) else 1
+    points = log.points_by_group()
+    points = count_kept_points(log) if points is None else points
     before, by_group = flags.copy(), flags.reshape(-1, width)
-    signs = np.int64(Caution.SKEWED if log.of_contrasts else -1)
-    name = str(log.metadata.get("loss")).removeprefix("1 - ")
-    other = log.of_differences or log.of_contrasts or design.metric
-    errors = not (other or name in NOT_ZERO_ONE)
-    examined: list[int] = []
-    points_of_groups = np.zeros(len(by_group), dtype=np.int64)
-    batches: dict[Any, list[Group]] = {}  # equally many evaluations each, few enough for the cache
-    for at, count, rows in sample_groups(log, seen, most, dated=dated):
+    groups: list[Group] = []
+    n_points = np.zeros(len(by_group), dtype=np.int64)
+    most = seen.design.size if whole else LIMIT // width
+    if design.by is None:
+        valid = seen.design.valid
+        size = seen.design.size if valid is None else int(valid.sum())
+        count = size if seen is log else int(tally(design).count.sum())
+        sampled = [(0, count, sample_rows(seen.design, range(size), most, dated=dated))]
+    elif seen is log:
+        sampled = sample_groups(log, design.by, most, dated=dated)
+    else:
+        sampled = sample_known_groups(log, seen.design, design.by, most, dated=dated)
+    for at, count, rows in sampled:
         if len(rows) and (design.scores or not (single.any() and single[at, 0])):
-            n = (count if points is None else int(points[at, 0])) // times
-            together = max(1, TILE // (len(rows) * width))
-            key = len(rows), len(examined) // together
-            batches.setdefault(key, []).append((at, n, rows))
-            examined.append(at)
-            points_of_groups[at] = n
-    for batch in batches.values():
-        numbers, sizes, taken = zip(*batch, strict=True)
-        every, shape = np.concatenate(taken), (len(batch), len(taken[0]), -1)
-        if shaped:
-            if table is not None:
-                marks = mark_shapes(table[every].reshape(shape), sizes)
-            else:
-                read, most_columns = read_columns(seen, losses, every, columns)
-                marks = mark_columns(read, most_columns, shape, sizes)
-            by_group[np.array(numbers)] |= marks[:, spread] & signs
-        if shaped and design.metric and losses is not None:
-            for side in (losses.left, losses.right):
-                part = tabulate(seen, None, every, side).reshape(shape)
-                by_group[np.array(numbers)] |= mark_shapes(part, sizes)[:, spread] & signs
-        for at, n, rows in batch if of_points or of_many or dated else ():
-            here = by_group[at]
-            if dated or of_many:
-                part = tabulate(seen, losses, rows, columns) if table is None else table[rows]
-            serial = measure_serial(seen.design, part, rows) if dated else None
-            if serial is not None:
-                here |= np.where(is_serial(*serial), int(Caution.SERIAL_DEPENDENCE), 0)[spread]
-            if alike is not None and find_duplicates(seen, alike[rows], rows) is not None:
-                here |= Caution.DUPLICATED_POINTS
-            if of_many:
-                units = residuals_of_points(part, n) if of_units is None else of_units[at][0]
-                near, best = count_near_best(log, estimate[at * width : (at + 1) * width], units)
-                here[best[near >= NEAR]] |= Caution.SELECTED
-    number = len(by_group)
-    if 0 < len(examined) < number and log.design.by is not None:
-        stands = np.searchsorted(examined, np.arange(number), side="right") - 1
+            n_points[at] = (count if points is None else int(points[at, 0])) // times
+            groups.append((at, int(n_points[at]), rows))
+    # One rule after the other.
+    if shaped:
+        marks = mark_groups(losses, groups, by_group.shape, sides=bool(design.metric))
+        # Small groups of a contrast have large weights, so that only its skewness is a sign.
+        by_group |= marks & Caution.SKEWED if log.of_contrasts else marks
+    if dated:
+        by_group |= mark_serial_dependence(losses, groups, by_group.shape)
+    if losses.table is not None and of_points and not design.metric:
+        alike = losses.table if columns is None else tabulate(seen)
+        for at, _, rows in groups:
+            if find_duplicates(seen, alike[rows], rows) is not None:
+                by_group[at] |= Caution.DUPLICATED_POINTS
+    if of_many and step == 1:
+        of_units = residuals() if residuals else None
+        by_group |= mark_selected(log, losses, groups, estimate.reshape(by_group.shape), of_units)
+    if 0 < len(groups) < len(by_group) and design.by is not None:  # those in between
+        examined = [at for at, _, _ in groups]
+        stands = np.searchsorted(examined, np.arange(len(by_group)), side="right") - 1
         nearest = np.array(examined)[np.maximum(stands, 0)]
-        flags = before | (flags & ~before).reshape(number, width)[nearest].reshape(-1)
-        points_of_groups = points_of_groups[nearest] if points is None else points[:, 0] // times
-    if errors and shaped:
-        rarer = np.repeat(points_of_groups, width) * np.fmin(estimate, 1 - estimate)
+        flags = before | (flags & ~before).reshape(by_group.shape)[nearest].reshape(-1)
+        n_points = n_points[nearest] if points is None else points[:, 0] // times
+    loss = str(log.metadata.get("loss")).removeprefix("1 - ")
+    other = log.of_differences or log.of_contrasts or design.metric or loss in NOT_ZERO_ONE
+    if shaped and not other:
+        rarer = np.repeat(n_points, width) * np.fmin(estimate, 1 - estimate)
         few = (rarer > 0) & (rarer < FEW_ERRORS - 1e-9)
         if few.any():
             flags[few & log.zero_one()] |= Caution.FEW_ERRORS
     return flags
 
 
-def sample_groups(log: Log, seen: Log, most: int, *, dated: bool) -> list[Group]:
+@dataclass(frozen=True, eq=False)
+class ExaminedLosses:
+    """The losses that are examined one by one.
+
+    Parameters
+    ----------
+    log : Log
+        Their evaluations, in memory.
+    columns : array of int or Differences, optional
+        The columns, or differences of columns; by default all columns.
+    spread : array of int or slice
+        For each column of the whole log, which of these represents it.
+    table : array, optional
+        The losses of all evaluations, if there are few.
+    """
+
+    log: Log
+    columns: IntArray | Differences | None
+    spread: Any
+    table: FloatArray | None
+
+    def read(self, rows: IntArray) -> FloatArray:
+        """Tabulate some evaluations, rows by columns."""
+        return tabulate(self.log, self.columns, rows) if self.table is None else self.table[rows]
+
+
+def sample_groups(log: Log, by: str, most: int, *, dated: bool) -> list[Group]:
     """Sample about ``most`` evaluations of each group of ``by=``; if many, of some groups.
 
     Returns the number of the group, its number of evaluations, and the sampled ones. They are
     cached in the design, since finding those of a group reads all codes.
     """
-    design, by = seen.design, log.design.by
-    size = design.size if design.valid is None else int(design.valid.sum())
-    if by is None:
-        count = size if seen is log else int(tally(log.design).count.sum())
-        return [(0, count, sample_rows(design, range(size), most, dated=dated))]
-    if seen is not log:
-        return sample_known_groups(log, design, by, most, dated=dated)
-    key = ("sampled", by, most, dated)
+    design, key = log.design, ("sampled", by, most, dated)
     if key not in design.facts:
-        groups = Groups(seen, by)
+        groups = Groups(log, by)
         examined = range(0, len(groups.codes), -(-len(groups.codes) // FEW_GROUPS))
-        each = most if most >= size else most // len(examined)
+        each = most if most >= design.n_rows else most // len(examined)
         number = None if design.valid is None else np.cumsum(design.valid) - 1
         found = []
         for at, rows in zip(examined, groups.find_rows(examined), strict=True):
@@ -256,31 +261,30 @@ def find_step(sample: Sample, width: int) -> int:
 
 
 def pick_columns(
-    log: Log, sample: Sample, losses: Differences | None, step: int
-) -> tuple[IntArray | None, Differences | None, Any]:
-    """Pick the columns (or differences) of evenly spaced carried cells in a sample.
+    log: Log, sample: Sample, pairs: Differences | None, step: int
+) -> tuple[IntArray | Differences | None, Any]:
+    """Pick the columns of a sample (or differences of columns) in evenly spaced carried cells.
 
     Also return, for each column of the log, which of these represents it.
     """
     own = sample.log.losses
-    if step == 1 and (losses is None or own is log.losses):
-        return None, losses, slice(None)
+    if step == 1 and (pairs is None or own is log.losses):
+        return pairs, slice(None)
     cells = log.columns_by_cell()
     number = cells.shape[1]
     known = np.sort(cells[:, :: sample.step].reshape(-1))
     chosen = np.arange(0, number, step)
     stands = np.arange(number) // step
-    if losses is not None:
+    if pairs is not None:
         sides = (
             np.searchsorted(known, side.reshape(-1, number)[:, chosen].reshape(-1))
-            for side in (losses.left, losses.right)
+            for side in (pairs.left, pairs.right)
         )
-        lines = np.arange(losses.width // number)[:, None] * len(chosen)
-        return None, Differences(own, *sides), (lines + stands).reshape(-1)
-    columns = np.searchsorted(known, cells[:, chosen].reshape(-1))
+        lines = np.arange(pairs.width // number)[:, None] * len(chosen)
+        return Differences(own, *sides), (lines + stands).reshape(-1)
     spread = np.empty(cells.size, dtype=np.int64)
     spread[cells] = np.arange(len(cells))[:, None] * len(chosen) + stands
-    return columns, None, spread
+    return np.searchsorted(known, cells[:, chosen].reshape(-1)), spread
 
 
 def choose_step(width: int) -> int:
@@ -306,20 +310,18 @@ def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: boo
 
 def tabulate(
     log: Log,
-    losses: Differences | None = None,
-    rows: IntArray | None = None,
-    columns: IntArray | None = None,
+    columns: IntArray | Differences | None = None,
+    rows: IntArray | slice = slice(None),
 ) -> FloatArray:
-    """Tabulate evaluations, rows by columns; NaN in the columns of masked cells."""
+    """Tabulate evaluations, rows by columns (or differences); NaN in those of masked cells."""
     own, valid = log.losses, log.design.valid
     if valid is not None:
-        at = np.flatnonzero(valid) if rows is None else np.flatnonzero(valid)[rows]
+        at = np.flatnonzero(valid)[rows]
     else:
-        at = np.arange(log.design.size) if rows is None else rows
-    if losses is not None:
-        pairs = slice(None) if columns is None else columns
-        found = own.table(at, losses.left[pairs])
-        return np.subtract(found, own.table(at, losses.right[pairs]), out=found)
+        at = np.arange(log.design.size)[rows] if isinstance(rows, slice) else rows
+    if isinstance(columns, Differences):
+        found = own.table(at, columns.left)
+        return np.subtract(found, own.table(at, columns.right), out=found)
     return own.table(at, np.arange(own.width) if columns is None else columns)
 
 
@@ -350,42 +352,60 @@ def mark_shapes(values: FloatArray, n_points: Sequence[int]) -> IntArray:
     return flags.reshape(number, width)
 
 
-def mark_columns(
-    read: Callable[[slice], FloatArray], width: int, shape: tuple[int, int, int],
-    n_points: Sequence[int],
-) -> IntArray:  # fmt: skip
-    """Mark columns like `mark_shapes`, as many at a time as fit in the processor's cache.
+def mark_groups(
+    losses: ExaminedLosses, groups: Sequence[Group], shape: tuple[int, int], *, sides: bool
+) -> IntArray:
+    """Mark the columns of each group, like `mark_shapes`; with ``sides``, those of both models too.
 
-    ``read`` returns a slice of the columns, with a row for each evaluation of each group.
+    Groups with equally many evaluations are marked together, as many as fit in the cache.
     """
-    bounds = block_bounds(width, max(1, TILE // (shape[0] * shape[1])))
+    marks = np.zeros(shape, dtype=np.int64)
+    batches: dict[tuple[int, int], list[Group]] = {}
+    for place, group in enumerate(groups):
+        size = len(group[2])
+        together = max(1, TILE // (size * shape[1]))
+        batches.setdefault((size, place // together), []).append(group)
+    for batch in batches.values():
+        numbers, n_points, taken = zip(*batch, strict=True)
+        rows, of_batch = np.concatenate(taken), (len(batch), len(taken[0]), -1)
+        if losses.table is None:
+            found = mark_columns(losses, rows, n_points)
+        else:
+            found = mark_shapes(losses.table[rows].reshape(of_batch), n_points)
+        if sides and isinstance(losses.columns, Differences):
+            for side in (losses.columns.left, losses.columns.right):
+                both = tabulate(losses.log, side, rows).reshape(of_batch)
+                found |= mark_shapes(both, n_points)
+        marks[list(numbers)] = found[:, losses.spread]
+    return marks
+
+
+def mark_columns(losses: ExaminedLosses, rows: IntArray, n_points: Sequence[int]) -> IntArray:
+    """Mark the columns of some groups like `mark_shapes`, as many at a time as fit in the cache.
+
+    ``rows`` are equally many evaluations of each group.
+    """
+    read, width = read_columns(losses.log, losses.columns, rows)
+    bounds = block_bounds(width, max(1, TILE // len(rows)))
 
     def mark(tile: int) -> IntArray:
-        return mark_shapes(read(slice(*bounds[tile])).reshape(shape), n_points)
+        part = read(slice(*bounds[tile]))
+        return mark_shapes(part.reshape(len(n_points), -1, part.shape[1]), n_points)
 
     return np.concatenate(list(ordered_map(mark, len(bounds))), axis=1)
 
 
 def read_columns(
-    log: Log, losses: Differences | None, rows: IntArray, columns: IntArray | None
+    log: Log, columns: IntArray | Differences | None, rows: IntArray
 ) -> tuple[Callable[[slice], FloatArray], int]:
     """Return a function that reads some columns (or differences), and the number of all."""
-    if losses is None:
+    if not isinstance(columns, Differences):
         every = np.arange(log.losses.width) if columns is None else columns
-        return lambda some: tabulate(log, None, rows, every[some]), len(every)
-    models, at = np.unique([losses.left, losses.right], return_inverse=True)
+        return lambda some: tabulate(log, every[some], rows), len(every)
+    models, at = np.unique([columns.left, columns.right], return_inverse=True)
     left, right = at.reshape(2, -1)
-    lines, scratch = np.ascontiguousarray(tabulate(log, None, rows, models).T), Scratch()
-
-    def subtract(some: slice) -> FloatArray:
-        size = len(left[some]) * len(rows)
-        one, two = (scratch.array(name, size, np.float64).reshape(-1, len(rows)) for name in "lr")
-        lines.take(left[some], axis=0, out=one, mode="clip")  # without the copies of "raise"
-        lines.take(right[some], axis=0, out=two, mode="clip")
-        found: FloatArray = np.subtract(one, two, out=one)
-        return found.T
-
-    return subtract, len(left)
+    lines = np.ascontiguousarray(tabulate(log, models, rows).T)
+    return lambda some: (lines[left[some]] - lines[right[some]]).T, len(left)
 
 
 def skewness_within(log: Log, by: str) -> FloatArray:
@@ -399,8 +419,8 @@ def skewness_within(log: Log, by: str) -> FloatArray:
     seen = sample.log
     number, step = int(tally(seen.design).count.sum()), find_step(sample, width)
     rows = sample_rows(seen.design, range(number), LIMIT // width, dated=False)
-    columns, _, spread = pick_columns(log, sample, None, step)
-    values = tabulate(seen, None, rows, columns)
+    columns, spread = pick_columns(log, sample, None, step)
+    values = tabulate(seen, columns, rows)
     at = cell_numbers(seen.design, (by,), rows)
     _, at, count = np.unique(at, return_inverse=True, return_counts=True)
     deviations = values - group_means(values, at.reshape(-1), count)[at.reshape(-1)]
@@ -484,6 +504,18 @@ def measure_serial(
     products = (apart[1:] * apart[:-1])[same].sum(axis=0)
     varies = total > 1e-26 * np.square(means).sum(axis=0)  # more than by rounding errors
     return products / np.where(varies, total, np.inf), int(same.sum())
+
+
+def mark_serial_dependence(
+    losses: ExaminedLosses, groups: Sequence[Group], shape: tuple[int, int]
+) -> IntArray:
+    """Mark the columns of each group with serial dependence."""
+    marks = np.zeros(shape, dtype=np.int64)
+    for at, _, rows in groups:
+        serial = measure_serial(losses.log.design, losses.read(rows), rows)
+        if serial is not None:
+            marks[at] = np.where(is_serial(*serial), Caution.SERIAL_DEPENDENCE, 0)[losses.spread]
+    return marks
 
 
 def group_means(values: FloatArray, at: IntArray, count: IntArray) -> FloatArray:
@@ -610,6 +642,22 @@ def has_best_model(log: Log) -> bool:
     """Whether a model may have been chosen because its error is the smallest."""
     of_models = not (log.of_differences or log.of_contrasts or is_resampled(log.design))
     return of_models and TARGET not in log.metadata
+
+
+def mark_selected(
+    log: Log, losses: ExaminedLosses, groups: Sequence[Group], estimate: FloatArray,
+    of_units: Sequence[Residuals] | None,
+) -> IntArray:  # fmt: skip
+    """Mark the best model of each group if many others are near it.
+
+    ``of_units`` are the residuals of the sampling units of each group; None for points.
+    """
+    marks = np.zeros(estimate.shape, dtype=np.int64)
+    for at, n, rows in groups:
+        units = residuals_of_points(losses.read(rows), n) if of_units is None else of_units[at][0]
+        near, best = count_near_best(log, estimate[at], units)
+        marks[at, best[near >= NEAR]] = Caution.SELECTED
+    return marks
 
 
 def residuals_of_points(values: FloatArray, n: int) -> FloatArray:

@@ -17,17 +17,9 @@ LONG = 9
 """Numbers with more decimals are written in scientific notation."""
 
 UNIT = (
-    "estimate",
-    "difference",
-    "se",
-    "lower",
-    "upper",
-    "mean",
-    "tau",
-    "tau_lower",
-    "tau_upper",
+    "estimate", "difference", "se", "lower", "upper", "mean", "tau", "tau_lower", "tau_upper",
     "scale",
-)
+)  # fmt: skip
 """Columns in units of the loss, which are displayed with the same number of decimals."""
 
 

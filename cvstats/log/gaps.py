@@ -19,7 +19,7 @@ from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import covers_all_points
 from cvstats.core.results import Result, shared_attrs
-from cvstats.core.threads import BLOCK, block_bounds
+from cvstats.core.threads import block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
 from cvstats.log.groups import take_rows
@@ -56,10 +56,10 @@ def drop_gaps(log: Log) -> Log:
             return replace(log, gaps=gaps)
         keep = gaps.patterns[0].keep
     else:
-        keep = np.ones(log.design.size, dtype=bool)
-        for j in np.setdiff1d(np.arange(log.losses.width), log.masked()).tolist():
-            for start, stop in block_bounds(log.design.size, BLOCK):
-                keep[start:stop] &= ~np.isnan(log.losses.column(j, start, stop))
+        keep = np.empty(log.design.size, dtype=bool)
+        there = np.setdiff1d(np.arange(log.losses.width), log.masked())
+        for start, stop in block_bounds(len(keep), max(1, TILE // log.losses.width)):
+            keep[start:stop] = ~log.losses.missing(start, stop)[:, there].any(axis=1)
         keep = keep_design(log.design, keep)
     gone = log.design.n_rows - int(keep.sum())
     if not keep.any():
@@ -80,11 +80,7 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
         missing = np.zeros((design.size, stop - start), dtype=bool)
         every = np.ones(stop - start, dtype=bool)
         for own in columns[:, start:stop]:
-            parts = [
-                np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=bool)
-                for table in take_columns(log.losses, own)
-            ]
-            gone = np.concatenate(parts, axis=1)
+            gone = LossColumns(tuple(take_columns(log.losses, own))).missing(0, design.size)
             bare = gone[here].all(axis=0)
             missing |= gone & ~bare
             every &= bare

@@ -295,7 +295,7 @@ def list_kinds(log: Log) -> list[Design]:
     if log.design.by is None:
         return [log.design]
     groups = Groups(log, log.design.by)
-    return [groups.kind(at) for at in groups.kinds()]
+    return list(map(groups.kind, groups.kinds()))
 
 
 def ask_groups(log: Log, question: Callable[[Design], Any]) -> Any:

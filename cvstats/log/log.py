@@ -864,20 +864,15 @@ class Log:
         """Find the columns of carried cells in which every loss is missing."""
         if not self.labels.may_be_empty():
             return np.array([], dtype=np.int64)
-        parts: list[IntArray] = []
-        for table in self.losses.tables:
-            left = np.arange(table.shape[1] if table.dtype.kind == "f" else 0)
-            for start, stop in block_bounds(
-                self.design.size, max(1, WINDOW // max(1, table.shape[1]))
-            ):
-                part = np.isnan(
-                    table[start:stop] if len(left) == table.shape[1] else table[start:stop, left]
-                )
-                if self.design.valid is not None:
-                    part |= ~self.design.valid[start:stop, None]
-                left = left[part.all(axis=0)]
-            parts.append(left + sum(before.shape[1] for before in self.losses.tables[: len(parts)]))
-        return np.concatenate(parts)
+        gone = np.ones(self.losses.width, dtype=bool)
+        for start, stop in block_bounds(self.design.size, max(1, WINDOW // len(gone))):
+            missing = self.losses.missing(start, stop)
+            if self.design.valid is not None:
+                missing |= ~self.design.valid[start:stop, None]
+            gone &= missing.all(axis=0)
+            if not gone.any():
+                break
+        return np.flatnonzero(gone)
 
     def _not_finite(self, j: int) -> tuple[list[int], int]:
         """Find the first rows of a column that are not finite, and count them."""
@@ -944,8 +939,10 @@ class Log:
                 cautions |= Caution.UNUSED_LEVEL
         if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
             cautions |= cautions_of_metric(self.metadata)
-        single = find_single_losses(self.design, self.zero_one if self.lazy is None else None)
-        return cautions | Caution.ONE_EACH if single.all() else cautions
+        zero_one = self.zero_one if self.lazy is None else None
+        if "point" not in self.design.levels and find_single_losses(self.design, zero_one).all():
+            cautions |= Caution.ONE_EACH
+        return cautions
 
 
 def take_flagged(table: Table, flag: str) -> Table:

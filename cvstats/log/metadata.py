@@ -267,9 +267,8 @@ def refuse_parts_of_logs(
         whole = planned if "rows" in made_of else design
         known = "points" in made_of
         expected = next(iter(made_of.values()))
-        each = {str(model): expected.get(str(model)) for model in models}
-        counts = list(each.values()) if "models" in made_of else [expected]
-        for points in counts:
+        names = map(str, models)
+        for points in map(expected.get, names) if "models" in made_of else [expected]:
             if points is not None:
                 refuse_missing_points(whole, metric, part, points, gaps=gaps and known)
 
@@ -329,6 +328,14 @@ def refuse_part(
     )
 
 
+CAUTIONS = {
+    "few_points": Caution.FEW_POINTS, "cells_without_influence": Caution.NO_INFLUENCE,
+    "heavy_tails": Caution.HEAVY_TAILS, "biased_by_fold": Caution.BIASED_BY_FOLD,
+    "censored": Caution.CENSORED,
+}  # fmt: skip
+"""Attrs of a metric that limit every result, if they are not empty, False or 0."""
+
+
 def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
     """Collect cautions about the metric of a log that apply to any method."""
     cautions = Caution(0)
@@ -336,16 +343,9 @@ def cautions_of_metric(metadata: Mapping[Hashable, Any]) -> Caution:
         unknown = MADE_OF in part and counts_are_unknown(part)
         if unknown or part.get("rarest_class", FEW) < FEW:
             cautions |= Caution.FEW_OF_A_CLASS
-        if part.get("few_points"):
-            cautions |= Caution.FEW_POINTS
-        if part.get("cells_without_influence", 0):
-            cautions |= Caution.NO_INFLUENCE
-        if part.get("heavy_tails"):
-            cautions |= Caution.HEAVY_TAILS
-        if part.get("biased_by_fold"):
-            cautions |= Caution.BIASED_BY_FOLD
-        if part.get("censored"):
-            cautions |= Caution.CENSORED
+        for name, caution in CAUTIONS.items():
+            if part.get(name):
+                cautions |= caution
     return cautions
 
 

@@ -303,16 +303,9 @@ class FrameLabels:
 
     def of_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> FrameLabels:
         """Make a row for each pair, indexed by (model, other)."""
-        levels: list[Any] = []
-        codes: list[Any] = []
-        for at in (0, 1):  # labels that recur are looked at once
-            labels = list(map(itemgetter(at), pairs))
-            place = dict(zip(dict.fromkeys(labels), range(len(labels)), strict=False))
-            number = np.fromiter(map(place.__getitem__, labels), dtype=np.int64)
-            short = pd.MultiIndex.from_arrays([list(place)])
-            levels.append(short.levels[0])
-            codes.append(np.asarray(short.codes[0])[number])
-        index = pd.MultiIndex(levels=levels, codes=codes, names=["model", "other"])
+        models, others = zip(*pairs, strict=True)
+        sides = [pd.Index(models, tupleize_cols=False), pd.Index(others, tupleize_cols=False)]
+        index = pd.MultiIndex.from_arrays(sides, names=["model", "other"])
         return FrameLabels(self.models, index)
 
     def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:

@@ -103,10 +103,8 @@ def pack(values: Any, what: str, text: str = "") -> tuple[np.ndarray[Any, Any], 
     if isinstance(dtype, pd.SparseDtype):
         return pack(np.asarray(values), what, text)
     if isinstance(dtype, pd.CategoricalDtype):
-        codes, of = (
-            np.asarray(pd.Categorical(values).codes),
-            pack_labels(dtype.categories, what, text),
-        )
+        codes = np.asarray(pd.Categorical(values).codes)
+        of = pack_labels(dtype.categories, what, text)
         note = {"kind": "category", "ordered": bool(dtype.ordered), "of": of}
         if of["kind"] == "text" and (codes >= 0).all():
             return np.array(of["labels"], dtype=object)[codes], {**note, "written": "text"}
@@ -116,14 +114,10 @@ def pack(values: Any, what: str, text: str = "") -> tuple[np.ndarray[Any, Any], 
         zone = zone_name(times, what)
         plain = np.asarray(times.tz_convert("UTC").tz_localize(None))
         return plain, {"kind": "time", "dtype": str(plain.dtype), "zone": zone}
-    if isinstance(dtype, np.dtype) and (dtype.kind in "mM" or (
-        dtype.kind in "biuf" and dtype.itemsize <= 8
-    )):  # fmt: skip
+    if isinstance(dtype, np.dtype) and dtype.kind in "mMbiuf" and dtype.itemsize <= 8:
         native = dtype.newbyteorder("=")
-        return np.asarray(values).astype(native, copy=False), {
-            "kind": "plain",
-            "dtype": str(native),
-        }
+        note = {"kind": "plain", "dtype": str(native)}
+        return np.asarray(values).astype(native, copy=False), note
     strange = isinstance(dtype, np.dtype) and dtype.kind not in "OUT"
     if strange or isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype)):
         raise LogError(

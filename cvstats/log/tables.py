@@ -77,10 +77,10 @@ def find_columns(
         If a column is missing, occurs twice, or is a level and a value at once, or if the column of
         losses is named like a score.
     """
-    taken = {*values, *(column for column in named.values() if column is not None), model}
+    taken = {*values, *named.values(), model}
+    free = [name for name in known if name not in taken]
     if model is None and single:
-        model = own_column(MODEL, [name for name in known if name not in taken])
-    free = [name for name in known if name not in {*taken, model}]
+        model = own_column(MODEL, free)
     levels = {
         level: own_column(level, free) if column is None else column
         for level, column in named.items()

@@ -18,6 +18,7 @@ from cvstats.core.cells import Cells
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
 from cvstats.core.results import Result
+from cvstats.core.threads import block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed
 from cvstats.log.log import POINTS_ARE, Attrs, Axis, LazyArray, hide_losses, refuse_same_names
@@ -174,7 +175,7 @@ def design_of(
     """
     size = math.prod(map(log.sizes.__getitem__, dims))
     if dense or unlabelled(levels):
-        valid = has_loss(losses)
+        valid = has_loss(losses, size)
         refuse_unlabelled(Design(levels, size), valid)
         if not valid.all():
             return Design(levels, size, valid, taking=TAKING)
@@ -219,15 +220,11 @@ def factorize_sorted(values: NDArray[Any]) -> tuple[NDArray[Any], Any]:
         return pd.factorize(values)
 
 
-def has_loss(losses: LossColumns) -> NDArray[np.bool_]:
-    """Find the rows that hold a number in any column."""
-    here = np.zeros(len(losses.tables[0]), dtype=bool)
-    for table in losses.tables:
-        if table.dtype.kind != "f":
-            return np.ones(len(table), dtype=bool)
-        step = max(1, (1 << 20) // max(1, table.shape[1]))
-        for start in range(0, len(table), step):
-            here[start : start + step] |= ~np.isnan(table[start : start + step]).all(axis=1)
+def has_loss(losses: LossColumns, size: int) -> NDArray[np.bool_]:
+    """Find the rows that hold a number in any column, among ``size`` rows."""
+    here = np.empty(size, dtype=bool)
+    for start, stop in block_bounds(size, max(1, (1 << 20) // max(1, losses.width))):
+        here[start:stop] = ~losses.missing(start, stop).all(axis=1)
     return here
 
 
