@@ -318,7 +318,7 @@ def pool_cells(parts: Sequence[Cells]) -> Cells:
     return replace(parts[0], codes=number[:, None], count=total, mean=mean, m2=m2)
 
 
-def keep_chunk(chunk: Any, axis: object, keepdims: object) -> Any:
+def pass_chunk(chunk: Any, axis: object, keepdims: object) -> Any:
     """Pass the cells of a chunk unchanged to the first pooling task."""
     return chunk
 
@@ -473,7 +473,7 @@ class LazyCells:
             meta=np.empty((0,) * x.ndim),
         )  # fmt: skip
         sums = da.reduction(
-            blocks, keep_chunk, pool_chunks, combine=pool_chunks, axis=tuple(range(k)),
+            blocks, pass_chunk, pool_chunks, combine=pool_chunks, axis=tuple(range(k)),
             keepdims=False, dtype=np.float64, split_every=SPLIT_EVERY, concatenate=False,
             meta=np.empty((0,) * wide),
         )  # fmt: skip
@@ -505,14 +505,12 @@ def find_losses(
     lazy: LazyArray, x: Any, design: Design, masked: MaskArray | None = None
 ) -> tuple[Any, Any, Any]:
     """Mark lazily where all models have a loss, where any has, and where those of a chunk have."""
-    da = import_dask().array
-    tested, carried = (
-        tuple(range(len(lazy.dims))), tuple(range(len(lazy.dims), x.ndim))
-    )  # fmt: skip
+    da, k = import_dask().array, len(lazy.dims)
     if x.dtype.kind != "f":
-        every = da.ones(x.shape[: len(tested)], chunks=x.chunks[: len(tested)], dtype=bool)
+        every = da.ones(x.shape[:k], chunks=x.chunks[:k], dtype=bool)
         return every, every, None
-    chunks = (*x.chunks[: len(tested)], *((1,) * len(sizes) for sizes in x.chunks[len(tested) :]))
+    carried = tuple(range(k, x.ndim))
+    chunks = (*x.chunks[:k], *((1,) * len(sizes) for sizes in x.chunks[k:]))
     seen = x.map_blocks(mark_losses, axis=carried, dtype=bool, chunks=chunks)
     every = some = seen.any(axis=carried)
     if not lazy.drop:
@@ -635,7 +633,7 @@ class MappedMethod:
         """Make a log of cells, with a small log of the losses that were kept with them."""
         columns = model_columns(labels.sizes, self.labels.model_dim)
         left, right = map(np.array, self.pairs)
-        whole = onto_cells(known.cells, found.cells)
+        whole = label_cells(known.cells, found.cells)
         own, gaps = whole.take_columns(np.arange(columns.size)), None
         if len(left):
             gaps = whole.take_columns(np.arange(columns.size, whole.mean.shape[1]))
@@ -673,7 +671,7 @@ def refuse_lost_digits(log: Log) -> None:
         small.refuse_lost_digits(source.gaps, Differences(small.losses, left, right))
 
 
-def onto_cells(known: Cells, found: Cells) -> Cells:
+def label_cells(known: Cells, found: Cells) -> Cells:
     """Label the cells; there are none if every column is masked."""
     if len(found.count) == len(known.count):
         return replace(found, levels=known.levels, labels=known.labels, codes=known.codes)
@@ -1041,23 +1039,25 @@ def compute_cells(
         raise LogError(DIFFERENT_GAPS)
     known, seen = [*(found or [cells.known]), None][:2]
     labels, bounds = labels_along(log, lazy), [np.cumsum([0, *n]) for n in cells.sums.chunks]
-    width, axis = math.prod(labels.sizes), labels.model_dim if pairs else None
-    of_pairs = (len(chosen[0]), *(n for at, n in enumerate(labels.sizes) if at != axis))
-    mean, m2 = np.full(
-        (2, len(known.cells.count), width + (math.prod(of_pairs) if pairs else 0)), np.nan
-    )
+    width = math.prod(labels.sizes)
+    grid = np.arange(width).reshape(labels.sizes)
+    axis = labels.model_dim if pairs else None
+    pair_sizes = (len(chosen[0]), *(n for at, n in enumerate(labels.sizes) if at != axis))
+    pair_grid = width + np.arange(math.prod(pair_sizes)).reshape(pair_sizes)
+    mean, m2 = np.full((2, len(known.cells.count), width + pair_grid.size), np.nan)
     origin = np.zeros(mean.shape[1])
     losses = np.full((len(examined.rows), width), np.nan)
     for at, part in zip(np.ndindex(cells.sums.numblocks), blocks, strict=True):
         along = [np.arange(ends[k], ends[k + 1]) for ends, k in zip(bounds, at, strict=True)]
         look = None if seen is None else seen[(..., *(slice(k, k + 1) for k in at))]
         refuse_faults(part, known, look, whole_design(log), labels_at(labels, along).name)
-        columns = number_places(along, labels.sizes)
+        columns = grid[np.ix_(*along)].reshape(-1)
         losses[np.ix_(np.searchsorted(examined.rows, part.rows), columns)] = part.losses
         if pairs:
-            others = [np.arange(of_pairs[0]), *(rows for i, rows in enumerate(along) if i != axis)]
-            columns = np.concatenate([columns, width + number_places(others, of_pairs)])
-        found = onto_cells(known.cells, part.cells)
+            others = [rows for i, rows in enumerate(along) if i != axis]
+            part_of_grid = pair_grid[np.ix_(np.arange(len(pair_grid)), *others)]
+            columns = np.concatenate([columns, part_of_grid.reshape(-1)])
+        found = label_cells(known.cells, part.cells)
         mean[:, columns], m2[:, columns], origin[columns] = found.mean, found.m2, found.origin
     whole = replace(known.cells, mean=mean, m2=m2, origin=origin)
     complete = None if known.complete is None else known.complete.design
@@ -1068,11 +1068,6 @@ def compute_cells(
         whole.take_columns(np.arange(width, len(origin))) if pairs else None,
         (examined.rows, losses),
     )  # fmt: skip
-
-
-def number_places(along: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
-    """Find the positions of a block in the whole array."""
-    return np.ravel_multi_index(np.ix_(*along), tuple(sizes)).reshape(-1) if along else np.arange(1)
 
 
 def find_masked(lazy: LazyArray) -> MaskArray | None:

@@ -134,7 +134,7 @@ Parts = tuple[Cells, ...]
 Part = TypeVar("Part", Cells, "KeptLosses")
 
 
-def append(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
+def append_parts(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
     """Append parts of a sum, and add up those of similar size.
 
     Therefore n batches with new cells take O(n log n) time, not O(n^2).
@@ -147,7 +147,7 @@ def append(parts: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(kept)
 
 
-def merge(parts: tuple[Part, ...]) -> Part:
+def add_parts(parts: tuple[Part, ...]) -> Part:
     """Add up parts, the smallest first."""
     return reduce(add, reversed(parts))
 
@@ -328,14 +328,14 @@ class Moments(Methods):
         arrays: dict[str, Any] = {}
         for name, parts in (("cells", self.parts), ("planned", self.planned)):
             if parts:
-                table = merge(parts)
+                table = add_parts(parts)
                 levels = zip(table.levels, table.labels, strict=True)
                 head[name] = {level: pack_names(labels, level) for level, labels in levels}
                 arrays |= {f"{name}_{number}": getattr(table, number) for number in NUMBERS}
                 if table.prints is not None:
                     arrays[f"{name}_prints"] = table.prints
         if self.kept:
-            losses = merge(self.kept)
+            losses = add_parts(self.kept)
             named = zip(losses.cells.levels, losses.cells.labels, strict=True)
             head["kept"] = {level: pack_names(labels, level) for level, labels in named}
             head["examined"] = [losses.whole, losses.dates, losses.pointed]
@@ -409,7 +409,7 @@ class Moments(Methods):
     @cached_property
     def table(self) -> Cells:
         """The cells of all batches, with columns of models and then of their pairs."""
-        return merge(self.parts)
+        return add_parts(self.parts)
 
     @property
     def cells(self) -> Cells:
@@ -469,7 +469,7 @@ class Moments(Methods):
         planned: Parts = ()
         if self.planned or other.planned:
             more = tuple(part.reorder_levels(self.levels) for part in other.all_cells())
-            planned = append(self.all_cells(), more)
+            planned = append_parts(self.all_cells(), more)
         sketch = None
         if self.sketch is not None and other.sketch is not None:
             sketch = self.sketch + other.sketch
@@ -477,10 +477,11 @@ class Moments(Methods):
         kept: tuple[KeptLosses, ...] = ()
         if self.kept and other.kept:
             models = match_models(self.labels, other.labels)
-            names = self.kept[0].cells.levels
-            kept = append(self.kept, tuple(part.reorder(names, models) for part in other.kept))
+            levels = self.kept[0].cells.levels
+            others = tuple(part.reorder(levels, models) for part in other.kept)
+            kept = append_parts(self.kept, others)
         return replace(
-            self, parts=append(self.parts, theirs), batches=self.batches + other.batches,
+            self, parts=append_parts(self.parts, theirs), batches=self.batches + other.batches,
             dropped=sum(known) if known else None, notes=self.notes & other.notes,
             within=self.within or other.within, cautions=self.cautions | other.cautions,
             sketch=sketch, planned=planned, kept=kept,
@@ -517,24 +518,25 @@ class Moments(Methods):
             table.take_columns(np.arange(models.size)), WORDS, partial(point_counts, bare), models,
             table.take_columns(np.arange(models.size, width)) if self.pairs else None,
         )  # fmt: skip
-        kept = merge(self.kept) if self.kept else None
+        kept = add_parts(self.kept) if self.kept else None
         crossed = kept is not None and kept.crossed()
+        complete = None
+        if self.planned:
+            complete = self.design_of(in_order(add_parts(self.planned)), crossed)
         log = Log(
             self.design_of(bare, crossed), hide_losses(models.size, WORDS), self.labels,
-            attrs, cells=source, cautions=self.cautions,
-            complete=self.design_of(in_order(merge(self.planned)), crossed) if self.planned
-            else None,
+            attrs, cells=source, cautions=self.cautions, complete=complete,
         )  # fmt: skip
-        part = self.pointed and log.complete is not None and covers_all_points(log.complete)
+        part = self.pointed and complete is not None and covers_all_points(complete)
         if part and not covers_all_points(log.design):  # in memory, a point is dropped everywhere
             raise LogError(
                 "missing='drop' drops a point from all repetitions, but the repetitions of a point "
                 "may be in different batches. Expected the same points in each repetition. Drop "
                 "these points before you aggregate, or pass the log in memory with missing='drop'."
             )
-        return log if kept is None else replace(
-            log, cells=replace(source, sample=kept.sample(log, models, crossed))
-        )  # fmt: skip
+        if kept is None:
+            return log
+        return replace(log, cells=replace(source, sample=kept.sample(log, models, crossed)))
 
     def design_of(self, cells: Cells, crossed: bool) -> Design:
         """Make the design of some cells; ``crossed`` if sources are known to share points.
@@ -597,7 +599,7 @@ def assemble(
     """
     levels, used = cells.levels, (*log.used, *cells.levels)
     prints, sketch, hashes = hash_evaluations(log.design, levels)
-    kept = KeptLosses.of(log, model_columns(log.labels), cells, hashes, some)
+    kept = KeptLosses.of(log, cells, hashes, some)
     if gaps is not None:
         cells = join_columns(cells, gaps)
     return Moments(
@@ -740,7 +742,7 @@ def concat_models(parts: Mapping[Hashable, Moments]) -> Moments:
                     f"{names[0]!r} and {name!r} have {how} at {where}. Expected every model on "
                     f"every evaluation."
                 )
-    losses = [merge(parts[name].kept) for name in names if parts[name].kept]
+    losses = [add_parts(parts[name].kept) for name in names if parts[name].kept]
     kept = KeptLosses.join_columns(losses) if len(losses) == len(names) else None
     return replace(
         parts[names[0]],
@@ -1167,17 +1169,14 @@ class KeptLosses:
 
     @classmethod
     def of(
-        cls, log: Log, models: IntArray, cells: Cells, hashes: tuple[IntArray, Prints] | None,
-        some: Rows | None = None,
-    ) -> KeptLosses:  # fmt: skip
+        cls, log: Log, cells: Cells, hashes: tuple[IntArray, Prints] | None, some: Rows | None
+    ) -> KeptLosses:
         """Select evaluations of a batch.
 
         Parameters
         ----------
         log : Log
             The batch.
-        models : array of int, shape (models, carried cells)
-            Its columns.
         cells : Cells
             Its cells.
         hashes : tuple of arrays, optional
@@ -1185,7 +1184,7 @@ class KeptLosses:
         some : tuple of arrays, optional
             The rows whose losses are available, and their losses; None if all are in memory.
         """
-        design = log.design
+        design, models = log.design, model_columns(log.labels)
         rows = np.arange(design.size) if some is None else some[0]
         rows = rows if design.valid is None else rows[design.valid[rows]]
         dates = "" if is_resampled(design) else find_dates(design) or ""
@@ -1194,9 +1193,9 @@ class KeptLosses:
         if dates:
             number = number_dates(design.levels[dates], rows)
         elif hashes is not None and some is None:
-            rows, number = hashes[0], shorten(hashes[1])
+            rows, number = hashes[0], truncate_hashes(hashes[1])
         else:
-            number = shorten(hash_array(hash_array(rows) ^ salt))
+            number = truncate_hashes(hash_array(hash_array(rows) ^ salt))
         first = np.sort(find_first(number, rows_to_keep(models.size)))
         rows, number = rows[first], number[first]
         point, pointed = number, "point" in design.levels
@@ -1204,7 +1203,7 @@ class KeptLosses:
             level = design.levels["point"].take(rows)
             prints = hashes_of(as_index(level.labels).take(np.asarray(level.codes)))
             named = dates == "point" or hashes is not None
-            point = shorten(prints if named else hash_array(prints ^ salt))
+            point = truncate_hashes(prints if named else hash_array(prints ^ salt))
         columns = models[:, :: choose_step(models.size)].reshape(-1)
         if some is None:
             losses = log.losses.table(rows, columns)
@@ -1321,7 +1320,7 @@ def find_first(number: FloatArray, most: int) -> IntArray:
     return np.arange(len(number)) if len(number) <= most else np.argpartition(number, most)[:most]
 
 
-def shorten(hashes: Prints) -> FloatArray:
+def truncate_hashes(hashes: Prints) -> FloatArray:
     """Truncate hashes to the precision of float64."""
     return (hashes >> BITS).astype(np.float64)
 
