@@ -419,12 +419,11 @@ def is_log(found: Any) -> bool:
     )
 
 
-def facts_of(source: Any, found: PredictionTable) -> dict[Hashable | None, Any]:
+def facts_of(source: Any, found: PredictionTable) -> dict[Any, Any]:
     """Collect the attrs of a log: its origin, and what is known about it."""
     name = Path(source).name if isinstance(source, (str, PathLike)) else type(source).__name__
-    facts: dict[Hashable | None, Any] = {"read_from": name, "format": None}
-    facts.update(found.attrs)
-    return facts | ({"lost": found.lost} if found.lost else {})
+    lost = {"lost": found.lost} if found.lost else {}
+    return {"read_from": name, "format": None, **found.attrs, **lost}
 
 
 # --- saved logs -----------------------------------------------------------------------------------
@@ -731,11 +730,11 @@ def load_path(path: Path, options: ReadOptions) -> Any:
                 return netcdf.foreign(dataset)
             return SavedLog(restore_dataset(dataset, header))
         saved = load_saved(path, kind) if tool is None else None
-        if saved is not None and text.given():
+        if saved is None:
+            return load_table(path, kind, tool, text)
+        if text.given():
             raise not_text(text, "a saved log")
-        if saved is not None:
-            return SavedLog(saved)
-        return load_table(path, kind, tool, text)
+        return SavedLog(saved)
 
 
 def not_text(text: TextOptions, what: str) -> LogError:
@@ -807,15 +806,17 @@ def load_folder(folder: Path, tool: str | None) -> Any:
     from cvstats.io.tools.llm import load_runs
 
     found = load_runs(folder, tool)
-    if found is None:
-        have = "no samples_*.jsonl" if tool == "lm-eval" else (
-            "neither Parquet files nor samples_*.jsonl of lm_eval --log_samples, nor .eval files"
-        )  # fmt: skip
+    if found is None and tool == "lm-eval":
         raise LogError(
-            f"the folder {name} contains {have}. Expected "
-            + ("the output of lm_eval --log_samples." if tool == "lm-eval" else "one of these, or "
-               "a file. Parquet files in folders below it are read by cvstats.scan_parquet(path).")
-        )  # fmt: skip
+            f"the folder {name} contains no samples_*.jsonl. Expected the output of lm_eval "
+            "--log_samples."
+        )
+    if found is None:
+        raise LogError(
+            f"the folder {name} contains neither Parquet files nor samples_*.jsonl of lm_eval "
+            "--log_samples, nor .eval files. Expected one of these, or a file. Parquet files in "
+            "folders below it are read by cvstats.scan_parquet(path)."
+        )
     return found if isinstance(found, pd.DataFrame) else SeveralObjects(True, found)
 
 
@@ -856,9 +857,9 @@ def names_in(table: pd.Series | pd.DataFrame) -> list[str]:
 def is_mapping_of_columns(value: Any) -> bool:
     """Whether this is a mapping of columns."""
     kinds = (list, tuple, range, np.ndarray, pd.Series, pd.Index)
-    return isinstance(value, Mapping) and 0 < len(value) == sum(
+    return isinstance(value, Mapping) and len(value) > 0 and all(
         isinstance(column, kinds) and getattr(column, "ndim", 1) == 1 for column in value.values()
-    )
+    )  # fmt: skip
 
 
 # --- one table ------------------------------------------------------------------------------------
@@ -874,7 +875,7 @@ def read_one(found: Any, options: ReadOptions, what: str) -> PredictionTable:
     """Read one object with the reader of its tool."""
     tool = recognize(found, options.tool)
     form = FORMATS[tool]
-    if isinstance(options.metric, Mapping) and tool not in ("lm-eval", "inspect"):
+    if isinstance(options.metric, Mapping) and tool not in OF_TASKS:
         raise LogError(
             f"metric={options.metric!r} names scores of tasks, but format={tool!r} has no tasks. "
             "Expected the name of one column."

@@ -394,10 +394,8 @@ def scan_csv(
 
 def open_file(path: Path) -> Any:
     """Open a Parquet file."""
-    arrow, parquet = (
-        import_extra("pyarrow.lib", "Parquet"),
-        import_extra("pyarrow.parquet", "Parquet"),
-    )
+    arrow = import_extra("pyarrow.lib", "Parquet")
+    parquet = import_extra("pyarrow.parquet", "Parquet")
     try:
         return parquet.ParquetFile(path, pre_buffer=False)
     except (arrow.ArrowException, OSError, ValueError) as error:

@@ -136,14 +136,9 @@ def spell_roles(table: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
 def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
     """Refuse columns whose lists or objects were skipped on reading."""
     nested = table.attrs.get(NESTED, {})
-    roles = (
-        options.model or MODEL,
-        options.truth or TRUTH,
-        options.metric_name or LOSS,
-        options.wanted,
-    )
-    levels = [options.levels.get(level, level) for level in LEVELS]
-    for name in (*levels, *roles, *options.predictions) if nested else ():
+    names = [options.levels.get(level, level) for level in LEVELS]
+    names += [options.model or MODEL, options.truth or TRUTH, options.metric_name or LOSS]
+    for name in (*names, options.wanted, *options.predictions) if nested else ():
         column = name if name in nested or name in table else str(name).partition(".")[0]
         if column not in nested:
             continue

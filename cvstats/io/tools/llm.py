@@ -24,7 +24,7 @@ from cvstats.io.tools import is_inspect_log, is_lm_eval_sample
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 UNFINISHED = ("cancelled", "error")
 OLDER = "older runs"
-"""The entry of a table's attrs for the number of older files that were not read, by file."""
+"""The entry of a table's attrs for files of several runs, with which of the runs was read."""
 LOST = "lost"
 """The entry of a table's attrs for what its log lacks."""
 SAMPLE = ("task_name", "id")
@@ -68,9 +68,10 @@ def tabulate_log(log: Mapping[str, Any]) -> pd.DataFrame:
     for sample in samples:
         if not isinstance(sample, dict):
             raise LogError(f"sample {len(rows):,} of this log is not an object. Expected one.")
-        row = {"id": sample.get("id"), "epoch": sample.get("epoch")}
-        row |= {"eval_id": head.get("eval_id"), "model": head.get("model")}
-        row |= {"task_name": head.get("task")}
+        row = {
+            "id": sample.get("id"), "epoch": sample.get("epoch"), "eval_id": head.get("eval_id"),
+            "model": head.get("model"), "task_name": head.get("task"),
+        }  # fmt: skip
         error = sample.get("error")
         row["error"] = error.get("message", "error") if isinstance(error, dict) else error
         scores = sample.get("scores")
@@ -110,11 +111,11 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Convert scores to losses; samples are identified by ``id``, not by the run."""
     require_columns(table, ["id", "epoch"], "table of inspect's samples_df()")
     lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
-    runs: dict[str, str] = table.attrs.get(OLDER, {})
+    note = describe_runs(table)
     table = table.reset_index(drop=True)
-    failed = failures(table)
+    failed = find_failures(table)
     task = table["task_name"].astype(str) if "task_name" in table else pd.Series("", table.index)
-    scores = scores_of(table, task, options)
+    scores = scores_of(table, task, failed, options)
     refuse_failures(table, failed, options)
     kept = table[~failed]
     attrs: dict[str, Any] = {}
@@ -142,25 +143,35 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     attrs |= facts_of_scores(plain, higher)
     if len(scores) == 1 and "task_name" in kept:
         attrs[TASK] = next(iter(scores))
-    older = [f"{name} ({which})" for name, which in runs.items()]
-    note = f"read was {listed(older)}" if older else ""
     return PredictionTable(read, {}, attrs, "; ".join(lost), note)
 
 
-def failures(table: pd.DataFrame) -> pd.Series:
+def describe_runs(table: pd.DataFrame) -> str:
+    """Describe which of several runs were read; empty if there are no older ones."""
+    read = [f"{name} ({which})" for name, which in table.attrs.get(OLDER, {}).items()]
+    return f"read was {listed(read)}" if read else ""
+
+
+def find_failures(table: pd.DataFrame) -> pd.Series:
     """Find the samples that ended in an error."""
-    return (
-        table["error"].notna() & (table["error"].astype(str).str.strip() != "")
-        if "error" in table
-        else pd.Series(False, index=table.index)
-    )
+    if "error" not in table:
+        return pd.Series(False, index=table.index)
+    return table["error"].notna() & (table["error"].astype(str).str.strip() != "")
+
+
+def refuse_failed_log(failed: pd.Series) -> None:
+    """Refuse a log in which every sample ended in an error."""
+    if len(failed) and failed.all():
+        raise LogError(
+            f"no sample has a score: all {len(failed):,} ended in an error. Expected a score for "
+            "each. Rerun them."
+        )
 
 
 def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions) -> None:
     """Refuse samples without a score, unless they are dropped."""
+    refuse_failed_log(failed)
     number = int(failed.sum())
-    if len(table) and number == len(table):
-        raise LogError(every_failed(number))
     if not number or options.missing == "drop":
         return
     counted = "1 sample" if number == 1 else f"{number:,} samples"
@@ -171,14 +182,6 @@ def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions
     raise LogError(
         f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Rerun "
         "them, or pass missing='drop' to drop them."
-    )
-
-
-def every_failed(number: int) -> str:
-    """Make the error text for a log in which every sample failed."""
-    return (
-        f"no sample has a score: all {number:,} ended in an error. Expected a score for each. "
-        "Rerun them."
     )
 
 
@@ -211,7 +214,7 @@ def losses_of(
     values = pd.Series(np.nan, kept.index)
     for name, score in scores.items():
         some = kept.loc[task[kept.index] == name, score]
-        read = pd.Series([number(value, score) for value in some], some.index, dtype=float)
+        read = pd.Series([grade_to_number(value, score) for value in some], some.index, dtype=float)
         if np.isinf(read).any():
             raise LogError(f"a value of {score!r} is infinite. Expected finite scores.")
         values = values.where(task[kept.index] != name, read)
@@ -228,16 +231,16 @@ def losses_of(
     return out.reset_index(drop=True)
 
 
-def scores_of(table: pd.DataFrame, task: pd.Series, options: ReadOptions) -> dict[str, str]:
+def scores_of(
+    table: pd.DataFrame, task: pd.Series, failed: pd.Series, options: ReadOptions
+) -> dict[str, str]:
     """Choose the column of scores of each task."""
     every = [str(name) for name in table.columns if str(name).startswith(SCORE)]
     if not every:
-        failed = int(failures(table).sum())
+        refuse_failed_log(failed)
         raise LogError(
-            every_failed(failed)
-            if failed and failed == len(table)
-            else f"no sample has a score ({failed:,} of {len(table):,} ended in an error). "
-            f"Expected a log that was scored: inspect score FILE."
+            f"no sample has a score ({failed.sum():,} of {len(table):,} ended in an error). "
+            "Expected a log that was scored: inspect score FILE."
         )
     names = {
         name: [score for score in every if rows[score].notna().any()] or every
@@ -256,7 +259,7 @@ def add_prefix(score: str, every: list[str]) -> str:
     return score if score in every or SCORE + score not in every else SCORE + score
 
 
-def number(value: Any, score: str) -> float:
+def grade_to_number(value: Any, score: str) -> float:
     """Convert a grade to a number: C is 1, I is 0, P is 0.5, N (no answer) is 0."""
     if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
         return float(value)
@@ -428,26 +431,25 @@ def files_of(folder: Path, deep: bool) -> dict[str, list[list[Path]]]:
     """
     name = "samples_*.jsonl"
     near = [path for depth in ("", "*/", "*/*/") for path in folder.glob(depth + name)]
-    found: dict[tuple[str, str], list[Path]] = {}
+    found: dict[str, dict[str, list[Path]]] = {}
     # The date is at the end of the name; the folder may be any.
     for path in sorted(folder.rglob(name) if deep else near, key=lambda path: path.name):
         match = NAME.fullmatch(path.stem)
         if match:
-            found.setdefault((path.parent.name, match["task"]), []).append(path)
-    out: dict[str, list[list[Path]]] = {}
-    for (model, _), runs in sorted(found.items()):
-        out.setdefault(model, []).append(runs)
-    return out
+            found.setdefault(path.parent.name, {}).setdefault(match["task"], []).append(path)
+    return {
+        model: [runs for _, runs in sorted(tasks.items())] for model, tasks in sorted(found.items())
+    }
 
 
 def read_newest(folder: Path, tasks: list[list[Path]]) -> pd.DataFrame:
     """Read the newest run of each task, and note the files and the number of older ones."""
     table = pd.concat([read_samples(runs[-1]) for runs in tasks], ignore_index=True)
     older = {
-        f"{folder.absolute().name}/{runs[-1].relative_to(folder).as_posix()}": len(runs) - 1
-        for runs in tasks
-        if len(runs) > 1
-    }
+        f"{folder.absolute().name}/{runs[-1].relative_to(folder).as_posix()}":
+        f"the newest of {len(runs)} runs"
+        for runs in tasks if len(runs) > 1
+    }  # fmt: skip
     if older:
         table.attrs[OLDER] = older
     return table
@@ -482,7 +484,7 @@ def tabulate_samples(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Convert the scores of samples to losses; samples are matched by document."""
-    older: dict[str, int] = table.attrs.get(OLDER, {})
+    older, note = table.attrs.get(OLDER, {}), describe_runs(table)
     if not len(table):
         raise LogError("there are no samples. Expected at least one.")
     task = table["task"] if "task" in table else pd.Series("", index=table.index)
@@ -493,13 +495,8 @@ def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         for name, scores in table["scores"].groupby(task, sort=False)
     }
     chosen = choose_names("metric", options.wanted_by_task, names, "acc")
-    values = pd.Series(
-        [
-            of(scores.get(chosen[name]), chosen[name])
-            for name, scores in zip(task, table["scores"], strict=True)
-        ],
-        table.index,
-    )
+    pairs = zip(map(chosen.__getitem__, task), table["scores"], strict=True)
+    values = pd.Series([to_number(scores.get(name), name) for name, scores in pairs], table.index)
     lower = {name: is_lower(score, options) for name, score in chosen.items()}
     refuse_other_scales(values, task, chosen, lower)
     values = values.where(task.map(lower), 1 - values)
@@ -515,8 +512,7 @@ def lm_eval(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     if filters:
         same = len(set(filters.values())) == 1
         attrs["filter"] = next(iter(filters.values())) if same else filters
-    read = [f"{name} (the newest of {number + 1} runs)" for name, number in older.items()]
-    return PredictionTable(out, {}, attrs, note=f"read was {listed(read)}" if read else "")
+    return PredictionTable(out, {}, attrs, note=note)
 
 
 def keep_filters(
@@ -549,7 +545,7 @@ def is_lower(score: str, options: ReadOptions) -> bool:
     return score in LOWER
 
 
-def of(value: Any, score: str) -> float:
+def to_number(value: Any, score: str) -> float:
     """Convert a score to a number."""
     if isinstance(value, (bool, int, float)):
         return float(value)

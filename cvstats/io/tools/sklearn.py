@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -57,25 +57,20 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
             f"there are {len(estimators):,} estimators and {len(tests):,} test sets. Expected "
             "equal numbers."
         )
-    columns: dict[str, Any] = {"y_pred": [], "split": [], "row": []}
+    predicted, tested = [], []
     names: list[Hashable] | None = None
     chances = []
     responses, ranks = responses_of(options)
     response = "decision_function" if [*responses] == ["decision_function"] else "predict"
-    for split, (estimator, test) in enumerate(zip(estimators, tests, strict=True)):
+    for estimator, test in zip(estimators, tests, strict=True):
         rows = rows_of(test, len(truth))
         part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
         choose_response(estimator, response, responses.get(response, options.loss), False)
-        columns["y_pred"].append(np.asarray(getattr(estimator, response)(part)))
-        columns["split"].append(np.full(len(rows), split))
-        columns["row"].append(rows)
+        predicted.append(np.asarray(getattr(estimator, response)(part)))
+        tested.append(rows)
         wanted = "predict_proba" in responses and hasattr(estimator, "classes_")
         if wanted or hasattr(estimator, "predict_proba"):
-            scored = hasattr(estimator, "decision_function") and len(estimator.classes_) == 2
-            loss = responses.get("predict_proba")
-            chosen = choose_response(estimator, "predict_proba", loss, ranks and scored)
-            found = np.asarray(getattr(estimator, chosen)(part))
-            found = np.column_stack([-found, found]) if chosen == "decision_function" else found
+            chances.append(predict_classes(estimator, part, responses, ranks))
             own = np.asarray(estimator.classes_).tolist()
             names = own if names is None else names
             if names != own:
@@ -84,15 +79,23 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
                     "class in every training set. Stratify the splits, or predict with "
                     "cvstats.evaluate."
                 )
-            chances.append(found)
-    rows = np.concatenate(columns["row"])
-    table = pd.DataFrame(
-        {"point": points[rows], "y_true": truth[rows], "y_pred": np.concatenate(columns["y_pred"])}
-    )
+    rows, values = np.concatenate(tested), np.concatenate(predicted)
+    table = pd.DataFrame({"point": points[rows], "y_true": truth[rows], "y_pred": values})
     table, of_classes = with_classes(table, names, chances)
     table = with_groups(table, options, rows, len(truth))
-    table = add_split_numbers(table, np.concatenate(columns["split"]))
+    table = add_split_numbers(table, np.repeat(np.arange(len(tests)), list(map(len, tested))))
     return PredictionTable(table, of_classes, train_sizes(trains))
+
+
+def predict_classes(
+    estimator: Any, part: Any, responses: Mapping[str, Any], ranks: bool
+) -> FloatArray:
+    """Predict the probability of each class, or scores if only their order matters."""
+    scored = hasattr(estimator, "decision_function") and len(estimator.classes_) == 2
+    loss = responses.get("predict_proba")
+    response = choose_response(estimator, "predict_proba", loss, ranks and scored)
+    found = np.asarray(getattr(estimator, response)(part))
+    return np.column_stack([-found, found]) if response == "decision_function" else found
 
 
 def responses_of(options: ReadOptions) -> tuple[dict[str, Any], bool]:
@@ -218,26 +221,9 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
             "one prediction for each point, or one for each point and class. For scores of "
             "cross_val_score, name the score: metric='accuracy'."
         )
-    fold = np.full(len(truth), -1)
-    trains = []
-    for number, (train, test) in enumerate(splits_of(cv, options, truth)):
-        rows = rows_of(test, len(truth))
-        if (fold[rows] >= 0).any():
-            raise LogError(
-                "a point appears in two test sets of cv. Expected a partition: cross_val_predict "
-                "keeps one prediction for each point. For repeated folds use cross_validate(…, "
-                "return_estimator=True, return_indices=True)."
-            )
-        fold[rows] = number
-        trains.append(rows_of(train, len(truth)))
-    if (fold < 0).any():
-        raise LogError(
-            f"point {spelled(points[int(np.argmin(fold))])} is in no test set of cv. Expected "
-            f"the partition that was used for the predictions."
-        )
+    fold, trains = find_folds(splits_of(cv, options, truth), points)
     table = pd.DataFrame({"fold": fold, "point": points, "y_true": truth})
-    rows = np.arange(len(truth))
-    table = with_groups(table, options, rows, len(truth))
+    table = with_groups(table, options, np.arange(len(truth)), len(truth))
     attrs = train_sizes(trains)
     if values.ndim == 1:
         return PredictionTable(table.assign(y_pred=values), {}, attrs)
@@ -256,6 +242,28 @@ def cross_val_predict(predictions: Any, options: ReadOptions) -> PredictionTable
     table = table.assign(y_pred=np.asarray(names)[values.argmax(axis=1)])
     table, found = with_classes(table, names, [values])
     return PredictionTable(table, found, attrs)
+
+
+def find_folds(splits: Iterable[tuple[Any, Any]], points: Any) -> tuple[IntArray, list[IntArray]]:
+    """Find the fold in which each point is tested; also list the training rows of each fold."""
+    fold = np.full(len(points), -1)
+    trains = []
+    for number, (train, test) in enumerate(splits):
+        rows = rows_of(test, len(points))
+        if (fold[rows] >= 0).any():
+            raise LogError(
+                "a point appears in two test sets of cv. Expected a partition: cross_val_predict "
+                "keeps one prediction for each point. For repeated folds use cross_validate(…, "
+                "return_estimator=True, return_indices=True)."
+            )
+        fold[rows] = number
+        trains.append(rows_of(train, len(points)))
+    if (fold < 0).any():
+        raise LogError(
+            f"point {spelled(points[int(np.argmin(fold))])} is in no test set of cv. Expected "
+            f"the partition that was used for the predictions."
+        )
+    return fold, trains
 
 
 def cross_val_score(scores: Any, options: ReadOptions) -> PredictionTable:

@@ -186,10 +186,7 @@ def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     truth = options.truth or outcome(table, chances)
     require_columns(table, [truth], "table with this truth=")
     out = pd.DataFrame({"point": table[".row"], "y_true": table[truth]})
-    if response is not None:
-        out["y_pred"] = table[response]
-    else:
-        out["y_pred"] = most_likely(table, chances)
+    out["y_pred"] = most_likely(table, chances) if response is None else table[response]
     found = add_probabilities(out, table, chances)
     model = models_of(table)
     if model is not None:
