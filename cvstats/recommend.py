@@ -185,7 +185,7 @@ def rank_method(found: tuple[Method, str | None]) -> tuple[bool, bool, bool, str
     """Sort key: applicable methods first, invalid ones last, then intervals, then by name."""
     method, words = found
     claims = isinstance(method, IntervalMethod) and method.claims_too_much
-    return words is not None, claims, not method.is_interval, method.name
+    return words is not None, claims, not isinstance(method, IntervalMethod), method.name
 
 
 def find_problem(method: Method, log: Log) -> str | None:

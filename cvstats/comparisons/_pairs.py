@@ -14,11 +14,7 @@ from scipy import special
 from cvstats.core.cautions import Caution
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design
-from cvstats.core.folds import (
-    count_folds,
-    fold_levels,
-    repetition_level,
-)
+from cvstats.core.folds import count_folds, fold_levels, repetition_level
 from cvstats.core.orientation import targets_of
 from cvstats.core.results import Result, scale_errors
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -40,13 +36,7 @@ from cvstats.intervals._limits import (
     add_pseudo_errors,
     compare_numerators,
 )
-from cvstats.intervals._method import (
-    OF_TWO,
-    REFITS,
-    RELATIVE_STABILITY,
-    WeighGroups,
-    answer_log,
-)
+from cvstats.intervals._method import OF_TWO, REFITS, RELATIVE_STABILITY, WeighGroups, answer_log
 from cvstats.intervals._requirements import (
     ignores_refits,
     recommend_method,
@@ -67,12 +57,6 @@ from cvstats.log.read import MISSING, read
 from cvstats.log.tables import as_container
 
 Options: TypeAlias = Mapping[str, Any] | None
-Run: TypeAlias = Callable[[Log], Result]
-
-
-def any_log(design: Design) -> str | None:
-    """Accept any log: the interval of the differences has its own requirements."""
-    return None
 
 
 # --- which models ---------------------------------------------------------------------------------
@@ -157,7 +141,7 @@ def compare_pairs(
     other: Any,
     reference: Hashable,
     missing: str,
-    run: Run,
+    run: Callable[[Log], Result],
     *,
     by: str | None = None,
     levels: Sequence[str] = (),
@@ -356,8 +340,13 @@ def default_method(log: Log) -> str:
     try:
         method = recommend_method(log)[0]
     except LogError:  # no method applies: the error of holdout or wald shows what is missing
-        return "holdout" if count_folds(log.planned) == 1 else "wald"
+        return choose_over_points(log.planned)
     return method if find_method(method).for_differences else "bootstrap_oob"
+
+
+def choose_over_points(design: Design) -> str:
+    """Choose the interval that treats points as independent."""
+    return "holdout" if count_folds(design) == 1 else "wald"
 
 
 def default_difference(log: Log) -> str:
@@ -367,16 +356,11 @@ def default_difference(log: Log) -> str:
 
 
 def difference_interval(
-    log: Log,
-    method: str | None,
-    options: Mapping[str, Any],
-    alpha: float,
-    default: Callable[[Log], str] = default_difference,
+    log: Log, method: str | None, options: Mapping[str, Any], alpha: float
 ) -> Result:
     """Compute the interval of the differences of a log on which a comparison is based.
 
     For ``"tango"``, whose limits are inserted later, it is the interval over points of this design.
-    ``default`` is the method if ``method`` is None.
 
     Raises
     ------
@@ -391,11 +375,10 @@ def difference_interval(
         raise DifferentGroups(
             "counts and limits of each model are computed for one group at a time."
         )
-    chosen = default(log) if method is None else method
     if method is None:
-        options = recommend_options(log)
-    if method == "tango":
-        chosen = "holdout" if count_folds(log.design) == 1 else "wald"
+        chosen, options = default_difference(log), recommend_options(log)
+    else:
+        chosen = choose_over_points(log.design) if method == "tango" else method
     repetitions = log.design.number("repetition")
     if chosen == "holdout" and repetitions > 1 and not log.of_contrasts:
         if grouped:
@@ -423,14 +406,13 @@ def difference_interval(
     if tested and log.metadata and is_ratio(log.metadata) and has_standard_errors(base):
         base = test_numerators(base, log, alpha)
     base = zero_rounding_noise(base, log)
-    if method is None and default is default_difference:
+    if method is None:
         if log.design.metric or chosen == OF_SPLITS:
             run = partial(find_method(chosen).run, alpha=alpha, **options)
             base = add_pseudo_errors(base, log, run)
         elif chosen == "wald":
             base = widen_alike(base, log)
-    name = chosen if method is None else method
-    attrs = {**base.attrs, "interval_method": name}
+    attrs = {**base.attrs, "interval_method": method or chosen}
     sampled = log.cells is not None and log.cells.sample is not None and find_whole(log) is None
     if method is None and sampled and repeats_refits(log) and ignores_refits(chosen, log):
         attrs["instead_of"] = (
@@ -444,14 +426,14 @@ def difference_interval(
 
 def test_numerators(base: Result, log: Log, alpha: float) -> Result:
     """Test differences of a metric that is a ratio, such as R2, by their numerators."""
-    plain = "holdout" if count_folds(log.design) == 1 else "wald"
+    plain = choose_over_points(log.design)
     of_points = base if base.method == plain else find_method(plain).run(log, alpha=alpha)
     return compare_numerators(base, of_points, log)
 
 
 def widen_alike(base: Result, log: Log) -> Result:
     """Widen intervals of one partition for very similar models, as refit_corrected does."""
-    alike = (base.caution & np.int64(Caution.UNSTABLE_DIFFERENCE)) != 0
+    alike = base.has_caution(Caution.UNSTABLE_DIFFERENCE)
     if log.design.number("repetition") > 1 or not alike.any():
         return base
     wider = widen_one_partition(log.moments(fold_levels(log.design))).reshape(-1)
@@ -531,7 +513,7 @@ def p_values(statistic: FloatArray, df: float | FloatArray | None, alternative: 
 
 def advise_on_refits(result: Result, log: Log, advice: str) -> Result:
     """Give other advice about unstable differences if, by default, `compare` accounts for them."""
-    flagged = np.any(result.caution & np.int64(Caution.UNSTABLE_DIFFERENCE))
+    flagged = result.has_caution(Caution.UNSTABLE_DIFFERENCE).any()
     if not flagged or default_difference(log) != REFITS:
         return result
     return replace(result, calls={**result.calls, Caution.UNSTABLE_DIFFERENCE: advice})
@@ -650,9 +632,10 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
     estimate, se = base.columns["estimate"], base.columns["se"]
     largest = np.inf  # of the first losses, if they are in memory
     if log.in_memory:
-        rows = max(1, HEAD // log.losses.width)
-        heads = [np.abs(table[:rows].astype(np.float64)) for table in log.losses.tables]
-        largest = float(max(np.fmax.reduce(head, axis=None, initial=0.0) for head in heads))
+        rows, largest = max(1, HEAD // log.losses.width), 0.0
+        for table in log.losses.tables:
+            head = np.abs(table[:rows].astype(np.float64))
+            largest = float(np.fmax.reduce(head, axis=None, initial=largest))
     if log.design.by is not None:
         if ((se > 0) & (se <= SUSPECT * np.fmax(largest, np.abs(estimate)))).any():
             raise DifferentGroups("rounding is checked for one group at a time.")
@@ -675,10 +658,8 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
         columns["se"] = np.where(tiny, 0.0, se)
         for side in ("lower", "upper"):
             columns[side] = np.where(tiny, columns["estimate"], base.columns[side])
-    caution = base.caution.copy()
-    caution[tiny] |= np.int64(Caution.ZERO_VARIANCE)
-    caution[tiny] &= ~np.int64(Caution.UNSTABLE_DIFFERENCE)
-    return replace(base, columns=columns, caution=caution)
+    base = replace(base, columns=columns).add_caution(Caution.ZERO_VARIANCE, tiny)
+    return base.drop_caution(Caution.UNSTABLE_DIFFERENCE, tiny)
 
 
 def loss_magnitude(mean: FloatArray, squares: FloatArray, rows: float) -> FloatArray:

@@ -30,7 +30,6 @@ from scipy import special
 from cvstats.comparisons._adjust import adjust_max_t, adjust_p_values, adjust_tests, check_draws
 from cvstats.comparisons._pairs import (
     Options,
-    any_log,
     check_method_options,
     check_one_partner,
     choose_pairs,
@@ -51,7 +50,6 @@ from cvstats.comparisons.zero_one import (
     FEW,
     SOME_EXACT,
     find_discordance,
-    flag_few,
     score_tests,
     take_exact_tests,
     widen_few,
@@ -97,10 +95,7 @@ def check_compare(options: Mapping[str, Any]) -> None:
     if anytime is not False:
         checked_flag("anytime", anytime)
     if anytime:
-        check_anytime(
-            tightest_at, method=method, options=read_options(method, options["options"]),
-            alternative=options["alternative"], adjust=adjust,
-        )  # fmt: skip
+        check_anytime(options)
     elif tightest_at is not None:
         raise LogError(
             f"tightest_at={tightest_at!r} requires anytime=True. Pass both, or omit tightest_at=."
@@ -137,7 +132,6 @@ def check_compare(options: Mapping[str, Any]) -> None:
 
 
 @Comparison(
-    requires=any_log,
     needs="two or more models on the same evaluations",
     target="difference between the models' errors, with the target of the underlying interval",
     guarantee=OF_INTERVAL,
@@ -362,7 +356,7 @@ def compare(
     gradient_boosting ridge        143  -119   406      0.311
     """
     given = read_options(method, options)
-    looked_at = (tightest_at or TIGHTEST_AT) if anytime else None
+    looked_at = read_tightest_at(tightest_at) if anytime else None
     lazy = has_lazy_losses(losses, other)
     across = adjust in ("holm", "bonferroni", "bh")  # all carried cells together
     run = partial(
@@ -449,7 +443,7 @@ def compute_comparison(
         # Simultaneous limits need one covariance of all models, so max-t keeps normal tests.
         elif method is None and adjust != "max-t" and found.repetitions == 1:
             result = take_exact_tests(result, found, alternative=alternative, alpha=alpha)
-        result = flag_few(result, found)
+        result = result.add_caution(Caution.DISCORDANT_FEW, found.few)
     if adjust == "max-t" and len((pairs := log.pair_numbers())[0]) > 1:
         everything = log.with_all_pairs()
         if log.values.width < everything.values.width:
@@ -516,7 +510,7 @@ def take_limits_of_differences(base: Result, log: Log, alpha: float) -> Result:
     if found is not None:
         if found.repetitions == 1:
             result = take_exact_tests(result, found, alternative="two-sided", alpha=alpha)
-        result = flag_few(result, found)
+        result = result.add_caution(Caution.DISCORDANT_FEW, found.few)
     result = show_own_errors(result)
     columns = {name: result.columns.get(name, values) for name, values in base.columns.items()}
     attrs = dict(result.attrs)
@@ -540,11 +534,9 @@ def keep_own_tests(base: Result, *, alternative: str) -> Result:
     tests = {name: columns.pop(name) for name in ("lower", "upper", "se")}
     for name in ("statistic", "p_value"):
         tests[name] = columns.pop(name, np.full_like(estimate, np.nan))
-    caution = base.caution.copy()
-    caution[np.isnan(tests["p_value"]) & ~np.isnan(estimate)] |= np.int64(Caution.NO_TEST)
     attrs = {**base.attrs, "alternative": alternative}
-    columns = {"difference": estimate, **tests, **columns}
-    return replace(base, columns=columns, caution=caution, attrs=attrs)
+    result = replace(base, columns={"difference": estimate, **tests, **columns}, attrs=attrs)
+    return result.add_caution(Caution.NO_TEST, np.isnan(tests["p_value"]) & ~np.isnan(estimate))
 
 
 # --- limits that are valid at every look ----------------------------------------------------------
@@ -572,28 +564,23 @@ EARLY = 100
 """Number of units below which coverage is too low if differences are skewed."""
 
 
-def check_anytime(
-    tightest_at: object,
-    *,
-    method: str | None,
-    options: Mapping[str, Any],
-    alternative: str,
-    adjust: str | None,
-) -> int:
-    """Reject options that anytime limits do not have; return where they are tightest."""
+def check_anytime(options: Mapping[str, Any]) -> None:
+    """Reject options of `compare` that anytime limits do not have."""
+    method, alternative = options["method"], options["alternative"]
+    given = options["options"] or {}
     if method not in (*UNITS_OF_LOOKS, None):
         raise LogError(
             "anytime=True requires points or groups of one test set, and does not support "
             f"method={method!r}. Use method='holdout' or method='clustered'."
         )
-    if isinstance(options.get("by"), (tuple, list)):
+    if isinstance(given.get("by"), (tuple, list)):
         raise LogError(
-            f"anytime=True supports one sampling level, but by={options['by']!r} names two. Pass "
+            f"anytime=True supports one sampling level, but by={given['by']!r} names two. Pass "
             "one level."
         )
-    if "interval" in options:
+    if "interval" in given:
         raise LogError(
-            f"options={dict(options)!r} selects limits for a single look, but anytime=True has "
+            f"options={dict(given)!r} selects limits for a single look, but anytime=True has "
             "its own. Omit it."
         )
     if alternative != "two-sided":
@@ -601,16 +588,17 @@ def check_anytime(
             f"anytime=True has two-sided limits, but alternative={alternative!r} is one-sided. "
             "Omit it: the sign of the limits shows which model is better."
         )
-    if adjust == "max-t":
+    if options["adjust"] == "max-t":
         raise LogError(
             "adjust='max-t' is not available with anytime=True, which has no joint distribution "
             "of all looks. Use adjust='holm'."
         )
-    return (
-        TIGHTEST_AT
-        if tightest_at is None
-        else whole_number("tightest_at", tightest_at, FEWEST_UNITS)
-    )
+    read_tightest_at(options["tightest_at"])
+
+
+def read_tightest_at(number: int | None) -> int:
+    """Read the number of units at which limits are tightest."""
+    return TIGHTEST_AT if number is None else whole_number("tightest_at", number, FEWEST_UNITS)
 
 
 def mixture_rate(tightest_at: float, alpha: float) -> float:
@@ -667,12 +655,6 @@ def compute_anytime(
     missing = np.isnan(estimate)
     for name in ("lower", "upper", "p_value"):
         tests[name] = np.where(missing, np.nan, tests[name])
-    caution = base.caution & ~np.int64(Caution.ZERO_VARIANCE)
-    for where, label in (
-        (too_early, Caution.NO_LIMITS_YET),
-        (~too_early & ~zero_one & (n < EARLY), Caution.EARLY_LOOK),
-    ):
-        caution |= np.where(where & ~missing, np.int64(label), 0)
     attrs = {
         **base.attrs,
         "alternative": "two-sided",
@@ -685,7 +667,11 @@ def compute_anytime(
         "reference": EVERY_LOOK_REFERENCE,
     }
     attrs.pop("interval", None)
-    return Result("compare", {**tests, **columns}, caution, attrs)
+    result = Result("compare", {**tests, **columns}, base.caution, attrs)
+    result = result.drop_caution(Caution.ZERO_VARIANCE)
+    result = result.add_caution(Caution.NO_LIMITS_YET, too_early & ~missing)
+    early = ~too_early & ~zero_one & (n < EARLY)
+    return result.add_caution(Caution.EARLY_LOOK, early & ~missing)
 
 
 def choose_test_set(log: Log, method: str | None) -> str:
@@ -742,6 +728,10 @@ STEPS = 50
 
 CLOSE = 1e-13
 """Relative step size at which the iteration stops."""
+
+
+Widths = Callable[[FloatArray], tuple[FloatArray, Any]]
+"""Maps ratios to standard errors and degrees of freedom."""
 
 
 def refuse_scores(log: Log) -> None:
@@ -819,8 +809,7 @@ def compute_relative(
     asked = {"method": method, "options": options}
     if method is None:
         method, options = default_difference(log), recommend_options(log)
-    record = find_method(method)
-    each = record.run(log.without_pairs(), alpha=alpha, **options)
+    each = find_method(method).run(log.without_pairs(), alpha=alpha, **options)
     require_standard_errors("relative=True needs standard errors", each)
     rows = -1, log.losses.width
     mean, variance = each.columns["estimate"].reshape(rows), each.columns["se"].reshape(rows) ** 2
@@ -853,32 +842,12 @@ def compute_relative(
         for at, sign, reach in ((0, -1, down), (1, 1, up))
     )
     if method not in QUADRATIC or is_several(options.get("by")):
-        if log.design.by is not None:
-            raise DifferentGroups("ratios are computed for one group at a time.")
-        if root or not log.in_memory:
-            raise NeedsLosses(
-                f"relative=True with {method} needs individual losses in memory. Use another "
-                f"method, one of {', '.join(QUADRATIC)}."
-            )
-        every, given = (0, log.design.size), {**record.defaults, **options, "alpha": alpha}
-        left, right = (
-            np.nan_to_num(np.stack([log.losses.column(int(j), *every) for j in side], axis=1))
-            for side in log.sides  # masked cells, which are NaN, are not used
-        )
-        at = np.arange(len(d))
-
-        def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:
-            """Compute standard errors of ``a - (1 + r) b``, with one column per pair."""
-            both = LossColumns((left, np.nan_to_num((1 + ratios) * right)))
-            scaled = replace(log, losses=both, pairs=(at, at + len(at)))
-            found = record.formula(scaled, **given)
-            return found.columns["se"], degrees_of_each(found)
-
-        fixed = adjust == "max-t"
+        widths = widths_of_ratio(log, method, {**options, "alpha": alpha})
         solve = partial(find_end, widths, d, b, alternative=alternative, alpha=alpha)
+        fixed = adjust == "max-t"
         lower = solve(lower, down if fixed else None, -1)
         upper = solve(upper, up if fixed else None, 1)
-    few = (result.caution & np.int64(Caution.DISCORDANT_FEW)) != 0
+    few = result.has_caution(Caution.DISCORDANT_FEW)
     exact = few & (result.attrs.get("test") in ("exact", SOME_EXACT))
     if adjust != "max-t" and (exact | outside).any():  # limits that do not follow from se
         exact = (b > 0) & (exact | outside)
@@ -890,9 +859,6 @@ def compute_relative(
     if root:
         ratio, lower, upper = (np.sqrt(np.maximum(1 + x, 0)) - 1 for x in (ratio, lower, upper))
         spread = spread / (2 * (1 + ratio))
-    none = np.isnan(lower)
-    caution = result.caution.copy()
-    caution[none & ~np.isnan(d)] |= np.int64(Caution.REFERENCE_NEAR_ZERO)
     columns = {
         **result.columns, "difference": 100 * ratio, "lower": 100 * lower, "upper": 100 * upper,
         "se": 100 * spread,
@@ -900,11 +866,37 @@ def compute_relative(
     attrs = {**result.attrs, "relative": "percent of the loss of the other model"}
     attrs["reference"] = f"{FIELLER}; {attrs['reference']}"
     attrs["target"] = f"relative {attrs['target']}"
-    return replace(result, columns=columns, caution=caution, attrs=attrs)
+    result = replace(result, columns=columns, attrs=attrs)
+    return result.add_caution(Caution.REFERENCE_NEAR_ZERO, np.isnan(lower) & ~np.isnan(d))
+
+
+def widths_of_ratio(log: Log, method: str, options: Mapping[str, Any]) -> Widths:
+    """Return a function that computes standard errors of ``a - (1 + r) b``, one r for each pair."""
+    if log.design.by is not None:
+        raise DifferentGroups("ratios are computed for one group at a time.")
+    if is_root(log.metadata) or not log.in_memory:
+        raise NeedsLosses(
+            f"relative=True with {method} needs individual losses in memory. Use another "
+            f"method, one of {', '.join(QUADRATIC)}."
+        )
+    record, every = find_method(method), (0, log.design.size)
+    left, right = (
+        np.nan_to_num(np.stack([log.losses.column(int(j), *every) for j in side], axis=1))
+        for side in log.sides  # masked cells, which are NaN, are not used
+    )
+    pairs = np.arange(left.shape[1])
+
+    def widths(ratios: FloatArray) -> tuple[FloatArray, Any]:
+        both = LossColumns((left, np.nan_to_num((1 + ratios) * right)))
+        scaled = replace(log, losses=both, pairs=(pairs, pairs + len(pairs)))
+        found = record.formula(scaled, **{**record.defaults, **options})
+        return found.columns["se"], degrees_of_each(found)
+
+    return widths
 
 
 def find_end(
-    widths: Callable[[FloatArray], tuple[FloatArray, Any]],
+    widths: Widths,
     d: FloatArray,
     b: FloatArray,
     start: FloatArray,
@@ -1013,7 +1005,6 @@ def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: floa
 
 
 @Comparison(
-    requires=any_log,
     needs="two or more models on the same evaluations",
     target="paired differences of two models, as a log",
     guarantee="none by itself; see the guarantee of the interval computed from it",

@@ -13,7 +13,6 @@ import numpy as np
 from cvstats.comparisons._pairs import (
     Options,
     advise_on_refits,
-    any_log,
     check_method_options,
     compare_pairs,
     degrees_of_each,
@@ -31,7 +30,6 @@ from cvstats.comparisons.zero_one import (
     SOME_SCORE,
     check_known,
     find_discordance,
-    flag_few,
     no_evidence,
     score_equivalence,
     widen_few,
@@ -74,7 +72,6 @@ def check_equivalence(options: Mapping[str, Any]) -> None:
 
 
 @Comparison(
-    requires=any_log,
     needs="two or more models on the same evaluations",
     target="whether a difference is too small to matter",
     guarantee=OF_INTERVAL,
@@ -218,7 +215,7 @@ def equivalence(
                 check_known(result, found)
                 found = replace(found, averaged=False)
             result = score_equivalence(result, found, margin=ends, alpha=alpha)
-        return flag_few(result, found)
+        return result.add_caution(Caution.DISCORDANT_FEW, found.few)
 
     table = compare_pairs(
         losses, other, reference, missing, run,
@@ -272,19 +269,16 @@ def read_margin(margin: object, *, zero: bool = False) -> tuple[float, float]:
         "high, where None leaves that side open."
     )
     if isinstance(margin, Real) and is_number(margin):
-        low, high = -float(margin), float(margin)
-        if not np.isfinite(high) or high < 0 or (high == 0 and not zero):
-            raise refusal
-        return low, high
+        margin = -float(margin), float(margin)
+        if zero and margin[1] == 0:
+            return margin
     if not isinstance(margin, (tuple, list)) or len(margin) != 2:
         raise refusal
-    ends = []
-    for end, open_side in zip(margin, (-np.inf, np.inf), strict=True):
-        if end is not None and not is_number(end):
-            raise refusal
-        ends.append(open_side if end is None else float(end))
-    low, high = ends
-    if not low < high or low == np.inf or high == -np.inf or (np.isinf(low) and np.isinf(high)):
+    if not all(end is None or is_number(end) for end in margin):
+        raise refusal
+    low = -np.inf if margin[0] is None else float(margin[0])
+    high = np.inf if margin[1] is None else float(margin[1])
+    if not low < high or (np.isinf(low) and np.isinf(high)):
         raise refusal
     return low, high
 
@@ -431,7 +425,7 @@ def rope(
         result = compute_posterior(base, j, ratio, ends)
         unstable = find_unstable(log)
         if unstable is not None:
-            result.caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
+            result = result.add_caution(Caution.UNSTABLE_DIFFERENCE, unstable)
             advice = "rope and, by default, compare account for it."
             result = advise_on_refits(result, log, advice)
         serial = find_serial_dependence(log, len(result.caution))

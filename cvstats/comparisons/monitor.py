@@ -17,7 +17,7 @@ from cvstats.comparisons._pairs import (
     compare_pairs,
     refuse_impossible,
 )
-from cvstats.comparisons.compare import FEWEST_UNITS, check_anytime, compute_anytime
+from cvstats.comparisons.compare import FEWEST_UNITS, compute_anytime, read_tightest_at
 from cvstats.comparisons.equivalence import Margin, read_margin
 from cvstats.core.cautions import Caution
 from cvstats.core.results import Result
@@ -369,9 +369,7 @@ def monitor(
         margin=None if margin is None else read_margin(margin),
         adjust=adjust,
         alpha=alpha,
-        tightest_at=check_anytime(
-            tightest_at, method=method, options={}, alternative="two-sided", adjust=adjust
-        ),
+        tightest_at=read_tightest_at(tightest_at),
     )
     if batch is not None:
         found.add(batch)

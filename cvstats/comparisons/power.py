@@ -14,7 +14,6 @@ from scipy import special
 from cvstats.comparisons._pairs import (
     Options,
     advise_on_refits,
-    any_log,
     average_repetitions,
     check_method_options,
     compare_pairs,
@@ -27,13 +26,7 @@ from cvstats.comparisons._pairs import (
     require_standard_errors,
     weights_of,
 )
-from cvstats.comparisons.zero_one import (
-    Discordance,
-    check_known,
-    find_discordance,
-    flag_few,
-    no_evidence,
-)
+from cvstats.comparisons.zero_one import Discordance, check_known, find_discordance, no_evidence
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, quantile, show_own_errors
@@ -85,7 +78,6 @@ def check_power(options: Mapping[str, Any]) -> None:
 
 
 @Comparison(
-    requires=any_log,
     needs="one test set or a K-fold partition, repeated or not, and at least two models",
     target="the number of points that a comparison needs",
     guarantee=f"that of the planned comparison: for folds {RELATIVELY_STABLE}; the pilot's "
@@ -293,10 +285,13 @@ def power(
         found = find_discordance(log, base)
         if found is None or planned is not None:
             result = drop_plans(result, no_evidence(log, base))
-            return result if found is None else flag_few(result, found)
-        if method == "tango":
-            check_known(result, found)
-        return flag_few(plan_zero_one(result, found), found)
+        else:
+            if method == "tango":
+                check_known(result, found)
+            result = plan_zero_one(result, found)
+        if found is None:
+            return result
+        return result.add_caution(Caution.DISCORDANT_FEW, found.few)
 
     return compare_pairs(
         losses, other, reference, missing, run,
@@ -361,18 +356,17 @@ def compute(
             "smallest_effect_limit": sign * away * floor,
             "points_needed_limit": points(floor),
         }
-    caution = base.caution.copy()
-    known = ~np.isnan(estimate)
-    if once:
-        caution[known & np.isnan(stays)] |= np.int64(Caution.ONE_REPETITION)
-    caution[known & (stays < 0)] |= np.int64(Caution.CLAMPED)
     attrs = {**base.attrs, "alternative": alternative, "alpha": alpha}
     attrs |= {"effect": effect, "target_power": target}
     if repetitions is not None:
         attrs["planned_repetitions"] = repetitions
     if test.groups is not None:
         attrs["group_size"] = n / test.groups
-    return Result("power", {**numbers, **columns}, caution, attrs)
+    result = Result("power", {**numbers, **columns}, base.caution, attrs)
+    known = ~np.isnan(estimate)
+    if once:
+        result = result.add_caution(Caution.ONE_REPETITION, known & np.isnan(stays))
+    return result.add_caution(Caution.CLAMPED, known & (stays < 0))
 
 
 def check_repetitions(log: Log, base: Result) -> None:
@@ -415,8 +409,8 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     low, high = clopper_pearson(found.total / n, n, 2 * TAIL)
     share = np.where(found.total == 0, high, found.total / n)
     attrs = result.attrs
-    alternative, effect = str(attrs["alternative"]), float(attrs["effect"])
-    test = PlannedTest(float(attrs["alpha"]), alternative, None, None)
+    alternative, effect = result.alternative, float(attrs["effect"])
+    test = PlannedTest(result.alpha, alternative, None, None)
     z = quantile(1 - test.tail)
     more, helps = test.find_distance(float(attrs["target_power"])) - z, test.detects(effect)
 
@@ -450,9 +444,8 @@ def plan_zero_one(result: Result, found: Discordance) -> Result:
     for name in ("smallest_effect_limit", "points_needed_limit"):
         stays = ~(columns["point_variance"] > 0)
         columns[name] = np.where(at & stays, np.nan, columns[name])
-    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
-    caution[agree] |= np.int64(Caution.ALWAYS_AGREE)
-    return replace(result, columns=columns, caution=caution)
+    result = replace(result, columns=columns).drop_caution(Caution.ZERO_VARIANCE, at)
+    return result.add_caution(Caution.ALWAYS_AGREE, agree)
 
 
 def spreads(share: FloatArray, effect: FloatArray | float) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ import numpy as np
 from cvstats.comparisons._pairs import read_pairs
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
-from cvstats.core.results import interval
+from cvstats.core.results import flag, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number
 from cvstats.log.align import take_other_points
@@ -147,10 +147,10 @@ def prediction_powered(
     w = tuned if weight is None else np.full(len(left), float(weight))
     residual = people.m2[0] / n - 2 * w * covariance + w**2 * judged.m2[0] / n  # var(y - w f)
     shift = w * (of_others.location[0] - judged.location[0])
-    caution = np.where(w == 0, np.int64(Caution.JUDGE_IGNORED), np.int64(0))
+    caution = flag(Caution.JUDGE_IGNORED, w == 0)
     binary = both.zero_one()
     known = binary[left] & binary[right] & (w > 0)
-    caution[known & (error.squares[0] < FEW_APART - 0.5)] |= np.int64(Caution.FEW_DISAGREEMENTS)
+    caution |= flag(Caution.FEW_DISAGREEMENTS, known & (error.squares[0] < FEW_APART - 0.5))
     caution |= mark_residuals(both, w)
     calls = {Caution.SKEWED: "Have people label more points."}
     if both.design.has("source"):

@@ -22,7 +22,6 @@ from cvstats.comparisons._adjust import (
 )
 from cvstats.comparisons._pairs import (
     Options,
-    any_log,
     check_method_options,
     default_method,
     degrees_of_each,
@@ -35,13 +34,7 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.core.cautions import Caution
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import (
-    Result,
-    confidence_limits,
-    is_count,
-    quantile,
-    rounding_of_means,
-)
+from cvstats.core.results import Result, confidence_limits, is_count, quantile, rounding_of_means
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_choice
 from cvstats.intervals import find_method, interval_names
@@ -88,7 +81,6 @@ def check_winner(options: Mapping[str, Any]) -> None:
 
 
 @Comparison(
-    requires=any_log,
     needs="two or more models on the same evaluations",
     target="error of the model with the smallest mean loss in this log",
     guarantee="asymptotically valid whichever model is selected, if the interval of each model is",

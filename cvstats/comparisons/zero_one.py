@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.comparisons._adjust import adjust_tests
-from cvstats.comparisons._pairs import HALVINGS, one_model, read_pairs
+from cvstats.comparisons._pairs import HALVINGS, one_model, p_values, read_pairs
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.columns import binary_columns
 from cvstats.core.folds import repetition_level
-from cvstats.core.results import OWN_ERROR, Result, make_result
+from cvstats.core.results import OWN_ERROR, Result, flag, make_result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_flag
 from cvstats.intervals._limits import Limits, critical_value, open_side
@@ -191,8 +191,8 @@ def widen_few(base: Result, found: Discordance) -> Result:
         return base
     se = base.columns["se"]
     wide = np.where(found.few, np.hypot(se, np.sqrt(2) / found.n), se)
-    caution = np.where(found.few, base.caution & ~np.int64(Caution.ZERO_VARIANCE), base.caution)
-    return replace(base, columns={**base.columns, OWN_ERROR: se, "se": wide}, caution=caution)
+    base = replace(base, columns={**base.columns, OWN_ERROR: se, "se": wide})
+    return base.drop_caution(Caution.ZERO_VARIANCE, found.few)
 
 
 def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: float) -> Result:
@@ -200,8 +200,7 @@ def score_tests(result: Result, found: Discordance, *, alternative: str, alpha: 
     check_known(result, found)
     lower, upper = tango_limits(found.n10, found.n01, found.n, alpha, alternative)
     z = score_statistic(found.n10, found.n01, found.n, 0.0)
-    sides = {"two-sided": -np.abs(z), "less": z, "greater": -z}
-    p = special.ndtr(sides[alternative]) * (2 if alternative == "two-sided" else 1)
+    p = p_values(z, None, alternative)
     numbers = {"lower": lower, "upper": upper, "statistic": z, "p_value": p}
     return replace_numbers(result, found.known, numbers, "tango")
 
@@ -254,18 +253,11 @@ def replace_numbers(result: Result, at: MaskArray, numbers: Mapping[str, Any], t
     columns = dict(result.columns)
     for name, values in numbers.items():
         columns[name] = np.where(at, values, columns[name])
-    caution = np.where(at, result.caution & ~np.int64(Caution.ZERO_VARIANCE), result.caution)
     attrs: dict[str, Any] = {**result.attrs, "test": test}
     if test != "wald":
         attrs["reference"] = f"{attrs['reference']}; {TANGO}"
-    return replace(result, columns=columns, caution=caution, attrs=attrs)
-
-
-def flag_few(result: Result, found: Discordance) -> Result:
-    """Flag pairs that disagree on few points."""
-    caution = result.caution.copy()
-    caution[found.few] |= np.int64(Caution.DISCORDANT_FEW)
-    return replace(result, caution=caution)
+    result = replace(result, columns=columns, attrs=attrs)
+    return result.drop_caution(Caution.ZERO_VARIANCE, at)
 
 
 # --- McNemar's test -------------------------------------------------------------------------------
@@ -287,18 +279,24 @@ def find_other_loss(log: Log) -> str | None:
     return None
 
 
-@Comparison(
+ErrorRateTest = partial(
+    Comparison,
     requires=one_test_per_point,
     needs="0/1 losses, with each point evaluated once",
-    target="difference of the error rates of the two models in this log, on new points",
-    guarantee="given the models, exact for the binomial test; asymptotically exact in the "
-    "number of discordant points for chi-squared and over several folds",
     fits="1 for a test set, K for folds",
-    reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
     models=2,
     of_losses=find_other_loss,
     needs_losses=True,
     takes_metrics=False,
+)
+"""The record of a test of equal error rates, but for its target, guarantee and reference."""
+
+
+@ErrorRateTest(
+    target="difference of the error rates of the two models in this log, on new points",
+    guarantee="given the models, exact for the binomial test; asymptotically exact in the "
+    "number of discordant points for chi-squared and over several folds",
+    reference="McNemar (1947), Psychometrika 12, 153-157, doi:10.1007/BF02295996",
 )
 def mcnemar(
     losses: Losses,
@@ -422,8 +420,8 @@ def compute_mcnemar(log: Log, *, test: str | None, correction: bool) -> Result:
     p = np.where(exact, binomial_p_values(n10, n01), p)
     p = np.where(mid_p, binomial_p_values(n10, n01, mid=True), p)
     missing = np.isnan(total)
-    caution = np.where(missing, np.int64(Caution.NO_LOSSES), np.int64(0))
-    caution[few & ~(exact | mid_p)] |= np.int64(Caution.DISCORDANT_FEW)
+    caution = flag(Caution.NO_LOSSES, missing)
+    caution |= flag(Caution.DISCORDANT_FEW, few & ~(exact | mid_p))
     columns: dict[str, NDArray[Any]] = {
         "n01": np.where(missing, 0, n01).astype(np.int64),
         "n10": np.where(missing, 0, n10).astype(np.int64),
@@ -454,17 +452,10 @@ def check_binary(log: Log, method: Method) -> None:
 # --- Cochran's Q ----------------------------------------------------------------------------------
 
 
-@Comparison(
-    requires=one_test_per_point,
-    needs="0/1 losses, with each point evaluated once",
+@ErrorRateTest(
     target="differences of the error rates of the models in this log, on new points",
     guarantee="asymptotically exact in the number of points on which models disagree",
-    fits="1 for a test set, K for folds",
     reference="Cochran (1950), Biometrika 37, 256-266, doi:10.1093/biomet/37.3-4.256",
-    models=2,
-    of_losses=find_other_loss,
-    needs_losses=True,
-    takes_metrics=False,
 )
 def cochran_q(losses: Losses, *, missing: Missing = "raise") -> Table:
     r"""Test whether several models have the same error rate, by Cochran's Q test.

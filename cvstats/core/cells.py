@@ -208,11 +208,7 @@ class Cells:
             return replace(self, grouped=grouped)
         at = list(map(self.levels.index, names))
         order = np.lexsort(self.codes[:, at[::-1]].T)
-        return Cells(
-            tuple(names), tuple(map(self.labels.__getitem__, at)),
-            self.codes[order][:, at], self.count[order], self.mean[order], self.m2[order],
-            self.origin, grouped,
-        )  # fmt: skip
+        return replace(self.take(order).reorder_levels(tuple(names)), grouped=grouped)
 
     @property
     def location(self) -> FloatArray:
@@ -361,29 +357,19 @@ class Cells:
         """Concatenate the cells of two parts, matching labels."""
         if self.levels != other.levels:
             raise ValueError(f"moments by {self.levels} do not add to moments by {other.levels}")
-        labels: list[Labels] = []
-        codes = []
-        for i in range(len(self.levels)):
-            mine, theirs = self.labels[i], other.labels[i]
-            if mine is theirs or (isinstance(mine, range) and mine == theirs):
-                labels.append(self.labels[i])
-                codes.append(np.concatenate([self.codes[:, i], other.codes[:, i]]))
-                continue
-            place = {label: code for code, label in enumerate(mine)}
-            moved = [place.setdefault(label, len(place)) for label in theirs]
-            labels.append(tuple(place))
-            codes.append(
-                np.concatenate(
-                    [self.codes[:, i], np.asarray(moved, dtype=np.int64)[other.codes[:, i]]]
-                )
-            )
-        count, prints = np.concatenate([self.count, other.count]), None
+        labels, codes, prints = list(self.labels), other.codes.copy(), None
+        for i, (mine, theirs) in enumerate(zip(self.labels, other.labels, strict=True)):
+            if not (mine is theirs or (isinstance(mine, range) and mine == theirs)):
+                place = {label: code for code, label in enumerate(mine)}
+                moved = [place.setdefault(label, len(place)) for label in theirs]
+                codes[:, i] = np.asarray(moved, dtype=np.int64)[codes[:, i]]
+                labels[i] = tuple(place)
         if self.prints is not None and other.prints is not None:
             prints = np.concatenate([self.prints, other.prints])
-        key = np.column_stack(codes) if codes else np.zeros((len(count), 0), dtype=np.int64)
         origin = (self if self.count.sum() >= other.count.sum() else other).origin
         return Cells(
-            self.levels, tuple(labels), key, count,
+            self.levels, tuple(labels), np.concatenate([self.codes, codes]),
+            np.concatenate([self.count, other.count]),
             np.concatenate([self.shift_origin(origin).mean, other.shift_origin(origin).mean]),
             np.concatenate([self.m2, other.m2]), origin, prints=prints,
         )  # fmt: skip

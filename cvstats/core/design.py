@@ -66,11 +66,10 @@ class GridCodes:
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         """Return the codes of some rows."""
-        if self.axes == tuple(range(len(self.shape))):
-            whole = self.base
-            return np.arange(rows.start, rows.stop) if whole is None else whole.reshape(-1)[rows]
+        if self.base is not None and self.axes == tuple(range(len(self.shape))):
+            return self.base.reshape(-1)[rows]
         every = np.arange(rows.start, rows.stop)
-        return self.take(every)
+        return every if len(self.shape) == 1 else self.take(every)
 
     def take(self, rows: IntArray) -> NDArray[Any]:
         """Return the codes of single rows."""
@@ -200,11 +199,9 @@ class CellTable:
         """The codes of the labels of each used cell, one column per level."""
         if self.index is not None:
             return self.index.codes()
-        number = self.used
-        codes = np.zeros((len(number), len(self.by)), dtype=np.int64)
-        for at in reversed(range(len(self.by))):
-            number, codes[:, at] = np.divmod(number, self.sizes[at])
-        return codes
+        if not self.by:
+            return np.zeros((len(self.used), 0), dtype=np.int64)
+        return np.stack(np.unravel_index(self.used, self.sizes), axis=1)
 
 
 def count_blocks(rows: int, cells: Codes, size: int, *, few: bool = False) -> tuple[Counts, Counts]:
@@ -227,8 +224,9 @@ def merge_levels(finer: CellTable, by: tuple[str, ...]) -> CellTable | None:
     labelled = COMPLETE.issuperset(finer.by) and by == tuple(filter(by.__contains__, finer.by))
     if finer.index is not None or finer.blocks is None or not labelled:
         return None
-    counts, first = (part.reshape(len(part), *finer.sizes) for part in finer.blocks)
-    others = tuple(at for at, name in enumerate(finer.by, 1) if name not in by)
+    shape = (len(finer.blocks[0]), *finer.sizes)
+    counts, first = finer.blocks[0].reshape(shape), finer.blocks[1].reshape(shape)
+    others = tuple(1 + np.flatnonzero(~np.isin(finer.by, by)))
     begin = np.where(counts > 0, first, np.iinfo(first.dtype).max).min(axis=others)
     number = counts.sum(axis=others, dtype=counts.dtype)
     begin[number == 0] = 0
@@ -505,11 +503,10 @@ class Design:
             return SplitSizes(rows, int(rows.sum()) if len(rows) == 1 else None, by=by)
         for scoped in (False, True) if "source" in self.levels else (False,):
             offset, width = self._point_offsets(scoped)
-            windows = [
-                self._count_window(table, offset, start, stop - start)
-                for start, stop in block_bounds(max(width, 1), WINDOW)  # maybe no point has a label
-            ]
-            distinct, points = map(sum, zip(*windows, strict=True))
+            distinct = points = 0
+            for start, stop in block_bounds(max(width, 1), WINDOW):  # maybe no point has a label
+                marked, used = self._count_window(table, offset, start, stop - start)
+                distinct, points = distinct + marked, points + used
             if distinct == rows.sum():
                 self.facts["scoped"] = scoped
                 return SplitSizes(rows, points, by=by)

@@ -154,8 +154,7 @@ def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]
     number of labels of ``two`` that occur with its label of ``one`` in that repetition.
     """
     if ("pairs", one, two) not in design.facts:
-        known = tuple(name for name in ("repetition",) if name in design.levels)
-        found = design.cell_table((*known, one, two)).codes
+        found = design.cell_table((*repetition_level(design), one, two)).codes
         codes = np.zeros((len(found), 3), dtype=np.int64)
         codes[:, 3 - found.shape[1] :] = found
         _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)

@@ -19,7 +19,7 @@ from cvstats.core.cells import Cells, State, choose_origin, pool
 from cvstats.core.columns import Columns, Differences, LossColumns, Table
 from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks, readonly
 from cvstats.core.threads import BLOCK, PIECE, Scratch, block_bounds, ordered_map
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import FloatArray, IntArray, MaskArray
 
 T = TypeVar("T")
 
@@ -28,6 +28,9 @@ Numbers = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 Sums = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Counts of some blocks, a shift near each mean, the mean minus the shift, and squares about it."""
+
+AddLosses = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""Sums losses minus a shift, and their squares, in each cell."""
 
 TILE = 8
 """Minimum number of columns read at once if columns are contiguous."""
@@ -133,8 +136,7 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
     most = WAITING // max(numbers * blocks, 1)
     results = ordered_map(work, len(tiles) * len(pieces), most)
     used = table.used
-    mean = np.empty((len(used), losses.width))
-    m2 = np.empty((len(used), losses.width))
+    mean, m2 = np.empty((2, len(used), losses.width))
     origin = np.zeros(losses.width)
     for columns in tiles:
         parts: list[State] = []
@@ -147,21 +149,17 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
                 if not parts:
                     origin[columns] = choose_origin(n, shift + share, squares)
                 parts.append((n, (shift - origin[columns]) + share, squares))
-            waiting += len(n)
-            if waiting >= batch or piece is pieces[-1]:  # merge the blocks into one
-                with np.errstate(invalid="ignore", over="ignore"):
-                    state = pool(*map(np.concatenate, zip(*parts, strict=True)))
-                n, share, squares = (numbers[None] for numbers in state)
-                parts, waiting = [(n, share, squares)], 1
+                waiting += len(n)
+                if waiting >= batch or piece is pieces[-1]:  # merge the blocks into one
+                    n, share, squares = pool(*map(np.concatenate, zip(*parts, strict=True)))
+                    parts, waiting = [(n[None], share[None], squares[None])], 1
         for _, share, squares in parts:  # one, unless nothing was evaluated
             mean[:, columns] = share[0, used]
             m2[:, columns] = squares[0, used]
     return table.total[used].astype(np.float64), mean, m2, origin
 
 
-def _center_sums(
-    counts: Counts, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-) -> tuple[Sums, NDArray[np.bool_]]:
+def _center_sums(counts: Counts, shift: FloatArray, add: AddLosses) -> tuple[Sums, MaskArray]:
     """Convert sums about a shift to the mean minus the shift, and squared deviations.
 
     Also return where the shift is so far from its cell that the deviations are a small difference
@@ -174,9 +172,7 @@ def _center_sums(
     return (n, shift, share, np.maximum(m2, 0.0)), far
 
 
-def _accumulate_about(
-    counts: Counts, shift: FloatArray, add: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-) -> Sums:
+def _accumulate_about(counts: Counts, shift: FloatArray, add: AddLosses) -> Sums:
     """Accumulate about a shift per cell; if it is too far off, again about the means."""
     with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
         state, far = _center_sums(counts, shift, add)

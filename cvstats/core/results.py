@@ -65,6 +65,31 @@ class Result:
     allows_for: Caution = Caution(0)
     calls: Mapping[Caution, str] = field(default_factory=dict)
 
+    @property
+    def alpha(self) -> float:
+        """The error rate of the limits."""
+        return float(self.attrs["alpha"])
+
+    @property
+    def alternative(self) -> str:
+        """Which of the limits are finite."""
+        return str(self.attrs.get("alternative", "two-sided"))
+
+    def has_caution(self, caution: Caution) -> MaskArray:
+        """Find the rows that have a caution, or one of several."""
+        found: MaskArray = (self.caution & np.int64(caution)) != 0
+        return found
+
+    def add_caution(self, caution: Caution, where: MaskArray) -> Result:
+        """Add a caution to some rows."""
+        flagged = np.where(where, self.caution | np.int64(caution), self.caution)
+        return replace(self, caution=flagged)
+
+    def drop_caution(self, caution: int, where: MaskArray | bool = True) -> Result:
+        """Remove a caution, or several, from some rows."""
+        kept = np.where(where, self.caution & ~np.int64(caution), self.caution)
+        return replace(self, caution=kept)
+
 
 def make_result(
     method: str,
@@ -107,9 +132,7 @@ is_count = re.compile("|".join(["n_.*", *CONSTANTS])).fullmatch
 """Whether a column describes the log or the method, and is moved to attrs if possible."""
 
 
-def separate_counts(
-    result: Result,
-) -> tuple[dict[str, NDArray[Any]], dict[str, float | int]]:
+def separate_counts(result: Result) -> tuple[dict[str, NDArray[Any]], dict[str, float | int]]:
     """Separate the columns to show from counts that are the same in every row.
 
     Rows without losses are ignored. A count that differs between rows remains a column.
@@ -301,10 +324,7 @@ def rescale_limits(result: Result, scale: str) -> Result:
         )
     inside = (estimate > bottom + ROUNDING) & (estimate < top - ROUNDING)
     e = np.where(inside, estimate, 0.5)
-    down, up = half_widths(
-        str(result.attrs["alternative"]), float(result.attrs["alpha"]),
-        result.columns.get("df"),
-    )  # fmt: skip
+    down, up = half_widths(result.alternative, result.alpha, result.columns.get("df"))
     forth, back, slope = {
         "logit": (special.logit, special.expit, e * (1 - e)),
         "log": (np.log, np.exp, e),
@@ -314,6 +334,5 @@ def rescale_limits(result: Result, scale: str) -> Result:
     for side, reach in (("lower", -down), ("upper", up)):
         limit = back(forth(e) + reach * se / slope)
         columns[side] = np.where(inside & np.isfinite(se), limit, np.nan)
-    caution = result.caution.copy()
-    caution[~inside & ~np.isnan(estimate)] |= np.int64(Caution.END_OF_SCALE)
-    return replace(result, columns=columns, caution=caution, attrs={**result.attrs, "scale": scale})
+    result = replace(result, columns=columns, attrs={**result.attrs, "scale": scale})
+    return result.add_caution(Caution.END_OF_SCALE, ~inside & ~np.isnan(estimate))

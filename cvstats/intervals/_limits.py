@@ -24,13 +24,12 @@ from scipy import special
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.folds import repetition_level
+from cvstats.core.folds import repetition_level, tally
 from cvstats.core.orientation import TARGET, TURNED, turn
 from cvstats.core.results import (
     OWN_ERROR,
     Result,
     confidence_limits,
-    flag,
     half_widths,
     quantile,
     rescale_limits,
@@ -141,9 +140,8 @@ def put_limits(
     columns = dict(result.columns)
     for side, limit in zip(("lower", "upper"), limits, strict=True):
         columns[side] = np.where(at, limit, columns[side])
-    caution = np.where(at, result.caution & ~np.int64(settled), result.caution)
     attrs = result.attrs if interval is None else {**result.attrs, "interval": interval}
-    return replace(result, columns=columns, caution=caution, attrs=attrs)
+    return replace(result, columns=columns, attrs=attrs).drop_caution(settled, at)
 
 
 # --- means of 0/1 losses --------------------------------------------------------------------------
@@ -176,7 +174,7 @@ def flag_few_errors(result: Result, zero_one: MaskArray) -> Result:
     share = result.columns["estimate"]
     rarer = result.columns["n_points"] * np.minimum(share, 1 - share)
     few = zero_one & (rarer > 0) & (rarer < FEW_ERRORS - 1e-9)
-    return replace(result, caution=result.caution | flag(Caution.FEW_ERRORS, few))
+    return result.add_caution(Caution.FEW_ERRORS, few)
 
 
 def proportion_limits(result: Result, zero_one: MaskArray, interval: str) -> Result:
@@ -203,16 +201,14 @@ def replace_limits(
     Repetitions add no points: the error rate is their average, and n is the number of points.
     """
     share, n = np.where(at, result.columns["estimate"], np.nan), result.columns["n_points"]
-    alpha, alternative = float(result.attrs["alpha"]), str(result.attrs["alternative"])
-    limits = PROPORTIONS[interval](share, n, alpha, alternative)
+    limits = PROPORTIONS[interval](share, n, result.alpha, result.alternative)
     settled = OF_NORMAL_LIMITS[result.method]
     return put_limits(result, limits, at, settled=settled, interval=name)
 
 
 def leave_open(result: Result, at: MaskArray) -> Result:
     """Remove the limits of columns whose variance is uninformative."""
-    at = at & ((result.caution & np.int64(Caution.ZERO_VARIANCE)) != 0)
-    return put_limits(result, (np.nan, np.nan), at)
+    return put_limits(result, (np.nan, np.nan), at & result.has_caution(Caution.ZERO_VARIANCE))
 
 
 def find_proportions(log: Log, estimate: FloatArray) -> MaskArray:
@@ -290,9 +286,7 @@ def hall_limits(result: Result, log: Log, cells: Cells, points: Cells | None = N
         skewness = points.average(z**3).reshape(-1)
     columns = dict(result.columns)
     n, se = columns["n_points"], columns["se"]
-    down, up = half_widths(
-        str(result.attrs.get("alternative", "two-sided")), float(result.attrs["alpha"]), None
-    )
+    down, up = half_widths(result.alternative, result.alpha, None)
     for side, limit in (("lower", down), ("upper", -up)):
         if np.isfinite(limit):
             columns[side] = columns["estimate"] - se * invert_hall(limit, skewness, n)
@@ -385,8 +379,7 @@ def take_welch(result: Result, squares: FloatArray, n: FloatArray) -> Result:
         df = squares.sum(axis=0) ** 2 / (squares**2 / spare).sum(axis=0)
     df = np.where(np.isnan(df), n.sum() - 2, df)
     estimate, se, lower = (result.columns[name] for name in ("estimate", "se", "lower"))
-    reach = half_widths(str(result.attrs["alternative"]), float(result.attrs["alpha"]), df)
-    limits = confidence_limits(estimate, se, *reach)
+    limits = confidence_limits(estimate, se, *half_widths(result.alternative, result.alpha, df))
     result = put_limits(result, limits, ~np.isnan(lower), interval="t")
     return replace(result, columns={**result.columns, "df": df})
 
@@ -404,9 +397,7 @@ def widen_contrast(result: Result, log: Log) -> Result:
         return result
     columns = result.columns
     se = np.hypot(columns["se"], reach.change)
-    far = half_widths(
-        str(result.attrs["alternative"]), float(result.attrs["alpha"]), columns.get("df")
-    )
+    far = half_widths(result.alternative, result.alpha, columns.get("df"))
     limits = confidence_limits(columns["estimate"], se, *far)
     settled = Caution.ZERO_VARIANCE | Caution.SKEWED
     changed = put_limits(result, limits, reach.known, settled=settled)
@@ -532,25 +523,19 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
     if not isinstance(written, str) or not set(names) <= log.design.levels.keys():
         return None
     metadata = json.loads(written)
-    by = log.design.by
-    levels = tuple(dict.fromkeys((*([] if by is None else [by]), *names)))
-    codes, counts = cells_of(log, levels)
-    of_levels = [log.design.levels[name].labels for name in names]
-    columns = [levels.index(name) for name in names]
+    tested = tally(log.design, *names)
     place = {key: at for at, key in enumerate(metadata["cells"])}
-    keys = [
-        ", ".join(str(own[code]) for own, code in zip(of_levels, row, strict=True))
-        for row in codes[:, columns].tolist()
-    ]
+    labels_of_cells = map(tested.key, range(len(tested.count)))
+    keys = [", ".join(str(own[name]) for name in names) for own in labels_of_cells]
     rows = np.array([place.get(key, -1) for key in keys])
     if (rows < 0).any():
         return None
-    groups = np.unique(codes[:, 0], return_inverse=True)[1] if by else np.zeros(len(codes), int)
+    groups = np.repeat(np.arange(len(tested.starts)), tested.n_cells[:, 0])
     split = groups
-    if "repetition" in names and by != "repetition":
-        both = np.column_stack([groups, codes[:, levels.index("repetition")]])
+    if "repetition" in names and log.design.by != "repetition":
+        both = np.column_stack([groups, tested.codes[:, tested.levels.index("repetition")]])
         split = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-    share = counts / np.bincount(split, counts)[split]
+    share = tested.count / np.bincount(split, tested.count)[split]
     repetitions = np.bincount(groups[np.unique(split, return_index=True)[1]])
 
     def sum_squares(models: Sequence[Hashable], notes: Mapping[str, Any]) -> FloatArray | None:
@@ -613,18 +598,6 @@ def name_sides(
         at = np.unravel_index(np.arange(len(models)), sizes)[dims.index("pair")]
     one, two = (np.atleast_1d(coords[name].values)[at].tolist() for name in ("model", "other"))
     return one, two
-
-
-def cells_of(log: Log, levels: tuple[str, ...]) -> tuple[IntArray, FloatArray]:
-    """List the cells of a log by some levels, and the number of points of each."""
-    if log.cells is not None:
-        found = replace(log, design=replace(log.design, by=None)).moments(levels)
-        order = [found.levels.index(name) for name in levels]
-        return found.codes[:, order], found.count.astype(np.float64)
-    if not levels:
-        return np.zeros((1, 0), dtype=np.int64), np.array([float(log.design.size)])
-    table = log.design.cell_table(levels)
-    return table.codes, table.total[table.used].astype(np.float64)
 
 
 def locate_columns(labels: Labels, metadata: Mapping[str, Any]) -> list[int | None]:
@@ -773,8 +746,7 @@ def take_limits_of_means(
             variance = variance * (n - 1) / n
     limits = korn_graubard(
         np.where(at, estimate, np.nan), variance, reach,
-        float(result.attrs["alpha"]), str(result.attrs.get("alternative", "two-sided")),
-        (lowest, highest), errors=errors, units=units,
+        result.alpha, result.alternative, (lowest, highest), errors=errors, units=units,
     )  # fmt: skip
     inside = (columns["se"] == 0) & (np.minimum(share, 1 - share) > END)
     words = "korn-graubard" if at.all() else SOME_KORN_GRAUBARD
@@ -791,8 +763,8 @@ def take_scale(result: Result, find: FindReach, facts: Mapping[Any, Any]) -> Res
     """
     scale, columns = facts["limits"], result.columns
     loss, se, n = columns["estimate"], columns["se"], columns["n_points"]
-    alpha, clustered = float(result.attrs["alpha"]), result.method in OF_GROUPS
-    if result.attrs.get("alternative", "two-sided") != "two-sided" or facts.get("folds") != "pool":
+    alpha, clustered = result.alpha, result.method in OF_GROUPS
+    if result.alternative != "two-sided" or facts.get("folds") != "pool":
         return result
     if result.method == OF_SPLITS:
         return result
@@ -830,8 +802,7 @@ def take_scale(result: Result, find: FindReach, facts: Mapping[Any, Any]) -> Res
             )
             limits = found[0] - shift, found[1] - shift
             none = np.isnan(limits[0]) & ~np.isnan(loss)
-            caution = result.caution | flag(Caution.REFERENCE_NEAR_ZERO, none)
-            result = replace(result, caution=caution)
+            result = result.add_caution(Caution.REFERENCE_NEAR_ZERO, none)
     return put_limits(result, limits, se > 0, interval=str(scale))
 
 
@@ -854,9 +825,8 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
     if facts.get("limits") in SCALES:
         return take_scale(result, find, facts)
     if TARGET in facts and "df" not in result.columns:
-        n, estimate = result.columns["n_points"], result.columns["estimate"]
-        far = half_widths("two-sided", float(result.attrs["alpha"]), n - 1)[0]
-        far = far * result.columns["se"]
+        estimate, df = result.columns["estimate"], result.columns["n_points"] - 1
+        far = half_widths("two-sided", result.alpha, df)[0] * result.columns["se"]
         return put_limits(result, (estimate - far, estimate + far), interval="t")
     clustered, of_sources = result.method in OF_GROUPS, result.method == "clustered"
     if of_sources and result.attrs.get("by") not in BY_SOURCES:
@@ -871,8 +841,7 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
     if result.method == "holdout":
         variance = variance * (n - 1) / n
     limits = korn_graubard(
-        columns["estimate"], variance, reach.change, float(result.attrs["alpha"]),
-        str(result.attrs["alternative"]) if "alternative" in result.attrs else "two-sided",
+        columns["estimate"], variance, reach.change, result.alpha, result.alternative,
         (ends[0], ends[1]), errors=None if clustered else 1.0,
         units=count_units(result) if "df" in columns else None,
     )  # fmt: skip
@@ -925,13 +894,12 @@ def add_pseudo_errors(base: Result, log: Log, run: Callable[[Log], Result] | Non
     if own_variance or (clustered and by_other):
         return base
     reach = reach_of_pairs(base, log, find_reach(log, clustered), run)
-    if reach is None or "se" not in base.columns or len(reach.change) != len(base.columns["se"]):
+    if reach is None:
         return base
     se = np.sqrt(base.columns["se"] ** 2 + reach.change)
     settled = Caution.ZERO_VARIANCE | (Caution.SKEWED if log.of_contrasts else 0)
-    gone = np.where(reach.change > 0, np.int64(settled), 0)
     columns = {**base.columns, OWN_ERROR: base.columns["se"], "se": se}
-    changed = replace(base, columns=columns, caution=base.caution & ~gone)
+    changed = replace(base, columns=columns).drop_caution(settled, reach.change > 0)
     return label_rarity(changed, reach, facts)
 
 
@@ -1027,6 +995,5 @@ def label_rarity(result: Result, reach: Reach, facts: Mapping[Any, Any]) -> Resu
     """Label entries in which some class has few points, instead of labeling the whole log."""
     if not reach.known.all() or "rarest_class" not in facts:
         return result
-    rare = reach.rarity * FEW > 1 + END
-    caution = result.caution | flag(Caution.FEW_OF_A_CLASS, rare)
-    return replace(result, caution=caution, allows_for=result.allows_for | Caution.FEW_OF_A_CLASS)
+    result = result.add_caution(Caution.FEW_OF_A_CLASS, reach.rarity * FEW > 1 + END)
+    return replace(result, allows_for=result.allows_for | Caution.FEW_OF_A_CLASS)

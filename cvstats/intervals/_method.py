@@ -19,7 +19,6 @@ and lazy arrays all read the record; the registry is the only other place that n
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, wraps
@@ -54,6 +53,7 @@ from cvstats.registry import (
     find_function,
     unknown_option,
     unnamed_option,
+    warn_if_broken,
 )
 
 BAYLE = "Bayle, Bayle, Janson and Mackey (2020), NeurIPS 33, arXiv:2007.12671"
@@ -101,14 +101,9 @@ class Compared(TableFunction[P], Protocol[P]):
     record: Method
 
 
-class LogFunction(Protocol[P, T_co]):
-    """A public function whose first parameter is a log, with the record of its method."""
-
-    __name__: str
-    record: LogMethod
-
-    def __call__(self, losses: Losses, *args: P.args, **options: P.kwargs) -> T_co:
-        """Apply the method to a log in any container."""
+def any_log(_: Design) -> str | None:
+    """Accept any log."""
+    return None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -119,7 +114,8 @@ class Method:
     ----------
     requires : callable
         Maps the design of a log (and the label of ``level_option``, if the method has one) to a
-        description of what is missing, or None if the method applies.
+        description of what is missing, or None if the method applies. By default any log is
+        accepted: the intervals on which the method is based have requirements of their own.
     needs, target, guarantee, fits, reference : str
         The log it needs, the quantity it estimates, its guarantee, the number of model fits, and
         the literature reference.
@@ -156,7 +152,7 @@ class Method:
         Receives the options by name and raises for invalid values that the annotations allow.
     """
 
-    requires: Callable[..., str | None]
+    requires: Callable[..., str | None] = any_log
     needs: str
     target: str
     guarantee: str
@@ -179,9 +175,6 @@ class Method:
     check: Callable[[Mapping[str, Any]], None] | None = None
     function: Callable[..., Any] = field(init=False)
     name: str = field(init=False)
-
-    is_interval = False
-    """Whether it returns an interval for each model."""
 
     def attach(self, function: Callable[..., Any]) -> Any:
         """Attach the record to its public function."""
@@ -263,9 +256,7 @@ class Method:
     @cached_property
     def facts(self) -> dict[str, str]:
         """The facts for users that every result of the method carries."""
-        return {
-            "target": self.target, "guarantee": self.guarantee, "reference": self.reference,
-        }  # fmt: skip
+        return {"target": self.target, "guarantee": self.guarantee, "reference": self.reference}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -388,7 +379,7 @@ class LogMethod(Method):
 
     def computed_by(
         self, formula: Callable[..., Result]
-    ) -> Callable[[Callable[Concatenate[Losses, P], T_co]], LogFunction[P, T_co]]:
+    ) -> Callable[[Callable[Concatenate[Losses, P], Table]], Computed[P]]:
         """Attach the record to a function that reads its own log and calls a formula."""
         self.formula = formula
         return self.attach
@@ -422,9 +413,8 @@ class LogMethod(Method):
         calls = dict(result.calls)
         of_sources = self.of_groups and result.attrs.get("by", "source") == "source"
         if of_sources and (log.crossed or (log.fixed_sources and shares_dates(log))):
-            here = (result.caution & np.int64(Caution.NO_LOSSES)) == 0
-            ignored = np.where(here, np.int64(Caution.DEPENDENCE_IGNORED), 0)
-            result = replace(result, caution=result.caution | ignored)
+            here = ~result.has_caution(Caution.NO_LOSSES)
+            result = result.add_caution(Caution.DEPENDENCE_IGNORED, here)
             calls[Caution.DEPENDENCE_IGNORED] = NUMBERED_ANEW
         for caution in methods_instead(int(np.bitwise_or.reduce(result.caution, axis=None))):
             if caution not in calls and (call := find_call(caution, log, self.name, options)):
@@ -488,7 +478,6 @@ class IntervalMethod(LogMethod):
     made_for: tuple[str, ...] = ()
     recognized_by: str = ""
     of_fixed_models: Mapping[str, str] = field(default_factory=dict)
-    is_interval = True
 
     def qualify(self, result: Result, log: Log, options: Mapping[str, Any]) -> Result:
         """Add cautions about an interval.
@@ -510,9 +499,7 @@ class IntervalMethod(LogMethod):
         if self.difference_guarantee and differences and not log.only_tested:
             unstable, attrs = find_unstable(log), dict(result.attrs)
             if unstable is not None:
-                result = replace(
-                    result, caution=result.caution | flag(Caution.UNSTABLE_DIFFERENCE, unstable)
-                )
+                result = result.add_caution(Caution.UNSTABLE_DIFFERENCE, unstable)
             if attrs["guarantee"] == self.guarantee:  # others state one of their own
                 attrs["guarantee"] = self.difference_guarantee
                 attrs["reference"] = f"{self.reference}; {RELATIVE_STABILITY}"
@@ -527,7 +514,7 @@ class IntervalMethod(LogMethod):
         if self.name in OF_NORMAL_LIMITS:  # these count errors themselves, also in large logs
             cautions &= ~np.int64(Caution.FEW_ERRORS)
         if cautions.any():
-            cautions[(result.caution & np.int64(Caution.NO_LOSSES)) != 0] = 0
+            cautions[result.has_caution(Caution.NO_LOSSES)] = 0
             cautions &= ~np.int64(result.allows_for)
             result = replace(result, caution=result.caution | cautions)
         if self.of_groups or Caution.SOURCES_IGNORED in result.allows_for:
@@ -641,9 +628,7 @@ def apply_method(
     """
     levels = () if level is None else (level,) if isinstance(level, str) else tuple(level)
     if is_dask_frame(losses) and not needs_losses:
-        ask = partial(
-            apply_method, run=run, by=by, level=level, axis=axis
-        )  # fmt: skip
+        ask = partial(apply_method, run=run, by=by, level=level, axis=axis)
         answer: Table = delay_answer(losses, ask, levels=(by, *levels), missing=missing)
         return answer
     log = read(losses, missing=missing, by=by, levels=levels)
@@ -708,10 +693,8 @@ def load_methods(names: Iterable[str]) -> list[Any]:
     """Import the records of some methods; a broken file disables only its own method."""
     records = []
     for name in names:
-        try:
+        with warn_if_broken(f"cvstats.{name}"):
             records.append(find_function(name).record)
-        except Exception as error:
-            warnings.warn(f"cvstats.{name} cannot be imported: {error!r}", stacklevel=2)
     return records
 
 
@@ -740,7 +723,7 @@ def flag_ignored_sources(result: Result, design: Design, *, of_means: bool) -> R
         ignored = tally(design, "source").n_cells > 1
     if of_means and ignored.any():
         ignored &= ~find_whole_sources(design)
-    settled = (result.caution & np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)) != 0
-    each = np.repeat(ignored, len(settled) // len(ignored))
-    cautions = np.where(each & ~settled, np.int64(Caution.SOURCES_IGNORED), np.int64(0))
-    return replace(result, caution=result.caution | cautions)
+    settled = np.int64(Caution.NO_LOSSES | Caution.SOURCES_AS_FOLDS)
+    each = np.repeat(ignored, len(result.caution) // len(ignored))
+    flags = flag(Caution.SOURCES_IGNORED, each & ((result.caution & settled) == 0))
+    return replace(result, caution=result.caution | flags)

@@ -318,7 +318,7 @@ def recommend_method(log: Log) -> tuple[str, str]:
         ]  # fmt: skip
         most = max(len(record.made_for) for record in made)
         made = [record for record in made if len(record.made_for) == most]
-        chosen = next((record for record in made if allows(design, record.name)), made[0])
+        chosen = next((record for record in made if record.problem(design) is None), made[0])
         if chosen.name == "bootstrap_632" and RATES not in log.metadata:
             return "bootstrap_oob", (
                 f"{chosen.recognized_by}; the no-information rate that .632+ needs is missing from "
@@ -462,15 +462,10 @@ def name_point(label: object) -> str:
     return str(label).removesuffix(" 00:00:00") if is_date(label) else spelled(label)
 
 
-def allows(design: Design, name: str) -> bool:
-    """Whether a method applies to logs of this design."""
-    return find_method(name).problem(design) is None
-
-
 def recommend_for_partition(design: Design) -> tuple[str, str]:
     """Choose for cross-validation: by folds or by sources, once or several times."""
     sources = design.number("source")
-    by_source = sources > 1 and allows(design, "out_of_source")
+    by_source = sources > 1 and find_method("out_of_source").problem(design) is None
     if design.metric != "pool" and (by_source or fold_level(design) == "source"):
         how = "left out one at a time" if "fold" in design.levels else "each tested as a whole"
         return "out_of_source", (

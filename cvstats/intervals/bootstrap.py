@@ -80,6 +80,10 @@ OPTIMISTIC = 0.85
 """Share of the corrected error below which apparent errors vary too little."""
 
 
+BootstrapMethod = partial(IntervalMethod, needs_losses=True, takes_metrics=False)
+"""The record of an interval from bootstrap samples, with what all of these need."""
+
+
 # --- requirements -------------------------------------------------------------------------------
 
 
@@ -339,9 +343,7 @@ def percentile_interval(
     """
     origin = values[0]
     limits = origin + np.quantile(values - origin, [alpha / 2, 1 - alpha / 2], axis=0) + shift
-    columns = {
-        "estimate": estimate, "lower": limits[0], "upper": limits[1], "se": np.nan, **extra,
-    }  # fmt: skip
+    columns = {"estimate": estimate, "lower": limits[0], "upper": limits[1], "se": np.nan, **extra}
     flags = caution | flag(Caution.ZERO_VARIANCE, limits[0] == limits[1])
     if len(values) * alpha < 10:  # fewer than five replicates beyond each limit
         flags |= Caution.FEW_REPLICATES
@@ -391,8 +393,7 @@ def correct_by(
 
 def overfitting_caution(apparent: FloatArray, error: FloatArray, least: float) -> IntArray:
     """Flag an apparent error that is too small a share of the error."""
-    flagged = (apparent < least * error) & (error > 0)
-    return np.where(flagged, np.int64(Caution.OVERFITTING), np.int64(0))
+    return flag(Caution.OVERFITTING, (apparent < least * error) & (error > 0))
 
 
 def never_out_caution(data: Sequence[Resample], correction: str) -> int:
@@ -405,7 +406,7 @@ def never_out_caution(data: Sequence[Resample], correction: str) -> int:
 # --- the methods ---------------------------------------------------------------------------------
 
 
-@IntervalMethod(
+@BootstrapMethod(
     requires=bootstrap_samples,
     needs="bootstrap samples with the losses of their out-of-bag points (levels 'repetition', "
     "'point' and 'count')",
@@ -413,10 +414,8 @@ def never_out_caution(data: Sequence[Resample], correction: str) -> int:
     guarantee="heuristic",
     fits="B",
     reference=EFRON,
-    needs_losses=True,
     made_for=("count",),
     recognized_by="bootstrap samples, without the fit on the sample itself",
-    takes_metrics=False,
 )
 def bootstrap_oob(
     log: Log,
@@ -521,14 +520,12 @@ def bootstrap_oob(
     fits, points = data.bags.counts.shape
     return interval(
         "bootstrap_oob", found.error, found.variance, origin=0.0, alpha=alpha,
-        extra={
-            "se_monte_carlo": np.sqrt(found.noise), "n_points": points, "n_repetitions": fits,
-        },
+        extra={"se_monte_carlo": np.sqrt(found.noise), "n_points": points, "n_repetitions": fits},
         caution=found.caution, attrs={"monte_carlo": monte_carlo},
     )  # fmt: skip
 
 
-@IntervalMethod(
+@BootstrapMethod(
     check=lambda options: checked_flag("plus", options["plus"]),
     requires=bootstrap_with_apparent_error,
     needs="bootstrap samples with the losses of their out-of-bag points, and the fit on the sample "
@@ -538,11 +535,9 @@ def bootstrap_oob(
     "too small for models that fit their training data perfectly",
     fits="B + 1",
     reference=EFRON,
-    needs_losses=True,
     for_differences=False,
     made_for=("count",),
     recognized_by="bootstrap samples plus a fit to the original data (repetition 0)",
-    takes_metrics=False,
 )
 def bootstrap_632(
     log: Log,
@@ -675,8 +670,7 @@ def bootstrap_632(
     with np.errstate(divide="ignore", invalid="ignore"):
         sensible = (found.error > 0) & (mixed.estimate >= 0)
         ratio = np.where(sensible, mixed.estimate / found.error, 1.0)
-    caution = found.caution.copy()
-    caution[mixed.clipped] |= Caution.BOUNDED
+    caution = found.caution | flag(Caution.BOUNDED, mixed.clipped)
     caution |= overfitting_caution(apparent, found.error, INTERPOLATES)
     correction = "632" if rates is None else "632+"
     extra: dict[str, FloatArray | float] = {"se_monte_carlo": np.sqrt(found.noise) * ratio}
@@ -705,8 +699,8 @@ def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float
     )
     mean = theta[0] + (theta - theta[0]).mean(axis=0)
     estimate = mean if leave_one_out is None else leave_one_out
-    extra: dict[str, FloatArray | float] = {"n_points": drawn.points}
-    extra |= {"n_repetitions": drawn.fits}
+    extra: dict[str, FloatArray | float]
+    extra = {"n_points": drawn.points, "n_repetitions": drawn.fits}
     if leave_one_out is not None:
         extra = {"bias": mean - estimate, **extra}
     return percentile_interval(
@@ -716,7 +710,7 @@ def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float
     )  # fmt: skip
 
 
-@IntervalMethod(
+@BootstrapMethod(
     prepare=without_undrawn,
     requires=case_bootstrap_samples,
     needs="bootstrap samples in which each point was left out in turn, together with all its "
@@ -725,11 +719,9 @@ def summarize_errors(log: Log, *, leave_one_out: FloatArray | None, alpha: float
     guarantee="heuristic",
     fits="about 0.632 n B; n more with leave_one_out",
     reference=JIANG,
-    needs_losses=True,
     for_differences=False,
     made_for=("count",),
     recognized_by="leave-one-out cross-validation within each bootstrap sample",
-    takes_metrics=False,
 ).computed_by(summarize_errors)
 def case_bootstrap(
     losses: Losses,
@@ -829,7 +821,7 @@ def case_bootstrap(
     return log.label(record.run(log, leave_one_out=means, alpha=alpha))
 
 
-@IntervalMethod(
+@BootstrapMethod(
     requires=bootstrap_with_apparent_error,
     needs="bootstrap samples with the losses of their in-bag and out-of-bag points, and the fit on "
     "the sample itself (levels 'repetition', 'point' and 'count')",
@@ -838,9 +830,7 @@ def case_bootstrap(
     "fit their training data perfectly",
     fits="B + 1",
     reference=NOMA,
-    needs_losses=True,
     for_differences=False,
-    takes_metrics=False,
 )
 def location_shifted(
     log: Log,
@@ -953,8 +943,7 @@ def location_shifted(
         extra |= {"out_of_bag": second}
     if rates is not None:
         extra |= {"no_information": rates}
-    caution = np.full(len(apparent), never_out_caution([data], correction), dtype=np.int64)
-    caution[made.clipped] |= Caution.BOUNDED
+    caution = never_out_caution([data], correction) | flag(Caution.BOUNDED, made.clipped)
     caution |= overfitting_caution(apparent, second, OPTIMISTIC)
     extra |= {"n_points": data.bags.counts.shape[1], "n_repetitions": len(data.fits)}
     return percentile_interval(
@@ -963,7 +952,7 @@ def location_shifted(
     )  # fmt: skip
 
 
-@IntervalMethod(
+@BootstrapMethod(
     requires=two_stage_samples,
     needs="bootstrap samples of the data and of resampled data sets, including a fit to each "
     "sample and each data set (levels 'sample', 'repetition', 'point' and 'count')",
@@ -972,11 +961,9 @@ def location_shifted(
     "perfectly",
     fits="(B_outer + 1) (B_inner + 1)",
     reference=NOMA,
-    needs_losses=True,
     for_differences=False,
     made_for=("sample", "count"),
     recognized_by="bootstrap samples of bootstrap samples (levels 'sample' and 'count')",
-    takes_metrics=False,
 )
 def two_stage(
     log: Log,
@@ -1075,8 +1062,8 @@ def two_stage(
     apparent, second = measure_samples(log, data, measure_of(correction), 2)
     made = correct_by(correction, apparent, second, rates)
     outer = np.array([one.label != 0 for one in data])
-    caution = np.full(apparent.shape[1], never_out_caution(data, correction), dtype=np.int64)
-    caution[made.clipped.any(axis=0)] |= Caution.BOUNDED
+    clipped = np.logical_or.reduce(made.clipped)
+    caution = never_out_caution(data, correction) | flag(Caution.BOUNDED, clipped)
     whole = int((~outer).argmax())
     caution |= overfitting_caution(apparent[whole], second[whole], INTERPOLATES)
     extra: dict[str, FloatArray | float] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -101,21 +102,11 @@ def check_options(options: Mapping[str, Any]) -> None:
         )
 
 
-NEW_GROUPS = "mean loss on groups from the same population that were not used for training"
-"""The target of an interval whose sampling unit is the group."""
-
-GROUPS_OF_FIXED_MODELS = {
-    "target": "mean loss on new groups from the same population",
-    "guarantee": "asymptotically exact in the number of groups, if they are independent",
-}
-"""The target and the guarantee for groups if no model was trained on parts of the log."""
-
-
 INDEPENDENT = (
     "asymptotically exact in the number of groups, if they are independent and no group is in both "
     "training and test folds"
 )
-"""The guarantee of such an interval."""
+"""The guarantee of an interval whose sampling units are groups."""
 
 
 FEW_CLUSTERS = 30
@@ -176,22 +167,31 @@ def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArra
     return v * np.sqrt((g - 1) / g) / (1 - v)
 
 
-@IntervalMethod(
-    requires=one_or_two_ways,
-    needs="a level that identifies at least two independent groups (source), or two such levels",
-    target=NEW_GROUPS,
+ClusterMethod = partial(
+    IntervalMethod,
+    target="mean loss on groups from the same population that were not used for training",
     guarantee=INDEPENDENT,
     difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
-    of_fixed_models=GROUPS_OF_FIXED_MODELS,
+    of_fixed_models={
+        "target": "mean loss on new groups from the same population",
+        "guarantee": "asymptotically exact in the number of groups, if they are independent",
+    },
     fits="as the log has",
-    reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
-    "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
-    check=check_options,
     level_option="by",
-    takes_two_levels=True,
     group_option="per",
     of_groups=True,
     weigh_groups=weigh_groups,
+)
+"""The record of an interval whose sampling units are the groups of a level."""
+
+
+@ClusterMethod(
+    requires=one_or_two_ways,
+    needs="a level that identifies at least two independent groups (source), or two such levels",
+    reference="Bell and McCaffrey (2002), Survey Methodology 28(2), 169-181; "
+    "Liang and Zeger (1986), Biometrika 73(1), 13-22, doi:10.1093/biomet/73.1.13",
+    check=check_options,
+    takes_two_levels=True,
     groups_at_once=True,
     reads_losses=needs_pairs,
 )
@@ -786,15 +786,11 @@ def find_cluster_sums(ways: TwoWays) -> tuple[FloatArray, FloatArray, FloatArray
     def correct(squares: FloatArray, g: int) -> FloatArray:
         return g / (g - 1) * squares / ways.n**2
 
-    def residuals(cells: Cells) -> FloatArray:
-        sums: FloatArray = ((cells.count[:, None] * (cells.mean - ways.mean)) ** 2).sum(axis=0)
-        return sums
-
-    return (
-        correct(residuals(ways.first), ways.i),
-        correct(residuals(ways.second), ways.j),
-        correct(ways.squares, ways.pairs),
+    first, second = (
+        ((cells.count[:, None] * (cells.mean - ways.mean)) ** 2).sum(axis=0)
+        for cells in (ways.first, ways.second)
     )
+    return correct(first, ways.i), correct(second, ways.j), correct(ways.squares, ways.pairs)
 
 
 # --- sources by points ----------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from cvstats.core.cells import Cells, mean_and_squares
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import fold_level, fold_levels, repetition_level
 from cvstats.core.results import Result, make_result
-from cvstats.core.types import FloatArray, IntArray
+from cvstats.core.types import FloatArray
 from cvstats.errors import LogError, checked_level, is_several, listed, looked_up, nearest, spelled
 from cvstats.intervals._method import BENGIO, GERAS, Comparison, LogMethod, Method, apply_method
 from cvstats.intervals._requirements import one_source_out, several_folds
@@ -583,25 +583,16 @@ def source_components(
         out_of_source.record, groups,
         "source_components needs logs that leave one source out at a time",
     )  # fmt: skip
-    result = estimate_by_source(groups)
+    each = by_source(moments_by_source(groups))
+    own = np.eye(len(each.omega), dtype=bool)[:, :, None]  # pairs of a source with itself
+    columns = {
+        "covariance": each.covariance,
+        "sigma2": np.where(own, each.sigma2, np.nan), "omega": np.where(own, each.omega, np.nan),
+        "gamma": np.where(own, np.nan, each.covariance), "n_logs": each.logs,
+    }  # fmt: skip
+    result = make_result("source_components", columns, attrs=source_components.record.facts)
     names = Groups(groups.log, "source").labels
     return groups.log.label(result, [("source", names), ("other", names)])
-
-
-def estimate_by_source(groups: Groups) -> Result:
-    """Estimate the components: a row for each pair of sources."""
-    each = by_source(moments_by_source(groups))
-    k = len(each.omega)
-    own: IntArray = np.arange(k)
-    gamma = each.covariance.copy()
-    gamma[own, own] = np.nan
-    sigma2, omega = np.full_like(gamma, np.nan), np.full_like(gamma, np.nan)
-    sigma2[own, own], omega[own, own] = each.sigma2, each.omega
-    columns = {
-        "covariance": each.covariance, "sigma2": sigma2, "omega": omega, "gamma": gamma,
-        "n_logs": each.logs,
-    }  # fmt: skip
-    return make_result("source_components", columns, attrs=source_components.record.facts)
 
 
 BIASES_OF_SOURCES = {

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
@@ -280,11 +279,8 @@ def flag_seeds(result: Result, log: Log, runs: Cells, units: Cells) -> Result:
     if log.pairs is not None:
         call = f"log.cvci.compare(method='clustered', options={{'by': {by}}})"
     calls = {Caution.UNSTABLE: f"{call} if the repetitions are training seeds"}
-    caution = result.caution | flag(Caution.UNSTABLE, matters.reshape(-1))
-    return replace(result, caution=caution, calls={**result.calls, **calls})
-
-
-Floats = NDArray[np.float64]
+    result = result.add_caution(Caution.UNSTABLE, matters.reshape(-1))
+    return replace(result, calls={**result.calls, **calls})
 
 
 # --- losses between two bounds: betting and empirical Bernstein limits ----------------------------
@@ -310,7 +306,7 @@ FARTHEST = -34.0
 
 
 @compiled(reorder=True)
-def log_product(losses: Floats, keep: float, gain: float) -> float:
+def log_product(losses: FloatArray, keep: float, gain: float) -> float:
     """Logarithm of the product of ``keep + gain x``."""
     total, product = 0.0, 1.0
     whole = len(losses) // TOGETHER * TOGETHER
@@ -326,7 +322,7 @@ def log_product(losses: Floats, keep: float, gain: float) -> float:
 
 
 @compiled()
-def log_wealth(losses: Floats, m: float) -> float:
+def log_wealth(losses: FloatArray, m: float) -> float:
     """Logarithm of the average wealth of all bets, if m is the candidate."""
     wealth = np.empty(2 * BETS)
     for j in range(BETS):
@@ -338,7 +334,7 @@ def log_wealth(losses: Floats, m: float) -> float:
 
 
 @compiled()
-def find_lowest(losses: Floats, limit: float) -> float:
+def find_lowest(losses: FloatArray, limit: float) -> float:
     """Find the smallest candidate with a log wealth below a limit; 0 if all losses are 0.
 
     The logarithm of the wealth is convex in that of the candidate, so a secant through two points
@@ -368,7 +364,7 @@ def find_lowest(losses: Floats, limit: float) -> float:
 
 
 @compiled()
-def find_limits(losses: Floats, limit: float, out: Floats) -> None:
+def find_limits(losses: FloatArray, limit: float, out: FloatArray) -> None:
     """Find the smallest and the largest candidate of each line of losses."""
     for i in range(losses.shape[0]):
         out[0, i] = find_lowest(losses[i], limit)
@@ -415,7 +411,7 @@ def bounded_limits(
             "bounds= applies to losses of individual points, but this log was made from a metric. "
             "Use interval='wald', or a loss of individual points."
         )
-    alpha, interval = float(result.attrs["alpha"]), str(result.attrs["interval"])
+    alpha, interval = result.alpha, str(result.attrs["interval"])
     width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]
     valid = np.arange(log.design.size)
     if log.design.valid is not None:
@@ -443,13 +439,13 @@ def bounded_limits(
     for _ in ordered_map(work, len(tiles)):
         pass
     columns = {**result.columns, "lower": limits[0], "upper": limits[1]}
-    caution = result.caution & ~np.int64(Caution.ZERO_VARIANCE)
     attrs: dict[str, str | float | int] = {
         **result.attrs, "bounds": f"[{bounds[0]:g}, {bounds[1]:g}]", "guarantee": GUARANTEE,
         "reference": REFERENCES[interval],
     }  # fmt: skip
     allowed = Caution.SKEWED | Caution.HEAVY_TAILS
-    return replace(result, columns=columns, caution=caution, attrs=attrs, allows_for=allowed)
+    changed = replace(result, columns=columns, attrs=attrs, allows_for=allowed)
+    return changed.drop_caution(Caution.ZERO_VARIANCE)
 
 
 def outside_bounds(

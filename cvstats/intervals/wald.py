@@ -13,11 +13,7 @@ from cvstats.core.results import Result, flag, rescale_limits
 from cvstats.core.results import interval as symmetric_interval
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
-from cvstats.intervals._limits import (
-    flag_few_errors,
-    hall_limits,
-    proportion_limits,
-)
+from cvstats.intervals._limits import flag_few_errors, hall_limits, proportion_limits
 from cvstats.intervals._method import BAYLE, OF_FIXED_MODELS, IntervalMethod
 from cvstats.intervals._requirements import partition
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_alike

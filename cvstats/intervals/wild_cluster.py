@@ -13,19 +13,14 @@ from cvstats.core.folds import find_across_folds
 from cvstats.core.results import Result, make_result
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, MaskArray
-from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import several_groups
 from cvstats.intervals.clustered import (
-    GROUPS_OF_FIXED_MODELS,
-    INDEPENDENT,
-    NEW_GROUPS,
-    OF_FOLDS,
     OF_SPLIT_GROUPS,
+    ClusterMethod,
     check_parts,
     count_points,
     degrees_of_freedom,
     flag_few_clusters,
-    weigh_groups,
 )
 from cvstats.intervals.out_of_source import size_range
 from cvstats.log.log import Log
@@ -54,21 +49,12 @@ def check_draws(options: Mapping[str, Any]) -> None:
     check_rng(options["rng"])
 
 
-@IntervalMethod(
+@ClusterMethod(
     check=check_draws,
     requires=several_groups,
     needs="a level that identifies at least two independent groups (source)",
-    target=NEW_GROUPS,
-    guarantee=INDEPENDENT,
-    difference_guarantee=f"{INDEPENDENT}, {OF_FOLDS}",
-    of_fixed_models=GROUPS_OF_FIXED_MODELS,
-    fits="as the log has",
     reference="Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90(3), "
     "414-427, doi:10.1162/rest.90.3.414",
-    level_option="by",
-    group_option="per",
-    of_groups=True,
-    weigh_groups=weigh_groups,
 )
 def wild_cluster(
     log: Log,
