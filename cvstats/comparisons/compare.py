@@ -980,9 +980,10 @@ def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: floa
     se = logs.std(axis=0, ddof=1) / np.sqrt(number)
     df = number - 1
     down, up = half_widths(alternative, alpha, df)
+    equal = (se == 0) & (middle == 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where((se == 0) & (middle == 0), 0.0, middle / se)
-    p = p_values(statistic, df, alternative)
+        statistic = np.where(equal, 0.0, middle / se)
+    p = np.where(equal, 1.0, p_values(statistic, df, alternative))
     ratio = np.exp(middle)
     lower, upper = confidence_limits(middle, se, down, up)
     columns = {

@@ -64,6 +64,8 @@ def test_the_same_ratio_in_every_data_set():
     assert table["difference"].tolist() == [100, 0]
     assert table["p_value"].tolist() == [0, 1]
     assert table["caution"].tolist() == ["zero variance"] * 2
+    one = {"reference": "one", "relative": True, "over": "source", "alternative": "less"}
+    assert log[["same", "one"]].cvci.compare(**one)["p_value"].item() == 1
 
 
 METHODS = [("wald", {}), ("corrected_t", {}), ("cv_t", {}), ("wald", {"variance": "within-fold"})]
