@@ -590,7 +590,8 @@ def name_sides(
         return models, models
     coords: Mapping[Hashable, Any] = getattr(labels, "coords", {})
     if not {"model", "other"} <= coords.keys():  # the columns of a frame
-        pairs = [pair if isinstance(pair, tuple) and len(pair) == 2 else (0, 0) for pair in models]
+        other = (object(),) * 2  # a renamed column does not name its models
+        pairs = [pair if isinstance(pair, tuple) and len(pair) == 2 else other for pair in models]
         return [model for model, _ in pairs], [other for _, other in pairs]
     at = np.zeros(len(models), dtype=np.int64)  # one pair was selected, or all are a dimension
     dims, sizes = (getattr(labels, name) for name in ("dims", "sizes"))

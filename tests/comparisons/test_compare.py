@@ -254,6 +254,20 @@ def test_differences_of_metrics_have_the_limits_of_compare(loss):
     np.testing.assert_allclose(limits_of(one.cvci.compare(0)), expected[:1], rtol=1e-9)
 
 
+def test_pairs_without_both_names_do_not_have_the_changes_of_a_model_named_0():
+    frame = predictions()
+    named = ask(frame, "f1", folds="pool").cvci.difference()
+    numbered = frame.rename(columns={"a": 0, "b": 1, "c": 2})
+    gaps = ask(numbered, "f1", [0, 1, 2], folds="pool").cvci.difference()
+    for found, expected in (
+        (gaps[0], named["a"]),  # the columns are the other models
+        (gaps.set_axis(["x", "y", "z"], axis=1), named.set_axis(["x", "y", "z"], axis=1)),
+    ):
+        np.testing.assert_allclose(
+            limits_of(found.cvci.interval()), limits_of(expected.cvci.interval())
+        )
+
+
 def test_differences_of_metrics_by_group_and_by_metric():
     frame = predictions().assign(half=np.arange(120) % 2).set_index("half", append=True)
     log = ask(frame, "auc", folds="pool", by="half")
