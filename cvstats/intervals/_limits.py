@@ -538,8 +538,8 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
     share = tested.count / np.bincount(split, tested.count)[split]
     repetitions = np.bincount(groups[np.unique(split, return_index=True)[1]])
 
-    def sum_squares(models: Sequence[Hashable], notes: Mapping[str, Any]) -> FloatArray | None:
-        """Sum over the cells of each model that the columns name."""
+    def sum_cells(models: Sequence[Hashable], notes: Mapping[str, Any]) -> FloatArray | None:
+        """Sum the notes of a model over its cells, for each column."""
         found = []
         for model, carried in zip(models, locate_columns(labels, metadata), strict=True):
             each = note_of_model(notes, model)
@@ -557,10 +557,10 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
         return np.stack(found, axis=1)
 
     if "differences" not in metadata:
-        return sum_squares(name_columns(labels), metadata["models"])
+        return sum_cells(name_columns(labels), metadata["models"])
     models, others = name_sides(labels, metadata)
-    one = sum_squares(models, metadata["models"])
-    two = sum_squares(others, metadata.get("others", metadata["models"]))
+    one = sum_cells(models, metadata["models"])
+    two = sum_cells(others, metadata.get("others", metadata["models"]))
     if one is None or two is None:
         return None
     change, rarity = one[..., 0] - two[..., 0], one[..., 1]

@@ -21,7 +21,14 @@ from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.log import DIFFERENCE_FROM, Log
-from cvstats.log.metadata import OF_OTHER, ONE_PREDICTION, RATIOS, has_several, note_of_model
+from cvstats.log.metadata import (
+    OF_OTHER,
+    ONE_PREDICTION,
+    RATIOS,
+    has_reach,
+    has_several,
+    note_of_model,
+)
 from cvstats.log.pandas import as_index
 from cvstats.log.xarray import ArrayLabels
 
@@ -140,7 +147,7 @@ def note_both_models(
     Its label names both of them, or one that ``reference`` was subtracted from, or, of two logs,
     the first one.
     """
-    if "limits" in facts and facts.get("metric") not in RATIOS:
+    if not (has_reach(facts) or facts.get("metric") in RATIOS):
         return None
     keys = (ONE_PREDICTION,) if models is None else (ONE_PREDICTION, OF_OTHER)
     if not all(isinstance(facts.get(key), str) for key in keys):

@@ -221,7 +221,10 @@ OF_OTHER = "one_prediction_of_other"
 
 
 def has_reach(metadata: Mapping[Any, Any]) -> bool:
-    """Whether `ONE_PREDICTION` has changes: ratios and metrics with a scale note other things."""
+    """Whether it is noted how much one prediction can change the metric.
+
+    Ratios, and metrics whose limits have a scale of their own, note covariances or a variance.
+    """
     own_scale = metadata.get("metric") in RATIOS or metadata.get("limits") in SCALES
     return ONE_PREDICTION in metadata and not own_scale
 

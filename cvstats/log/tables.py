@@ -407,7 +407,8 @@ def unrecognized_levels(
             continue
         if not design.has(name):
             continue
-        of_points = design.number(name) == design.splits().rows.sum()
+        rows = design.splits().rows  # of each repetition, which may number its rows anew
+        of_points = design.number(name) in (rows.sum(), rows.sum() / len(rows))
         if not (of_points and (level == "source" or not named)):
             found[name] = str(level) if named else "fold"
     return found

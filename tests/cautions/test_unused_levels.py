@@ -105,7 +105,8 @@ def test_no_caution_where_nothing_is_in_doubt():
     rows = pd.DataFrame({"source": np.arange(60) % 6, "point": range(60), "a": np.arange(60.0) % 7})
     array = rows.to_xarray().set_coords(["source", "point"])["a"]  # along the dimension "index"
     frame = rows.rename_axis("row").set_index(["source", "point"], append=True)["a"]
-    for numbered in (array, array.chunk(), frame, cvstats.Moments.of_log(frame)):
+    again = pd.concat({0: frame, 1: frame + 1, 2: frame}, names=["repetition"])
+    for numbered in (array, array.chunk(), frame, cvstats.Moments.of_log(frame), again):
         caution = np.ravel(cvstats.cautions(cvstats.interval(numbered)))
         assert caution.tolist() == ["few sources"]
     one = log.set_axis(log.index.set_codes(np.zeros(100, int), level="subject"))
