@@ -560,6 +560,9 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
         return sum_cells(name_columns(labels), metadata["models"])
     models, others = name_sides(labels, metadata)
     one = sum_cells(models, metadata["models"])
+    of_pairs = log.pairs is not None and log.other is None
+    if of_pairs and metadata["differences"] is not None:  # the same reference is in both columns
+        return one
     two = sum_cells(others, metadata.get("others", metadata["models"]))
     if one is None or two is None:
         return None

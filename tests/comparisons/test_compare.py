@@ -285,6 +285,15 @@ def test_differences_of_metrics_by_group_and_by_metric():
         np.testing.assert_allclose(limits_of(found), expected[[0, 3]])
 
 
+@pytest.mark.parametrize("loss", ["auc", "f1", "r2"])
+def test_differences_from_one_reference_are_compared_as_their_models(loss):
+    """The reference is in both differences, so that its predictions do not count."""
+    log = ask(predictions(), loss, folds="pool")
+    found = log.cvci.difference(reference="b").cvci.compare()
+    expected = log[["a", "c"]].cvci.compare()
+    np.testing.assert_allclose(limits_of(found), limits_of(expected), rtol=1e-9)
+
+
 @pytest.mark.parametrize("loss", ["rmse", "pearson"])
 def test_differences_of_other_metrics_have_one_interval(loss):
     """`compare` with 0 took a difference of roots for a root, and doubled its standard error."""
