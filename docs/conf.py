@@ -49,8 +49,8 @@ numpydoc_show_class_members = False
 numpydoc_validation_checks = {
     "all",
     "SA01",  # See Also: tests/project/test_docstrings.py asks methods for it
-    "ES01",  # an extended summary: the same file asks methods for target, formula
-    "EX01",  # examples: the same test asks functions and classes for one, which members do without
+    "ES01",  # an extended summary: the same file asks methods for their target and formula
+    "EX01",  # examples: it asks functions and classes for one, which members do without
 }
 # These repeat a function as a method: accessor and moments with the docstring of the function,
 # plots with one line that names it. Moments and counts are made by their class methods,

@@ -1054,10 +1054,10 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
     error. ``attrs["kind"]`` is ``"differences"``, and the guarantee of an interval is subject to
     the condition stated in `compare`. `interval` and `summary` have the same limits as `compare`,
     also for bounded metrics, ratios, and models that were refitted in several repetitions, and for
-    0/1 losses with few discordant points or of random splits. Three things that `compare` does need
-    the losses of both models and are missing: it widens the limits for nearly identical models in
-    one partition, tests the RMSE by the mean squared errors, and adds to the limits of bounded
-    metrics of clusters what one cluster can change.
+    0/1 losses with few discordant points or of random splits. `compare` also widens the limits for
+    nearly identical models in one partition, tests the RMSE by the mean squared errors, and
+    accounts for how much one cluster can change a bounded metric. A log of differences lacks the
+    losses of both models, which these need.
 
     References
     ----------

@@ -50,6 +50,7 @@ from cvstats.log.metadata import (
     PROPORTION_NAMES,
     RATIOS,
     SCALES,
+    has_own_scale,
     has_several,
     note_of_model,
 )
@@ -538,10 +539,13 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
     share = tested.count / np.bincount(split, tested.count)[split]
     repetitions = np.bincount(groups[np.unique(split, return_index=True)[1]])
 
+    columns = name_columns(labels)
+    carried_cells = locate_columns(labels, metadata, len(columns))
+
     def sum_cells(models: Sequence[Hashable], notes: Mapping[str, Any]) -> FloatArray | None:
         """Sum the notes of a model over its cells, for each column."""
         found = []
-        for model, carried in zip(models, locate_columns(labels, metadata), strict=True):
+        for model, carried in zip(models, carried_cells, strict=True):
             each = note_of_model(notes, model)
             if each is None or carried is None:
                 return None
@@ -557,8 +561,8 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
         return np.stack(found, axis=1)
 
     if "differences" not in metadata:
-        return sum_cells(name_columns(labels), metadata["models"])
-    models, others = name_sides(labels, metadata)
+        return sum_cells(columns, metadata["models"])
+    models, others = name_sides(columns, labels, metadata)
     one = sum_cells(models, metadata["models"])
     of_pairs = log.pairs is not None and log.other is None
     if of_pairs and metadata["differences"] is not None:  # the same reference is in both columns
@@ -583,10 +587,10 @@ def name_columns(labels: Labels) -> list[Hashable]:
 
 
 def name_sides(
-    labels: Labels, metadata: Mapping[str, Any]
+    models: list[Hashable], labels: Labels, metadata: Mapping[str, Any]
 ) -> tuple[list[Hashable], list[Hashable]]:
     """List both models of each column of a log that `difference` made."""
-    models, reference = name_columns(labels), metadata["differences"]
+    reference = metadata["differences"]
     if reference is not None:
         return models, [reference] * len(models)
     if "others" in metadata:  # of two logs with the same models
@@ -604,12 +608,11 @@ def name_sides(
     return one, two
 
 
-def locate_columns(labels: Labels, metadata: Mapping[str, Any]) -> list[int | None]:
+def locate_columns(labels: Labels, metadata: Mapping[str, Any], width: int) -> list[int | None]:
     """Find the number that the carried cell of each column had when the log was made.
 
     Carried cells are identified by their labels, so any subset may be selected in any order.
     """
-    width = len(name_columns(labels))
     carried = metadata.get("carried", {})
     if not carried:
         one = {len(each) for each in metadata["models"].values()} == {1}
@@ -893,9 +896,8 @@ def add_pseudo_errors(base: Result, log: Log, run: Callable[[Log], Result] | Non
     """
     clustered = base.method == "clustered"
     facts = facts_of_one_metric(log)
-    own_variance = facts.get("metric") in RATIOS or facts.get("limits") in SCALES
     by_other = log.of_contrasts or base.attrs.get("by") not in BY_SOURCES
-    if own_variance or (clustered and by_other):
+    if has_own_scale(facts) or (clustered and by_other):
         return base
     reach = reach_of_pairs(base, log, find_reach(log, clustered), run)
     if reach is None:
@@ -921,9 +923,11 @@ def reach_of_pairs(
     if reach is None:
         return None
     square, rarity = reach.change**2, reach.rarity
-    clustered, alone = base.method == "clustered", log.without_pairs()
-    if clustered and run is not None and not alone.of_differences:
-        each = run(alone)
+    clustered = base.method == "clustered"
+    if clustered and log.without_pairs().of_differences:
+        run = None
+    if clustered and run is not None:
+        each = run(log.without_pairs())
         lowest, highest = find_ends(log, each.columns["estimate"], declared=True)
         share = (each.columns["estimate"] - lowest) / (highest - lowest)
         part = (each.columns["se"] / (highest - lowest)) ** 2
@@ -934,7 +938,7 @@ def reach_of_pairs(
         square, rarity = square.reshape(per_group), rarity.reshape(per_group)
         square = sum((square[:, side] for side in log.sides), np.zeros(1)).reshape(-1)
         rarity = np.fmax(*(rarity[:, side] for side in log.sides)).reshape(-1)
-    if clustered and (run is None or alone.of_differences):
+    if clustered and run is None:
         square = square * np.where(base.columns["se"] > 0, 0.0, OF_CLUSTERS)
     return scale_reach(Reach(square, rarity), base, power=2)
 

@@ -25,7 +25,7 @@ from cvstats.log.metadata import (
     OF_OTHER,
     ONE_PREDICTION,
     RATIOS,
-    has_reach,
+    has_own_scale,
     has_several,
     note_of_model,
 )
@@ -147,7 +147,7 @@ def note_both_models(
     Its label names both of them, or one that ``reference`` was subtracted from, or, of two logs,
     the first one.
     """
-    if not (has_reach(facts) or facts.get("metric") in RATIOS):
+    if has_own_scale(facts) and facts.get("metric") not in RATIOS:
         return None
     keys = (ONE_PREDICTION,) if models is None else (ONE_PREDICTION, OF_OTHER)
     if not all(isinstance(facts.get(key), str) for key in keys):
@@ -422,29 +422,18 @@ def subtract_logs(one: Any, two: Any) -> Any:
         gaps = one.assign(
             {mine: subtract_array(one[mine], two[yours]).variable for mine, yours in pairs}
         )
-    gaps.attrs = facts_of_differences(facts, models=(names_of_models(one), names_of_models(two)))
+    gaps.attrs = facts_of_differences(facts, models=(list_models(one), list_models(two)))
     own, reference = name_only_model(one), name_only_model(two)
     if own is not None and reference not in (None, own):
         gaps.attrs[DIFFERENCE_FROM] = reference
     return gaps
 
 
-def names_of_models(log: Any) -> list[Hashable]:
-    """List the models of a log; the name of a Series or an array of one model."""
-    if isinstance(log, (pd.DataFrame, xr.Dataset)):
-        return list(log)
-    if isinstance(log, xr.DataArray) and "model" in log.dims:
-        return list_models(log)
-    return [log.name]
-
-
 def name_only_model(log: Any) -> Hashable:
     """Return the name of the only model of a log; None for several and without a name."""
-    if isinstance(log, (pd.DataFrame, xr.Dataset)):
-        names = list(log)
-        return names[0] if len(names) == 1 else None
-    name: Hashable = log.name if isinstance(log, pd.Series) else None  # of arrays, not of models
-    return name
+    models = list_models(log)
+    # The name of an array need not be that of a model.
+    return models[0] if len(models) == 1 and not isinstance(log, xr.DataArray) else None
 
 
 def as_floats(log: Any) -> Any:
@@ -514,8 +503,12 @@ def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
     return rest.assign(gaps)
 
 
-def list_models(log: xr.DataArray) -> list[Hashable]:
-    """List the models of an array, by number if they have no labels."""
+def list_models(log: Any) -> list[Hashable]:
+    """List the models of a log: its name if it has one model, numbers without labels."""
+    if isinstance(log, (pd.DataFrame, xr.Dataset)):
+        return list(log)
+    if isinstance(log, pd.Series) or "model" not in log.dims:
+        return [log.name]
     return list(log.indexes["model"]) if "model" in log.indexes else list(range(log.sizes["model"]))
 
 

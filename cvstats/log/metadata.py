@@ -220,13 +220,9 @@ OF_OTHER = "one_prediction_of_other"
 """The same for the second of two logs that are compared."""
 
 
-def has_reach(metadata: Mapping[Any, Any]) -> bool:
-    """Whether it is noted how much one prediction can change the metric.
-
-    Ratios, and metrics whose limits have a scale of their own, note covariances or a variance.
-    """
-    own_scale = metadata.get("metric") in RATIOS or metadata.get("limits") in SCALES
-    return ONE_PREDICTION in metadata and not own_scale
+def has_own_scale(metadata: Mapping[Any, Any]) -> bool:
+    """Whether `ONE_PREDICTION` has covariances or a variance, and not changes by one prediction."""
+    return metadata.get("metric") in RATIOS or metadata.get("limits") in SCALES
 
 
 def note_of_model(notes: Mapping[str, Any], model: Hashable) -> Any:

@@ -24,7 +24,7 @@ from cvstats.log.metadata import (
     MADE_OF,
     ONE_PREDICTION,
     cell_key,
-    has_reach,
+    has_own_scale,
     names_of_metrics,
     select_metric,
 )
@@ -458,9 +458,10 @@ def note_reaches(work: Contrasts, names: Sequence[str], columns: Sequence[str]) 
     measure: Callable[..., dict[str, FloatArray] | None] = partial(measure_error_rate, work)
     carried: dict[str, Any] = {}
     if not counts_errors(work):
-        if not has_reach(work.log.metadata) or min(map(min, work.pairs)) < 0:
+        written = work.log.metadata.get(ONE_PREDICTION)
+        if has_own_scale(work.log.metadata) or written is None or min(map(min, work.pairs)) < 0:
             return None
-        known = json.loads(str(work.log.metadata[ONE_PREDICTION]))
+        known = json.loads(str(written))
         if "differences" in known:
             return None
         carried = known["carried"]
