@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -207,6 +207,17 @@ def find_whole_sources(design: Design) -> MaskArray:
         design.facts["whole sources", design.by] = ~divided
     whole: MaskArray = design.facts["whole sources", design.by]
     return whole
+
+
+def share_models(design: Design, folds: Sequence[str]) -> bool | None:
+    """Whether the groups are points of one cross-validation; None if the log does not show it."""
+    whole = design.cell_table(tuple(folds))
+    each = tuple(dict.fromkeys((str(design.by), *folds)))
+    shared = len(design.cell_table(each).used) > len(whole.used)
+    if not shared or design.by in LEVELS:
+        return shared
+    # If points recur under other labels, these are stacked logs.
+    return None if "splits" in design.facts else False
 
 
 def find_divided_sources(design: Design) -> MaskArray:

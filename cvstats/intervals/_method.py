@@ -30,7 +30,14 @@ import numpy as np
 from cvstats.core.cautions import Caution, methods_instead
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
-from cvstats.core.folds import count_folds, covers_all_points, find_whole_sources, tally
+from cvstats.core.folds import (
+    count_folds,
+    covers_all_points,
+    find_whole_sources,
+    fold_levels,
+    share_models,
+    tally,
+)
 from cvstats.core.results import Result, flag
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, check_two_levels, checked_choice, checked_level
@@ -593,11 +600,14 @@ def find_call(
                 return f"log.cvci.{name}({', '.join([listed[:-1], *groups])})"
             continue
         sized = name != "corrected_t" or "n_train" in log.metadata
-        key = ("allows", name, of_pairs, log.design.metric, sized)
+        key = ("allows", name, of_pairs, log.design.metric, by, sized)
         if name != used and key not in known:
             method = find_method(name)
             kinds = list_kinds(log)
-            sized = sized or all(kind.has("fold") and covers_all_points(kind) for kind in kinds)
+            sized = sized or (
+                all(kind.has("fold") and covers_all_points(kind) for kind in kinds)
+                and (by is None or share_models(log.design, fold_levels(log.design)) is not None)
+            )
             words = next(filter(None, map(method.problem, kinds)), None)
             if words is None and method.of_losses is not None:
                 words = method.of_losses(log)

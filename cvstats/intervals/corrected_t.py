@@ -11,8 +11,15 @@ import numpy as np
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, sort_labels
-from cvstats.core.design import LEVELS, CellIndex, Design
-from cvstats.core.folds import fold_levels, is_partition, lacks_few_points, split_levels, tally
+from cvstats.core.design import CellIndex, Design
+from cvstats.core.folds import (
+    fold_levels,
+    is_partition,
+    lacks_few_points,
+    share_models,
+    split_levels,
+    tally,
+)
 from cvstats.core.results import Result, flag, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
@@ -254,7 +261,15 @@ def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
     models were trained on all points of ``planned``.
     """
     levels = list(filter(fold_levels(planned).__contains__, found.levels))
-    if planned.by is not None and share_models(planned, levels):
+    shared = planned.by is not None and share_models(planned, levels)
+    if shared is None:
+        raise LogError(
+            "corrected_t needs the number of points each model was trained on, but each fold "
+            f"contains points of several labels of {planned.by!r}, and models may have been "
+            "trained on all of these or on one label only. Pass one number for all splits, or one "
+            f"for each split, as in corrected_t(losses, by={planned.by!r}, train_size=90)."
+        )
+    if shared:
         planned = replace(planned, by=None)
     folds = tally(planned, *levels)
     splits = folds.within(levels[: levels.count("repetition")])
@@ -268,29 +283,6 @@ def count_left_by_folds(planned: Design, found: Cells) -> FloatArray:
         codes.append(mine[found.codes[:, at]])
     sizes = list(map(len, splits.labels))
     return left[CellIndex.numbered(sizes, splits.codes.T)[0].find(np.array(codes))]
-
-
-def share_models(design: Design, folds: Sequence[str]) -> bool:
-    """Whether the groups are points of one cross-validation rather than separate logs.
-
-    Raises
-    ------
-    LogError
-        If the log does not show it.
-    """
-    whole = design.cell_table(tuple(folds))
-    each = tuple(dict.fromkeys((str(design.by), *folds)))
-    shared = len(design.cell_table(each).used) > len(whole.used)
-    if not shared or design.by in LEVELS:
-        return shared
-    if "splits" not in design.facts:
-        return False  # points recur under other labels: stacked logs
-    raise LogError(
-        "corrected_t needs the number of points each model was trained on, but each fold "
-        f"contains points of several labels of {design.by!r}, and models may have been trained "
-        "on all of these or on one label only. Pass one number for all splits, or one for each "
-        f"split, as in corrected_t(losses, by={design.by!r}, train_size=90)."
-    )
 
 
 def sizes_by_label(found: Cells, sizes: Mapping[Any, Any]) -> FloatArray:

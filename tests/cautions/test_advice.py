@@ -69,6 +69,13 @@ def by_horizon(log):
     return pd.concat([log, log[5:]], keys=[1, 2], names=["horizon"])
 
 
+def in_parts_of_folds(log):
+    """Two horizons of points of the same folds."""
+    return log.assign(horizon=log.index.get_level_values("point") % 2).set_index(
+        "horizon", append=True
+    )
+
+
 def skewed(n=60):
     return pd.Series(np.random.default_rng(2).lognormal(0, 1.5, n), k_fold(n).index)
 
@@ -114,6 +121,7 @@ LOGS = {code: losses for code, (losses, _, _) in FINDINGS.items()} | {
     "pooled metric": rare_class("pool"),
     "averaged metric": rare_class("average"),
     "seeds": pair(disagreeing()),
+    "seeds of parts of folds": in_parts_of_folds(pair(disagreeing())),
     "unequal folds": pair(unequal_folds()),
     "many models": near_models(8),
     "grouped models": pd.DataFrame({f"m{j}": grouped([8] * 40) + 0.01 * j for j in range(6)}),
