@@ -358,11 +358,11 @@ def interval(
 def check_options(name: str, options: Mapping[str, Any]) -> None:
     """Reject options that the method does not have, or that are invalid for every log."""
     record = find_method(name)
-    own = [option for option in record.options if option not in ("alpha", "by", "missing")]
     for option in options:
-        if option not in own:
+        if option not in record.options:
             shared = ["method", "points", "alpha", "by", "missing"]
-            raise unknown_option("interval", option, [*shared, *own], options[option])
+            known = [*dict.fromkeys([*shared, *record.options])]
+            raise unknown_option("interval", option, known, options[option])
     record.check_options(options)
 
 
@@ -456,6 +456,12 @@ def run_with_wilson(
     return cut_limits(result, log, declared=True)
 
 
+def interval_instead(log: Log, *, method: str, alpha: float) -> Table:
+    """Compute an interval by a method other than the default, with the limits of a default."""
+    reads_losses = partial(find_method(method).reads_lazy_losses, {})
+    return answer_log(log, partial(run_with_wilson, method, alpha), reads_losses=reads_losses)
+
+
 def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:
     """Compute the recommended interval if its sampling unit is the source.
 
@@ -465,7 +471,10 @@ def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:
     name = facts.recommended[0]
     chosen = find_method(name).of_groups
     method = find_method(name if chosen else "clustered")
-    result = facts.apply(interval, method=None if chosen else method.name, alpha=alpha)
+    if chosen:
+        result = facts.apply(interval, method=None, alpha=alpha)
+    else:
+        result = facts.apply(interval_instead, method=method.name, alpha=alpha)
     if method.plan and facts.attrs.get("sources_are") == "fixed":
         return "mean over all", result
     return "new source" if method.plan else f"all ({method.name})", result

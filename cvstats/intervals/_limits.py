@@ -231,8 +231,8 @@ def cut_limits(result: Result, log: Log, *, declared: bool = False) -> Result:
     if log.of_differences or log.of_contrasts:
         return result
     ends = find_ends(log, result.columns["estimate"], declared=declared)
-    lower, upper = (np.clip(result.columns[side], *ends) for side in ("lower", "upper"))
-    return put_limits(result, (lower, upper))
+    lower, upper = result.columns["lower"], result.columns["upper"]
+    return put_limits(result, (np.clip(lower, *ends), np.clip(upper, *ends)))
 
 
 def find_ends(log: Log, estimate: FloatArray, *, declared: bool) -> tuple[FloatArray, FloatArray]:

@@ -23,7 +23,7 @@ from cvstats.formatting import result_frame, write_labels
 from cvstats.log.display import format_value
 from cvstats.log.metadata import UNDESCRIBED
 from cvstats.metrics import METRICS
-from cvstats.recommend import interval
+from cvstats.recommend import interval, interval_instead
 
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; empty without carried dimensions."""
@@ -113,7 +113,8 @@ class Verdict:
 
     def compute_intervals(self, method: str | None, alpha: float | None = None) -> Any:
         """Compute the interval of each model by a method; None for that of the design."""
-        return self.facts.apply(interval, method=method, alpha=alpha or self.alpha)
+        compute = interval if method == self.method else interval_instead
+        return self.facts.apply(compute, method=method, alpha=alpha or self.alpha)
 
     @cached_property
     def comparison(self) -> Any:
@@ -529,8 +530,8 @@ def without(labels: Any, caution: Caution) -> Any:
     """Remove a caution from the labels, or flags, of each row."""
     if labels.dtype.kind == "i":
         return labels & ~int(caution)
-    kept = ([one for one in text.split(", ") if one != caution.label] for text in labels)
-    return pd.Series([", ".join(words) for words in kept], labels.index, dtype=labels.dtype)
+    kept = [", ".join(filter(caution.label.__ne__, text.split(", "))) for text in labels]
+    return pd.Series(kept, labels.index, dtype=labels.dtype)
 
 
 def sentences_in(table: Any) -> dict[str, str]:

@@ -13,6 +13,7 @@ from scipy import stats
 import cvstats
 from cvstats.facts import LogFacts
 from cvstats.formatting import result_frame
+from cvstats.recommend import group_interval
 from cvstats.reporting.page import Grid, make_report
 from cvstats.reporting.verdict import Verdict, split_alpha
 
@@ -296,6 +297,26 @@ def test_sidak_takes_the_student_step():
         losses = pd.DataFrame(rng.normal(size=(40, 210)) + 3 * rng.normal(size=(40, 1)), index)
         wrong += not Verdict(LogFacts(losses), 0.05, run).tied.all()
     assert wrong <= 4
+
+
+@pytest.mark.parametrize("loss", ["auc", "zero_one"])
+def test_a_method_that_replaces_the_default_has_its_limits_as_a_default(loss):
+    """Perfect predictions had an AUC of 1 with limits of 1, if sources were split by folds."""
+    points, random = np.arange(120), np.random.default_rng(3).random(120)
+    table = pd.DataFrame({"point": points, "source": points % 9, "y": points % 4 == 0}).astype(int)
+    table["a"], table["b"] = table["y"], (table["y"] ^ (random < 0.1)).astype(int)
+    options = {"truth": "y", "prediction": ["a", "b"], "loss": loss}
+    options |= {"folds": "pool"} if loss == "auc" else {}
+    split, whole = (
+        cvstats.losses(table.assign(fold=fold).set_index(["fold", "source", "point"]), **options)
+        for fold in (points % 4, points % 3)
+    )
+    verdict = Verdict(LogFacts(split), 0.05, 0)
+    limits = ["estimate", "lower", "upper", "se"]
+    for found in (verdict.intervals, group_interval(LogFacts(split), alpha=0.05)[1]):
+        assert found.attrs["method"] == "clustered"
+        assert found["upper"].gt(found["lower"]).all()
+        pd.testing.assert_frame_equal(found[limits], whole.cvci.interval()[limits])
 
 
 @pytest.mark.parametrize("loss", ["auc", "splits"])
