@@ -27,14 +27,6 @@ from cvstats.log.tables import as_container
 LARGE = 1_000_000
 """Maximum number of losses kept in one table, rows by columns."""
 
-LOSSES = {
-    "brier": "Brier score",
-    "crps": "CRPS",
-    "huber": "Huber loss",
-    "zero one": "error rate",
-}
-"""Names of losses in words, unless it is the name with spaces."""
-
 UNNAMED = ("loss", "long_name", "metric", "metrics")
 """Attrs of a log of several metrics that do not apply to a single metric."""
 

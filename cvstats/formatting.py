@@ -30,6 +30,17 @@ from cvstats.log.pandas import NAMELESS
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 
+NAMES = {
+    "brier": "Brier score",
+    "crps": "CRPS",
+    "hinge": "hinge loss",
+    "huber": "Huber loss",
+    "percentage error": "absolute percentage error",
+    "pinball": "pinball loss",
+    "zero one": "error rate",
+}
+"""Names of losses in words, unless it is the name with spaces."""
+
 
 def to_markdown(
     result: Any, *, columns: Sequence[str] | None = None, digits: Digits = "auto"
@@ -290,9 +301,7 @@ def to_apa(result: Any) -> str:
             "such as wald or compare; cvstats.to_markdown formats any result."
         )
     facts, cells = table.attrs, print_cells(table)
-    loss = str(facts.get("score") or facts.get("loss", "loss")).replace("_", " ")
-    mean = "" if "score" in facts or loss.startswith("1 - ") else "mean "
-    what = loss if first == "difference" else mean + loss
+    what = name_value(facts, "" if first == "difference" else "mean ")
     target = str(facts.get("target", ""))
     if "difference between groups" in target:
         what = f"difference between groups in {what}"
@@ -805,6 +814,24 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
     if facts.get("alternative") in OTHER_SIDE:
         found.attrs["alternative"] = OTHER_SIDE[facts["alternative"]]
     return found
+
+
+def name_mean(loss: str, mean: str = "mean ") -> str:
+    """Name the mean of a loss; the Brier score and error rates are means already."""
+    loss = loss.removeprefix("mean ")
+    name = NAMES.get(loss, loss)
+    return name if name.endswith((" score", " rate")) else f"{mean}{name}"
+
+
+def name_value(facts: Mapping[Any, Any], mean: str) -> str:
+    """Name what a result estimates, in words: a mean loss, a metric, or a score as a loss."""
+    if "score" in facts:
+        return str(facts["score"]).replace("_", " ")
+    loss, metric = str(facts.get("loss", "loss")), facts.get("metric")
+    if metric in METRICS:
+        return loss.replace(str(metric), METRICS[metric].words_at(facts.get("at")))
+    loss = loss.replace("_", " ")
+    return loss if facts.get("orientation") in TURNED else name_mean(loss, mean)
 
 
 # --- citations ------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ import xarray as xr
 from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, describe_type, install_command, is_several
-from cvstats.facts import LOSSES, LogFacts
-from cvstats.formatting import as_scores, printable, result_frame, write_labels
+from cvstats.facts import LogFacts
+from cvstats.formatting import NAMES, as_scores, printable, result_frame, write_labels
 from cvstats.large.moments import Moments
 from cvstats.log.log import Losses
 from cvstats.log.read import is_dask_frame
@@ -402,7 +402,7 @@ def describe_name(facts: LogFacts) -> str:
     words = METRICS[metric].words_at(attrs.get("at")) if metric in METRICS else metric
     said = words if facts.is_score else attrs.get("long_name") or words or attrs.get("loss")
     name = str(said or "loss").replace("_", " ")
-    return escape_math(printable(LOSSES.get(name, name)))
+    return escape_math(printable(NAMES.get(name, name)))
 
 
 def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:

@@ -18,8 +18,8 @@ from cvstats.core.cautions import Caution, flag_attrs, list_cautions, narrow_lab
 from cvstats.core.orientation import TARGET, TURNED, targets_of, turn
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
-from cvstats.facts import LOSSES, LogFacts
-from cvstats.formatting import result_frame, write_labels
+from cvstats.facts import LogFacts
+from cvstats.formatting import name_mean, result_frame, write_labels
 from cvstats.log.display import format_value
 from cvstats.log.metadata import UNDESCRIBED
 from cvstats.metrics import METRICS
@@ -613,13 +613,6 @@ def read_scale(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
         turned = known.orientation != "error"  # its losses are not its values
         return Scale(f"mean {known.words} loss" if turned else known.words, "error", units)
     return Scale(name_mean(loss), "error", units)
-
-
-def name_mean(loss: str) -> str:
-    """Name the mean of a loss; the Brier score and error rates are means already."""
-    loss = loss.removeprefix("mean ")
-    name = LOSSES.get(loss, loss)
-    return name if name.endswith((" score", " rate")) else f"mean {name}"
 
 
 def name_difference(scale: Scale, metadata: Mapping[Any, Any]) -> Scale:

@@ -114,6 +114,9 @@ def test_losses_are_named_in_words(ax):
     for name, words in (
         ("zero_one", "error rate\n← lower is better"),
         ("1 - accuracy", "accuracy\nhigher is better →"),
+        ("percentage_error", "absolute percentage error\n← lower is better"),
+        ("pinball", "pinball loss\n← lower is better"),
+        ("hinge", "hinge loss\n← lower is better"),
     ):
         losses.attrs = {"loss": name}
         assert plot.forest(losses, ax=ax).get_xlabel() == words

@@ -242,6 +242,33 @@ def test_sentences_name_differences_and_the_number_of_sources():
     assert ", n = 160." in cvstats.to_apa(points.cvci.interval())
 
 
+@pytest.mark.parametrize(
+    ("loss", "name"),
+    [
+        ("zero_one", "error rate"),
+        ("brier", "Brier score"),
+        ("log_loss", "mean log loss"),
+        ("hinge", "mean hinge loss"),
+        ("auc", "1 - AUC"),
+        ("rmse", "RMSE"),
+        ("r2", "-R2"),
+        ("net_benefit", "-net benefit"),
+        ("calibration_slope", "calibration slope"),
+        ("observed_expected", "ratio of observed to expected positives"),
+    ],
+)
+def test_sentences_name_losses_in_words(loss, name):
+    draw, noise = np.random.default_rng(0).random((2, 100))
+    table = pd.DataFrame({"y": (noise > draw) * 1, "a": 0.9 - 0.8 * draw, "b": 0.1 + 0.8 * noise})
+    options = {"zero_one": {"threshold": 0.5}, "net_benefit": {"threshold": 0.2}}.get(loss, {})
+    losses = cvstats.losses(
+        table.rename_axis("point"), truth="y", prediction=["a", "b"], loss=loss, **options
+    )
+    assert cvstats.to_apa(losses.cvci.interval()).startswith(f"a: {name} = ")
+    change = f"a minus b: difference in {name.removeprefix('mean ')} = "
+    assert cvstats.to_apa(losses.cvci.compare()).startswith(change)
+
+
 def test_models_of_several_columns_are_named_as_on_the_screen():
     log = pd.DataFrame(np.random.default_rng(0).random((40, 2)), pd.RangeIndex(40, name="point"))
     log.columns = pd.MultiIndex.from_tuples([("ridge", 1), ("forest", 2)])
