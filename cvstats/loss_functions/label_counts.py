@@ -502,7 +502,8 @@ def levels_and_slopes(
                 value, phi = influence_of_counts(request.metric, weights, options, notes)
             except UndefinedMetricError as error:
                 whose = None if counted.single else model
-                folded = "fold" in names or "source" in names
+                several = bool(np.count_nonzero(planes[:, j, 0].sum(axis=(0, 2))) > 1)
+                folded = several and ("fold" in names or "source" in names)
                 raise undefined(request, whose, classes, where, folded, str(error)) from None
             notes.see_class(int(tables[0].sum(axis=1).min()))
             sums = weights.sum(axis=1), tables[-1].sum(axis=1)

@@ -62,6 +62,9 @@ Columns = Mapping[Hashable, Sequence[Hashable]]
 Mask = NDArray[np.bool_] | None
 """Mask of available values; None if all are available."""
 
+OF_THRESHOLD = ("the negative class", "the positive class")
+"""The classes of predictions above and below a threshold."""
+
 FURTHER = ("weight", "strata", "event", "reference")
 """Options that name a column."""
 
@@ -358,7 +361,7 @@ class MetricRun:
             counts = np.bincount(points.truth[here], weight, minlength=2)
             asked = replace(asked, class_shares=counts / counts.sum())
         ddof = 1 if request["ddof"] is None else request["ddof"]
-        refuse = partial(self.undefined, model)
+        refuse = partial(self.undefined, model, points.truth)
         losses, noticed = pseudo_losses(request.metric, points, self.rows, asked, refuse, ddof)
         if points.event is not None and request.metric.reads == "times":
             noticed.censored = not request.metric.assumes and not points.event.all()
@@ -395,11 +398,15 @@ class MetricRun:
             parts = [abs(own), abs(truth)] if absolute else [own**2, (truth - truth.mean()) ** 2]
         return bool(mark_shapes(np.column_stack(parts)[None], [len(truth)]).any())
 
-    def undefined(self, model: Hashable, row: int, why: str) -> LogError:
+    def undefined(self, model: Hashable, truth: Values, row: int, why: str) -> LogError:
         """Create the error for a row in whose cell the metric is undefined."""
         levels = {name: self.design.levels[name] for name in self.cells}
-        where = {n: level.labels[int(level.block(row, row + 1)[0])] for n, level in levels.items()}
-        folded = fold_level(self.design) is not None
+        codes = {name: level.block(0, self.design.size) for name, level in levels.items()}
+        where = {name: level.labels[int(codes[name][row])] for name, level in levels.items()}
+        fold = fold_level(self.design)
+        pooled = [codes[name] == codes[name][row] for name in codes if name != fold]
+        whole = truth[np.logical_and.reduce(pooled)] if pooled else truth
+        folded = fold is not None and bool((whole != whole[0]).any())
         return undefined(self.request, model, self.classes, where, folded, why)
 
 
@@ -434,7 +441,10 @@ def undefined(
     request: MetricRequest, model: Hashable, classes: Labelling, labels: Mapping[str, Any],
     folded: bool, why: str,
 ) -> LogError:  # fmt: skip
-    """Create the error for a cell in which the metric is undefined."""
+    """Create the error for a cell in which the metric is undefined.
+
+    ``folded``: other folds may have a value, because the truth varies over all folds.
+    """
     where = f" at {place(labels)}" if labels else ""
     whose = "" if model is None else f" of {spelled(model)}"
     ways = []
@@ -446,7 +456,7 @@ def undefined(
     if "clip" in request.metric.takes and "logit" in why:
         ways = ["clip=1e-6"]
     advice = f" Use {', or '.join(ways)}." if ways else ""
-    reason = why.format(*map(repr, classes.labels))
+    reason = why.format(*map(name_class, classes.labels))
     return LogError(
         f"{request.metric.words}{whose} is not defined{where}: {reason}. Expected a value in "
         f"every cell.{advice}"
@@ -630,9 +640,14 @@ def check_labels(labels: list[Any]) -> None:
         )
 
 
+def name_class(label: Hashable) -> str:
+    """Name a class in a sentence; those of a threshold have no labels."""
+    return str(label) if label in OF_THRESHOLD else f"class {label!r}"
+
+
 def two_classes(request: MetricRequest, positive: int = 1) -> Labelling:
     """Name the classes of one probability: one is positive, or both are averaged."""
-    names = ["the negative class", "the positive class"]
+    names = list(OF_THRESHOLD)
     return Labelling(names if positive else names[::-1], request["average"] or "binary", positive)
 
 

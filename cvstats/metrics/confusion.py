@@ -85,7 +85,7 @@ def influence_of_each_class(
     found = []
     for c in range(len(table)):
         a, b = parts(name, len(table), c, beta)
-        words = LACK[name].format(c=f"class {{{c}}}")
+        words = LACK[name].format(c=f"{{{c}}}")
         found.append(influence_of_ratio(table, a, b, words, zero_division))
     return np.array([value for value, _ in found]), np.stack([phi for _, phi in found])
 
@@ -108,8 +108,7 @@ def g_mean(table: FloatArray, options: MetricOptions) -> Influence:
     values, phi = influence_of_each_class("recall", table)
     if values.min() == 0:
         raise UndefinedMetricError(
-            f"the recall of class {{{values.argmin()}}} is 0, where the geometric mean has no "
-            "derivative"
+            f"the recall of {{{values.argmin()}}} is 0, where the geometric mean has no derivative"
         )
     value = float(np.exp(np.log(values).mean()))
     return value, value * np.tensordot(1 / values, phi, 1) / len(values)

@@ -146,6 +146,15 @@ def test_a_cell_without_a_value_is_named(loss: str, truth: str, column: str, why
     assert "stratified folds" in said
     assert "folds='pool'" in said
     cvstats.losses(one, truth, column, loss, folds="pool")
+    one["y"], one["y1"] = 0, 1
+    said = words(cvstats.losses, one, truth, column, loss, folds="average")
+    assert said.endswith("Expected a value in every cell.")  # no other folds would help
+
+
+def test_classes_of_a_threshold_are_named_in_words() -> None:
+    one = frame().assign(y=0)
+    said = words(cvstats.losses, one, "y", ["score"], "balanced_accuracy", threshold=0.5)
+    assert "is not defined: no point is of the positive class." in said
 
 
 def test_constant_predictions_are_named() -> None:
