@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
-from cvstats.comparisons.compare import compare, difference
+from cvstats.comparisons._pairs import read_pairs
+from cvstats.comparisons.compare import compare
 from cvstats.core.folds import count_folds, fold_level
-from cvstats.errors import LogError, checked_level, describe_type, listed, nearest
+from cvstats.errors import LogError, checked_level, listed, nearest
+from cvstats.formatting import flatten
 from cvstats.intervals._method import answer_log
 from cvstats.large import frames
 from cvstats.large.frames import delay_answer
@@ -83,9 +86,10 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if is_dask_frame(losses):
         more = () if by == BY else (by,) if isinstance(by, str) else tuple(by)
         return delay_answer(losses, partial(moments, by=by), levels=more, missing=missing)
-    log = read(as_container(losses, list_levels(by)), missing=missing)
+    one = isinstance(by, str) or not isinstance(by, Iterable) or getattr(by, "ndim", 1) == 0
+    names: tuple[Any, ...] = (by,) if one else tuple(by)
+    log = read(as_container(losses, names), missing=missing)
     known = log.design.levels
-    names = list_levels(by)
     if all(isinstance(name, str) for name in names) and names == BY:
         fold = "fold" if "fold" in known or "source" not in known else "source"
         names = tuple(name for name in ("repetition", fold) if name in known)
@@ -98,11 +102,17 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
         )
     for name in names:
         refuse_parts_of_cells(log.metadata, name)
+    return tabulate_cells(log, names, {"method": "moments", **facts_of_metric(log.metadata)})
+
+
+def tabulate_cells(log: Log, names: tuple[str, ...], attrs: Mapping[str, Any]) -> Any:
+    """Make a table of count, mean and variance of each cell, in the kind of the log."""
+    known = log.design.levels
+    attrs = {**attrs, **log.attrs}
     if log.lazy is None:
         log.design.check_labels(names)
-    attrs = {"method": "moments", **log.attrs, **facts_of_metric(log.metadata)}
     if log.lazy is None and log.gaps is None:
-        return log.labels.cells(log.moments(names), attrs)
+        return (log.pair_labels or log.labels).cells(log.moments(names), attrs)
     axes = [(name, list(known[name].labels)) for name in names]
     log = replace(log, used=(*log.used, *names))
     table: Any = answer_log(log, partial(tabulate_moments, names), axes=axes)
@@ -111,12 +121,6 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
     if log.gaps is None and not ("n_dropped" in table and table["n_dropped"].ndim):
         table["count"] = names, count_cells(log, names)  # the same in each carried cell
     return table
-
-
-def list_levels(by: Any) -> tuple[Any, ...]:
-    """List the requested levels, one or several."""
-    one = isinstance(by, str) or not isinstance(by, Iterable) or getattr(by, "ndim", 1) == 0
-    return (by,) if one else tuple(by)
 
 
 def describe_log(losses: Losses) -> str:
@@ -180,9 +184,9 @@ def largest_differences(
 
     Parameters
     ----------
-    losses : Series or DataFrame
+    losses : Series, DataFrame, DataArray or Dataset
         A loss log of one model with ``other``, or of several.
-    other : Series or DataFrame, optional
+    other : Series, DataFrame, DataArray or Dataset, optional
         The log of the other model, on the same evaluations.
     by : str, optional
         ``"point"``, or a level such as ``source`` or ``segment``, whose labels are tested.
@@ -199,16 +203,16 @@ def largest_differences(
     Returns
     -------
     DataFrame
-        The largest absolute differences first. For points: ``difference`` (mean over the
-        evaluations of the point, in units of the loss; negative means that the model is better),
-        ``share`` of the sum of the absolute differences of all points, and ``count`` of
+        The largest absolute differences first, for arrays too. For points: ``difference`` (mean
+        over the evaluations of the point, in units of the loss; negative means that the model is
+        better), ``share`` of the sum of the absolute differences of all points, and ``count`` of
         evaluations. For labels: the columns of `compare` with ``by=``.
 
     Raises
     ------
     LogError
         If the log has no such level, has pseudo-losses of a metric, which are not errors of points,
-        or is not a pandas object.
+        or is lazy.
 
     See Also
     --------
@@ -241,53 +245,42 @@ def largest_differences(
     checked_level("by", by)
     adjust = known_name("adjust", adjust)
     check_choices({"adjust": adjust, "missing": missing}, find_choices(largest_differences))
-    losses = as_container(losses, [by])
-    second: Any = as_container(other, [by])
-    if not isinstance(losses, (pd.Series, pd.DataFrame)):
-        raise LogError(
-            f"{describe_type(losses)} is not a pandas log. Expected a Series or DataFrame: "
-            "log.to_series() or log.to_dataframe()."
-        )
-    if by != "point":
-        table: pd.DataFrame = compare(
-            losses, second, reference=reference, by=by, adjust=adjust, missing=missing
-        )
-        return first_rows(table, n)
-    if losses.attrs.get("pseudo"):
+    if by == "point":
+        found = tabulate_differences(read_pairs(losses, other, reference, missing))
+        within = ["source", "point"]
+    else:
+        log: Any = losses
+        tests = compare(log, other, reference=reference, by=by, adjust=adjust, missing=missing)
+        found, within = flatten(tests) if isinstance(tests, xr.Dataset) else tests, [by]
+    size = found["difference"].abs()  # those that differ by rounding errors keep their order
+    ordered = found.iloc[np.argsort(-(size / size.max()).round(12), kind="stable")]
+    pairs = [name for name in ordered.index.names if name not in within]
+    kept = ordered.groupby(pairs, observed=True, sort=False).head(n) if pairs else ordered.head(n)
+    kept.attrs = dict(found.attrs)
+    return kept
+
+
+def tabulate_differences(log: Log) -> pd.DataFrame:
+    """Compute the mean difference of each pair of models at each point, and its share of all."""
+    known = log.design.levels
+    if not log.in_memory:
+        raise log.lacks_losses("largest_differences")
+    if log.design.metric:
         raise LogError(
             "this log was made from a metric: its values are influences, not errors of points. "
             "Expected a loss of individual points, such as loss='squared_error'."
         )
-    names = list(read(losses, missing=missing).design.levels)
-    keys = [name for name in ("source", "point") if name in names]
-    if "point" not in keys:
+    if "point" not in known:
         raise LogError(
             f"the log has no level 'point'. Expected one of its levels: by="
-            f"{listed(map(repr, names)) or 'none'}."
+            f"{listed(map(repr, known)) or 'none'}."
         )
-    gaps = difference(losses, second, reference=reference)
-    read(gaps, missing=missing).moments(())  # reports the first missing loss
-    frame = (gaps.to_frame(losses.name) if isinstance(gaps, pd.Series) else gaps).dropna()
-    parts = {}
-    for at, column in enumerate(frame.columns):
-        pair = tuple(column) if second is None and reference is None else (column, reference)
-        if second is not None:
-            partners = [second.name] if isinstance(second, pd.Series) else list(second.columns)
-            pair = (column, partners[0] if len(partners) == 1 else column)
-        points = frame.iloc[:, at].groupby(keys, observed=True, sort=False)
-        mean = points.mean()
-        size = np.abs(mean)
-        parts[pair] = pd.DataFrame(
-            {"difference": mean, "share": size / size.sum(), "count": points.size()}
-        )
-    return first_rows(pd.concat(parts, names=["model", "other"]), n)
-
-
-def first_rows(table: pd.DataFrame, n: int) -> pd.DataFrame:
-    """Sort by the size of the difference, and keep the first rows of each pair of models."""
-    order = np.argsort(-np.abs(table["difference"].to_numpy()), kind="stable")
-    ordered = table.iloc[order]
-    pairs = [name for name in ("model", "other") if name in ordered.index.names]
-    kept = ordered.groupby(pairs, observed=True, sort=False).head(n)
-    kept.attrs = dict(table.attrs)
-    return kept
+    means = tabulate_cells(log, tuple(name for name in ("source", "point") if name in known), {})
+    if isinstance(means, xr.Dataset):
+        means = flatten(means).dropna(subset="mean")
+    pairs = [name for name in means.index.names if name not in known]
+    size = means["mean"].abs()
+    total = size.groupby(pairs, observed=True).transform("sum") if pairs else size.sum()
+    return pd.DataFrame(
+        {"difference": means["mean"], "share": size / total, "count": means["count"]}
+    )

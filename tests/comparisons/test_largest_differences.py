@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import cvstats
 from cvstats import LogError
@@ -55,6 +56,36 @@ def test_pairs_of_models():
         pd.testing.assert_frame_equal(two, LOG[["a", "b"]].cvci.largest_differences(n=3))
 
 
+@pytest.mark.parametrize("by", ["point", "source"])
+@pytest.mark.parametrize("reference", [None, "b"])
+def test_arrays_list_what_frames_list(by, reference):
+    levels = {name: ("row", LOG.index.get_level_values(name)) for name in LOG.index.names}
+    array = xr.DataArray(LOG.to_numpy(), {"model": list(LOG), **levels}, ("row", "model"))
+    expected = LOG.cvci.largest_differences(by=by, reference=reference)
+    for log in (array, array.to_dataset("model"), LOG.to_xarray()):
+        found = cvstats.largest_differences(log, by=by, reference=reference)
+        assert set(found.index.names) == set(expected.index.names)
+        pd.testing.assert_frame_equal(
+            found.reorder_levels(expected.index.names)[list(expected)], expected,
+            check_index_type=False,
+        )  # fmt: skip
+
+
+def test_ties_are_listed_in_the_order_of_their_labels():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(3), range(30)], names=["repetition", "point"])
+    log = pd.DataFrame(rng.integers(0, 2, (90, 2)).astype(float), index, ["a", "b"])
+    found = log.cvci.largest_differences(n=30)
+    size = found["difference"].abs().round(9)
+    assert list(zip(-size, found.index.get_level_values("point"), strict=True)) == sorted(
+        zip(-size, found.index.get_level_values("point"), strict=True)
+    )
+    for seed in range(5):
+        pd.testing.assert_frame_equal(
+            log.sample(frac=1, random_state=seed).cvci.largest_differences(n=30), found
+        )
+
+
 def test_labels_are_tested_together():
     found = SEGMENTS[["a", "b"]].cvci.largest_differences(by="segment", n=2)
     every = SEGMENTS[["a", "b"]].cvci.compare(by="segment")
@@ -74,9 +105,8 @@ def test_labels_are_tested_together():
         (lambda: LOG.cvci.largest_differences(by=3), "Invalid by=3"),
         (lambda: LOG.cvci.largest_differences(by="site"), "no level 'site'"),
         (lambda: LOG["a"].cvci.largest_differences(), "one model"),
-        (lambda: LOG.droplevel("point")[["a"]].groupby(level=[0, 1]).mean()
+        (lambda: LOG.droplevel("point").groupby(level=[0, 1]).mean()
          .cvci.largest_differences(), "the log has no level 'point'"),
-        (lambda: cvstats.largest_differences(LOG.iloc[:N].droplevel(0).to_xarray()), "to_series"),
         (lambda: cvstats.losses(
             cvstats.datasets.load("diabetes"), prediction=["ridge", "random_forest"], loss="rmse"
         ).cvci.largest_differences(), "was made from a metric"),
