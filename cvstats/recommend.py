@@ -42,9 +42,10 @@ from cvstats.intervals._requirements import (
 )
 from cvstats.large.frames import delay_answer
 from cvstats.log.checks import find_dates, find_whole
-from cvstats.log.gaps import answer_cells
+from cvstats.log.gaps import answer_cells, metrics_of_cells
 from cvstats.log.groups import Groups
 from cvstats.log.log import WITHOUT_PAIRS, Log, Losses, Table, of_its_kind
+from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name
 from cvstats.registry import COMPARISONS, unknown_option
@@ -270,7 +271,8 @@ def interval(
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels, with the same method for
-        all.
+        all; for ``"metric"``, with the default method of each. The metrics of an array have an
+        interval each without it.
     missing : {"raise", "drop"}, optional
         Whether NaN losses raise an error, or their evaluations are dropped for all models.
     **options
@@ -345,10 +347,15 @@ def interval(
             facts["reference"] = "; ".join([cited, *(work for work in works if work not in cited)])
             facts["interval"] = limits
         return cast(Table, table.assign_attrs(facts))
-    result = answer_cells(log, run if asked else partial(run_with_wilson, name, alpha))
+    several = method is None and metrics_of_cells(log) is not None
+    if not asked:
+        run = partial(run_with_wilson, name, alpha)
+    if several:
+        run, reason = partial(run_recommended, alpha, options), OF_METRICS
+    result = answer_cells(log, run)
     kind = result.attrs.get("interval")
     wilson = not asked and kind in OF_PROPORTIONS
-    measured = describe(binary=find_binary(log))
+    measured = "" if several else describe(binary=find_binary(log))
     whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
     limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
     facts["reason"] = "; ".join(filter(None, [reason, limits, measured]))
@@ -399,7 +406,7 @@ def interval_by_label(
         if len(labels) > 1:  # the others may have more points, or fewer
             reason = f"{by}={spelled(labels[first])}: {reason}"
         for (other, _), (at, _) in chosen.items():
-            if other != name:
+            if other != name and by != "metric":
                 raise LogError(
                     f"the labels of {by!r} have different default methods: {name} for "
                     f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. Pass a "
@@ -412,8 +419,11 @@ def interval_by_label(
             "method='wald'); or load the log: log.compute()."
         )
     check_options(name, options)
-    own = partial(find_method(name).run, alpha=alpha, **options)
-    run = own if method is not None else partial(run_with_wilson, name, alpha, options=options)
+    run = partial(run_with_wilson, name, alpha, options=options)
+    if method is not None:
+        run = partial(find_method(name).run, alpha=alpha, **options)
+    elif by == "metric" and has_several(log.metadata):
+        run, reason = partial(run_recommended, alpha, options), OF_METRICS
     facts = {"reason": reason} | ({"suggestion": ""} if log.lazy is None else {})
     reads_losses = partial(find_method(name).reads_lazy_losses, options)
     return answer_log(log, partial(add_attrs, facts, run), by=by, reads_losses=reads_losses)
@@ -423,6 +433,17 @@ def add_attrs(facts: Mapping[str, str], run: Callable[[Log], Result], log: Log) 
     """Run a method, and add attrs to its result."""
     result = run(log)
     return replace(result, attrs={**result.attrs, **facts})
+
+
+OF_METRICS = "the default method of each metric"
+"""The reason for the methods of several metrics."""
+
+
+def run_recommended(alpha: float, options: Mapping[str, Any], log: Log) -> Result:
+    """Run the method that is recommended for one of several metrics."""
+    name, _, chosen = choose(log, None, options)
+    taken = {option: chosen[option] for option in options if option in chosen}
+    return run_with_wilson(name, alpha, log, options=taken)
 
 
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:

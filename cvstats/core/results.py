@@ -111,8 +111,10 @@ def make_result(
     return Result(method, rows, flags.reshape(-1), attrs or {})
 
 
-def shared_attrs(results: Sequence[Result]) -> dict[str, str | float | int]:
-    """Return the facts that are the same in all results, and all works that they name."""
+def join_results(
+    results: Sequence[Result], columns: Mapping[str, NDArray[Any]], caution: IntArray
+) -> Result:
+    """Make one result of several, with the facts that they share and all works that they name."""
     shared = {
         name: fact
         for name, fact in results[0].attrs.items()
@@ -121,7 +123,9 @@ def shared_attrs(results: Sequence[Result]) -> dict[str, str | float | int]:
     if "reference" in results[0].attrs and "reference" not in shared:
         named = [str(result.attrs.get("reference", "")).split("; ") for result in results]
         shared["reference"] = "; ".join(dict.fromkeys(filter(None, chain.from_iterable(named))))
-    return shared
+    if len({result.method for result in results}) > 1:  # of several metrics
+        shared["method"] = "interval"
+    return replace(results[0], columns=columns, caution=caution, attrs=shared)
 
 
 CONSTANTS = ("critical_difference", "crossed", "largest", "rho", "smallest")

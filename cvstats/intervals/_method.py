@@ -675,7 +675,8 @@ def answer_log(
         run = partial(each, by, labels, run)
         example = None if example is None else partial(each, by, labels, example)
     if log.lazy is None:
-        result = run(log) if log.gaps is None else answer_cells(log, run)
+        whole = log.gaps is None and "metrics" not in log.metadata
+        result = run(log) if whole else answer_cells(log, run)
         return log.label(result if finish is None else finish(result), axes)
     table: Table = map_method(
         log, run, axes, by=by, reads_losses=reads_losses, example=example, all_pairs=all_pairs

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -18,12 +19,13 @@ from numpy.typing import NDArray
 from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import covers_all_points
-from cvstats.core.results import Result, shared_attrs
+from cvstats.core.results import Result, join_results
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
 from cvstats.log.groups import take_rows
-from cvstats.log.log import Gaps, Log, Pattern, ResultLabels, SomeLabels
+from cvstats.log.log import Gaps, Log, Pattern, ResultLabels, SomeLabels, add_cautions
+from cvstats.log.metadata import cautions_of_metric, folds_of_metric, has_several, select_metric
 
 TILE = 1 << 24
 """Losses of a grid searched for gaps at once."""
@@ -153,7 +155,7 @@ def keep_design(design: Design, keep: MaskArray) -> MaskArray:
 
 
 def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
-    """Run a method on a log, or on the carried cells of each pattern of gaps.
+    """Run a method on a log, or on the carried cells of each pattern of gaps and each metric.
 
     Returns
     -------
@@ -166,9 +168,14 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
     LogError
         If some cells cannot be computed; the first of them are named.
     """
+    metrics = metrics_of_cells(log)
     gaps: Gaps | None = log.gaps
+    if gaps is None and (metrics is None or log.cells is not None):
+        return run(log) if metrics is None else run_on_metric(run, log, metrics[0])
     if gaps is None:
-        return run(log)
+        columns = log.columns_by_cell()
+        every = Pattern(np.arange(columns.shape[1]), log.design.marks, 0)
+        gaps = Gaps(columns, [every], np.zeros(0, dtype=int), np.zeros(0, dtype=int))
     cell_of = np.empty(gaps.columns.size, dtype=np.int64)
     cell_of[gaps.columns] = np.arange(gaps.columns.shape[1])
     entry_cell = cell_of if log.pairs is None else cell_of[log.pairs[0]]
@@ -176,22 +183,47 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
     failed: dict[int, str] = {}
     for number, pattern in enumerate(gaps.patterns):
         bare = np.concatenate([gaps.empty, gaps.masked]) if number == 0 else gaps.empty[:0]
-        cells = np.sort(np.concatenate([pattern.cells, bare]))
-        entries = np.flatnonzero(np.isin(entry_cell, cells))
-        part = take_cells(log, gaps, cells, pattern.keep, entries)
-        try:
-            results.append((entries, run(part)))
-        except LogError as error:
-            if not len(pattern.cells):  # no cell has any losses left
-                raise
-            failed |= dict.fromkeys(pattern.cells.tolist(), str(error))
+        own = np.sort(np.concatenate([pattern.cells, bare]))
+        for metric in {None: 0} if metrics is None else dict.fromkeys(metrics[own].tolist()):
+            cells = own if metrics is None else own[metrics[own] == metric]
+            entries = np.flatnonzero(np.isin(entry_cell, cells))
+            part = take_cells(log, gaps, cells, pattern.keep, entries)
+            try:
+                found = run(part) if metrics is None else run_on_metric(run, part, metric)
+                results.append((entries, found))
+            except LogError as error:
+                if not len(pattern.cells):  # no cell has any losses left
+                    raise
+                failed |= dict.fromkeys(np.intersect1d(cells, pattern.cells).tolist(), str(error))
     if failed:
         raise no_answer(log, gaps, failed)
+    if log.gaps is None:
+        return gather_entries(results, len(entry_cell))
     numbers = np.zeros(gaps.columns.shape[1], dtype=np.int64)
     numbers[gaps.empty] = log.design.n_rows
     for pattern in gaps.patterns:
         numbers[pattern.cells] = pattern.dropped
-    return gather_entries(results, numbers[entry_cell])
+    found = gather_entries(results, len(entry_cell))
+    dropped = np.tile(numbers[entry_cell], len(found.caution) // len(entry_cell))
+    return replace(found, columns={**found.columns, "n_dropped": dropped})
+
+
+def metrics_of_cells(log: Log) -> NDArray[Any] | None:
+    """List the metric of each carried cell of an array of several metrics; None for other logs."""
+    labels: Any = log.labels
+    if not has_several(log.metadata) or "metric" not in getattr(labels, "dims", ()):
+        return None
+    at = np.unravel_index(labels.columns(0), labels.sizes)[labels.dims.index("metric")]
+    names: NDArray[Any] = np.array(labels.coords["metric"]).astype(object)[at]
+    return names
+
+
+def run_on_metric(run: Callable[[Log], Result], log: Log, metric: Any) -> Result:
+    """Run a method on the carried cells of one metric, with the facts of this metric."""
+    metadata = select_metric(dict(log.metadata), metric)
+    design = replace(log.design, metric=folds_of_metric(metadata), facts=dict(log.design.facts))
+    result = run(replace(log, design=design, metadata=metadata))
+    return add_cautions(result, cautions_of_metric(metadata))
 
 
 def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
@@ -201,6 +233,11 @@ def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
         return LogError(next(iter(failed.values())))  # the error is not about the cells
     cell, words = next(iter(failed.items()))
     names = listed([log.name(int(gaps.columns[0, at])) for at in failed])
+    if log.gaps is None:
+        return LogError(
+            f"{len(failed):,} of {total:,} carried cells could not be computed ({names}). The "
+            f"first: {words} To omit metrics, select the others: log.sel(metric=[…])."
+        )
     return LogError(
         f"{len(failed):,} of {total:,} carried cells could not be computed after missing='drop' "
         f"({names}). The first: {words} To omit cells with few losses, blank them: "
@@ -235,22 +272,27 @@ def take_cells(log: Log, gaps: Gaps, cells: IntArray, keep: MaskArray, entries: 
     )  # fmt: skip
 
 
-def gather_entries(results: list[tuple[IntArray, Result]], dropped: IntArray) -> Result:
+def gather_entries(results: list[tuple[IntArray, Result]], width: int) -> Result:
     """Combine the results of all patterns; facts that differ between them are omitted."""
-    width, first = len(dropped), results[0][1]
     columns: dict[str, NDArray[Any]] = {}
-    for name in ("caution", *first.columns):
-        parts = [part.caution if name == "caution" else part.columns[name] for _, part in results]
+    for name in dict.fromkeys(chain(*(part.columns for _, part in results))):
         lines = [
-            np.asarray(values).reshape(-1, len(entries))
-            for (entries, _), values in zip(results, parts, strict=True)
+            np.asarray(part.columns[name]).reshape(-1, len(entries))
+            if name in part.columns
+            else np.full((len(part.caution) // len(entries), len(entries)), np.nan)
+            for entries, part in results
         ]
-        kind = np.result_type(*lines)
-        whole = np.empty((len(lines[0]), width), dtype=kind)
-        for (entries, _), values in zip(results, lines, strict=True):
-            whole[:, entries] = values
-        columns[name] = whole.reshape(-1)
-    caution = columns.pop("caution")
-    columns["n_dropped"] = np.tile(dropped, len(caution) // width)
-    attrs = shared_attrs([part for _, part in results])
-    return replace(first, columns=columns, caution=caution.astype(np.int64), attrs=attrs)
+        columns[name] = put_entries(results, lines, width)
+    flags = [part.caution.reshape(-1, len(entries)) for entries, part in results]
+    caution = put_entries(results, flags, width).astype(np.int64)
+    return join_results([part for _, part in results], columns, caution)
+
+
+def put_entries(
+    results: list[tuple[IntArray, Result]], lines: list[NDArray[Any]], width: int
+) -> NDArray[Any]:
+    """Put the numbers of all patterns into the order of the whole log."""
+    whole = np.empty((len(lines[0]), width), dtype=np.result_type(*lines))
+    for (entries, _), values in zip(results, lines, strict=True):
+        whole[:, entries] = values
+    return whole.reshape(-1)

@@ -26,7 +26,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
-from cvstats.core.results import Result, shared_attrs
+from cvstats.core.results import Result, join_results
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
@@ -287,7 +287,7 @@ class Groups:
             for name in dict.fromkeys(chain(*parts))
         }  # fmt: skip
         caution = np.concatenate([result.caution for result in results])
-        return replace(results[0], columns=columns, caution=caution, attrs=shared_attrs(results))
+        return join_results(results, columns, caution)
 
 
 def list_kinds(log: Log) -> list[Design]:

@@ -342,7 +342,7 @@ def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]
         facts |= facts_of_metric(metadata)
         if "target" in facts:
             facts["target"] = name_target(facts["target"], metadata)
-        if assumptions := assumptions_of(metadata):
+        if "guarantee" in facts and (assumptions := assumptions_of(metadata)):
             facts["guarantee"] = f"{facts['guarantee']}; and {assumptions}"
     for attr, works in WORKS.items():
         for part, work in works.items():
@@ -937,7 +937,8 @@ class Log:
             guesses = unrecognized_levels(self.design, self.used, crossed=self.crossed)
             if set(guesses.values()) - {"point"}:  # names of points change nothing
                 cautions |= Caution.UNUSED_LEVEL
-        if self.metadata and not ("metric" in self.used and has_several(self.metadata)):
+        by_metric = "metric" in (*self.used, *getattr(self.labels, "dims", ()))
+        if self.metadata and not (by_metric and has_several(self.metadata)):
             cautions |= cautions_of_metric(self.metadata)
         zero_one = self.zero_one if self.lazy is None else None
         if "point" not in self.design.levels and find_single_losses(self.design, zero_one).all():

@@ -791,6 +791,8 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
     }  # fmt: skip
     if isinstance(logs[names[0]], (xr.DataArray, xr.Dataset)):
         whole = xr.concat(list(logs.values()), pd.Index(names, name="metric"), combine_attrs="drop")
+        for array in whole.data_vars.values() if isinstance(whole, xr.Dataset) else ():
+            array.attrs = dict(facts)
         return whole.assign_attrs(facts)
     table = pd.concat(logs, names=["metric"])
     table.attrs = facts

@@ -1,0 +1,140 @@
+"""Logs of several metrics: each metric has the answer that it has alone, in every container."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import cvstats
+from cvstats import LogError
+
+N = 240
+METRICS = ["auc", "calibration_slope", "rmse", "log_loss"]
+RANKED = ["auc", "rmse", "log_loss"]
+
+
+def predictions(*levels: str, seed: int = 0) -> pd.DataFrame:
+    """Probabilities of three models, at 12 sites, with some of the levels."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"point": np.arange(N), "y": rng.integers(0, 2, N)})
+    for at, name in enumerate(["lr", "rf", "xgb"]):
+        score = 1.5 * table["y"] - 0.7 + rng.normal(size=N) * (1 + 0.3 * at)
+        table[name] = 1 / (1 + np.exp(-score))
+    own = {"fold": np.arange(N) % 5, "source": np.repeat(np.arange(12), 20),
+           "half": np.where(np.arange(N) % 2, "x", "z")}  # fmt: skip
+    return table.assign(**{name: own[name] for name in levels}).set_index(["point", *levels])
+
+
+def array_of(*levels: str, metrics: list[str] = METRICS, **options: Any) -> xr.Dataset:
+    table = predictions(*levels)
+    coords = {name: ("row", table.index.get_level_values(name)) for name in table.index.names}
+    data = xr.Dataset({name: ("row", column) for name, column in table.items()}, coords)
+    models = ["lr", "rf", "xgb"]
+    log: xr.Dataset = cvstats.losses(data, "y", models, metrics, positive=1, **options)
+    return log
+
+
+def assert_answers_of_each(found: xr.Dataset, log: xr.Dataset, ask: Any) -> None:
+    """Compare with the answers for each metric alone, but for adjustments for their number."""
+    for name in log["metric"].values.tolist():
+        alone, here = ask(log.sel(metric=name)), found.sel(metric=name)
+        for column in set(alone.data_vars) - {"p_adjusted", "caution"}:
+            np.testing.assert_allclose(here[column], alone[column], 1e-12, err_msg=column)
+        assert np.array_equal(cvstats.cautions(here), cvstats.cautions(alone))
+
+
+ASKED = {
+    "interval": (METRICS, lambda log: cvstats.interval(log)),
+    "wald": (METRICS, lambda log: cvstats.wald(log)),
+    "t": (METRICS, lambda log: cvstats.interval(log, method="naive")),
+    "compare": (METRICS, lambda log: cvstats.compare(log)),
+    "reference": (METRICS, lambda log: cvstats.compare(log, reference="rf")),
+    "difference": (METRICS, lambda log: cvstats.interval(cvstats.difference(log))),
+    "equivalence": (METRICS, lambda log: cvstats.equivalence(log, margin=0.05)),
+    "power": (METRICS, lambda log: cvstats.power(log, effect=0.05)),
+    "best_set": (RANKED, lambda log: cvstats.best_set(log, n_draws=200, rng=0)),
+    "winner": (RANKED, lambda log: cvstats.winner(log, n_draws=200, rng=0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("level", ["point", "fold"])
+def test_an_array_answers_for_each_metric(name: str, level: str) -> None:
+    metrics, ask = ASKED[name]
+    log = array_of(*{level} - {"point"}, metrics=metrics)
+    assert_answers_of_each(ask(log), log, ask)
+
+
+def test_a_variable_keeps_the_facts_of_its_metrics() -> None:
+    """So that the limits of one model, or of two logs of one model, are those of the Dataset."""
+    log = array_of("fold")
+    found, alone = log.cvci.interval().sel(model="lr"), log["lr"].cvci.interval()
+    for column in ("estimate", "lower", "upper"):
+        np.testing.assert_allclose(alone[column], found[column], 1e-12)
+    pair, two = log.cvci.compare().isel(pair=0), cvstats.compare(log["lr"], log["rf"])
+    for column in ("difference", "lower", "upper", "p_value"):
+        np.testing.assert_allclose(two[column], pair[column], 1e-12)
+
+
+@pytest.mark.parametrize("name", ["interval", "wald", "compare", "equivalence", "difference"])
+def test_a_lazy_array_answers_for_each_metric(name: str) -> None:
+    pytest.importorskip("dask")
+    metrics, ask = ASKED[name]
+    log = array_of("fold", metrics=metrics)
+    for chunks in ({"row": 70}, {"row": 90, "metric": 2}):
+        assert_answers_of_each(ask(log.chunk(chunks)).compute(), log, ask)
+
+
+@pytest.mark.parametrize("ask", [cvstats.interval, cvstats.compare])
+def test_dropped_losses_are_those_of_each_cell(ask: Any) -> None:
+    """Of losses of points: 0/1 losses have limits of their own, log losses have not."""
+    log = array_of("fold", metrics=["log_loss", "net_benefit"], threshold=0.3)
+    log = xr.concat([log, log.where(log["point"] != 3)], pd.Index([1, 2], name="run"))
+    log["lr"] = log["lr"].where((log["run"] == 1) | (log["point"] > 9))
+    found = ask(log, missing="drop")
+    assert_answers_of_each(found, log, lambda one: ask(one, missing="drop"))
+    assert found["n_dropped"].max() == 10
+
+
+@pytest.mark.parametrize("container", ["frame", "array"])
+def test_each_metric_has_its_own_default_method(container: str) -> None:
+    """Of one site at a time, the AUC is averaged, and the calibration slope is of all sites."""
+    log: Any = array_of("source")
+    table = cvstats.losses(predictions("source"), "y", ["lr", "rf", "xgb"], METRICS, positive=1)
+    found = log.cvci.interval()
+    if container == "frame":
+        found = table.cvci.interval(by="metric")
+    assert (found.attrs["method"], found.attrs["reason"]) == (
+        "interval", "the default method of each metric",
+    )  # fmt: skip
+    for name in METRICS:
+        alone = table.xs(name, level="metric", drop_level=False).cvci.interval()
+        here = found.loc[name] if container == "frame" else found.sel(metric=name)
+        for column in ("estimate", "lower", "upper", "se"):
+            np.testing.assert_allclose(here[column], alone[column], 1e-12)
+    cvstats.to_markdown(found)
+
+
+def test_a_lazy_array_of_different_default_methods_names_them() -> None:
+    pytest.importorskip("dask")
+    log = array_of("source").chunk(row=50)
+    with pytest.raises(LogError, match="method='out_of_source'"):
+        log.cvci.interval().compute()
+    found = log.cvci.interval(method="clustered").compute()
+    assert_answers_of_each(found, array_of("source"), lambda one: cvstats.clustered(one))
+
+
+def test_groups_of_several_metrics() -> None:
+    log = array_of("half", by="half")
+    assert_answers_of_each(
+        log.cvci.interval(by="half"), log, lambda one: cvstats.interval(one, by="half")
+    )
+
+
+def test_a_metric_without_an_answer_is_named() -> None:
+    with pytest.raises(LogError, match=r"metric='calibration_slope'.*log.sel\(metric="):
+        array_of("fold").cvci.cv_t()
