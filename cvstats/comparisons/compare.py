@@ -78,7 +78,7 @@ from cvstats.log.align import difference_from, every_pair, facts_of_differences,
 from cvstats.log.checks import EVERY_LOOK, take_sample
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCE_FROM, DIFFERENCES, Log, Losses
-from cvstats.log.metadata import STRENGTHS, is_ratio, is_root, names_of_metrics
+from cvstats.log.metadata import STRENGTHS, is_ratio, is_root, names_of_metrics, put_attrs
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number
@@ -1082,5 +1082,5 @@ def difference(losses: Losses, other: Losses | None = None, *, reference: Hashab
         gaps = every_pair(losses) if reference is None else difference_from(losses, reference)
         gaps.attrs = facts_of_differences(losses.attrs, reference)
     of = {} if reference is None else {DIFFERENCE_FROM: reference}
-    gaps.attrs = {**gaps.attrs, **DIFFERENCES, **of}
+    put_attrs(gaps, {**gaps.attrs, **DIFFERENCES, **of})
     return gaps

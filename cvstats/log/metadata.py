@@ -28,6 +28,14 @@ def facts_of_metric(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
+def put_attrs(log: Any, attrs: Mapping[Any, Any]) -> None:
+    """Set the attrs of a log; in a Dataset, also of each variable, a log by itself if selected."""
+    log.attrs = dict(attrs)
+    for array in getattr(log, "data_vars", {}).values():
+        units = {"units": array.attrs["units"]} if "units" in array.attrs else {}
+        array.attrs = {**units, **attrs}
+
+
 LOSS_WORDS = re.compile(r"\b(?:mean loss|expected loss|test error|risk|loss)\b")
 """Terms for the estimated quantity in targets, the longest first."""
 

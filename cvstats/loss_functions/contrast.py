@@ -26,6 +26,7 @@ from cvstats.log.metadata import (
     cell_key,
     has_own_scale,
     names_of_metrics,
+    put_attrs,
     select_metric,
 )
 from cvstats.log.read import read
@@ -152,7 +153,8 @@ def contrast(
         ask = partial(contrast, by=by, between=between, reference=reference)
         parts = {str(name): ask(take_metric(losses, name)) for name in metrics}
         whole, (part, *_) = join_metrics(parts), parts.values()
-        whole.attrs.update({name: part.attrs[name] for name in ("kind", "by", "contrast")})
+        shared = {name: part.attrs[name] for name in ("kind", "by", "contrast")}
+        put_attrs(whole, whole.attrs | shared)
         return whole
     log = read(losses, by=by)
     refuse_other_logs(log)
@@ -163,10 +165,11 @@ def contrast(
     names = [f"{groups.name(a)} - {groups.name(b)}" for a, b in pairs]
     several = names if between is None and len(pairs) > 1 else []
     made = fill(losses, work, several)
-    made.attrs = describe(work, several or names[0])
+    facts = describe(work, several or names[0])
     columns = list(map(str, made.columns)) if isinstance(made, pd.DataFrame) else []
     if (reaches := note_reaches(work, several, columns)) is not None:
-        made.attrs[ONE_PREDICTION] = reaches
+        facts[ONE_PREDICTION] = reaches
+    put_attrs(made, facts)
     return made
 
 

@@ -24,6 +24,7 @@ from cvstats.errors import (
     plainly,
 )
 from cvstats.large.frames import map_predictions
+from cvstats.log.metadata import put_attrs
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_levels
 from cvstats.loss_functions.metric_logs import (
@@ -791,12 +792,10 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
     }  # fmt: skip
     if isinstance(logs[names[0]], (xr.DataArray, xr.Dataset)):
         whole = xr.concat(list(logs.values()), pd.Index(names, name="metric"), combine_attrs="drop")
-        for array in whole.data_vars.values() if isinstance(whole, xr.Dataset) else ():
-            array.attrs = dict(facts)
-        return whole.assign_attrs(facts)
-    table = pd.concat(logs, names=["metric"])
-    table.attrs = facts
-    return table
+    else:
+        whole = pd.concat(logs, names=["metric"])
+    put_attrs(whole, facts)
+    return whole
 
 
 def uses_option(loss: Loss, option: str, asked: Collection[str]) -> bool:

@@ -15,7 +15,7 @@ from scipy import special
 from cvstats.core.orientation import facts_of_score
 from cvstats.errors import LogError, checked_flag, describe_type, is_several, listed, spelled
 from cvstats.log.log import Log
-from cvstats.log.metadata import OF_PROBLEMS
+from cvstats.log.metadata import OF_PROBLEMS, put_attrs
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.loss_functions.losses import join_metrics
@@ -138,11 +138,11 @@ def passes(
             losses, share, number, not log.fixed_sources
         )
         facts = facts_of_score(f"{name}{number}", "1 - score")
-        found.attrs = {**kept, **facts, "range": (0.0, 1.0), **LIMITS}
+        put_attrs(found, {**kept, **facts, "range": (0.0, 1.0), **LIMITS})
     if not several:
         return made[f"{name}{numbers[0]}"]
     whole: LogT = join_metrics(made)
-    whole.attrs.update(kept | LIMITS)
+    put_attrs(whole, {**whole.attrs, **kept, **LIMITS})
     return whole
 
 

@@ -29,7 +29,7 @@ def predictions(*levels: str, seed: int = 0) -> pd.DataFrame:
     return table.assign(**{name: own[name] for name in levels}).set_index(["point", *levels])
 
 
-def array_of(*levels: str, metrics: list[str] = METRICS, **options: Any) -> xr.Dataset:
+def array_of(*levels: str, metrics: list[str] | str = METRICS, **options: Any) -> xr.Dataset:
     table = predictions(*levels)
     coords = {name: ("row", table.index.get_level_values(name)) for name in table.index.names}
     data = xr.Dataset({name: ("row", column) for name, column in table.items()}, coords)
@@ -69,12 +69,35 @@ def test_an_array_answers_for_each_metric(name: str, level: str) -> None:
     assert_answers_of_each(ask(log), log, ask)
 
 
-def test_a_variable_keeps_the_facts_of_its_metrics() -> None:
-    """So that the limits of one model, or of two logs of one model, are those of the Dataset."""
+def attempts() -> xr.Dataset:
+    rng = np.random.default_rng(0)
+    wrong = {name: (("repetition", "point"), rng.integers(0, 2, (6, 40)) * 1.0) for name in "ab"}
+    return xr.Dataset(wrong, {"repetition": range(6), "point": range(40)})
+
+
+MADE: dict[str, Any] = {
+    "auc": lambda: array_of("fold", metrics=["auc"]).sel(metric="auc"),
+    "several": lambda: array_of("fold"),
+    "contrast": lambda: cvstats.contrast(array_of("half", metrics="auc", by="half"), by="half"),
+    "difference": lambda: cvstats.difference(array_of("fold", metrics="auc"), reference="lr"),
+    "differences": lambda: cvstats.difference(array_of("fold"), reference="lr"),
+    "passes": lambda: cvstats.passes(attempts(), k=3),
+    "several passes": lambda: cvstats.passes(attempts(), k=[1, 3]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_variable_is_a_log_with_the_facts_of_its_dataset(name: str) -> None:
+    log = MADE[name]()
+    found = log.cvci.interval()
+    for model in log.data_vars:
+        alone = log[model].cvci.interval()
+        for column in ("estimate", "lower", "upper", "se"):
+            np.testing.assert_allclose(alone[column], found.sel(model=model)[column], 1e-12)
+
+
+def test_two_variables_are_compared_as_models() -> None:
     log = array_of("fold")
-    found, alone = log.cvci.interval().sel(model="lr"), log["lr"].cvci.interval()
-    for column in ("estimate", "lower", "upper"):
-        np.testing.assert_allclose(alone[column], found[column], 1e-12)
     pair, two = log.cvci.compare().isel(pair=0), cvstats.compare(log["lr"], log["rf"])
     for column in ("difference", "lower", "upper", "p_value"):
         np.testing.assert_allclose(two[column], pair[column], 1e-12)
