@@ -280,7 +280,7 @@ def choose_models(
             if once:  # nearly alike in one partition
                 unstable[cell] = factors[at][np.arange(len(cell)), closest_rival(t)] > 1
         part = compute(
-            t, squares, same, n=pilot.n, df=pilot.df,
+            t, squares, same, n=pilot.n, df=float(np.max(pilot.df[cell])),
             alpha=alpha, n_draws=n_draws, seed=seed, screening=screening,
         )  # fmt: skip
         for name, values in part.items():
@@ -290,7 +290,7 @@ def choose_models(
         table[name] = np.full(log.losses.width, count)
     caution = table.pop("caution").astype(np.int64)
     caution[unstable] |= np.int64(Caution.UNSTABLE_DIFFERENCE)
-    caution[~np.isnan(pilot.estimate)] |= np.int64(pilot.cautions)
+    caution |= np.where(np.isnan(pilot.estimate), 0, np.int64(pilot.cautions))
     columns = log.columns_by_cell().reshape(-1)
     leads = replace(log, pairs=(columns, rivals[columns]))
     calls: Mapping[Caution, str] = {}
@@ -362,12 +362,12 @@ class Leads:
         The leads in each carried cell.
     n : int
         Number of points, or of groups.
-    df : float
-        Degrees of freedom of Student's t for the leads.
+    df : array, shape (columns,)
+        Degrees of freedom of Student's t for the leads, the same for all models of a cell.
     counts, attrs : dict
         Additional columns and attrs of the result.
-    cautions : Caution
-        Cautions for all models.
+    cautions : array of int, shape (columns,)
+        Cautions for all models of a cell.
     squared_loss : array, shape (columns,)
         The mean squared loss of each column, if points are the sampling unit.
     """
@@ -375,10 +375,10 @@ class Leads:
     estimate: FloatArray
     cells: Iterator[CellLeads]
     n: int
-    df: float
+    df: FloatArray
     counts: dict[str, int]
     attrs: dict[str, Any]
-    cautions: Caution
+    cautions: IntArray
     squared_loss: FloatArray | None = None
 
 
@@ -407,9 +407,10 @@ def over_points(log: Log, center: str) -> Leads:
     total = whole.over(())
     squared_loss = total.m2[0] / total.count[0] + total.location[0] ** 2
     cells = iterate_cells(used, log.columns_by_cell(), found)
+    width = log.losses.width
     return Leads(
-        total.location[0], cells, n, n - 1, {"n_points": n}, {"center": center}, cautions,
-        squared_loss,
+        total.location[0], cells, n, np.full(width, n - 1.0), {"n_points": n}, {"center": center},
+        np.full(width, int(cautions)), squared_loss,
     )  # fmt: skip
 
 
@@ -422,13 +423,15 @@ def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
             return two_way_residuals(pairs)
         return group_residuals(pairs.moments(("source",)), weights_of(method))
 
-    df = float(np.nanmin(base.columns["df"]))
     guarantee = (
         "contains each best model with probability at least 1 - alpha as the number of sources "
         "grows, if they are independent and, if models were trained in folds, "
         f"{RELATIVELY_STABLE}"
     )
-    return leads_of(log, base, residuals, n, df, {"df": df, "guarantee": guarantee})
+    leads = leads_of(log, base, residuals, n, base.columns["df"], {"guarantee": guarantee})
+    known = leads.df[~np.isnan(leads.df)]
+    alike = np.ptp(known) == 0
+    return replace(leads, attrs={"df": float(known[0]), **leads.attrs}) if alike else leads
 
 
 def over_tasks(log: Log) -> Leads:
@@ -477,7 +480,7 @@ def over_dates(log: Log) -> Leads:
 
 
 def leads_of(
-    log: Log, base: Result, residuals: Residuals, n: int, df: float, attrs: dict[str, Any]
+    log: Log, base: Result, residuals: Residuals, n: int, df: Any, attrs: dict[str, Any]
 ) -> Leads:
     """Collect the statistics of the test for an interval over groups."""
     known = ~np.isnan(base.columns["estimate"])
@@ -485,14 +488,19 @@ def leads_of(
         name: int(values[known.argmax()]) for name, values in base.columns.items() if is_count(name)
     }
     own = np.int64(Caution.NO_LOSSES | Caution.ZERO_VARIANCE | Caution.FEW_ERRORS)
+    columns, cautions = log.columns_by_cell(), np.zeros_like(base.caution)
+    cautions[columns] = np.bitwise_or.reduce((base.caution & ~own)[columns], axis=0)
+    each = np.broadcast_to(np.asarray(df, dtype=np.float64), cautions.shape)
+    fewest = np.empty(cautions.shape)
+    fewest[columns] = np.fmin.reduce(each[columns], axis=0)
     return Leads(
         base.columns["estimate"],
         iterate_group_cells(log, known, residuals, n),
         n,
-        df,
+        fewest,
         counts,
         {"target": f"the models with the smallest {base.attrs['target']}", **attrs},
-        Caution(int(np.bitwise_or.reduce(base.caution & ~own))),
+        cautions,
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import oracle_many
 import pandas as pd
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -302,3 +303,25 @@ def test_differences_that_depend_on_dates_for_long_are_flagged():
     assert (log.cvci.interval()["caution"] == "").all()
     assert (log.cvci.compare()["caution"] == "strong dependence").all()
     assert (log.cvci.best_set()["caution"] == "strong dependence").all()
+
+
+@pytest.mark.parametrize("design", ["whole", "crossed"])
+def test_carried_cells_have_degrees_of_freedom_and_cautions_of_their_own(design):
+    """The losses of the second cell are skewed, and more dependent within their source."""
+    rng = np.random.default_rng(3)
+    source, point = np.divmod(np.arange(120), 15)
+    noise = rng.normal(size=(3, 120))
+    skewed = 0.2 * noise + rng.exponential(size=(3, 8))[:, source] ** 3
+    log = xr.DataArray(
+        np.stack([noise, skewed], axis=-1), dims=("model", "row", "cell"),
+        coords={"model": list("abc"), "source": ("row", source),
+                "point": ("row", point if design == "crossed" else np.arange(120))},
+    )  # fmt: skip
+    ask = {"n_draws": 500, "rng": 0}
+    found = log.cvci.best_set(**ask)
+    for cell in (0, 1):
+        alone = log.isel(cell=cell).cvci.best_set(**ask)
+        for name in ("statistic", "p_value", "caution"):
+            np.testing.assert_array_equal(found[name].isel(cell=cell), alone[name], name)
+    skewed = [["skewed" in label for label in row] for row in cvstats.cautions(found).values]
+    assert np.array_equal(skewed, [[False, True]] * 3)
