@@ -347,7 +347,7 @@ def interval(
             facts["reference"] = "; ".join([cited, *(work for work in works if work not in cited)])
             facts["interval"] = limits
         return cast(Table, table.assign_attrs(facts))
-    several = method is None and metrics_of_cells(log) is not None
+    several = method is None and "metrics" in log.metadata and metrics_of_cells(log) is not None
     if not asked:
         run = partial(run_with_wilson, name, alpha)
     if several:

@@ -53,7 +53,6 @@ from cvstats.log.log import (
     too_many_digits,
     unequal_points,
 )
-from cvstats.log.metadata import has_several
 from cvstats.log.xarray import ArrayLabels, refuse_unlabelled
 
 Run = Callable[[Log], Result]
@@ -751,7 +750,7 @@ def map_method(
         if all_pairs:
             pairs = as_pairs(*np.triu_indices(len(log.labels.models), 1))
         lazy = replace(lazy, array=lazy.array.transpose(*lazy.dims, "model", ...))
-    if has_several(log.metadata) and "metric" in lazy.array.dims:  # each has facts of its own
+    if "metrics" in log.metadata and "metric" in lazy.array.dims:  # each has facts of its own
         lazy = replace(lazy, array=lazy.array.chunk(metric=1))
     now = KnownCells.of(log.design, levels_needed(log, by))
     examined = Examined.of(log)

@@ -168,7 +168,7 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
     LogError
         If some cells cannot be computed; the first of them are named.
     """
-    metrics = metrics_of_cells(log)
+    metrics = metrics_of_cells(log) if "metrics" in log.metadata else None
     gaps: Gaps | None = log.gaps
     if gaps is None and (metrics is None or log.cells is not None):
         return run(log) if metrics is None else run_on_metric(run, log, metrics[0])
