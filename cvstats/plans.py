@@ -342,8 +342,7 @@ def encode_classes(y: Any, n: int) -> IntArray:
         raise LogError("a stratified plan needs the classes. Pass y=, a label for each point.")
     values = np.asarray(y)
     if values.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            between = np.flatnonzero(values.ravel() % 1 != 0)
+        between = np.flatnonzero(np.floor(values.ravel()) < values.ravel())
         if len(between):
             raise LogError(
                 f"a stratified plan needs classes, but y looks continuous (point {between[0]:,}: "

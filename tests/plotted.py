@@ -222,12 +222,16 @@ MORE = {
     "decomposition_many": lambda ax: plot.decomposition(
         many(3), rho=np.linspace(0, 0.5, 25), ax=ax
     ),
+    "decomposition_one_rho": lambda ax: plot.decomposition(many(24), rho=[0.1], ax=ax),
     "folds_named": lambda ax: plot.folds(seasons(9), ax=ax),
     "folds_thirty": lambda ax: plot.folds(seasons(30), ax=ax),
     "folds_eight": lambda ax: plot.folds(many(8), ax=ax),
     "sources_three": lambda ax: plot.sources(schools(3), ax=ax),
     "map_panels": lambda ax: plot.map(
         xr.concat([grid()["late"] * k for k in (1, 2, 3)], "lead"), ax=ax
+    ),
+    "map_depths": lambda ax: plot.map(
+        xr.concat([grid()["late"].rename(lat="depth") * k for k in (1, 2)], "lead"), ax=ax
     ),
     "map_names": lambda ax: plot.map(
         grid()["late"].assign_coords(lon=[f"meridian {k}" for k in range(12)]), ax=ax
@@ -241,7 +245,8 @@ FIGURES = {
 """A figure that is laid out, one that is not, and that which the plot makes itself."""
 BY_SIZE = (
     "reliability", "reliability_panels", "reliability_sources", "forest_sixty", "matrix_sixty",
-    "decomposition_many", "folds_eight", "folds_thirty", "map_panels",
+    "decomposition_many", "folds_eight", "folds_thirty", "map_depths",
+    "map_panels",
 )  # fmt: skip
 """Of these the plot's own figure depends on the number of rows or panels."""
 DESCRIBED = [

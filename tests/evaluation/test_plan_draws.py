@@ -152,7 +152,7 @@ def test_random_splits(seed, n, ratio):
 
 @given(seed=SEEDS, sizes=st.lists(st.integers(1, 20), min_size=2, max_size=4))
 def test_stratified_splits(seed, sizes):
-    y = np.repeat(np.arange(len(sizes)), sizes)
+    y = np.repeat(np.arange(float(len(sizes))), sizes)
     n, n_test = len(y), len(y) - round(0.6 * len(y))
     if not 0 < n_test < n:
         return

@@ -157,11 +157,17 @@ def test_decimal_commas_in_quotes(tmp_path):
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1, 2]])
 @pytest.mark.parametrize(
-    ("column", "options"), [("point", {}), ("case", {"point": "case"}), ("a.b", {"point": "a.b"})]
-)
+    ("column", "options"),
+    [
+        ("point", {}), ("case", {"point": "case"}), ("a.b", {"point": "a.b"}), ("model", {}),
+        ("run", {"model": "run"}), ("y_true", {}), ("answer", {"truth": "answer"}), ("loss", {}),
+        ("error", {"metric": "error"}), ("cost", {"loss": "cost"}),
+        ("guess", {"truth": "fold", "prediction": "guess", "loss": "zero_one"}),
+    ],
+)  # fmt: skip
 def test_nested_labels(tmp_path, value, column, options):
     path = tmp_path / "x.jsonl"
-    rows = [{"fold": i, column: value if i else 5, "loss": 0.5, "more": [1]} for i in (0, 1)]
+    rows = [{"fold": i, "loss": 0.5, column: value if i else 5, "more": [1]} for i in (0, 1)]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     words = refused(path, **options)
     assert f"the column {column!r} contains lists or objects, as in {json.dumps(value)!r}." in words

@@ -136,6 +136,7 @@ def test_names_and_dates_are_written(ax):
     assert ax.get_legend() is None
     one = draw(log[:, :1])
     assert one.collections[0].get_array().shape == (1, 3)
+    assert one.get_ylim() == (0.5, -0.5)  # the only cell has the height of one
     assert draw(log.expand_dims(lead=[1, 2]).isel(lead=[0])).get_ylabel() == "station"
 
 
