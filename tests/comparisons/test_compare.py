@@ -268,11 +268,20 @@ def test_pairs_without_both_names_do_not_have_the_changes_of_a_model_named_0():
         )
 
 
-def test_differences_of_metrics_by_group_and_by_metric():
+@pytest.mark.parametrize("loss", ["auc", "f1", "matthews", "r2", "rmse"])
+def test_metrics_are_compared_by_group_as_in_each_group_alone(loss):
     frame = predictions().assign(half=np.arange(120) % 2).set_index("half", append=True)
-    log = ask(frame, "auc", folds="pool", by="half")
-    expected = limits_of(log.cvci.compare(by="half", adjust=None))
-    np.testing.assert_allclose(limits_of(log.cvci.difference().cvci.interval(by="half")), expected)
+    log = ask(frame, loss, folds="pool", by="half")
+    found = limits_of(log.cvci.compare(by="half", adjust=None))
+    alone = [ask(frame.xs(half, level="half"), loss, folds="pool") for half in (0, 1)]
+    expected = np.vstack([limits_of(part.cvci.compare(adjust=None)) for part in alone])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    if loss != "rmse":  # of which differences have an interval of their own
+        gaps = log.cvci.difference()
+        np.testing.assert_allclose(limits_of(gaps.cvci.interval(by="half")), expected, rtol=1e-9)
+
+
+def test_several_metrics_are_compared_by_metric():
     several = ask(predictions(), ["auc", "f1"], folds="pool")
     expected = limits_of(several.cvci.compare(by="metric", adjust=None))
     found = limits_of(several.cvci.difference().cvci.interval(by="metric"))
