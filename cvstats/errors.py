@@ -75,6 +75,11 @@ def listed(things: Iterable[object], total: int | None = None) -> str:
     return mark.join(shown) + (f"{mark}and {rest:,} more" if rest > 0 else "")
 
 
+def count_others(total: int) -> str:
+    """Count the items other than the first, if there are any: `` (and 3 more)``."""
+    return f" (and {total - 1:,} more)" if total > 1 else ""
+
+
 def unpaired(details: str) -> LogError:
     """Create the error for unpaired models; ``details`` is where they differ, and what to do."""
     return LogError(f"the models were not evaluated on the same points: {details}")

@@ -14,7 +14,7 @@ import xarray as xr
 
 from cvstats.core.design import LEVELS
 from cvstats.core.types import IntArray
-from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled
+from cvstats.errors import MOST, LogError, count_others, describe_type, listed, place, spelled
 from cvstats.io.table import LOSS, MODEL, PREDICTION, TRUTH, PredictionTable, metric_column
 from cvstats.large import frames
 from cvstats.log.read import is_dask_frame
@@ -396,7 +396,7 @@ def refuse_other_truths(
             where = place({name: label_of(table, parts, name, row) for name in who})
             raise LogError(
                 f"the {what} of {where} is {spelled(truth.iloc[row])} in one row but "
-                f"{spelled(truth.iloc[second])} in another (and {len(bad) - 1:,} more points). "
+                f"{spelled(truth.iloc[second])} in another{count_others(len(bad))}. "
                 f"Expected one {what} for each point. The labels of points must have the same "
                 "meaning in all rows."
             )

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cvstats.core.orientation import facts_of_score
-from cvstats.errors import LogError, checked_flag, describe_type, is_several, listed, spelled
+from cvstats.errors import (
+    LogError,
+    checked_flag,
+    count_others,
+    describe_type,
+    is_several,
+    listed,
+    spelled,
+)
 from cvstats.log.log import Log
 from cvstats.log.metadata import OF_PROBLEMS, put_attrs
 from cvstats.log.read import read
@@ -259,10 +267,10 @@ def too_few(
 ) -> LogError:
     """Create the error for a problem with fewer than k attempts."""
     at = listed([f"{level}={spelled(label)}" for level, label in where.items()])
+    at += count_others(total)
     whose = "" if model is None else f" by {spelled(model)}"
-    more = f" (and {total - 1:,} more)" if total > 1 else ""
     return LogError(
-        f"k={k} needs {k} attempts at each problem, but {at}{more} has {found}{whose}. Expected "
+        f"k={k} needs {k} attempts at each problem, but {at} has {found}{whose}. Expected "
         f"a k of at most {found}. Use k={max(found, 1)}, or drop these problems."
     )
 

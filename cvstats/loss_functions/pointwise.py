@@ -30,6 +30,7 @@ from cvstats.errors import (
     checked_choice,
     checked_flag,
     checked_share,
+    count_others,
     is_number,
     is_several,
     listed,
@@ -115,8 +116,8 @@ def percentage_error(truth: Values, prediction: Values, options: LossOptions) ->
     wrong = np.flatnonzero(floats(truth, "truth") == 0)
     if len(wrong):
         raise LogError(
-            f"percentage_error divides by the truth, which is 0 in row {wrong[0]:,} (and "
-            f"{len(wrong) - 1:,} more). Expected nonzero true values. Use absolute_error."
+            f"percentage_error divides by the truth, which is 0 in row {wrong[0]:,}"
+            f"{count_others(len(wrong))}. Expected nonzero true values. Use absolute_error."
         )
     return np.abs(difference(truth, prediction) / floats(truth, "truth"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -93,16 +94,20 @@ def test_what_netcdf_needs(monkeypatch, tmp_path, package):
 
 def test_one_truth_for_each_point():
     table = {
-        "fold": [1, 2, 1],
-        "point": ["a", "b", "a"],
-        "repetition": [1, 1, 2],
-        "y_pred": [1] * 3,
+        "fold": [1, 2, 1, 2],
+        "point": list("abab"),
+        "repetition": [1, 1, 2, 2],
+        "y_pred": [1] * 4,
     }
-    for truth in ([1, 2, 3], ["x", "y", "z"], [1.5, np.nan, 2.5]):
-        with pytest.raises(LogError, match="the truth of point='a' is .* in one row but"):
+    for truth, words in (
+        ([1, 2, 3, 2], "1 in one row but 3 in another. Expected one truth for each point."),
+        (list("xyzw"), "'x' in one row but 'z' in another (and 1 more). Expected"),
+        ([1.5, np.nan, 2.5, 2], "1.5 in one row but 2.5 in another. Expected"),
+    ):
+        with pytest.raises(LogError, match=re.escape(f"the truth of point='a' is {words}")):
             cvstats.read_log({**table, "y_true": truth}, loss="squared_error")
-    log = cvstats.read_log({**table, "y_true": [1.0, 2.0, 1.0]}, loss="squared_error")
-    assert log.tolist() == [0.0, 1.0, 0.0]
-    table |= {"y_true": [1.0, 2.0, 3.0], "lead": [1, 1, 2], "repetition": 1}
+    log = cvstats.read_log({**table, "y_true": [1.0, 2.0, 1.0, 2.0]}, loss="squared_error")
+    assert log.tolist() == [0.0, 1.0, 0.0, 1.0]
+    table |= {"y_true": [1.0, 2.0, 3.0, 2.0], "lead": [1, 1, 2, 2], "repetition": 1}
     log = cvstats.read_log(pd.DataFrame(table), by="lead", loss="squared_error")
-    assert log.xs(2, level="lead").tolist() == [4.0]  # the truth after two steps
+    assert log.xs(2, level="lead").tolist() == [4.0, 1.0]  # the truth after two steps

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.core.orientation import facts_of_score
-from cvstats.errors import LogError, listed, place, spelled
+from cvstats.errors import LogError, count_others, listed, place, spelled
 from cvstats.io.table import (
     LOSS,
     MODEL,
@@ -394,7 +394,7 @@ def look_up(y: pd.Series, rows: Any, what: str, expected: str) -> Any:
     absent = rows[~rows.isin(y.index)]
     if len(absent):
         raise LogError(
-            f"y has no truth for {what} {spelled(list(absent)[0])} (and {len(absent) - 1:,} more). "
+            f"y has no truth for {what} {spelled(list(absent)[0])}{count_others(len(absent))}. "
             f"Expected {expected}."
         )
     return y.reindex(rows).array

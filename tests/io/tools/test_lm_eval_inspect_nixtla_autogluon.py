@@ -231,7 +231,9 @@ def test_autogluon_copies_of_rare_rows_are_refused():
     twice = pd.concat([table, table.iloc[:1]])
     with pytest.raises(LogError, match=re.escape("copies rows of rare classes")):
         cvstats.read_log(twice["no"], format="autogluon", y=table["label"], loss="brier")
-    with pytest.raises(LogError, match="no truth for row"):
-        cvstats.read_log(table["no"], format="autogluon", y=table["label"][:9], loss="brier")
+    for known, words in ((79, r"\. Expected"), (9, r" \(and 70 more\)\. Expected the training")):
+        y, row = table["label"][:known], table.index[known]
+        with pytest.raises(LogError, match=f"y has no truth for row {row!r}{words}"):
+            cvstats.read_log(table["no"], format="autogluon", y=y, loss="brier")
     with pytest.raises(LogError, match="Pass the label column"):
         cvstats.read_log(table["no"], format="autogluon", loss="brier")
