@@ -11,6 +11,7 @@ from golden import log_named
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import only_row
+from scipy import stats
 from strategies import logs, series
 
 import cvstats
@@ -70,3 +71,22 @@ def test_seeds_that_differ_are_flagged_and_the_advice_works(spread):
     extra = max(per_run - noise, 0) / 400 / (table.mean(axis=1).var() / 400)
     ratio, _ = seeds_matter(*(read(log["a"]).moments((by,)) for by in ("repetition", "point")))
     assert ratio.item() == pytest.approx(extra**0.5, rel=1e-9)
+
+
+def test_seeds_differ_by_an_f_test_and_if_they_add_a_fifth_to_the_variance():
+    rng = np.random.default_rng(1)
+    k, n, models = 3, 12, 400
+    seeds, points = rng.normal(0, 0.8, (k, 1, models)), rng.normal(size=(n, models))
+    losses = rng.normal(size=(k, n, models)) + seeds + points * rng.uniform(0, 6, models)
+    index = pd.MultiIndex.from_product([range(k), range(n)], names=["repetition", "point"])
+    log = read(pd.DataFrame(losses.reshape(-1, models), index))
+    runs, units = losses.mean(axis=1), losses.mean(axis=0)
+    rest = ((losses - runs[:, None] - units + units.mean(axis=0)) ** 2).sum(axis=(0, 1))
+    noise, of_runs = rest / ((k - 1) * (n - 1)), n * runs.var(axis=0, ddof=1)
+    significant = stats.f.sf(of_runs / noise, k - 1, (k - 1) * (n - 1)) < 0.01
+    matters = (of_runs - noise) / k > 0.2 * units.var(axis=0, ddof=1)
+    found = seeds_matter(*(log.moments((by,)) for by in ("repetition", "point")))[1]
+    np.testing.assert_array_equal(found.reshape(-1), significant & matters)
+    assert (significant & ~matters).sum() > 20
+    assert (matters & ~significant).sum() > 20
+    assert found.sum() > 20

@@ -188,6 +188,22 @@ def test_steps_between_times(times, regular):
     assert is_regular(pd.Index(times)) is regular
 
 
+@pytest.mark.parametrize("frequency", ["D", "B", "MS", "ME", "QS"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda days: days,
+        lambda days: days.tz_localize("Europe/Berlin"),
+        lambda days: days.strftime("%Y-%m-%d"),
+        lambda days: pd.Index([day.date() for day in days], dtype=object),
+    ],
+)
+def test_steps_between_dates(form, frequency):
+    days = pd.date_range("2024-03-29", periods=15, freq=frequency)
+    assert is_regular(form(days))
+    assert not is_regular(form(days.delete(7)))
+
+
 # --- gaps and doubts ------------------------------------------------------------------------------
 
 
