@@ -116,6 +116,13 @@ def test_a_missing_number_is_a_missing_loss():
         assert np.flatnonzero(log.isna()).tolist() == gone
 
 
+def test_an_interval_covers_its_limits():
+    table = pd.DataFrame({"y": [1.0, 2.0, 0.9, 2.1], "low": 1.0, "high": 2.0, "fold": 0})
+    log = cvstats.losses(table, "y", ["low", "high"], ["coverage", "interval_score"], level=0.9)
+    assert log["coverage"].tolist() == [1, 1, 0, 0]
+    np.testing.assert_allclose(log["interval_score"], [1, 1, 3, 3])
+
+
 # --- containers and methods -----------------------------------------------------------------------
 
 

@@ -143,6 +143,14 @@ def test_a_function_with_weights_is_differentiated() -> None:
     np.testing.assert_allclose(1 + own, named, atol=1e-6)
     error = cvstats.losses(frame(n=30), "y", ["label"], metric=f1, higher_is_better=False)
     assert error.attrs["orientation"] == "error"
+    of_weights, of_points = (  # the weights have the mean 1
+        cvstats.losses(frame(n=30), "y", ["label"], metric=function, weight="w")
+        for function in (
+            lambda t, p, w: w @ (t == p) / w.sum(),
+            lambda t, p, w: np.mean(w * (t == p)),
+        )
+    )
+    np.testing.assert_allclose(of_points, of_weights, atol=1e-6)
 
 
 def test_a_function_without_weights_leaves_points_out() -> None:
