@@ -182,7 +182,7 @@ def tabulate_bins(
                 f"some probabilities of {spelled(model)} lie outside of bins={bins!r}. Expected "
                 "edges that enclose all of them, such as [0, ..., 1]."
             )
-        at = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)
+        at = np.searchsorted(edges[1:-1], p, side="right")
         for number in range(len(edges) - 1):
             here = at == number
             if here.any():

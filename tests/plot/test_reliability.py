@@ -86,6 +86,12 @@ def test_any_number_of_bins_is_accepted(bins):
     assert found["n_points"].sum() == 80
 
 
+def test_a_probability_at_an_edge_is_in_the_bin_above_and_1_in_the_last():
+    frame = pd.DataFrame({"point": range(6), "y_true": [0, 1] * 3, "p": [0, 0.2, 0.2, 0.5, 1, 1]})
+    assert table(frame, bins=[0, 0.2, 0.5, 1])["n_points"].tolist() == [1, 2, 3]
+    assert table(frame, bins=[0, 0.2, 1])["n_points"].tolist() == [1, 5]
+
+
 def test_repeated_points_are_refused():
     frame = pd.concat([binary_frame().assign(repetition=r) for r in range(2)])
     with pytest.raises(LogError, match="occurs in 2 repetitions"):
