@@ -174,6 +174,19 @@ def test_groups_that_share_folds_have_no_training_sizes_in_any_container():
             ours.compare(**options)
 
 
+@pytest.mark.parametrize("level", ["source", "site"])
+def test_groups_with_folds_of_their_own_have_the_training_sizes_of_each(level):
+    log = sites()["a"].reset_index().iloc[30:]
+    names = log["site"].map({0: "x", 1: "y", 2: "z"})
+    log[level], log["fold"] = names, names + log["fold"].astype(str)
+    log = log.set_index([level, "fold", "point"])["a"]
+    found = cvstats.corrected_t(log, by=level)
+    for label in "xyz":
+        alone = cvstats.corrected_t(log.xs(label, level=level))
+        names = ["estimate", "lower", "upper"]
+        np.testing.assert_allclose(found.loc[label, names], alone[names].iloc[0], rtol=1e-12)
+
+
 def test_what_comparisons_for_each_label_refuse():
     log = sites()
     with pytest.raises(LogError, match="no level 'sites'.* Did you mean 'site'"):

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import cvstats
 from cvstats import LogError
+from cvstats.core.cautions import Caution
 
 
 def frame(seed: int = 0, n: int = 90) -> pd.DataFrame:
@@ -59,7 +60,7 @@ def test_an_array_holds_the_same_as_a_frame(loss: str, folds: Any) -> None:
     np.testing.assert_allclose(left["se"], right["se"], rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["auc", "rmse"])
+@pytest.mark.parametrize("loss", ["auc", "rmse", "r2"])
 def test_carried_dimensions_have_a_metric_each(loss: str) -> None:
     data = arrays()
     shifts = xr.DataArray([0.0, 1.0, -2.0], dims="lead")
@@ -77,6 +78,8 @@ def test_carried_dimensions_have_a_metric_each(loss: str) -> None:
     np.testing.assert_allclose(
         lazy.cvci.wald()["upper"].compute(), whole.cvci.wald()["upper"], rtol=1e-12
     )
+    unknown = (lazy.cvci.wald()["caution"].compute() & Caution.FEW_OF_A_CLASS) > 0
+    assert unknown.all() == unknown.any() == (loss == "r2")  # what one point changes
 
 
 def test_lazy_predictions_come_in_whole_cells_and_with_their_labels() -> None:

@@ -193,15 +193,17 @@ def test_means_of_models_are_refused_with_a_way(columns, words):
         cvstats.read_log(table)
 
 
-@pytest.mark.parametrize("name", ["Fold{1}.Rep{0}", "Repeat{0}/Fold{1}", "rep{0}.fold_{1}"])
+@pytest.mark.parametrize(
+    ("name", "first"), [("Fold{1}.Rep{0}", 1), ("Repeat{0}/Fold{1}", 0), ("rep{0}.fold_{1}", 1)]
+)
 @pytest.mark.parametrize("road", ["object", "csv", "command", "predictions"])
-def test_names_of_repeated_folds_are_repetitions_and_folds(name, road, tmp_path, capsys):
+def test_names_of_repeated_folds_are_repetitions_and_folds(name, first, road, tmp_path, capsys):
     at = np.arange(24)
     table = pd.DataFrame({
-        "point": at % 8, "cv": [name.format(i // 8 + 1, (i + i // 8) % 4 + 1) for i in at],
+        "point": at % 8, "cv": [name.format(i // 8 + first, (i + i // 8) % 4 + first) for i in at],
         "loss": np.random.default_rng(0).gamma(1, 1, 24),
     })  # fmt: skip
-    known = table.assign(repetition=at // 8 + 1, fold=(at + at // 8) % 4 + 1)
+    known = table.assign(repetition=at // 8 + first, fold=(at + at // 8) % 4 + first)
     expected = known.set_index(["repetition", "fold", "point"])["loss"]
     table.to_csv(tmp_path / "log.csv", index=False)
     if road == "command":
