@@ -982,7 +982,7 @@ def measure_tails(squares: FloatArray, least: float) -> tuple[FloatArray, FloatA
     if tailed:
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = np.log(largest / largest[0]).sum(axis=0) / 2 / (keep - 1)
-            index = np.where((largest[0] > 0) & (excess > 0), 1 / excess, np.inf)
+            index = np.where(excess > 0, 1 / excess, np.inf)  # excess is NaN if largest[0] is 0
     return share, index
 
 

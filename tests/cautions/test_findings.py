@@ -180,7 +180,10 @@ def test_numbers_are_those_of_the_definitions():
     centre = statistics.fmean(tail)
     apart = sorted((abs(v - centre) for v in tail), reverse=True)
     hill = 100 / math.fsum(math.log(v / apart[100]) for v in apart[:100])
-    assert measure_shapes(tail).tail_index == pytest.approx(hill, rel=1e-12)
+    for unit in (1, 1e-6, 1e6):
+        assert measure_shapes(unit * tail).tail_index == pytest.approx(hill, rel=1e-12)
+    few = np.repeat([2.0, -2.0, 0.0], [50, 50, 4900])  # the top 2% of 5000, and no others
+    assert measure_shapes(few).tail_index == np.inf
 
 
 def test_shapes_of_many_columns_are_those_of_each():
