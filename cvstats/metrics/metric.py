@@ -318,9 +318,7 @@ def pseudo_losses(
     sum to zero within the class: for one cell this is the variance of DeLong.
     """
     notes = CellNotes()
-    size = len(points.truth)
-    covered = points.there is None and sum(map(count_rows, cells)) == size
-    out = np.empty(size) if covered else np.full(size, np.nan)
+    out = np.full(len(points.truth), np.nan)  # some points may be in no cell
     towards_loss = np.add if metric.sign > 0 else np.subtract
     for every_row in cells:
         rows = keep_known(every_row, points.there)
