@@ -85,6 +85,11 @@ def test_draws_are_the_same_for_the_same_log():
             assert row[side] == pytest.approx(many[side], abs=0.1 * (many["upper"] - many["lower"]))
 
 
+def test_all_signs_of_at_most_twelve_clusters_are_used():
+    for g, drawn in ((12, 1 << 12), (13, 9_999)):
+        assert cvstats.wild_cluster(log_of(random_rows((3,) * g, 6))).attrs["n_draws"] == drawn
+
+
 def test_with_fewer_than_six_clusters_nothing_is_rejected():
     five = only_row(cvstats.wild_cluster(log_of(random_rows((4,) * 5, 8))))
     assert (five["lower"], five["upper"]) == (-np.inf, np.inf)
