@@ -495,6 +495,8 @@ def test_several_metrics_are_summarized_one_by_one():
     ):
         assert words in page
     assert "median cell" not in page
+    page = re.sub("<[^>]+>", " ", array.isel(metric=[0, 1]).cvci.report())
+    assert re.search(r"For auc, a is [^)]+adjusted for 2\s+comparisons\)", page)
 
 
 def test_constant_candidates_are_no_caution_about_the_best():
