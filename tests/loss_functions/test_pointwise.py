@@ -296,14 +296,9 @@ def test_an_option_that_would_change_nothing_is_refused(loss, option):
 @pytest.mark.parametrize(
     ("truth", "p", "options", "words"),
     [
-        ("abd", [[0.5, 0.5, 0]] * 3, {}, "the truth is 'd' in row 2, which is not among classes="),
-        (
-            "aba",
-            [[0.5, 0.4, 0]] * 3,
-            {},
-            "the probabilities of row 0 sum to 0.9. Expected a sum of 1, with",
-        ),
-        ("aba", [[0.5, 2.5, 0]] * 3, {}, "a predicted probability is 2.5 (row 0)"),
+        ("aed", [[0.5, 0.5, 0]] * 3, {}, "the truth is 'e' in row 1, which is not among classes="),
+        ("aba", [[1, 0, 0], [0.5, 0.4, 0], [0, 0, 0]], {}, "of row 1 sum to 0.9. Expected a sum"),
+        ("aba", [[1, 0, 0], [0.5, 2.5, 0], [9, 0, 0]], {}, "predicted probability is 2.5 (row 1)"),
         ("aba", [[0.5, 0.5, 0]] * 3, {"positive": "a"}, "classes= and positive= were both given"),
         ("aba", [[0.5, 0.5, 0]] * 3, {"classes": list("aab")}, "contains a label twice"),
     ],
