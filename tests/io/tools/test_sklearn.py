@@ -197,8 +197,9 @@ def test_what_was_not_kept_is_asked_for(numbers):
     with pytest.raises(LogError, match="return_estimator=True, return_indices=True"):
         cvstats.read_log(bare, X=X, y=y, loss="squared_error")
     full = cross_validate(Ridge(), X, y, cv=3, **KEEP)
-    with pytest.raises(LogError, match="does not store data and truth"):
-        cvstats.read_log(full, loss="squared_error")
+    for data in ({}, {"X": X}, {"y": y}):
+        with pytest.raises(LogError, match="does not store data and truth"):
+            cvstats.read_log(full, **data, loss="squared_error")
     with pytest.raises(LogError, match="neither truth nor folds"):
         cvstats.read_log(np.zeros(3), y=[1, 2, 3], loss="squared_error")
 
