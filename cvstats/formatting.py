@@ -793,7 +793,8 @@ def convert_each_metric(result: Any, facts: Mapping[Any, Any]) -> Any:
 def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, Any]) -> Result:
     """Convert the numbers of a result, and name the score."""
     found = result.copy()
-    found.attrs = {**facts, "score": METRICS[metric].words if metric in METRICS else metric}
+    known = METRICS.get(metric)
+    found.attrs = {**facts, "score": known.words_at(facts.get("at")) if known else metric}
     if orientation not in TURNED:
         return found
     if "target" in facts and facts["loss"] in facts["target"]:

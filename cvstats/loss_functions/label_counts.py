@@ -502,8 +502,13 @@ def levels_and_slopes(
                 value, phi = influence_of_counts(request.metric, weights, options, notes)
             except UndefinedMetricError as error:
                 whose = None if counted.single else model
-                several = bool(np.count_nonzero(planes[:, j, 0].sum(axis=(0, 2))) > 1)
-                folded = several and ("fold" in names or "source" in names)
+                whole = planes[:, j, min(1, counted.planes - 1)].sum(axis=0)
+                folded = bool(whole.sum() > 0) and ("fold" in names or "source" in names)
+                if folded:
+                    try:
+                        influence_of_counts(request.metric, whole, options, notes)
+                    except UndefinedMetricError:
+                        folded = False
                 raise undefined(request, whose, classes, where, folded, str(error)) from None
             notes.see_class(int(tables[0].sum(axis=1).min()))
             sums = weights.sum(axis=1), tables[-1].sum(axis=1)

@@ -50,6 +50,7 @@ from cvstats.metrics.metric import (
     MetricOptions,
     Points,
     Rows,
+    UndefinedMetricError,
     count_rows,
     first_row,
     pseudo_losses,
@@ -361,7 +362,7 @@ class MetricRun:
             counts = np.bincount(points.truth[here], weight, minlength=2)
             asked = replace(asked, class_shares=counts / counts.sum())
         ddof = 1 if request["ddof"] is None else request["ddof"]
-        refuse = partial(self.undefined, model, points.truth)
+        refuse = partial(self.undefined, model, points, asked)
         losses, noticed = pseudo_losses(request.metric, points, self.rows, asked, refuse, ddof)
         if points.event is not None and request.metric.reads == "times":
             noticed.censored = not request.metric.assumes and not points.event.all()
@@ -398,16 +399,29 @@ class MetricRun:
             parts = [abs(own), abs(truth)] if absolute else [own**2, (truth - truth.mean()) ** 2]
         return bool(mark_shapes(np.column_stack(parts)[None], [len(truth)]).any())
 
-    def undefined(self, model: Hashable, truth: Values, row: int, why: str) -> LogError:
+    def undefined(
+        self, model: Hashable, points: Points, options: MetricOptions, row: int, why: str
+    ) -> LogError:
         """Create the error for a row in whose cell the metric is undefined."""
         levels = {name: self.design.levels[name] for name in self.cells}
         codes = {name: level.block(0, self.design.size) for name, level in levels.items()}
         where = {name: level.labels[int(codes[name][row])] for name, level in levels.items()}
         fold = fold_level(self.design)
-        pooled = [codes[name] == codes[name][row] for name in codes if name != fold]
-        whole = truth[np.logical_and.reduce(pooled)] if pooled else truth
-        folded = fold is not None and bool((whole != whole[0]).any())
+        alike = [codes[name] == codes[name][row] for name in codes if name != fold]
+        every = (
+            np.flatnonzero(np.logical_and.reduce(alike)) if alike else slice(0, len(points.truth))
+        )
+        folded = fold is not None
+        try:
+            pseudo_losses(self.request.metric, points, [every], options, refuse_cell, 1)
+        except UndefinedMetricError:
+            folded = False
         return undefined(self.request, model, self.classes, where, folded, why)
+
+
+def refuse_cell(row: int, why: str) -> UndefinedMetricError:
+    """Create the exception for a cell in which the metric is undefined."""
+    return UndefinedMetricError(why)
 
 
 def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
@@ -443,7 +457,7 @@ def undefined(
 ) -> LogError:  # fmt: skip
     """Create the error for a cell in which the metric is undefined.
 
-    ``folded``: other folds may have a value, because the truth varies over all folds.
+    ``folded``: other folds may have a value, because all folds together have one.
     """
     where = f" at {place(labels)}" if labels else ""
     whose = "" if model is None else f" of {spelled(model)}"
@@ -458,8 +472,8 @@ def undefined(
     advice = f" Use {', or '.join(ways)}." if ways else ""
     reason = why.format(*map(name_class, classes.labels))
     return LogError(
-        f"{request.metric.words}{whose} is not defined{where}: {reason}. Expected a value in "
-        f"every cell.{advice}"
+        f"{request.metric.words_at(request['at'])}{whose} is not defined{where}: {reason}. "
+        f"Expected a value in every cell.{advice}"
     )
 
 
@@ -513,14 +527,17 @@ def encode_points(
 
 def read_events(values: Values) -> tuple[NDArray[np.bool_], Mask]:
     """Read whether times are event times, with a mask of known values."""
-    event = floats(values, "event")
+    expected = "Expected 1 for an event and 0 for a censored time."
+    try:
+        event = floats(values, "event")
+    except LogError as error:
+        raise LogError(f"{str(error).partition(',')[0]}. {expected}") from None
     there = find_known(event)
     wrong = np.flatnonzero(~np.isin(event, (0, 1)) & ~np.isnan(event))
     if len(wrong):
         raise LogError(
-            f"the event is {spelled(values[wrong[0]])} in row {wrong[0]:,}. Expected 1 for an "
-            "event and 0 for a censored time. Competing events are not supported: see "
-            "riskRegression in R."
+            f"the event is {spelled(values[wrong[0]])} in row {wrong[0]:,}. {expected} Competing "
+            "events are not supported: see riskRegression in R."
         )
     return event == 1, there
 

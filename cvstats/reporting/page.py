@@ -76,6 +76,7 @@ from cvstats.reporting.sentences import (
     describe_verdict,
     join_words,
     name_sources,
+    quote_names,
 )
 from cvstats.reporting.verdict import (
     ONLY,
@@ -306,7 +307,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     (names,) = write_labels(index, facts.write_model)
     more = f", and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     what = "differences" if facts.log.of_differences else "models"
-    rows.append((f"{what} ({len(names):,})", ", ".join(names[:MOST_NAMES]) + more))
+    rows.append((f"{what} ({len(names):,})", ", ".join(quote_names(names[:MOST_NAMES])) + more))
     for key, name in (("average", "average over classes"), ("positive", "positive class")):
         if attrs.get(key) is not None:
             rows.append((name, str(attrs[key])))
@@ -351,8 +352,8 @@ def describe_loss(facts: LogFacts, attrs: dict[Any, Any]) -> str:
 
 def describe_fold_sizes(log: Log) -> str:
     """Describe the sizes of the folds."""
-    levels = (*SPLIT, str(fold_level(log.design)))
-    folds = log.design.cell_table(tuple(name for name in levels if name in log.design.levels))
+    levels = filter(log.design.levels.__contains__, (*SPLIT, str(fold_level(log.design))))
+    folds = log.design.cell_table(tuple(levels))
     sizes = folds.total[folds.used]
     least, most = int(sizes.min()), int(sizes.max())
     if least == most:
@@ -799,7 +800,7 @@ def make_intervals_section(report: Report, verdict: Verdict) -> Section:
             tips=partial(list_row_tips, ranked, 1) if rows <= MANY else tuple,
         )  # fmt: skip
         order = verdict.order[0].tolist()
-        section.say("all_models", names=", ".join(verdict.names[j] for j in order))
+        section.say("all_models", names=", ".join(quote_names([verdict.names[j] for j in order])))
         return section
     report.draw(
         section, "intervals", partial(draw_intervals, verdict=verdict),
@@ -901,7 +902,7 @@ def count_best(verdict: Verdict) -> str:
     return say(
         "sentences.best_models", verdict,
         some=f"Any of the {models:,}" if all_kept else f"{kept:,} of {models:,}",
-        names=f": {join_words(tied)}" if len(tied) <= FEW_MODELS else "",
+        names=f": {join_words(quote_names(tied))}" if len(tied) <= FEW_MODELS else "",
         others="" if all_kept else say("sentences.no_better"),
     )  # fmt: skip
 

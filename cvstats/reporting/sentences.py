@@ -119,9 +119,19 @@ def join_words(words: Sequence[str]) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """List some names, and count the others."""
-    if len(names) <= NAMED:
-        return join_words(names)
-    return join_words([*names[: NAMED - 1], f"{len(names) - NAMED + 1:,} more"])
+    shown = quote_names(names)
+    if len(names) > NAMED:
+        shown[NAMED - 1 :] = [f"{len(names) - NAMED + 1:,} more"]
+    return join_words(shown)
+
+
+def quote_names(names: Sequence[str]) -> list[str]:
+    """Quote the names of a list that contain commas, such as those of candidates of a search."""
+    quoted = list(names)
+    for at, name in enumerate(names):
+        if len(names) > 1 and ", " in name:
+            quoted[at] = f"'{name}'"
+    return quoted
 
 
 def count_others(verdict: Verdict) -> str:
@@ -725,7 +735,7 @@ def describe_draw(
     """Describe two best models with equal error, and list others not significantly worse."""
     models, best = len(verdict.models), int(verdict.best[cell])
     most = "highest" if scale.larger else "lowest"
-    who = f"{verdict.names[best]} and {verdict.names[rival]}"
+    who = list_names([verdict.names[best], verdict.names[rival]])
     if models == 2:
         return f"{who} have the same {scale.name}. {sure}"
     tied = [verdict.names[j] for j in others if verdict.tied[cell, j] and j != rival]

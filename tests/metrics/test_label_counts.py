@@ -223,7 +223,10 @@ def test_cells_of_one_point_or_without_weight() -> None:
     )
     assert "the cell has only one point" in words(counted(loo, "a").moments, "f1", folds="average")
     zero = frame(2).assign(w=0.0)
-    assert "every weight is 0" in words(counted(zero, "a", weight="w").moments, "f1")
+    said = words(counted(zero, "a", weight="w").moments, "f1", folds="average")
+    assert "every weight is 0. Expected a value in every cell" in said
+    one = counted(frame(2).assign(y=0), "a").moments
+    assert words(one, "matthews", folds="average").endswith("Expected a value in every cell.")
 
 
 VALUES = pd.Series([0, 1, 1], name="a")

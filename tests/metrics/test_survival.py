@@ -237,6 +237,26 @@ def test_metrics_of_all_points_of_sources_without_folds_are_clustered():
     assert "15 sources" in str(log.cvci.summary())
 
 
+def test_results_name_the_time_of_a_metric():
+    log = cvstats.losses(data("surv"), "time", "a", "auc_at", event="event", at=3.0)
+    result = cvstats.as_scores(log.cvci.interval())
+    assert result.attrs["at"] == 3
+    assert "AUC at 3 = " in cvstats.to_apa(result)
+
+
+def test_no_folds_are_advised_after_the_last_time():
+    with pytest.raises(
+        LogError, match=r"^AUC at 1e\+06 of .*an earlier time\)\. Expected a value in every cell\.$"
+    ):
+        cvstats.losses(study(), "time", "a", "auc_at", event="event", at=1e6)
+
+
+def test_labels_of_events_are_asked_for_as_numbers():
+    table = data("surv").assign(event=lambda t: t["event"].map({0: "alive", 1: "died"}))
+    with pytest.raises(LogError, match=r"the event contains '\w+'\. Expected 1 for an event and 0"):
+        cvstats.losses(table, "time", "a", "auc_at", event="event", at=3.0)
+
+
 def test_probabilities_of_surviving_are_found_out():
     table = data("surv").assign(survives=lambda t: 1 - t["a"])
     log = cvstats.losses(table, "time", "survives", "auc_at", event="event", at=3.0)
