@@ -429,9 +429,10 @@ def recommend_options(log: Log) -> dict[str, Any]:
     if not len(log.planned.levels["point"].labels):  # moments of cells do not keep points
         raise NeedsLosses(
             "the same points occur in several sources, so both are sampling units, but moments "
-            "do not contain the points. Pass the log in memory; for a lazy array type "
-            "log.attrs['points_are'] = 'crossed'; or type 'nested' if each source numbers its "
-            "points separately."
+            "do not contain the points. Pass the log in memory; for a lazy array, set "
+            "log.attrs['points_are'] = 'crossed'. If each source numbers its points separately, "
+            "pass points='nested' to interval or compare, or set log.attrs['points_are'] = "
+            "'nested' before the moments are computed."
         )
     return {"by": SOURCES_BY_POINTS}
 

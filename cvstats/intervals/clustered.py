@@ -588,9 +588,9 @@ def compute_two_ways(log: Log, names: tuple[str, str], correction: str, alpha: f
             extra = {"n_cosines": of_dates.df}
             if ways.i < FEW_AT_ONE_LEVEL:
                 calls[Caution.FEW_AT_ONE_LEVEL] = (
-                    f"log.cvci.ordered() and compare(method='ordered') if only these {ways.i} "
-                    "sources matter, such as the horizons of a forecast, with by='source' for each "
-                    "of them"
+                    "log.cvci.ordered(), or compare(method='ordered') for differences, if only "
+                    f"these {ways.i} sources matter, such as the horizons of a forecast "
+                    "(by='source' gives a result for each of them)"
                 )
     elif correction == "CR2" and ways.crossed:
         variance, df, clamped = mean_squares(ways)

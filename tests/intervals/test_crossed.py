@@ -203,6 +203,10 @@ def test_what_does_not_keep_the_points_refuses():
         cvstats.compare(golden.chunks_of_gaps(log), missing="drop").compute()
     nested = cvstats.interval(cvstats.Moments.of_log(log), points="nested")
     np.testing.assert_allclose(nested["se"], cvstats.out_of_source(log)["se"], rtol=1e-10)
+    with pytest.raises(LogError, match="= 'nested' before the moments are computed"):
+        cvstats.summary(cvstats.Moments.of_log(log))
+    log.attrs["points_are"] = "nested"
+    assert "12 sources" in str(cvstats.summary(cvstats.Moments.of_log(log)))
 
 
 def test_lazy_arrays():
@@ -276,8 +280,9 @@ def test_few_series_of_dates_may_be_the_only_ones():
     log = pd.DataFrame({"naive": naive, "last": naive + np.repeat([0.3, 0.5, 0.9], 120)}, index)
     log["last"] += 0.5 * rng.normal(size=360)
     words = (
-        "Use log.cvci.ordered() and compare(method='ordered') if only these 3 sources matter, such "
-        "as the horizons of a forecast, with by='source' for each of them, or add labels"
+        "Use log.cvci.ordered(), or compare(method='ordered') for differences, if only these 3 "
+        "sources matter, such as the horizons of a forecast (by='source' gives a result for each "
+        "of them), or add labels"
     )
     assert words in log.cvci.compare().attrs["cautions"]["few clusters at one level"]
     text = " ".join(str(log.cvci.summary()).split())
