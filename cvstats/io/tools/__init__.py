@@ -27,10 +27,11 @@ def is_result(found: Any) -> bool:
 
 
 def is_search(found: Any) -> bool:
-    """Whether this is a fitted search, or its ``cv_results_`` as a dict or a table."""
+    """Whether this is a search, or its ``cv_results_`` as a dict or a table."""
     if isinstance(found, (Mapping, pd.DataFrame)):
         return "params" in found and any(SCORE.fullmatch(str(name)) for name in found)
-    return not isinstance(found, type) and hasattr(found, "cv_results_")
+    searches = hasattr(found, "cv_results_") or hasattr(found, "refit")
+    return searches and not isinstance(found, type)
 
 
 def is_skore(found: Any) -> bool:

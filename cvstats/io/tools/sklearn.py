@@ -312,7 +312,7 @@ def splits_of(cv: Any, options: ReadOptions, truth: Any) -> list[tuple[Any, Any]
 
 def search(found: Any, options: ReadOptions) -> PredictionTable:
     """Read the scores of all candidates as models, named by the parameters that differ."""
-    if not is_search(found):
+    if not is_search(found) or (hasattr(found, "refit") and not hasattr(found, "cv_results_")):
         raise LogError(
             f"{describe_type(found)} is not a fitted search. Expected GridSearchCV after "
             f"fit(X, y), or its cv_results_."

@@ -154,6 +154,8 @@ def test_the_results_alone_need_their_splitter():
     pd.testing.assert_frame_equal(table, log)
     with pytest.raises(LogError, match="is not a fitted search"):
         cvstats.read_log(GridSearchCV(Ridge(), GRID), format="search")
+    with pytest.raises(LogError, match="a GridSearchCV is not a fitted search"):
+        cvstats.read_log(GridSearchCV(Ridge(), GRID), X=X, y=Y)
 
 
 @pytest.mark.filterwarnings("ignore")
