@@ -517,9 +517,15 @@ def refuse_strays(read: PredictionTable, options: ReadOptions) -> None:
         return
     if strays:
         ways[f"na_values={list(strays)[:MOST]!r}"] = None
+    way = f"Pass {', '.join(ways)} for a CSV file, or correct the values."
+    if not ways:  # text in a table that is not a CSV file
+        way = (
+            "Convert the text: pandas.to_numeric(column); or, for percentages, "
+            "column.str.rstrip('%').astype(float) / 100."
+        )
     raise LogError(
         f"numeric columns contain non-numeric values (with counts): {'; '.join(found)}. Expected "
-        f"numbers. Pass {', '.join(ways)} for a CSV file, or correct the values."
+        f"numbers. {way}"
     )
 
 

@@ -69,6 +69,10 @@ def test_all_problems_in_one_message(tmp_path, text, options, words):
 
 def test_per_cent(tmp_path):
     assert read(tmp_path, "fold,loss\n0,12.5%\n1,25 %\n").tolist() == [0.125, 0.25]
+    for text in (["12.5%", "25%"], ["0.5", "1"]):
+        table = pd.DataFrame({"fold": [0, 1], "point": [0, 1], "ridge": text})
+        with pytest.raises(LogError, match=r"Expected numbers\. Convert the text: pandas\.to_num"):
+            cvstats.read_log(table)
     german = read(tmp_path, "fold;loss\n0;12,5 %\n1;25 %\n", decimal=",")
     assert german.tolist() == [0.125, 0.25]
     with pytest.raises(LogError, match="not losses: 'ridge', as in '12%'"):
