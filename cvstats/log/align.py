@@ -202,6 +202,8 @@ def match_rows(one: pd.Index, two: pd.Index, common: str = COMMON_ROWS) -> Any:
     """Find the positions of the evaluations of one index in another."""
     if one.is_(two):
         return slice(None)
+    # A MultiIndex of one level has names, but no name.
+    one, two = (index.get_level_values(0) if index.nlevels == 1 else index for index in (one, two))
     if one.nlevels == 1 and one.name is None:
         raise LogError(
             "two logs without levels cannot be matched row by row. Expected at least a level "

@@ -75,6 +75,16 @@ WITHOUT_ERRORS = {"wild_cluster"}
 """Methods whose limits are not made of a standard error."""
 
 
+def test_a_multiindex_of_one_level_is_matched_by_its_labels():
+    log = pd.Series(np.random.default_rng(0).normal(size=20), pd.RangeIndex(20, name="point"))
+    one = log.set_axis(pd.MultiIndex.from_arrays([log.index]))
+    other = (2 * log + log.index).sample(frac=1, random_state=1)
+    expected = log.cvci.compare(other)
+    again = other.set_axis(pd.MultiIndex.from_arrays([other.index]))
+    for first, second in ((one, other), (log, again), (one, again)):
+        pd.testing.assert_frame_equal(first.cvci.compare(second), expected)
+
+
 def test_every_method_for_differences_has_a_log_here():
     assert set(LOGS) == set(interval_names(for_differences=True))
 
