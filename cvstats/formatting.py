@@ -26,6 +26,7 @@ from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, describe_type, spelled
 from cvstats.log.display import AnyFrame, Digits, display_width, join_tuple, print_cells
+from cvstats.log.metadata import select_metric
 from cvstats.log.pandas import NAMELESS
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
@@ -301,12 +302,9 @@ def to_apa(result: Any) -> str:
             "such as wald or compare; cvstats.to_markdown formats any result."
         )
     facts, cells = table.attrs, print_cells(table)
-    what = name_value(facts, "" if first == "difference" else "mean ")
-    target = str(facts.get("target", ""))
-    if "difference between groups" in target:
-        what = f"difference between groups in {what}"
-    if first == "difference" or target.startswith("difference of two models"):
-        what = f"difference in {what}"
+    metrics = [None] * len(table)
+    if "metric" in table.index.names and isinstance(facts.get("metrics"), Mapping):
+        metrics = table.index.get_level_values("metric").tolist()
     level = f"{write_level(facts)}CI" if "alpha" in facts else "interval"
     names = {"p_value": "p", "p_adjusted": "adjusted p"}
     if facts.get("alternative") == "equivalence":
@@ -319,7 +317,8 @@ def to_apa(result: Any) -> str:
         unit = "sources" if facts.get("by", "source") == "source" else "groups"
         size = f"{size} points in {groups:,.0f} {unit}"
     lines: list[str] = []
-    for row, (_, cell) in zip(name_rows(table), cells.iterrows(), strict=True):
+    for row, metric, (_, cell) in zip(name_rows(table), metrics, cells.iterrows(), strict=True):
+        what = name_estimate(select_facts(facts, metric), first)
         parts = [f"{what} = {cell[first]}", f"{level} [{cell['lower']}, {cell['upper']}]"]
         for name in filter(table.columns.__contains__, names):
             p = write_p(table[name].iloc[len(lines)]).replace("0.", ".")
@@ -330,6 +329,24 @@ def to_apa(result: Any) -> str:
             f"{row.replace(' − ', ' minus ')}: {', '.join(parts)}.{caution}".replace("<.", "< .")
         )
     return "\n".join(lines)
+
+
+def select_facts(facts: Mapping[Any, Any], metric: Hashable) -> Mapping[Any, Any]:
+    """Select the facts of one of several metrics of a result; all of them if it is None."""
+    if metric is None:
+        return facts
+    own, score = select_metric(dict(facts), metric), facts.get("score")
+    return {**own, "score": score[metric]} if isinstance(score, Mapping) else own
+
+
+def name_estimate(facts: Mapping[Any, Any], first: str) -> str:
+    """Name what a row estimates: a mean, or a difference of models or groups in it."""
+    what, target = name_value(facts, "" if first == "difference" else "mean "), facts.get("target")
+    if "difference between groups" in str(target):
+        what = f"difference between groups in {what}"
+    if first == "difference" or str(target).startswith("difference of two models"):
+        what = f"difference in {what}"
+    return what
 
 
 def text_table(
@@ -448,6 +465,9 @@ def result_frame(result: Any) -> pd.DataFrame:
             "as cvstats.wald: a Series, a DataFrame or a Dataset."
         )
     table.attrs = dict(result.attrs)
+    for name in ("metrics", "score"):  # of several metrics
+        if isinstance(fact := table.attrs.get(name), str) and fact.startswith("{"):
+            table.attrs[name] = json.loads(fact)
     if isinstance(result, xr.Dataset) and "caution" in result:
         metadata = result.attrs.get("cautions")
         if isinstance(metadata, str):

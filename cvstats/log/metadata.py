@@ -56,7 +56,7 @@ UNDESCRIBED = "undescribed"
 
 
 def attrs_of_log(losses: object) -> dict[Hashable, Any]:
-    """Copy the attrs of a log; if they describe several metrics, those of the one it contains.
+    """Copy the attrs of a log; if they describe several metrics, those that it contains.
 
     Without attrs, such as after `pandas.DataFrame.to_xarray`, the losses of one metric are named
     after its label. A loss such as ``1 - acc`` was computed from the score that it names.
@@ -71,6 +71,10 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     names = names_of_metrics(losses) or []
     if len(names) == 1 and "loss" not in attrs and "metrics" not in attrs:
         attrs |= {"loss": str(names[0]), UNDESCRIBED: True}
+    several = attrs.get("metrics")
+    kept = {name: several[name] for name in names if name in several} if several else {}
+    if len(kept) > 1:
+        attrs |= {"loss": ", ".join(map(str, kept)), "metric": list(kept), "metrics": kept}
     return select_metric(attrs, names[0]) if len(names) == 1 else attrs
 
 

@@ -161,3 +161,31 @@ def test_groups_of_several_metrics() -> None:
 def test_a_metric_without_an_answer_is_named() -> None:
     with pytest.raises(LogError, match=r"metric='calibration_slope'.*log.sel\(metric="):
         array_of("fold").cvci.cv_t()
+
+
+def test_selected_metrics_are_described_without_the_others() -> None:
+    """The calibration slope has a target value, so that no model is the best of it."""
+    log = array_of("fold")
+    with pytest.raises(LogError, match="calibration_slope has the target value 1"):
+        log.cvci.best_set()
+    some = log.sel(metric=RANKED)
+    assert_answers_of_each(some.cvci.best_set(rng=0), some, lambda one: one.cvci.best_set(rng=0))
+    assert some.cvci.interval().attrs["metric"] == RANKED
+    table = cvstats.losses(predictions("fold"), "y", ["lr", "rf"], METRICS, positive=1)
+    assert table.loc[RANKED].cvci.interval(by="metric").attrs["metric"] == RANKED
+
+
+@pytest.mark.parametrize("container", ["frame", "array"])
+def test_a_sentence_names_the_metric_of_its_row(container: str) -> None:
+    table = cvstats.losses(predictions("fold"), "y", ["lr", "rf"], METRICS, positive=1)
+    log: Any = table if container == "frame" else array_of("fold")[["lr", "rf"]]
+    found, pairs = log.cvci.interval(by="metric"), log.cvci.compare(by="metric")
+    for result, names in (
+        (found, ["1 - AUC = ", "calibration slope = ", "RMSE = ", "mean log loss = "]),
+        (cvstats.as_scores(found), ["AUC = ", "calibration slope = ", "RMSE = ", "log loss = "]),
+        (cvstats.as_scores(pairs), ["in AUC = ", "slope = ", "in RMSE = ", "in log loss = "]),
+    ):
+        lines = cvstats.to_apa(result).splitlines()
+        for name, words in zip(METRICS, names, strict=True):
+            own = [line for line in lines if f"metric={name}" in line]
+            assert [line for line in own if words in line] == own != []
