@@ -805,7 +805,11 @@ def convert_each_metric(result: Any, facts: Mapping[Any, Any]) -> Any:
     if not of_array:
         whole = pd.concat(found).iloc[back]
     else:
-        whole = xr.concat(found, "metric").isel(metric=back) if len(found) > 1 else found[0]
+        whole = (
+            xr.concat(found, "metric", data_vars="minimal").isel(metric=back)
+            if len(found) > 1
+            else found[0]
+        )
     whole.attrs = {**facts, "score": json.dumps(words) if of_array else words}
     return whole
 

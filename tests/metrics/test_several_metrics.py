@@ -189,3 +189,12 @@ def test_a_sentence_names_the_metric_of_its_row(container: str) -> None:
         for name, words in zip(METRICS, names, strict=True):
             own = [line for line in lines if f"metric={name}" in line]
             assert [line for line in own if words in line] == own != []
+
+
+def test_moments_as_scores_count_the_points_of_all_metrics_once() -> None:
+    found = array_of("fold").cvci.moments()
+    scores = cvstats.as_scores(found)
+    assert scores["count"].dims == found["count"].dims
+    np.testing.assert_allclose(
+        scores["mean"].sel(metric="auc"), 1 - found["mean"].sel(metric="auc")
+    )
