@@ -212,7 +212,7 @@ def largest_differences(
     ------
     LogError
         If the log has no such level, has pseudo-losses of a metric, which are not errors of points,
-        or is lazy.
+        or is lazy, unless labels are tested.
 
     See Also
     --------
@@ -250,7 +250,8 @@ def largest_differences(
         within = ["source", "point"]
     else:
         log: Any = losses
-        tests = compare(log, other, reference=reference, by=by, adjust=adjust, missing=missing)
+        tests: Any = compare(log, other, reference=reference, by=by, adjust=adjust, missing=missing)
+        tests = tests.compute() if hasattr(tests, "compute") else tests  # of dask
         found, within = flatten(tests) if isinstance(tests, xr.Dataset) else tests, [by]
     size = found["difference"].abs()  # those that differ by rounding errors keep their order
     ordered = found.iloc[np.argsort(-(size / size.max()).round(12), kind="stable")]

@@ -71,6 +71,19 @@ def test_arrays_list_what_frames_list(by, reference):
         )  # fmt: skip
 
 
+def test_labels_of_a_dask_log_are_tested_and_its_points_are_refused():
+    dd = pytest.importorskip("dask.dataframe")
+    once = LOG.loc[0]
+    frame, array = dd.from_pandas(once.reset_index(), 3), once.to_xarray().chunk(point=50)
+    expected = once.cvci.largest_differences(by="source", n=2)
+    for log in (frame, array):
+        found = cvstats.largest_differences(log, by="source", n=2)
+        found = found.reorder_levels(expected.index.names)[list(expected)]
+        pd.testing.assert_frame_equal(found, expected, check_index_type=False)
+        with pytest.raises(LogError, match="compute"):
+            cvstats.largest_differences(log)
+
+
 def test_ties_are_listed_in_the_order_of_their_labels():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([range(3), range(30)], names=["repetition", "point"])
