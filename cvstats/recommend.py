@@ -351,11 +351,14 @@ def interval(
     if not asked:
         run = partial(run_with_wilson, name, alpha)
     if several:
-        run, reason = partial(run_recommended, alpha, options), OF_METRICS
+        run = partial(run_recommended, alpha, options)
     result = answer_cells(log, run)
+    if several:
+        facts["reason"] = str(result.attrs.get("reason", OF_METRICS))
+        return log.label(replace(result, attrs={**result.attrs, **facts}))
     kind = result.attrs.get("interval")
     wilson = not asked and kind in OF_PROPORTIONS
-    measured = "" if several else describe(binary=find_binary(log))
+    measured = describe(binary=find_binary(log))
     whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
     limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
     facts["reason"] = "; ".join(filter(None, [reason, limits, measured]))
@@ -422,11 +425,14 @@ def interval_by_label(
     run = partial(run_with_wilson, name, alpha, options=options)
     if method is not None:
         run = partial(find_method(name).run, alpha=alpha, **options)
-    elif by == "metric" and has_several(log.metadata):
-        run, reason = partial(run_recommended, alpha, options), OF_METRICS
     facts = {"reason": reason} | ({"suggestion": ""} if log.lazy is None else {})
+    if method is None and by == "metric" and has_several(log.metadata):
+        run, facts = partial(run_recommended, alpha, options), {"suggestion": ""}
     reads_losses = partial(find_method(name).reads_lazy_losses, options)
-    return answer_log(log, partial(add_attrs, facts, run), by=by, reads_losses=reads_losses)
+    run = partial(add_attrs, facts, run)
+    table: Any = answer_log(log, run, by=by, reads_losses=reads_losses)
+    table.attrs.setdefault("reason", OF_METRICS)
+    return cast(Table, table)
 
 
 def add_attrs(facts: Mapping[str, str], run: Callable[[Log], Result], log: Log) -> Result:
@@ -436,14 +442,15 @@ def add_attrs(facts: Mapping[str, str], run: Callable[[Log], Result], log: Log) 
 
 
 OF_METRICS = "the default method of each metric"
-"""The reason for the methods of several metrics."""
+"""The reason for different methods of several metrics."""
 
 
 def run_recommended(alpha: float, options: Mapping[str, Any], log: Log) -> Result:
     """Run the method that is recommended for one of several metrics."""
-    name, _, chosen = choose(log, None, options)
+    name, reason, chosen = choose(log, None, options)
     taken = {option: chosen[option] for option in options if option in chosen}
-    return run_with_wilson(name, alpha, log, options=taken)
+    run = partial(run_with_wilson, name, alpha, options=taken)
+    return add_attrs({"reason": reason}, run, log)
 
 
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:

@@ -142,6 +142,14 @@ def test_each_metric_has_its_own_default_method(container: str) -> None:
     cvstats.to_markdown(found)
 
 
+def test_metrics_with_one_method_give_its_reason() -> None:
+    table = cvstats.losses(predictions("fold"), "y", ["lr", "rf"], METRICS, positive=1)
+    for log in (table, array_of("fold")):
+        found = log.cvci.interval(by="metric")
+        assert found.attrs["method"] == "wald"
+        assert found.attrs["reason"].startswith("a partition into 5 folds")
+
+
 def test_a_lazy_array_of_different_default_methods_names_them() -> None:
     pytest.importorskip("dask")
     log = array_of("source").chunk(row=50)
