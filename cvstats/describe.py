@@ -136,7 +136,7 @@ def describe_log(losses: Losses) -> str:
 def summarize_log(log: Log, n_cells: int | None = None) -> str:
     """Summarize a log in one line; ``n_cells`` is the number of cells with losses, if known."""
     design = log.design
-    points = design.splits().points
+    points = count_points(log)
     one = "score" if design.scores else "loss"
     parts = [f"{points:,} points" if points is not None and not design.scores else
              count(int(design.splits().rows.sum()), one)]  # fmt: skip
@@ -158,6 +158,13 @@ def summarize_log(log: Log, n_cells: int | None = None) -> str:
         for name, level in unrecognized_levels(design, crossed=log.crossed).items()
     ]
     return f"{', '.join(parts)}{''.join(guesses)}"
+
+
+def count_points(log: Log) -> int | None:
+    """Count the points, those of several sources once if they are the same; None if unknown."""
+    if "source" in log.design.levels and log.crossed:
+        return log.design.number("point")
+    return log.design.splits().points
 
 
 def count(number: int, name: str) -> str:

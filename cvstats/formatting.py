@@ -316,6 +316,8 @@ def to_apa(result: Any) -> str:
     if size and isinstance(groups, (int, float)):
         unit = "sources" if facts.get("by", "source") == "source" else "groups"
         size = f"{size} points in {groups:,.0f} {unit}"
+    if facts.get("by") == "source, point" and {"n_first", "n_second"} <= set(facts):
+        size = f"n = {facts['n_second']:,} points in {facts['n_first']:,} sources"
     lines: list[str] = []
     for row, metric, (_, cell) in zip(name_rows(table), metrics, cells.iterrows(), strict=True):
         what = name_estimate(select_facts(facts, metric), first)

@@ -30,7 +30,7 @@ from cvstats.core.design import SPLIT
 from cvstats.core.folds import count_folds, covers_all_points, fold_level
 from cvstats.core.orientation import targets_of, turn
 from cvstats.core.types import FloatArray
-from cvstats.describe import describe_log, summarize_log
+from cvstats.describe import count_points, describe_log, summarize_log
 from cvstats.diagnostics import list_findings
 from cvstats.errors import LogError, checked_choice, install_command, listed
 from cvstats.facts import LogFacts
@@ -50,7 +50,7 @@ from cvstats.intervals.heterogeneity import heterogeneity
 from cvstats.intervals.out_of_source import out_of_source
 from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.display import count_decimals, print_cells
-from cvstats.log.log import Log, Losses
+from cvstats.log.log import Losses
 from cvstats.log.plain import replacing
 from cvstats.log.read import MISSING, is_dask_frame
 from cvstats.metrics import METRICS
@@ -311,7 +311,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     for key, name in (("average", "average over classes"), ("positive", "positive class")):
         if attrs.get(key) is not None:
             rows.append((name, str(attrs[key])))
-    points = design.splits().points
+    points = count_points(log)
     rows.append(("points", f"{points:,}" if points is not None else "not labeled in the log"))
     sizes = design.splits().rows
     rows.append((f"evaluations of each {what.removesuffix('s')}", f"{int(sizes.sum()):,}"))
@@ -320,10 +320,18 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
             name = "outer folds" if level == "outer" else f"{level}s"
             rows.append((name, f"{design.number(level):,}"))
     folds = count_folds(log.design)
-    if folds > 1 and not log.only_tested:
-        rows.append(("folds", f"{folds:,}{describe_fold_sizes(log)}"))
+    folds_are = fold_level(design)
+    of_sources = folds_are == "source"
+    are_folds = folds > 1 and not log.only_tested and not (of_sources and log.crossed)
+    if are_folds:
+        levels = filter(design.levels.__contains__, (*SPLIT, str(folds_are)))
+        tested = design.cell_table(tuple(levels))
+        least, most = int(tested.total[tested.used].min()), int(tested.total.max())
+        each = f"{least:,} to {most:,}" if least < most else f"{least:,}"
+        noun = "point" if most == 1 else "points"
+        rows.append(("folds", f"{folds:,}, with {each} {noun} each"))
     if design.has("source"):
-        are_folds = fold_level(design) == "source" and not log.only_tested
+        are_folds = of_sources and are_folds
         both = ", which are the folds" if are_folds else ""
         rows.append((f"{log.source_name}s", f"{design.number('source'):,}{both}"))
     if design.has("count"):
@@ -348,17 +356,6 @@ def describe_loss(facts: LogFacts, attrs: dict[Any, Any]) -> str:
         loss = scale.name
     units = f" in {scale.units}" if scale.units else ""
     return f"{loss or 'loss'}{units}, {better} is better" if loss or units else ""
-
-
-def describe_fold_sizes(log: Log) -> str:
-    """Describe the sizes of the folds."""
-    levels = filter(log.design.levels.__contains__, (*SPLIT, str(fold_level(log.design))))
-    folds = log.design.cell_table(tuple(levels))
-    sizes = folds.total[folds.used]
-    least, most = int(sizes.min()), int(sizes.max())
-    if least == most:
-        return f", with {least:,} {'point' if least == 1 else 'points'} each"
-    return f", with {least:,} to {most:,} points each"
 
 
 def fragment(losses: Losses) -> str:

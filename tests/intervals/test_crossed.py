@@ -328,3 +328,18 @@ def test_limits_of_error_rates_are_those_of_a_proportion(road):
     for model, wanted in (("some", some), ("none", none)):
         row = found.loc[model]
         np.testing.assert_allclose([row["lower"], row["upper"]], wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_points_in_several_sources_are_counted_once_wherever_they_are_counted():
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020", periods=40)
+    index = pd.MultiIndex.from_product([range(8), days], names=["source", "point"])
+    log = pd.DataFrame(rng.normal(size=(320, 2)) ** 2, index, ["a", "b"])
+    page = cvstats.report(log)
+    assert "<cvci: 40 points, 8 sources, 2 models>" == repr(log.cvci) == repr(log.to_xarray().cvci)
+    assert "n = 40 points in 8 sources." in cvstats.to_apa(log.cvci.interval())
+    assert "measured on 40 points in 8 sources" in " ".join(str(log.cvci.summary()).split())
+    assert "40 points, 8 sources" in page
+    assert "which are the folds" not in page
+    log.attrs["points_are"] = "nested"
+    assert repr(log.cvci) == "<cvci: 320 points, 8 sources, 2 models>"
