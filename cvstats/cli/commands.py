@@ -294,7 +294,8 @@ def show_result(result: Any, format: Format, facts: list[str]) -> None:
     """Print a result, some of its attributes, and the number of dropped evaluations."""
     note_dropped(result.attrs.get("n_dropped"))
     about = result.attrs
-    if isinstance(about.get("metric"), str) and about.get("orientation") not in (None, "error"):
+    one = isinstance(about.get("metric"), str) and about.get("orientation") not in (None, "error")
+    if one or "metrics" in about:
         result = as_scores(result)
     show(format_result(result, format, facts))
 

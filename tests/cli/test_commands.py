@@ -62,6 +62,25 @@ def test_predictions_become_losses(capsys, files):
     assert (row["model"], row["other"]) == ("ridge", "random_forest")
 
 
+def test_each_of_several_metrics_is_shown_in_its_own_direction(capsys, tmp_path):
+    """As one metric is: the AUC, not 1 - AUC under its name."""
+    flights = cvstats.datasets.load("flights")
+    models = flights.attrs["models"][:2]
+    log = cvstats.losses(flights, prediction=models, loss=["auc", "brier"])
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    for name in ("interval", "compare"):
+        asked = name, tmp_path / "log.parquet", "--by", "metric", "--format", "json"
+        status, out, _ = run(capsys, *asked)
+        rows = pd.DataFrame(json.loads(out)["rows"]).set_index("metric")
+        for metric in ("auc", "brier"):
+            own = log.xs(metric, level="metric", drop_level=False)
+            result = getattr(cvstats, name)(own)
+            expected = cvstats.as_scores(result) if metric == "auc" else result
+            for column in ("lower", "upper"):
+                np.testing.assert_allclose(rows.loc[[metric], column], expected[column])
+        assert status == 0
+
+
 def test_options_of_compare(capsys, files):
     words = ("--reference", "ridge", "--alternative", "greater", "--adjust", "none")
     _, out, _ = run(capsys, "compare", files / "log.csv", *words, "--format", "json")
