@@ -24,7 +24,7 @@ from cvstats.core.cautions import label_cautions, list_cautions, sentences_of
 from cvstats.core.design import LEVELS
 from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
-from cvstats.errors import LogError, describe_type, spelled
+from cvstats.errors import LogError, describe_type, is_number, spelled
 from cvstats.log.display import AnyFrame, Digits, display_width, join_tuple, print_cells
 from cvstats.log.metadata import select_metric
 from cvstats.log.pandas import NAMELESS
@@ -312,8 +312,8 @@ def to_apa(result: Any) -> str:
     if has_simultaneous_limits(table):
         del names["p_value"]
     count, groups = facts.get("n_points"), facts.get("n_sources", facts.get("n_clusters"))
-    size = f"n = {count:,.0f}" if isinstance(count, (int, float)) else ""
-    if size and isinstance(groups, (int, float)):
+    size = f"n = {count:,.0f}" if is_number(count) else ""
+    if size and is_number(groups):
         unit = "sources" if facts.get("by", "source") == "source" else "groups"
         size = f"{size} points in {groups:,.0f} {unit}"
     if facts.get("by") == "source, point" and {"n_first", "n_second"} <= set(facts):

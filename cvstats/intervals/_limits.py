@@ -39,7 +39,7 @@ from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.log.groups import DifferentGroups
-from cvstats.log.log import Labels, Log
+from cvstats.log.log import Labels, Log, SomeLabels
 from cvstats.log.metadata import (
     FEW,
     FEW_ERRORS,
@@ -595,17 +595,27 @@ def name_sides(
         return models, [reference] * len(models)
     if "others" in metadata:  # of two logs with the same models
         return models, models
-    coords: Mapping[Hashable, Any] = getattr(labels, "coords", {})
+    at, coords = locate_cells(labels, len(models))
     if not {"model", "other"} <= coords.keys():  # the columns of a frame
         other = (object(),) * 2  # a renamed column does not name its models
         pairs = [pair if isinstance(pair, tuple) and len(pair) == 2 else other for pair in models]
         return [model for model, _ in pairs], [other for _, other in pairs]
-    at = np.zeros(len(models), dtype=np.int64)  # one pair was selected, or all are a dimension
-    dims, sizes = (getattr(labels, name) for name in ("dims", "sizes"))
-    if "pair" in dims:
-        at = np.unravel_index(np.arange(len(models)), sizes)[dims.index("pair")]
-    one, two = (np.atleast_1d(coords[name].values)[at].tolist() for name in ("model", "other"))
+    # one pair was selected, or all are a dimension
+    pair = at.get("pair", np.zeros(len(models), dtype=np.int64))
+    one, two = (np.atleast_1d(coords[name].values)[pair].tolist() for name in ("model", "other"))
     return one, two
+
+
+def locate_cells(
+    labels: Labels, width: int
+) -> tuple[dict[Hashable, IntArray], Mapping[Hashable, Any]]:
+    """Find the position of each column along each carried dimension, and the coordinates."""
+    chosen = np.arange(width)
+    if isinstance(labels, SomeLabels):
+        chosen, labels = labels.chosen, labels.whole
+    dims = getattr(labels, "dims", ())
+    at = np.unravel_index(chosen, getattr(labels, "sizes", ())) if dims else ()
+    return dict(zip(dims, at, strict=True)), getattr(labels, "coords", {})
 
 
 def locate_columns(labels: Labels, metadata: Mapping[str, Any], width: int) -> list[int | None]:
@@ -618,13 +628,10 @@ def locate_columns(labels: Labels, metadata: Mapping[str, Any], width: int) -> l
         one = {len(each) for each in metadata["models"].values()} == {1}
         return [0 if one else None] * width
     numbers: IntArray = np.zeros(width, dtype=np.int64)
-    dims, sizes, coords = (getattr(labels, name, ()) for name in ("dims", "sizes", "coords"))
-    at = np.unravel_index(np.arange(width), sizes) if dims else ()
+    at, coords = locate_cells(labels, width)
     for dim, noted_labels in carried.items():
-        if dim in dims:
-            rows = at[dims.index(dim)]
-            have = coords[dim].values if dim in coords else np.arange(sizes[dims.index(dim)])
-            words = [str(have[int(i)]) for i in rows]
+        if dim in at:
+            words = list(map(str, coords[dim].values[at[dim]] if dim in coords else at[dim]))
         else:
             words = [str(coords[dim].values) if dim in coords else ""] * width
         place = {label: i for i, label in enumerate(noted_labels)}

@@ -24,7 +24,15 @@ from cvstats.core.threads import block_bounds
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import LogError, listed
 from cvstats.log.groups import take_rows
-from cvstats.log.log import Gaps, Log, Pattern, ResultLabels, SomeLabels, add_cautions
+from cvstats.log.log import (
+    Gaps,
+    Log,
+    Pattern,
+    ResultLabels,
+    SomeLabels,
+    add_cautions,
+    names_metrics,
+)
 from cvstats.log.metadata import cautions_of_metric, folds_of_metric, has_several, select_metric
 
 TILE = 1 << 24
@@ -170,7 +178,7 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
     """
     metrics = metrics_of_cells(log) if "metrics" in log.metadata else None
     gaps: Gaps | None = log.gaps
-    if gaps is None and (metrics is None or log.cells is not None):
+    if gaps is None and (metrics is None or len(set(metrics)) == 1):
         return run(log) if metrics is None else run_on_metric(run, log, metrics[0])
     if gaps is None:
         columns = log.columns_by_cell()
@@ -187,9 +195,12 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
         for metric in {None: 0} if metrics is None else dict.fromkeys(metrics[own].tolist()):
             cells = own if metrics is None else own[metrics[own] == metric]
             entries = np.flatnonzero(np.isin(entry_cell, cells))
-            part = take_cells(log, gaps, cells, pattern.keep, entries)
+            whole = log.cells is not None  # moments are of all columns
+            part = log if whole else take_cells(log, gaps, cells, pattern.keep, entries)
             try:
                 found = run(part) if metrics is None else run_on_metric(run, part, metric)
+                if whole:
+                    found = take_entries(found, entries, len(entry_cell))
                 results.append((entries, found))
             except LogError as error:
                 if not len(pattern.cells):  # no cell has any losses left
@@ -211,7 +222,7 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
 def metrics_of_cells(log: Log) -> NDArray[Any] | None:
     """List the metric of each carried cell of an array of several metrics; None for other logs."""
     labels: Any = log.labels
-    if not has_several(log.metadata) or "metric" not in getattr(labels, "dims", ()):
+    if not has_several(log.metadata) or not names_metrics(labels):
         return None
     at = np.unravel_index(labels.columns(0), labels.sizes)[labels.dims.index("metric")]
     names: NDArray[Any] = np.array(labels.coords["metric"]).astype(object)[at]
@@ -270,6 +281,16 @@ def take_cells(log: Log, gaps: Gaps, cells: IntArray, keep: MaskArray, entries: 
         design=replace(log.design, valid=keep, facts={}) if gone else log.design,
         complete=log.design if gone else None,
     )  # fmt: skip
+
+
+def take_entries(result: Result, entries: IntArray, width: int) -> Result:
+    """Select the numbers of some columns or pairs."""
+    numbers = {
+        name: np.asarray(values).reshape(-1, width)[:, entries].reshape(-1)
+        for name, values in {**result.columns, "caution": result.caution}.items()
+    }
+    caution = numbers.pop("caution")
+    return replace(result, columns=numbers, caution=caution)
 
 
 def gather_entries(results: list[tuple[IntArray, Result]], width: int) -> Result:

@@ -937,13 +937,19 @@ class Log:
             guesses = unrecognized_levels(self.design, self.used, crossed=self.crossed)
             if set(guesses.values()) - {"point"}:  # names of points change nothing
                 cautions |= Caution.UNUSED_LEVEL
-        by_metric = "metric" in (*self.used, *getattr(self.labels, "dims", ()))
-        if self.metadata and not (by_metric and has_several(self.metadata)):
+        several = "metrics" in self.metadata and has_several(self.metadata)
+        named = several and ("metric" in self.used or names_metrics(self.labels))
+        if self.metadata and not named:
             cautions |= cautions_of_metric(self.metadata)
         zero_one = self.zero_one if self.lazy is None else None
         if "point" not in self.design.levels and find_single_losses(self.design, zero_one).all():
             cautions |= Caution.ONE_EACH
         return cautions
+
+
+def names_metrics(labels: Any) -> bool:
+    """Whether a carried dimension names the metric of each cell."""
+    return "metric" in getattr(labels, "dims", ()) and "metric" in labels.coords
 
 
 def take_flagged(table: Table, flag: str) -> Table:

@@ -29,11 +29,16 @@ def predictions(*levels: str, seed: int = 0) -> pd.DataFrame:
     return table.assign(**{name: own[name] for name in levels}).set_index(["point", *levels])
 
 
-def array_of(*levels: str, metrics: list[str] | str = METRICS, **options: Any) -> xr.Dataset:
+def array_of(
+    *levels: str, metrics: list[str] | str = METRICS, grid: bool = False, **options: Any
+) -> xr.Dataset:
     table = predictions(*levels)
     coords = {name: ("row", table.index.get_level_values(name)) for name in table.index.names}
     data = xr.Dataset({name: ("row", column) for name, column in table.items()}, coords)
     models = ["lr", "rf", "xgb"]
+    if grid:
+        other = data.assign({name: data[name] ** 2 for name in models})
+        data = xr.concat([data, other], pd.Index([40, 50], name="lat"), data_vars=models)
     log: xr.Dataset = cvstats.losses(data, "y", models, metrics, positive=1, **options)
     return log
 
@@ -62,11 +67,27 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-@pytest.mark.parametrize("level", ["point", "fold"])
+@pytest.mark.parametrize("level", ["point", "fold", "lat"])
 def test_an_array_answers_for_each_metric(name: str, level: str) -> None:
     metrics, ask = ASKED[name]
-    log = array_of(*{level} - {"point"}, metrics=metrics)
+    log = array_of(*{level} & {"fold"}, metrics=metrics, grid=level == "lat")
     assert_answers_of_each(ask(log), log, ask)
+
+
+@pytest.mark.parametrize("name", ["interval", "wald", "compare", "equivalence"])
+def test_moments_of_an_array_answer_for_each_metric(name: str) -> None:
+    """Also for the log loss, which is not below chance as the negative AUC of the same cells."""
+    metrics, ask = ASKED[name]
+    log = array_of("fold", metrics=metrics)
+    log = log.assign(lr=log["lr"].where(log["metric"] != "auc", 1 - log["lr"]))
+    found = ask(cvstats.Moments.of_log(log, pairs=True))
+    assert_answers_of_each(found, log, ask)
+
+
+def test_a_dimension_of_metrics_without_labels_has_the_limits_of_losses() -> None:
+    log = array_of("fold")
+    found = log.drop_vars("metric").cvci.interval()
+    np.testing.assert_allclose(found["lower"], log.cvci.wald()["lower"], 1e-12)
 
 
 def attempts() -> xr.Dataset:
