@@ -429,8 +429,8 @@ def over_groups(log: Log, method: str, options: Mapping[str, Any]) -> Leads:
         f"{RELATIVELY_STABLE}"
     )
     leads = leads_of(log, base, residuals, n, base.columns["df"], {"guarantee": guarantee})
-    known = leads.df[~np.isnan(leads.df)]
-    alike = np.ptp(known) == 0
+    known = np.unique(leads.df[~np.isnan(leads.df)])  # empty if all cells are masked
+    alike = len(known) == 1
     return replace(leads, attrs={"df": float(known[0]), **leads.attrs}) if alike else leads
 
 

@@ -27,6 +27,8 @@ from cvstats.log.metadata import (
     RATIOS,
     has_own_scale,
     has_several,
+    keep_metrics,
+    names_of_metrics,
     note_of_model,
 )
 from cvstats.log.pandas import as_index
@@ -86,7 +88,10 @@ def same_facts(one: Any, two: Any) -> dict[Any, Any]:
         If one log holds scores of splits and the other losses of points, or if their metrics,
         losses or units differ.
     """
-    return share_facts(*(dict(getattr(log, "attrs", {})) for log in (one, two)))
+    return share_facts(
+        *(keep_metrics(dict(getattr(log, "attrs", {})), names_of_metrics(log) or [])
+          for log in (one, two))
+    )  # fmt: skip
 
 
 def share_facts(mine: Mapping[Any, Any], yours: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -71,8 +71,13 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     names = names_of_metrics(losses) or []
     if len(names) == 1 and "loss" not in attrs and "metrics" not in attrs:
         attrs |= {"loss": str(names[0]), UNDESCRIBED: True}
-    several = attrs.get("metrics")
-    kept = {name: several[name] for name in names if name in several} if several else {}
+    return keep_metrics(attrs, names) if "metrics" in attrs else attrs
+
+
+def keep_metrics(attrs: dict[Hashable, Any], names: Sequence[Hashable]) -> dict[Hashable, Any]:
+    """Keep the facts of some of several metrics; of one, as if the log had been made for it."""
+    several = attrs["metrics"] if has_several(attrs) else {}
+    kept = {name: several[name] for name in names if name in several}
     if len(kept) > 1:
         attrs |= {"loss": ", ".join(map(str, kept)), "metric": list(kept), "metrics": kept}
     return select_metric(attrs, names[0]) if len(names) == 1 else attrs

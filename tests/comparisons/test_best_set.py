@@ -325,3 +325,5 @@ def test_carried_cells_have_degrees_of_freedom_and_cautions_of_their_own(design)
             np.testing.assert_array_equal(found[name].isel(cell=cell), alone[name], name)
     skewed = [["skewed" in label for label in row] for row in cvstats.cautions(found).values]
     assert np.array_equal(skewed, [[False, True]] * 3)
+    nothing = (log * np.nan).cvci.best_set(**ask)
+    assert (cvstats.cautions(nothing) == "no losses").all()

@@ -119,9 +119,18 @@ def test_a_variable_is_a_log_with_the_facts_of_its_dataset(name: str) -> None:
 
 def test_two_variables_are_compared_as_models() -> None:
     log = array_of("fold")
-    pair, two = log.cvci.compare().isel(pair=0), cvstats.compare(log["lr"], log["rf"])
-    for column in ("difference", "lower", "upper", "p_value"):
-        np.testing.assert_allclose(two[column], pair[column], 1e-12)
+    for one in (log, log.sel(metric=RANKED), log.sel(metric="auc")):
+        pair, two = one.cvci.compare().isel(pair=0), cvstats.compare(one["lr"], one["rf"])
+        for column in ("difference", "lower", "upper", "p_value"):
+            np.testing.assert_allclose(two[column], pair[column], 1e-12)
+        assert two.attrs["metric"] == pair.attrs["metric"]
+        assert cvstats.difference(one["lr"], one["rf"]).attrs["metric"] == two.attrs["metric"]
+
+
+def test_other_attrs_named_metrics_are_ignored() -> None:
+    table = pd.concat({name: predictions()[["lr"]] for name in "ab"}, names=["metric"])
+    table.attrs["metrics"] = ["a", "b"]
+    assert table.cvci.interval(by="metric")["estimate"].nunique() == 1
 
 
 @pytest.mark.parametrize("name", ["interval", "wald", "compare", "equivalence", "difference"])
