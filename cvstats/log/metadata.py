@@ -77,7 +77,7 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
 def keep_metrics(attrs: dict[Hashable, Any], names: Sequence[Hashable]) -> dict[Hashable, Any]:
     """Keep the facts of some of several metrics; of one, as if the log had been made for it."""
     several = attrs["metrics"] if has_several(attrs) else {}
-    kept = {name: several[name] for name in names if name in several}
+    kept = {name: facts for name, facts in several.items() if name in names}
     if len(kept) > 1:
         attrs |= {"loss": ", ".join(map(str, kept)), "metric": list(kept), "metrics": kept}
     return select_metric(attrs, names[0]) if len(names) == 1 else attrs

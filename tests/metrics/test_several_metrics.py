@@ -125,6 +125,8 @@ def test_two_variables_are_compared_as_models() -> None:
             np.testing.assert_allclose(two[column], pair[column], 1e-12)
         assert two.attrs["metric"] == pair.attrs["metric"]
         assert cvstats.difference(one["lr"], one["rf"]).attrs["metric"] == two.attrs["metric"]
+    other = cvstats.compare(log["lr"], log["rf"].isel(metric=[3, 1, 0, 2]))
+    xr.testing.assert_equal(other, cvstats.compare(log["lr"], log["rf"]))
 
 
 def test_other_attrs_named_metrics_are_ignored() -> None:
