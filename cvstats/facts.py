@@ -231,7 +231,9 @@ class LogFacts:
         For a part of several metrics they describe that metric; without a label its name and
         direction are unknown.
         """
+        own = getattr(self.losses, "attrs", {})
         variables = list(getattr(self.losses, "data_vars", {}).values())
+        variables = [] if "metrics" in own else variables  # they repeat those of all metrics
         attrs = {**(shared_attrs(variables) if variables else {}), **attrs_of_log(self.losses)}
         if self.lost_metrics:
             return {name: fact for name, fact in attrs.items() if name not in UNNAMED}

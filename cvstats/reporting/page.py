@@ -225,6 +225,13 @@ def write_report(
         )
     target = None if path is None else check_path(path)
     facts = LogFacts(losses, missing)
+    several = facts.attrs.get("metrics")
+    if several and 0 < len(targets := targets_of(facts.attrs)) < len(several):
+        raise LogError(
+            f"a metric with a target value ({listed(targets)}) cannot be reported together with "
+            "metrics without one. Expected only one of the two kinds. Select their metrics: "
+            "log.sel(metric=[…])."
+        )
     if missing == "raise":
         facts.log.moments(())  # reports the first missing loss
     made = make_report(facts, alpha, seed)
@@ -292,9 +299,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     """List the facts of a log: models, points, resampling design, and missing losses."""
     losses, log = facts.losses, facts.raw
     design = log.design
-    attrs = dict(losses.attrs)
-    if isinstance(losses, xr.Dataset):
-        attrs = {**next(iter(losses.data_vars.values())).attrs, **attrs}
+    attrs = facts.attrs
     rows = [(key.replace("_", " "), str(attrs[key])) for key in ("title", "source") if key in attrs]
     if "read_from" in attrs:
         rows.append(("read from", str(attrs["read_from"])))

@@ -238,3 +238,22 @@ def test_moments_as_scores_count_the_points_of_all_metrics_once() -> None:
     np.testing.assert_allclose(
         scores["mean"].sel(metric="auc"), 1 - found["mean"].sel(metric="auc")
     )
+
+
+def test_a_summary_of_several_metrics_judges_each_by_its_own_facts() -> None:
+    """Not the AUC by the target of the calibration slope."""
+    table = cvstats.losses(predictions("fold"), "y", ["lr", "rf", "xgb"], METRICS, positive=1)
+    found = str(array_of("fold").cvci.summary())
+    assert found == str(table.cvci.summary(by="metric"))
+    assert "lr is the best of 3 models: its AUC is higher" in found
+    for name in METRICS:
+        alone = table.xs(name, level="metric", drop_level=False).cvci.summary()
+        assert str(alone) in found
+
+
+def test_a_report_of_metrics_with_and_without_a_target_is_refused() -> None:
+    with pytest.raises(LogError, match=r"target value \(calibration_slope\).*log.sel\(metric="):
+        array_of("fold").cvci.report()
+    page = array_of("fold").sel(metric=RANKED).cvci.report()
+    assert "Metrics of 3 models" in page
+    assert "closer to 1" not in array_of("fold").sel(metric="auc").cvci.report()
