@@ -398,6 +398,7 @@ def interval_by_label(
 ) -> Table:
     """Compute an interval for each label of a level, by the method recommended for all of them."""
     groups, name, reason = Groups(log, by), method, BY_NAME
+    of_metrics = by == "metric" and has_several(log.metadata)
     if name is None and log.lazy is None:
         chosen = {}
         for at in reversed(groups.kinds()):
@@ -409,7 +410,7 @@ def interval_by_label(
         if len(labels) > 1:  # the others may have more points, or fewer
             reason = f"{by}={spelled(labels[first])}: {reason}"
         for (other, _), (at, _) in chosen.items():
-            if other != name and by != "metric":
+            if other != name and not of_metrics:
                 raise LogError(
                     f"the labels of {by!r} have different default methods: {name} for "
                     f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. Pass a "
@@ -426,7 +427,7 @@ def interval_by_label(
     if method is not None:
         run = partial(find_method(name).run, alpha=alpha, **options)
     facts = {"reason": reason} | ({"suggestion": ""} if log.lazy is None else {})
-    if method is None and by == "metric" and has_several(log.metadata):
+    if method is None and of_metrics:
         run, facts = partial(run_recommended, alpha, options), {"suggestion": ""}
     reads_losses = partial(find_method(name).reads_lazy_losses, options)
     run = partial(add_attrs, facts, run)
@@ -484,7 +485,7 @@ def run_with_wilson(
     return cut_limits(result, log, declared=True)
 
 
-def interval_instead(log: Log, *, method: str, alpha: float) -> Table:
+def run_other_method(log: Log, *, method: str, alpha: float) -> Table:
     """Compute an interval by a method other than the default, with the limits of a default."""
     reads_losses = partial(find_method(method).reads_lazy_losses, {})
     return answer_log(log, partial(run_with_wilson, method, alpha), reads_losses=reads_losses)
@@ -502,7 +503,7 @@ def group_interval(facts: LogFacts, *, alpha: float) -> tuple[str, Table]:
     if chosen:
         result = facts.apply(interval, method=None, alpha=alpha)
     else:
-        result = facts.apply(interval_instead, method=method.name, alpha=alpha)
+        result = facts.apply(run_other_method, method=method.name, alpha=alpha)
     if method.plan and facts.attrs.get("sources_are") == "fixed":
         return "mean over all", result
     return "new source" if method.plan else f"all ({method.name})", result

@@ -29,7 +29,7 @@ def facts_of_metric(metadata: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def put_attrs(log: Any, attrs: Mapping[Any, Any]) -> None:
-    """Set the attrs of a log; in a Dataset, also of each variable, a log by itself if selected."""
+    """Set the attrs of a log; in a Dataset, also those of each variable, which is itself a log."""
     log.attrs = dict(attrs)
     for array in getattr(log, "data_vars", {}).values():
         units = {"units": array.attrs["units"]} if "units" in array.attrs else {}

@@ -172,7 +172,8 @@ def unpack(values: Any, note: Note) -> Any:
         items = [from_plain(json.loads(value)) for value in objects]
         objects = np.empty(len(items), dtype=object)
         objects[:] = items
-    return pd.Index(objects, dtype=note["dtype"])
+    of_numpy = note["dtype"].startswith("StringDType")  # as xarray keeps the text of pandas
+    return pd.Index(objects, dtype=object if of_numpy else note["dtype"])
 
 
 def pack_labels(labels: pd.Index, what: str, text: str) -> Note:

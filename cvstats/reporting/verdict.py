@@ -23,7 +23,7 @@ from cvstats.formatting import name_mean, result_frame, write_labels
 from cvstats.log.display import format_value
 from cvstats.log.metadata import UNDESCRIBED
 from cvstats.metrics import METRICS
-from cvstats.recommend import interval, interval_instead
+from cvstats.recommend import interval, run_other_method
 
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; empty without carried dimensions."""
@@ -113,7 +113,7 @@ class Verdict:
 
     def compute_intervals(self, method: str | None, alpha: float | None = None) -> Any:
         """Compute the interval of each model by a method; None for that of the design."""
-        compute = interval if method == self.method else interval_instead
+        compute = interval if method == self.method else run_other_method
         return self.facts.apply(compute, method=method, alpha=alpha or self.alpha)
 
     @cached_property

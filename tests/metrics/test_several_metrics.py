@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,24 @@ def test_each_metric_has_its_own_default_method(container: str) -> None:
         for column in ("estimate", "lower", "upper", "se"):
             np.testing.assert_allclose(here[column], alone[column], 1e-12)
     cvstats.to_markdown(found)
+
+
+def test_metrics_without_facts_need_one_default_method() -> None:
+    """One was measured in cross-validation, the other on a test set."""
+    parts = {"a": predictions("fold")[["lr"]], "b": predictions("fold")[["lr"]]}
+    parts["b"].index = parts["b"].index.set_codes(np.zeros(N, dtype=int), level="fold")
+    with pytest.raises(LogError, match="wald for 'a', but holdout for 'b'"):
+        pd.concat(parts, names=["metric"]).cvci.interval(by="metric")
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_saved_array_is_read(suffix: str, tmp_path: Path) -> None:
+    """Its metrics are text of pandas, which xarray keeps as a type of text of NumPy."""
+    pytest.importorskip({".nc": "h5netcdf"}.get(suffix, "zarr"))
+    log = array_of("fold")
+    cvstats.save_log(log, tmp_path / f"log{suffix}")
+    read = cvstats.read_log(tmp_path / f"log{suffix}")
+    assert_answers_of_each(read.cvci.interval(), log, cvstats.interval)
 
 
 def test_metrics_with_one_method_give_its_reason() -> None:
