@@ -238,13 +238,14 @@ def run_on_metric(run: Callable[[Log], Result], log: Log, metric: Any) -> Result
 
 
 def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
-    """Make the error for carried cells that cannot be computed because of their gaps."""
-    total = gaps.columns.shape[1]
-    if len(set(failed.values())) == 1 and len(failed) == sum(len(p.cells) for p in gaps.patterns):
-        return LogError(next(iter(failed.values())))  # the error is not about the cells
-    cell, words = next(iter(failed.items()))
+    """Make the error for carried cells that cannot be computed."""
+    total, metrics = gaps.columns.shape[1], metrics_of_cells(log)
+    own = np.concatenate([pattern.cells for pattern in gaps.patterns])
+    others, words = np.setdiff1d(own, list(failed)), next(iter(failed.values()))
+    if not len(others) and (len(set(failed.values())) == 1 or log.gaps is None):
+        return LogError(words)  # the error is not about the cells
     names = listed([log.name(int(gaps.columns[0, at])) for at in failed])
-    if log.gaps is None:
+    if len(others) and metrics is not None and not {*metrics[[*failed]]} & {*metrics[others]}:
         return LogError(
             f"{len(failed):,} of {total:,} carried cells could not be computed ({names}). The "
             f"first: {words} To omit metrics, select the others: log.sel(metric=[…])."

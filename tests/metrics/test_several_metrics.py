@@ -220,6 +220,12 @@ def test_groups_of_several_metrics() -> None:
 def test_a_metric_without_an_answer_is_named() -> None:
     with pytest.raises(LogError, match=r"metric='calibration_slope'.*log.sel\(metric="):
         array_of("fold").cvci.cv_t()
+    with pytest.raises(LogError, match="^bootstrap_oob needs"):
+        array_of("fold").cvci.bootstrap_oob()
+    log = array_of("fold", metrics=["log_loss", "rmse"])
+    log = log.where((log["metric"] == "rmse") | (log["point"] > 3))
+    with pytest.raises(LogError, match=r"metric='rmse'.*log.sel\(metric="):
+        log.cvci.cv_t(missing="drop")
 
 
 def test_selected_metrics_are_described_without_the_others() -> None:
