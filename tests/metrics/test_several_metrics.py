@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from zarr_stores import writes_zarr
 
 import cvstats
 from cvstats import LogError
@@ -183,7 +184,7 @@ def test_metrics_without_facts_need_one_default_method() -> None:
         pd.concat(parts, names=["metric"]).cvci.interval(by="metric")
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+@pytest.mark.parametrize("suffix", [".nc", pytest.param(".zarr", marks=writes_zarr)])
 def test_a_saved_array_is_read(suffix: str, tmp_path: Path) -> None:
     """Its metrics are text of pandas, which xarray keeps as a type of text of NumPy."""
     pytest.importorskip({".nc": "h5netcdf"}.get(suffix, "zarr"))
