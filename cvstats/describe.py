@@ -260,9 +260,8 @@ def largest_differences(
         tests: Any = compare(log, other, reference=reference, by=by, adjust=adjust, missing=missing)
         tests = tests.compute() if hasattr(tests, "compute") else tests  # of dask
         found, within = flatten(tests) if isinstance(tests, xr.Dataset) else tests, [by]
-        found = found[found["difference"].notna()]  # without masked cells
     size = found["difference"].abs()  # those that differ by rounding errors keep their order
-    ordered = found.iloc[np.argsort(-(size / (size.max() or 1)).round(12), kind="stable")]
+    ordered = found.iloc[np.argsort(-(size / size.max()).round(12), kind="stable")]
     pairs = [name for name in ordered.index.names if name not in within]
     kept = ordered.groupby(pairs, observed=True, sort=False).head(n) if pairs else ordered.head(n)
     kept.attrs = dict(found.attrs)
@@ -290,5 +289,6 @@ def tabulate_differences(log: Log) -> pd.DataFrame:
     pairs = [name for name in means.index.names if name not in known]
     size = means["mean"].abs()
     total = size.groupby(pairs, observed=True).transform("sum") if pairs else size.sum()
-    share = (size / total).fillna(0.0)  # of identical models, 0 of nothing
-    return pd.DataFrame({"difference": means["mean"], "share": share, "count": means["count"]})
+    return pd.DataFrame(
+        {"difference": means["mean"], "share": size / total, "count": means["count"]}
+    )

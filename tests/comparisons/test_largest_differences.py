@@ -84,19 +84,6 @@ def test_labels_of_a_dask_log_are_tested_and_its_points_are_refused():
             cvstats.largest_differences(log)
 
 
-def test_identical_models_and_masked_cells():
-    once = LOG.loc[0]
-    same = once.assign(b=once["a"], c=once["a"])
-    found = same.cvci.largest_differences(n=2)
-    assert (found[["difference", "share"]] == 0).all(axis=None)
-    array = xr.concat([once.to_xarray()] * 2, pd.Index([0, 1], name="cell"))
-    masked = array.where(array["cell"] == 1)
-    for by in ("source", "point"):
-        found = masked.cvci.largest_differences(by=by, n=2)
-        assert found.notna().all(axis=None)
-        assert set(found.index.get_level_values("cell")) == {1}
-
-
 def test_ties_are_listed_in_the_order_of_their_labels():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([range(3), range(30)], names=["repetition", "point"])
