@@ -225,7 +225,7 @@ def write_report(
         )
     target = None if path is None else check_path(path)
     facts = LogFacts(losses, missing)
-    several = facts.attrs.get("metrics")
+    several = None if "kind" in facts.attrs else facts.attrs.get("metrics")
     if several and 0 < len(targets := targets_of(facts.attrs)) < len(several):
         raise LogError(
             f"a metric with a target value ({listed(targets)}) cannot be reported together with "

@@ -21,7 +21,7 @@ from cvstats.errors import LogError
 from cvstats.facts import LogFacts
 from cvstats.formatting import name_mean, result_frame, write_labels
 from cvstats.log.display import format_value
-from cvstats.log.metadata import UNDESCRIBED
+from cvstats.log.metadata import UNDESCRIBED, select_metric
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval, run_other_method
 
@@ -369,8 +369,8 @@ class Verdict:
         metadata = self.facts.attrs
         several = metadata.get("metrics")
         if isinstance(several, Mapping) and "metric" in self.dims:
-            label = self.cells[cell][self.dims.index("metric")]
-            scale = read_scale(several.get(label, {}), {})
+            metadata = select_metric(metadata, self.cells[cell][self.dims.index("metric")])
+            scale = read_scale(metadata, {})
         else:
             scale = read_scale(metadata, {} if self.facts.lost_metrics else self.attrs)
         return name_difference(scale, metadata)
@@ -619,7 +619,7 @@ def name_difference(scale: Scale, metadata: Mapping[Any, Any]) -> Scale:
     """Name a difference; "(f - m)" denotes the groups of a contrast."""
     if "kind" not in metadata:
         return scale
-    loss = scale.orientation == "error" and metadata.get("metric") not in METRICS
+    loss = scale.orientation == "error" and str(metadata.get("metric")) not in METRICS
     name, groups = name_mean(scale.name) if loss else scale.name, metadata.get("contrast")
     words = f"difference in {name}" + (f" ({groups})" if isinstance(groups, str) else "")
     return replace(scale, name=words)

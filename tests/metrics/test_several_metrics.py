@@ -283,3 +283,16 @@ def test_a_report_of_metrics_with_and_without_a_target_is_refused() -> None:
     page = array_of("fold").sel(metric=RANKED).cvci.report()
     assert "Metrics of 3 models" in page
     assert "closer to 1" not in array_of("fold").sel(metric="auc").cvci.report()
+
+
+@pytest.mark.parametrize("name", ["contrast", "difference"])
+def test_a_report_of_differences_of_several_metrics(name: str) -> None:
+    """Also with a metric that has a target value: a difference has none."""
+    metrics = ["auc", "calibration_slope"]
+    log: Any = array_of("fold").sel(metric=metrics).cvci.difference(reference="lr")
+    if name == "contrast":
+        log = array_of("half", metrics=metrics, by="half")
+        log = log.cvci.contrast(by="half", between=("x", "z"))
+    page = log.cvci.report()
+    assert "difference in AUC" in page
+    assert "calibration slope" in page
