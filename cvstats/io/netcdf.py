@@ -48,7 +48,9 @@ def write_dataset(dataset: xr.Dataset, header: Header, path: Path) -> None:
         whole.to_netcdf(path, engine="h5netcdf", encoding=blank)
         return
     import_extra("zarr", "Zarr")
-    whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+    codec = import_extra("numcodecs", "Zarr").Zstd(level=1, checksum=True)
+    packed = {name: {"compressors": (codec,)} for name in whole.variables}
+    whole.to_zarr(path, mode="w", zarr_format=2, consolidated=True, encoding=packed)
 
 
 def require_netcdf() -> None:
@@ -119,7 +121,7 @@ def refuse_other_files(path: Path) -> None:
 
 
 def refuse_executing(path: Path) -> None:
-    """Reject a Zarr store with external links, or with a codec that may execute code.
+    """Reject a Zarr store with external links, truncated chunks, or a codec that may execute code.
 
     Everything that Zarr could open is checked under the name Zarr would use.
     """
@@ -148,6 +150,28 @@ def refuse_executing(path: Path) -> None:
                         f"{path.name} uses the codec {str(codec)[:40]!r}, which could execute "
                         "code. Expected plain compression."
                     )
+            if name in (".zarray", "zarr.json") and "'blosc'" in str(last_codec(described)):
+                refuse_truncated_chunks(Path(folder), path)
+
+
+def last_codec(array: Any) -> Any:
+    """Find the codec by which the chunks of an array were written last."""
+    codecs = [array.get("compressor"), *(array.get("codecs") or ())]
+    return codecs[-1]
+
+
+def refuse_truncated_chunks(array: Path, store: Path) -> None:
+    """Reject truncated chunks of Blosc, which would read memory beyond their end."""
+    for chunk in array.rglob("*"):
+        if chunk.is_file() and chunk.name not in METADATA:
+            with chunk.open("rb") as file:
+                header, size = file.read(16), chunk.stat().st_size
+            if len(header) < 16 or int.from_bytes(header[12:], "little") != size:
+                raise LogError(
+                    f"the chunk {chunk.relative_to(store).as_posix()!r} of {store.name} has "
+                    f"{size:,} bytes, which are not those that were written. The store may not "
+                    "have been copied completely."
+                )
 
 
 def codecs_in(described: Any, inside: bool = False) -> Iterator[Any]:

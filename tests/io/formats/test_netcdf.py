@@ -15,22 +15,28 @@ import cvstats
 from cvstats.errors import LogError
 
 
+def write_with_blosc(log, path, zarr_format):
+    from numcodecs import Blosc
+    from zarr.codecs import BloscCodec
+
+    codec = Blosc(cname="lz4") if zarr_format == 2 else BloscCodec(cname="lz4")
+    packed = {name: {"compressors": (codec,)} for name in log.data_vars}
+    log.to_zarr(path, mode="w", zarr_format=zarr_format, consolidated=False, encoding=packed)
+
+
 @writes_zarr
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("compression", ["blosc", "default"])
 def test_stores_of_other_programs(tmp_path, zarr_format, compression):
-    from numcodecs import Blosc
-    from zarr.codecs import BloscCodec
-
     log = xr.Dataset(
         {"ridge": ("point", np.arange(200.0)), "forest": ("point", np.ones(200))},
         coords={"point": np.arange(200)},
     )
-    codec = Blosc(cname="lz4") if zarr_format == 2 else BloscCodec(cname="lz4")
-    blosc = compression == "blosc"
-    packed = {name: {"compressors": (codec,)} for name in log.data_vars} if blosc else {}
     path = tmp_path / "log.zarr"
-    log.to_zarr(path, mode="w", zarr_format=zarr_format, consolidated=False, encoding=packed)
+    if compression == "blosc":
+        write_with_blosc(log, path, zarr_format)
+    else:
+        log.to_zarr(path, mode="w", zarr_format=zarr_format, consolidated=False)
     before = sorted((file, file.read_bytes()) for file in path.rglob("*") if file.is_file())
     back = cvstats.read_log(path)
     xr.testing.assert_identical(back.drop_attrs(), log)
@@ -39,13 +45,33 @@ def test_stores_of_other_programs(tmp_path, zarr_format, compression):
 
 
 @writes_zarr
-def test_damaged_chunks(tmp_path):
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_truncated_chunks(tmp_path, zarr_format):
+    """Blosc itself would read memory beyond the end of the chunk, and may crash Python."""
+    path = tmp_path / "log.zarr"
+    write_with_blosc(xr.Dataset({"ridge": ("point", np.arange(200.0))}), path, zarr_format)
+    name = "ridge/0" if zarr_format == 2 else "ridge/c/0"
+    chunk = path / name
+    written = chunk.read_bytes()
+    for size in (0, 10, 40, len(written) - 1):
+        chunk.write_bytes(written[:size])
+        words = rf"the chunk '{name}' of log.zarr has {size} bytes, .* not have been copied"
+        with pytest.raises(LogError, match=words):
+            cvstats.read_log(path)
+
+
+@writes_zarr
+def test_every_changed_byte_of_a_saved_chunk_is_noticed(tmp_path):
     path = tmp_path / "log.zarr"
     cvstats.save_log(xr.DataArray(np.arange(200.0), dims="point"), path)
     chunk = path / "losses" / "0"
-    chunk.write_bytes(chunk.read_bytes()[:20])
-    with pytest.raises(LogError, match=r"log.zarr could not be read: .*The file may be damaged"):
-        cvstats.read_log(path)
+    written = bytearray(chunk.read_bytes())
+    for at in range(6, len(written), len(written) // 6):
+        changed = written.copy()
+        changed[at] ^= 1
+        chunk.write_bytes(changed)
+        with pytest.raises(LogError, match=r"log.zarr could not be read: .*file may be damaged"):
+            cvstats.read_log(path)
 
 
 # --- codecs that execute --------------------------------------------------------------------------
