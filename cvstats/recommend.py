@@ -17,6 +17,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
+from cvstats.comparisons._pairs import default_difference
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, covers_all_points, is_resampled
 from cvstats.core.results import WORKS, Result
@@ -85,9 +86,10 @@ def methods(losses: Losses) -> pd.DataFrame:
 
     Notes
     -----
-    A method applies if the log has the levels it needs. It may still require a number that is not
-    in the log, such as the training size of random splits, and some options have further
-    requirements, such as two points in each fold.
+    A method applies if it can be computed with its defaults. It may still require a number that is
+    not in the log, such as the training size of random splits or the margin of an equivalence test,
+    and it can fail because of the losses, as if all losses of a source are equal. If it does not
+    apply, other options may, as `quadratic` with ``estimator="theta_3"`` does to leave-one-out.
 
     References
     ----------
@@ -111,7 +113,11 @@ def methods(losses: Losses) -> pd.DataFrame:
         answer: pd.DataFrame = delay_answer(losses, methods)
         return answer
     log = read(losses)
-    found = [(method, find_problem(method, log)) for method in list_methods()]
+    of_default = find_problem_of_default(log)
+    found = [
+        (method, find_problem(method, log) or (of_default if method.of_interval else None))
+        for method in list_methods()
+    ]
     binary = find_binary(log)
     rows = []
     for method, words in sorted(found, key=rank_method):
@@ -201,6 +207,16 @@ def find_problem(method: Method, log: Log) -> str | None:
             f"the log has only {models} model{'s' if models > 1 else ''}; {method.name} needs more."
         )
     return method.of_losses(log) if method.of_losses is not None else None
+
+
+def find_problem_of_default(log: Log) -> str | None:
+    """Describe why the default interval of differences does not apply; None if it does."""
+    try:
+        method, _ = find_method(default_difference(log)), recommend_options(log)
+    except LogError as error:
+        return str(error)
+    words = find_problem(method, log)
+    return words and f"{method.name} needs {method.needs}; {words}"
 
 
 NEEDS_LOSSES = "it needs individual losses"

@@ -327,27 +327,3 @@ def test_any_chunks(name):
     sizes = {dim: int(draw.integers(1 + size // 3, size + 1)) for dim, size in array.sizes.items()}
     lazy = array.transpose(*reversed(array.dims)).chunk(sizes)
     assert_same(ask(case, lazy), stored(name, "dask by point"))
-
-
-NEEDED = {"rope": {"margin": 0.1}, "equivalence": {"margin": 0.1}, "power": {"effect": 0.1}}
-ASKS_FOR_MORE = {"corrected_t", "source_components"}
-"""They ask for a number, or for a level by its name."""
-
-
-@pytest.mark.parametrize("pairs", [True, False])
-@pytest.mark.parametrize("log", ["repeated", "k-fold", "binary", "one set", "seeds", "by source",
-                                 "five by two", "nested", "halves", "replaced"])  # fmt: skip
-def test_what_applies_to_moments_has_an_answer(log, pairs):
-    moments = cvstats.Moments.of_log(log_named(log), pairs=pairs)
-    table = moments.methods()
-    for name in set(table.index) - ASKS_FOR_MORE:
-        if name in ("friedman", "nemenyi") and "source" not in moments.levels:
-            continue  # any level may name data sets
-        if (log, name) == ("seeds", "rope"):
-            continue  # asks for train_size=
-        try:
-            getattr(cvstats, name)(moments, **NEEDED.get(name, {}))
-            answered = True
-        except LogError:
-            answered = False
-        assert answered == table.loc[name, "applies"], (name, table.loc[name, "why_not"])

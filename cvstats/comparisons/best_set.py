@@ -38,7 +38,13 @@ from cvstats.comparisons._pairs import (
 )
 from cvstats.core.cautions import ENOUGH_POINTS, Caution
 from cvstats.core.cells import Cells
-from cvstats.core.folds import count_folds, fold_levels, repeats_test_set, repetition_level
+from cvstats.core.folds import (
+    count_folds,
+    fold_levels,
+    repeats_test_set,
+    repetition_level,
+    tally,
+)
 from cvstats.core.reduce import cross_products
 from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -67,6 +73,11 @@ NEARLY_EQUAL = 1e-6
 SMALL_FOLD = 20
 """Points in a fold below which centering removes a relevant share of the variance."""
 
+SINGLE_POINTS = (
+    "center='fold' needs at least two points in each fold, but this log has folds of one point "
+    "(leave-one-out?). Use center='global'."
+)
+
 Numbers: TypeAlias = dict[str, NDArray[np.generic]]
 Residuals: TypeAlias = Callable[[Log], tuple[FloatArray, FloatArray]]
 """Scaled residuals of groups for pairs of models, and the means."""
@@ -74,9 +85,19 @@ CellLeads: TypeAlias = tuple[IntArray, FloatArray, FloatArray, IntArray]
 """Columns, sums of squares of differences, means and twins of a carried cell."""
 
 
+def find_single_points(log: Log) -> str | None:
+    """Explain why the default centering does not apply, if folds have one point."""
+    if find_method(default_method(log)).of_groups or count_folds(log.design) == 1:
+        return None
+    smallest = tally(log.design, *fold_levels(log.design)).count.min()
+    return SINGLE_POINTS if smallest < 2 else None
+
+
 @Comparison(
     requires=partition,
+    of_losses=find_single_points,
     needs="one test set or a K-fold partition, repeated or not, and at least two models",
+    models=2,
     target="the models with the smallest average test error of those trained in this "
     "cross-validation",
     guarantee="contains each best model with probability at least 1 - alpha as the number of "
@@ -399,10 +420,7 @@ def over_points(log: Log, center: str) -> Leads:
         by = fold_levels(used.design)
     found = used.moments(by)
     if center == "fold" and found.count.min() < 2:
-        raise LogError(
-            "center='fold' needs at least two points in each fold, but this log has folds of "
-            "one point (leave-one-out?). Use center='global'."
-        )
+        raise LogError(SINGLE_POINTS)
     whole = found if used is log else log.moments(repetition_level(log.design))
     total = whole.over(())
     squared_loss = total.m2[0] / total.count[0] + total.location[0] ** 2

@@ -138,6 +138,7 @@ def check_compare(options: Mapping[str, Any]) -> None:
     fits="as the underlying interval",
     reference=f"{BAYLE}; {RELATIVE_STABILITY}",
     models=2,
+    of_interval=True,
     needs_points=True,
     takes_scores=True,
     level_options=("by", "over"),

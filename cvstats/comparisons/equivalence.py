@@ -79,6 +79,7 @@ def check_equivalence(options: Mapping[str, Any]) -> None:
     reference="Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680, "
     f"doi:10.1007/BF01068419; {RELATIVE_STABILITY}",
     models=2,
+    of_interval=True,
     needs_points=True,
     takes_scores=True,
     check=check_equivalence,

@@ -86,6 +86,7 @@ def check_power(options: Mapping[str, Any]) -> None:
     reference="Cohen (1988), Statistical power analysis for the behavioral sciences; "
     "Miller (2024), arXiv:2411.00640",
     models=2,
+    of_interval=True,
     needs_points=True,
     check=check_power,
 )

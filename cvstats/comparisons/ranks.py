@@ -108,6 +108,7 @@ RankTest = partial(
     models=3,
     takes_scores=True,
     needs_pairs=False,
+    lazy=False,
     level_option="by",
     takes_metrics="averaged",
 )

@@ -86,6 +86,7 @@ def check_winner(options: Mapping[str, Any]) -> None:
     guarantee="asymptotically valid whichever model is selected, if the interval of each model is",
     fits="as the underlying interval",
     reference=REFERENCE,
+    of_interval=True,
     needs_points=True,
     models=2,
     lazy=False,

@@ -155,6 +155,8 @@ class Method:
     takes_metrics : bool or "averaged"
         Whether it accepts pseudo-losses of metrics; "averaged" only those with a value in each
         fold, because it uses fold means.
+    of_interval : bool
+        Whether it is computed from the default interval of differences.
     check : callable, optional
         Receives the options by name and raises for invalid values that the annotations allow.
     """
@@ -179,6 +181,7 @@ class Method:
     level_option: str | None = None
     takes_two_levels: bool = False
     takes_metrics: bool | Literal["averaged"] = True
+    of_interval: bool = False
     check: Callable[[Mapping[str, Any]], None] | None = None
     function: Callable[..., Any] = field(init=False)
     name: str = field(init=False)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
-from cvstats.core.cells import Cells
 from cvstats.core.design import Design
 from cvstats.core.folds import tally
 from cvstats.core.results import Result, flag, make_result
@@ -55,8 +54,24 @@ def repeated_answers(design: Design) -> str | None:
     return None
 
 
-def one_model(log: Log) -> str | None:
-    """Require that all sources were answered by one model, not each by another one."""
+def find_problem(log: Log) -> str | None:
+    """Require several answers to each of several points, all by one model."""
+    if (words := find_several_models(log)) is not None:
+        return words
+    points = tally(log.design, "source", "point")
+    if (points.n_cells < 2).any():
+        return "the log has only one point. Pass the whole test set."
+    once = np.flatnonzero(points.count < 2)
+    if not len(once):
+        return None
+    names = listed([place(points.key(row)) for row in once.tolist()])
+    return (
+        f"these points have only one answer: {names}. Collect more answers, or drop these points."
+    )
+
+
+def find_several_models(log: Log) -> str | None:
+    """Explain that each source was answered by another model, if it was."""
     design = log.design
     if log.only_tested or "fold" in design.levels or "source" not in design.levels:
         return None
@@ -72,7 +87,7 @@ def one_model(log: Log) -> str | None:
 @LogMethod(
     check=check_repetitions,
     requires=repeated_answers,
-    of_losses=one_model,
+    of_losses=find_problem,
     needs="one test set whose points were each evaluated at least twice",
     target="standard error of the mean over points from the same population, with K answers per "
     "point",
@@ -167,10 +182,9 @@ def answers(
     llm       0.44  0.10  0.146  0.088    0.083
     """
     # Compute the variance of the point means, and of the answers to each point.
-    if (words := one_model(log)) is not None:
+    if (words := find_problem(log)) is not None:
         raise LogError(f"answers needs {answers.record.needs}; {words}")
     points = log.moments([name for name in ("source", "point") if name in log.design.levels])
-    check_numbers_of_answers(points)
     n, k = points.n_cells, points.count[:, None]
     means = points.cell_means().over(())
     between = means.m2 / (n - 1)
@@ -198,19 +212,3 @@ def list_numbers(repetitions: Any) -> list[int]:
     """List the numbers of answers, each once."""
     given = list(repetitions) if is_several(repetitions) else [repetitions]
     return list(dict.fromkeys(whole_number("repetitions", number, 1) for number in given))
-
-
-def check_numbers_of_answers(points: Cells) -> None:
-    """Reject a single point, and points that were answered only once."""
-    if (points.n_cells < 2).any():
-        raise LogError(
-            "answers needs at least two points, but this log has one. Pass the whole test set."
-        )
-    once = np.flatnonzero(points.count < 2)
-    if len(once):
-        names = [place(points.key(row)) for row in once.tolist()]
-        raise LogError(
-            f"these points have only one answer: {listed(names)}. Expected at least two per "
-            "point, to show how much answers to the same point differ. Collect more answers, or "
-            "drop these points."
-        )

@@ -30,7 +30,13 @@ from cvstats.intervals.out_of_source import (
     size_range,
     squared_errors_of_sources,
 )
-from cvstats.intervals.quadratic import BIASES, ESTIMATORS, Components, estimate_components
+from cvstats.intervals.quadratic import (
+    BIASES,
+    ESTIMATORS,
+    Components,
+    estimate_components,
+    find_single_points,
+)
 from cvstats.large.frames import delay_answer
 from cvstats.log.groups import Groups
 from cvstats.log.log import Axis, Log, Losses, Table
@@ -66,6 +72,7 @@ def compute_components(
 
 @LogMethod(
     requires=several_folds,
+    of_losses=find_single_points,
     needs="one or more K-fold partitions with at least two folds",
     target="components of the variance of one repetition's mean loss",
     guarantee="unbiased for the differences of components; the components themselves cannot be "

@@ -19,7 +19,7 @@ import numpy as np
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
 from cvstats.core.design import Design
-from cvstats.core.folds import fold_levels
+from cvstats.core.folds import count_folds, fold_levels
 from cvstats.core.results import Result, interval
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
@@ -79,7 +79,7 @@ class Components:
     def to_columns(self) -> dict[str, FloatArray]:
         """List the raw estimates of this partition by their public names."""
         if (self.points == self.folds).any():
-            raise refuse_single_points(self)
+            raise refuse_single_points(self.folds.item(0))
         return {
             "sigma2_minus_omega": self.within,
             "omega_minus_gamma": self.between,
@@ -133,13 +133,19 @@ def estimate_components(parts: Cells, fold_weights: str) -> Components:
     )
 
 
-def refuse_single_points(part: Components) -> LogError:
+def refuse_single_points(folds: int) -> LogError:
     """Explain that folds of one point cannot separate points from folds."""
     return LogError(
-        f"each of the {part.folds.flat[0]:,} folds has only one point (leave-one-out), so "
-        f"variance within folds cannot be separated from variance between them. Expected folds of "
-        f"two or more points. Use wald, or quadratic(estimator='theta_3')."
+        f"each of the {folds:,} folds has only one point (leave-one-out), so variance within folds "
+        "cannot be separated from variance between them. Expected folds of two or more points. Use "
+        "wald, or quadratic(estimator='theta_3')."
     )
+
+
+def find_single_points(log: Log) -> str | None:
+    """Explain why the components of a leave-one-out log are unknown."""
+    folds = count_folds(log.design)
+    return str(refuse_single_points(folds)) if folds == log.design.splits().points else None
 
 
 def check_bias(options: Mapping[str, Any]) -> None:
@@ -175,6 +181,7 @@ def one_partition(design: Design) -> str | None:
 @IntervalMethod(
     check=check_bias,
     requires=one_partition,
+    of_losses=find_single_points,
     needs="one K-fold partition with at least two folds",
     target="expected risk of models trained on sets of this size",
     guarantee="heuristic: the variance estimator has the bias given in attrs['bias']",
@@ -283,7 +290,7 @@ def quadratic(
     else:
         raw, used = part.theta(int(estimator[-1])), estimator
     if (single[:, 0] & np.isnan(raw).all(axis=1)).any():
-        raise refuse_single_points(part)
+        raise refuse_single_points(part.folds.item(0))
     variance = raw
     if used in ("theta_2", "theta_3", "theta_5"):
         # The floor replaces a negative estimate only: theta_3 stays V_b / K.

@@ -95,9 +95,9 @@ def folded():
 WHOLE = log_of(random_table(3, (2, 3, 2)))
 REFUSALS = {
     "one answer": (WHOLE.iloc[:6], {},
-        "these points have only one answer: point=2. Expected at least two"),
+        "these points have only one answer: point=2. Collect more answers"),
     "one repetition": (WHOLE.xs(0, level="repetition"), {}, "the log has one repetition"),
-    "one point": (WHOLE.iloc[:2], {}, "needs at least two points, but this log has one"),
+    "one point": (WHOLE.iloc[:2], {}, "the log has only one point. Pass the whole test set"),
     "points without names": (WHOLE.droplevel("point"), {}, "the log has no level 'point'"),
     "folds": (folded(), {}, "the log has 3 folds, each used to test a different model"),
     "samples": (
