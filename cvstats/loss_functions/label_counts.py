@@ -37,6 +37,7 @@ from cvstats.loss_functions.metric_logs import (
     check_labels,
     check_threshold,
     choose_classes,
+    choose_folds,
     combine_masks,
     encode_labels,
     find_known,
@@ -480,7 +481,9 @@ def levels_and_slopes(
     options, notes = metric_options(request, classes), CellNotes()
     reaches: dict[str, list[list[float]]] = {str(model): [] for model in counted.models}
     keys: list[str] = []
-    names = cell_names(part.log().design, request)
+    design = part.log().design
+    request = choose_folds(request, design)
+    names = cell_names(design, request)
     at = [cells.levels.index(name) for name in names]
     group = CellIndex.numbered([len(cells.labels[i]) for i in at], cells.codes[:, at].T)[1]
     level, slope = np.empty((len(group), m)), np.empty((len(group), m, k, k))

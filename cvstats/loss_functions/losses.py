@@ -222,8 +222,9 @@ def losses(
         For ``metric``, whether larger values are better.
     folds : {"average", "pool"}, optional
         For metrics, whether values are computed per fold and averaged, or computed once over all
-        folds of a repetition. By default averaged for scores, ranks and custom functions, and
-        pooled for metrics of labels and numbers.
+        folds of a repetition. By default averaged for scores, ranks and custom functions, and for
+        nested or resampled data (level ``outer`` or ``sample``), and pooled for metrics of labels
+        and numbers.
     by : hashable or sequence, optional
         For metrics, levels (columns, coordinates) whose labels each get a value of the metric.
     weight : hashable, optional

@@ -194,7 +194,8 @@ def metric_log(
         missing = [name for name in request.by if name not in predictions.index.names]
         if missing:
             predictions = predictions.set_index(missing, append=True)
-        run = MetricRun(design_of(predictions.index), request, classes)
+        design = design_of(predictions.index)
+        run = MetricRun(design, choose_folds(request, design), classes)
         for model, (found, noticed) in zip(models, run.models(every, arrays), strict=True):
             values[model] = pd.Series(found, index=predictions.index, copy=False)
             notes.append(noticed)
@@ -210,7 +211,7 @@ def metric_log(
     made_of = count_points_of_cells(run, list(map(str, models)), notes)
     if isinstance(predictions, xr.Dataset) and not notes:
         notes += notes_of_truth(predictions, truth, models, run, carried)
-    facts = metric_facts(request, run.cells, classes, notes) | {MADE_OF: made_of}
+    facts = metric_facts(run.request, run.cells, classes, notes) | {MADE_OF: made_of}
     if (reach := note_reach(run, list(map(str, models)), notes, carried)) is not None:
         facts[ONE_PREDICTION] = reach
     return values, facts
@@ -249,7 +250,7 @@ def prepare_arrays(
             f"needs whole cells. Expected one chunk: predictions.chunk({{{split[0]!r}: -1}})."
         )
     design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
-    return whole, MetricRun(design, request, classes), dims
+    return whole, MetricRun(design, choose_folds(request, design), classes), dims
 
 
 def notes_of_truth(
@@ -422,6 +423,13 @@ class MetricRun:
 def refuse_cell(row: int, why: str) -> UndefinedMetricError:
     """Create the exception for a cell in which the metric is undefined."""
     return UndefinedMetricError(why)
+
+
+def choose_folds(request: MetricRequest, design: Design) -> MetricRequest:
+    """Average over the folds of nested or resampled data, whose methods need a value in each."""
+    if request["folds"] is not None or design.levels.keys().isdisjoint(("outer", "sample")):
+        return request
+    return replace(request, asked={**request.asked, "folds": "average"})
 
 
 def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:

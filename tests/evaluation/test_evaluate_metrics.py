@@ -98,3 +98,16 @@ def test_refusals():
         run("auc", {"one nearest": RadiusNeighborsRegressor()})
     with pytest.raises(LogError, match="Unknown loss"):
         run(["auc", "area"])
+
+
+@pytest.mark.parametrize("loss", ["balanced_accuracy", ["auc", "f1"]])
+@pytest.mark.parametrize(
+    ("plan", "method"),
+    [(plans.nested_cv(3, 2, rng=1), "nested_cv"), (plans.replace_one(2, rng=1), "replace_one")],
+)
+def test_metrics_of_nested_folds_have_an_interval(plan, method, loss):
+    """By default they are averaged over folds, since their methods need a value in each."""
+    log = run(loss, {"bayes": GaussianNB(), "flat": GaussianNB(var_smoothing=1)}, plan=plan)
+    by = {} if isinstance(loss, str) else {"by": "metric"}
+    assert log.cvci.interval(**by).attrs["method"] == method
+    assert log.cvci.compare(**by)["se"].notna().all()
