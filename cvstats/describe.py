@@ -94,12 +94,17 @@ def moments(losses: Losses, *, by: str | Sequence[str] = BY, missing: Missing = 
         fold = "fold" if "fold" in known or "source" not in known else "source"
         names = tuple(name for name in ("repetition", fold) if name in known)
         names = tuple(name for name in names if not cuts_cells(log.metadata, name))
-    unknown = [name for name in names if not isinstance(name, str) or name not in known]
+    carried = log.labels.dims
+    unknown = [
+        name for name in names
+        if not isinstance(name, str) or (name not in known and name not in carried)
+    ]  # fmt: skip
     if unknown:
         raise LogError(
             f"the log has no level {unknown[0]!r}. Available levels: "
             f"{listed(map(repr, known)) or 'none'}.{nearest(unknown[0], known)}"
         )
+    names = tuple(filter(known.__contains__, names))
     for name in names:
         refuse_parts_of_cells(log.metadata, name)
     return tabulate_cells(log, names, {"method": "moments", **facts_of_metric(log.metadata)})

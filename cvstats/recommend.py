@@ -43,9 +43,16 @@ from cvstats.intervals._requirements import (
 )
 from cvstats.large.frames import delay_answer
 from cvstats.log.checks import find_dates, find_whole
-from cvstats.log.gaps import answer_cells, metrics_of_cells
-from cvstats.log.groups import Groups
-from cvstats.log.log import WITHOUT_PAIRS, Log, Losses, Table, of_its_kind
+from cvstats.log.gaps import answer_cells
+from cvstats.log.groups import METRIC, Groups
+from cvstats.log.log import (
+    WITHOUT_PAIRS,
+    Log,
+    Losses,
+    Table,
+    metrics_of_cells,
+    of_its_kind,
+)
 from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name
@@ -287,8 +294,8 @@ def interval(
         One minus the level: 0.05 for a 95% interval.
     by : str, optional
         A level (or coordinate): one interval for each of its labels, with the same method for
-        all; for ``"metric"``, with the default method of each. The metrics of an array have an
-        interval each without it.
+        all; for ``"metric"``, with the default method of each. Metrics with the same evaluations
+        have an interval each without it.
     missing : {"raise", "drop"}, optional
         Whether NaN losses raise an error, or their evaluations are dropped for all models.
     **options
@@ -344,7 +351,7 @@ def interval(
         answer: Table = delay_answer(losses, ask, levels=(by,), missing=missing)
         return answer
     log = take_points(read(losses, missing=missing, by=by), points)
-    if by is not None:
+    if by is not None and not (by == METRIC and METRIC in log.labels.dims):
         return interval_by_label(log, by, method, alpha, options)
     asked = method is not None or bool(options)
     name, reason, chosen = choose(log, method, options)

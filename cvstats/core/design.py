@@ -603,13 +603,6 @@ class Design:
     def _duplicate_error(self, same: list[tuple[int, int]]) -> LogError:
         """Make the error for rows that share all their labels."""
         others = [name for name in self.levels if name not in LEVELS]
-        if "metric" in others:
-            metrics = [repr(str(label)) for label in self.levels["metric"].labels]
-            return LogError(
-                f"the log contains several metrics: {listed(metrics)}. Expected one. Select it: "
-                f"log.xs({metrics[0]}, level='metric', drop_level=False); or pass by='metric' to a "
-                "function that has by=."
-            )
         shown = [
             f"{self.format_labels(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]
         ]

@@ -698,7 +698,7 @@ def take_own_limits(result: Result, log: Log) -> Result:
     if log.design.metric:
         result = take_limits_of_metric(result, log)
     result = leave_open(result, ~at)
-    if not (at.any() or log.some_cells):
+    if not at.any() and (not log.some_cells or log.known_proportions is False):
         return result
     if method == "holdout" and log.design.number("repetition") > 1:
         return take_limits_of_means(result, at)

@@ -48,7 +48,7 @@ from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
 from cvstats.log.align import CONSTANT
 from cvstats.log.checks import Residuals, find_cautions, shares_dates
 from cvstats.log.gaps import answer_cells
-from cvstats.log.groups import DifferentGroups, Groups, answer_groups, list_kinds
+from cvstats.log.groups import METRIC, DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
 from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import is_dask_frame, read
@@ -671,7 +671,7 @@ def answer_log(
     ``example`` is a faster method whose result has the same form. ``all_pairs``: whether all pairs
     of models are needed in addition to those of the log.
     """
-    if by is not None:
+    if by is not None and not (by == METRIC and METRIC in log.labels.dims):
         labels = Groups(log, by).labels
         axes = ((by, labels), *axes)
         each = answer_groups if log.lazy is None else answer_lazy_groups

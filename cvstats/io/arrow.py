@@ -18,6 +18,7 @@ import pandas as pd
 from cvstats.errors import LogError, NoSuchFile
 from cvstats.io.paths import PARQUET, import_extra, refuse_bomb
 from cvstats.io.text import Columns, Header, SavedColumns, parse_header
+from cvstats.log.plain import from_plain
 
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder whose rows have no label."""
@@ -142,6 +143,15 @@ def find_header(about: Any, path: Path) -> Header | None:
     """Find the header that `write_parquet` wrote in the metadata of a file; None in others."""
     written = (about.metadata or {}).get(b"cvstats")
     return None if written is None else parse_header(written.decode(), path.name)
+
+
+def find_attrs(about: Any, path: Path) -> dict[Any, Any]:
+    """Read the attrs of a log in the metadata of a file of `write_parquet` or of pandas."""
+    header = find_header(about, path)
+    if header is None:
+        attrs: dict[Any, Any] = json.loads((about.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
+        return attrs
+    return dict(from_plain(header["attrs"]))
 
 
 def open_parquet(path: Path) -> SavedColumns | None:

@@ -17,6 +17,7 @@ from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, count_others, describe_type, listed, place, spelled
 from cvstats.io.table import LOSS, MODEL, PREDICTION, TRUTH, PredictionTable, metric_column
 from cvstats.large import frames
+from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import (
     TableColumns,
@@ -137,7 +138,7 @@ def as_log(
         made = unstack_models(indexed, losses[0], columns.model)
     else:
         made = indexed[losses[0]] if alone else indexed
-    if measure is not None:
+    if measure is not None and not has_several(made.attrs):
         names = [str(name) for name in frame[measure].unique()]
         metrics = {name: {"loss": name} for name in names}
         made.attrs |= {"loss": ", ".join(names), "metric": names, "metrics": metrics}

@@ -67,6 +67,7 @@ from cvstats.io.tools import (
     refuse_unused,
 )
 from cvstats.log.align import align_logs
+from cvstats.log.metadata import has_several
 from cvstats.log.tables import from_arrow, is_arrow
 from cvstats.loss_functions.losses import (
     LossKeywords,
@@ -569,6 +570,7 @@ def log_of(found: PredictionTable, options: ReadOptions) -> Any:
         parts = {name: align(part) for name, part in found.by_metric().items()}
     held = str(found.attrs.get("loss", "loss"))
     sign = re.match("1 - |-|", held)
+    several = found.attrs["metrics"] if has_several(found.attrs) else {}
     logs: dict[str, Any] = {}
     for name, part in parts.items():
         if TRUTH in part.frame:
@@ -589,7 +591,8 @@ def log_of(found: PredictionTable, options: ReadOptions) -> Any:
         if name is None:
             return log
         logs[name] = log
-        log.attrs["loss"] = (sign[0] if sign else "") + name
+        own = {"loss": (sign[0] if sign else "") + name}
+        log.attrs |= several.get(name, own)
     return join_metrics(logs)
 
 
@@ -869,6 +872,8 @@ OF_TASKS = {"lm-eval", "inspect"}
 """Formats with one file per model and task."""
 COUNTED = ("n_errored", "n_incomplete", "n_duplicates")
 """The attrs of files that are summed."""
+OF_READING = ("format", "read_from", text_files.SPELLINGS, text_files.NESTED)
+"""The attrs of a table that describe how it was read, and not its losses."""
 
 
 def read_one(found: Any, options: ReadOptions, what: str) -> PredictionTable:
@@ -894,7 +899,9 @@ def read_one(found: Any, options: ReadOptions, what: str) -> PredictionTable:
         read: PredictionTable = replace(reader(table, options), takes=form.takes)
         refuse_strays(read, options)
         dropped = {"n_duplicates": copies} if copies else {}
-        return replace(read, attrs={"format": tool, **read.attrs, **dropped})
+        known: Any = table.attrs if tool == "columns" and TRUTH not in read.table else {}
+        own = {name: fact for name, fact in known.items() if name not in OF_READING}
+        return replace(read, attrs={**own, "format": tool, **read.attrs, **dropped})
 
 
 def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:

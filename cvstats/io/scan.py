@@ -15,7 +15,7 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
-from cvstats.io.arrow import ParquetFile, find_header, list_files
+from cvstats.io.arrow import ParquetFile, find_attrs, list_files
 from cvstats.io.paths import import_extra
 from cvstats.io.text import TextOptions, csv_options
 from cvstats.large import frames
@@ -30,7 +30,6 @@ from cvstats.large.frames import (
     whole_of,
 )
 from cvstats.large.moments import Moments
-from cvstats.log.plain import from_plain
 from cvstats.log.tables import TableColumns
 from cvstats.loss_functions.label_counts import (
     LabelCounts,
@@ -116,7 +115,7 @@ def scan_parquet(
     Notes
     -----
     Each batch is checked separately; see `Moments` for what is checked across them. The ``attrs``
-    of a file that `save_log` wrote, such as the metric of its losses, are used.
+    of a file that `save_log` or pandas wrote, such as the metric of its losses, are used.
 
     References
     ----------
@@ -416,8 +415,7 @@ def batches_of(
                     f"{os.fspath(file.path)!r} has no column {lost[0]!r}, but "
                     f"{files[0].path.name!r} has one. Expected the same columns in each file."
                 )
-            header = find_header(table.metadata, file.path)
-            attrs = {} if header is None else from_plain(header["attrs"])
+            attrs = find_attrs(table.metadata, file.path)
             keys = {name: file.keys[name] for name in columns.names if name not in stored}
             try:
                 for batch in table.iter_batches(batch_size=batch_size, columns=stored):

@@ -17,6 +17,7 @@ from cvstats.core.design import LEVELS, Design, Level
 from cvstats.errors import LogError, describe_type, listed
 from cvstats.large.lazy import SPLIT_EVERY, import_dask
 from cvstats.large.moments import Moments, concat_models
+from cvstats.log.groups import METRIC
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
 from cvstats.log.read import read_container
@@ -76,6 +77,8 @@ def columns_of(
     if not losses:
         raise LogError("loss= is empty. Expected a column of losses.")
     more = () if by is None else (by,) if isinstance(by, str) else by
+    taken = (*losses, *named.values(), model, *more)
+    more = (*more, METRIC) if METRIC in known and METRIC not in taken else more
     named = {**named, **{name: name for name in more if named.get(name) is None}}
     values = losses if truth is None else [truth, *losses]
     columns = find_columns(known, values, named, model, single=single)
@@ -277,6 +280,7 @@ def delay_answer(
             "fold='cv_split'), or cvstats.scan_dask(frame, loss='squared_error', fold='cv_split')."
         )
     own = [name for name in LEVELS if name in frame.columns and name not in ("point", "count")]
+    own += [METRIC] * (METRIC in frame.columns and frame.dtypes[METRIC].kind not in "iufb")
     more = [name for name in levels if name is not None and name not in own]
     for name in more:
         if name not in frame.columns:

@@ -53,6 +53,7 @@ from cvstats.log.log import (
     too_many_digits,
     unequal_points,
 )
+from cvstats.log.metadata import levels_of_cells
 from cvstats.log.xarray import ArrayLabels, refuse_unlabelled
 
 Run = Callable[[Log], Result]
@@ -624,6 +625,8 @@ class MappedMethod:
 
     def answer(self, log: Log) -> Result:
         """Run the method on a log, or on its pairs of models."""
+        if log.design.metric:
+            log.refuse_parts()
         if self.asked[0]:
             left, right = map(np.array, self.asked)
             log = log.with_pairs(left, right)
@@ -783,8 +786,9 @@ def map_method(
 
 
 def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:
-    """List the levels that identify cells: the standard ones, and those requested by name."""
-    names: dict[Any, None] = dict.fromkeys((*cell_levels(log.design), by, *log.used))
+    """List the levels that identify cells: standard ones, those of a metric, and requested ones."""
+    more = levels_of_cells(log.metadata) if log.design.metric else ()
+    names: dict[Any, None] = dict.fromkeys((*cell_levels(log.design), by, *log.used, *more))
     known = {*log.design.levels} - {"point"}
     return tuple(filter(known.__contains__, names))
 

@@ -20,6 +20,7 @@ from fractions import Fraction
 from functools import cached_property, partial, reduce
 from operator import add, and_
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -39,6 +40,7 @@ from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, s
 from cvstats.large.lazy import compute_cells, levels_needed
 from cvstats.log.align import align_logs, check_same_grid
 from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, find_dates, read_calendar
+from cvstats.log.groups import METRIC
 from cvstats.log.log import (
     ONLY_MOMENTS,
     CellSource,
@@ -50,7 +52,8 @@ from cvstats.log.log import (
     find_pairs,
     hide_losses,
 )
-from cvstats.log.pandas import FrameLabels, as_index
+from cvstats.log.metadata import levels_of_cells
+from cvstats.log.pandas import FrameLabels, MetricLabels, as_index
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
 from cvstats.log.read import is_dask_frame, read, read_container
 from cvstats.log.xarray import ArrayLabels, units_of
@@ -432,9 +435,18 @@ class Moments(Methods):
         return self.models[0] if len(self.models) == 1 else None
 
     @property
-    def attrs(self) -> dict[Hashable, Any]:
-        """The attrs that are equal in all batches, such as ``n_train``."""
-        return {name: from_plain(value) for name, value in self.notes.shared.items()}
+    def metrics(self) -> list[Hashable]:
+        """The labels of the level or dimension ``metric``; empty without it."""
+        if METRIC in self.levels:
+            return list(self.table.labels[self.levels.index(METRIC)])
+        labels: Any = self.labels
+        return np.asarray(labels.coords[METRIC]).tolist() if METRIC in labels.coords else []
+
+    @property
+    def attrs(self) -> Mapping[Hashable, Any]:
+        """The attrs that are equal in all batches, such as ``n_train``; they cannot be changed."""
+        shared = self.notes.shared.items()
+        return MappingProxyType({name: from_plain(value) for name, value in shared})
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -501,6 +513,41 @@ class Moments(Methods):
     def __radd__(self, other: object) -> Moments:
         """Support ``sum``, which starts from 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def carry_metrics(self) -> Moments:
+        """Make columns of the metrics, whose labels are a level of the cells."""
+        found = list(in_order(self.table).labels[self.levels.index(METRIC)])
+        known = filter(found.__contains__, self.attrs.get("metrics", ()))
+        metrics = list(dict.fromkeys((*known, *found)))
+        if len(metrics) == 1:
+            return replace(self, within="")
+        planned = add_parts(self.planned) if self.planned else None
+        kept = add_parts(self.kept) if self.kept else None
+        each = {
+            metric: replace(
+                self,
+                parts=(take_label(self.table, METRIC, metric),),
+                planned=() if planned is None else (take_label(planned, METRIC, metric),),
+                kept=() if kept is None else (kept.take_metric(metric),),
+            )
+            for metric in metrics
+        }
+        whole, labels = concat_models(each), MetricLabels.of_metrics(self.labels, metrics)
+        order = list(map(whole.models.index, metrics))
+        columns, own = (
+            np.arange(width).reshape(len(metrics), -1)[order].T.reshape(-1)
+            for width in (whole.table.mean.shape[1], model_columns(labels).size)
+        )
+        losses = [
+            replace(part, cells=part.cells.take_columns(np.append(own, [-2, -1])))
+            for part in whole.kept
+            if choose_step(len(own)) == 1
+        ]
+        return replace(
+            whole, parts=(whole.table.take_columns(columns),), within="", labels=labels,
+            kept=tuple(losses),
+            dropped=None if self.dropped is None else self.dropped // len(metrics),
+        )  # fmt: skip
 
     def log(self) -> Log:
         """Return a log whose cells are these moments."""
@@ -573,6 +620,8 @@ add_methods(Moments, without=("largest_differences", *LOGS))
 
 @read_container.register
 def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
+    if losses.within == METRIC and METRIC not in also:
+        return losses.carry_metrics().log()
     if losses.within and losses.within not in also:
         raise LogError(
             f"the same evaluation appears in several logs, which the level {losses.within!r} "
@@ -619,6 +668,8 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> Cells:
 def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
     """Read a batch; if an evaluation appears twice, find the level of ``by`` that differs."""
     more = [name for name in ((by,) if isinstance(by, str) else by or ()) if name not in LEVELS]
+    if METRIC in more or METRIC in getattr(losses, "levels", ()):  # of a batch of rows
+        return read(losses, missing=missing, by=METRIC, part=True), METRIC
     try:
         return read(losses, missing=missing, part=True), ""
     except LogError:
@@ -628,10 +679,15 @@ def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> 
 
 
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Choose the levels of the cells: those in ``by``, or all that methods use but the points."""
+    """Choose the levels of the cells: those in ``by``, or all that methods use but the points.
+
+    Those of a metric are among them.
+    """
     if by is None:
         return levels_needed(log)
     names = (by,) if isinstance(by, str) else tuple(by)
+    cells = filter(log.design.levels.__contains__, levels_of_cells(log.metadata))
+    names = tuple(dict.fromkeys((*names, *cells)))
     unknown = [name for name in names if name not in log.design.levels]
     if unknown:
         raise LogError(
@@ -701,8 +757,7 @@ def match_models(one: ResultLabels, two: ResultLabels) -> IntArray:
             f"the batches have different models: {listed(map(repr, mine))} in one; "
             f"{listed(map(repr, yours))} in the other. Expected the same names in each batch."
         )
-    if isinstance(one, ArrayLabels) and isinstance(two, ArrayLabels):
-        check_same_grid(one, two)
+    check_same_grid(one, two)
     return np.array([yours.index(model) for model in mine], dtype=np.int64)
 
 
@@ -814,7 +869,9 @@ def pack_columns(labels: ResultLabels) -> dict[str, Any]:
     models = pack_names(labels.models, "model")
     if isinstance(labels, FrameLabels):
         axis = labels.columns_axis
-        return {"models": models, "names": None if axis is None else to_plain(list(axis.names))}
+        names = None if axis is None else to_plain(list(axis.names))
+        metrics = to_plain(list(labels.coords.get(METRIC, ())))
+        return {"models": models, "names": names, "metrics": metrics}
     if not isinstance(labels, ArrayLabels):
         raise TypeError(f"labels of type {type(labels).__name__} cannot be written")
     coords = []
@@ -834,12 +891,13 @@ def unpack_columns(written: Mapping[str, Any]) -> ResultLabels:
     """Undo `pack_columns`."""
     models = list(unpack_labels(written["models"]))
     if "coords" not in written:
-        names = from_plain(written["names"])
-        if names is None:
-            return FrameLabels(models, None)
-        if len(names) > 1:
-            return FrameLabels(models, pd.MultiIndex.from_tuples(models, names=names))
-        return FrameLabels(models, pd.Index(models, name=names[0], tupleize_cols=False))
+        axis, names = None, from_plain(written["names"])
+        if names is not None and len(names) > 1:
+            axis = pd.MultiIndex.from_tuples(models, names=names)
+        elif names is not None:
+            axis = pd.Index(models, name=names[0], tupleize_cols=False)
+        labels, metrics = FrameLabels(models, axis), from_plain(written.get("metrics", []))
+        return MetricLabels.of_metrics(labels, metrics) if metrics else labels
     coords = {
         name: (dims, from_plain(values), from_plain(attrs))
         for name, dims, values, attrs in written["coords"]
@@ -1300,6 +1358,11 @@ class KeptLosses:
             replace(log, design=small, losses=losses, cells=None, complete=None), step, self.whole
         )
 
+    def take_metric(self, metric: Hashable) -> KeptLosses:
+        """Select the losses of one metric; if all were kept, points choose them and not metrics."""
+        some = self if self.dates or not self.whole else self.undated()
+        return replace(some, cells=take_label(some.cells, METRIC, metric))
+
     def crossed(self) -> bool:
         """Whether a point occurs in two sources of one repetition."""
         if "source" not in self.cells.levels or not self.pointed:
@@ -1348,6 +1411,17 @@ def number_dates(level: Level, rows: IntArray) -> FloatArray:
     numbers = index.to_numpy().astype(f"{index.dtype.kind}8[us]").astype(np.float64)
     found: FloatArray = numbers[np.asarray(level.take(rows).codes)]
     return found
+
+
+def take_label(found: Cells, level: str, label: Hashable) -> Cells:
+    """Select the cells of one label, without its level."""
+    at = found.levels.index(level)
+    rows = found.take(np.flatnonzero(found.codes[:, at] == list(found.labels[at]).index(label)))
+    others = [i for i in range(len(found.levels)) if i != at]
+    return replace(
+        rows, levels=tuple(found.levels[i] for i in others), codes=rows.codes[:, others],
+        labels=tuple(found.labels[i] for i in others),
+    )  # fmt: skip
 
 
 def drop_unused_labels(found: Cells) -> Cells:

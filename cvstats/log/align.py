@@ -554,7 +554,7 @@ def _(log: xr.Dataset) -> xr.DataArray:
 # --- batches of one log, and logs of other points -------------------------------------------------
 
 
-def check_same_grid(one: ArrayLabels, two: ArrayLabels) -> None:
+def check_same_grid(one: Any, two: Any) -> None:
     """Refuse batches whose carried dimensions differ in order, size or labels."""
     for dim in dict.fromkeys((*one.dims, *two.dims)):
         mine, yours = (

@@ -650,9 +650,8 @@ def leave_one_out_means(log: Log, given: Any, missing: str) -> FloatArray:
 
 def carried_sizes(log: Log) -> dict[Hashable, int]:
     """Return the sizes of the carried dimensions of a log, without models."""
-    if not isinstance(log.labels, ArrayLabels):
-        return {}
-    sizes = dict(zip(log.labels.dims, log.labels.sizes, strict=True))
+    labels: Any = log.labels
+    sizes = dict(zip(labels.dims, labels.sizes, strict=True))
     return {dim: size for dim, size in sizes.items() if dim != "model"}
 
 

@@ -31,9 +31,9 @@ from cvstats.log.log import (
     ResultLabels,
     SomeLabels,
     add_cautions,
-    names_metrics,
+    metrics_of_cells,
 )
-from cvstats.log.metadata import cautions_of_metric, folds_of_metric, has_several, select_metric
+from cvstats.log.metadata import cautions_of_metric, folds_of_metric, select_metric
 
 TILE = 1 << 24
 """Losses of a grid searched for gaps at once."""
@@ -219,16 +219,6 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
     return replace(found, columns={**found.columns, "n_dropped": dropped})
 
 
-def metrics_of_cells(log: Log) -> NDArray[Any] | None:
-    """List the metric of each carried cell of an array of several metrics; None for other logs."""
-    labels: Any = log.labels
-    if not has_several(log.metadata) or not names_metrics(labels):
-        return None
-    at = np.unravel_index(labels.columns(0), labels.sizes)[labels.dims.index("metric")]
-    names: NDArray[Any] = np.array(labels.coords["metric"]).astype(object)[at]
-    return names
-
-
 def run_on_metric(run: Callable[[Log], Result], log: Log, metric: Any) -> Result:
     """Run a method on the carried cells of one metric, with the facts of this metric."""
     metadata = select_metric(dict(log.metadata), metric)
@@ -248,7 +238,8 @@ def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:
     if len(others) and metrics is not None and not {*metrics[[*failed]]} & {*metrics[others]}:
         return LogError(
             f"{len(failed):,} of {total:,} carried cells could not be computed ({names}). The "
-            f"first: {words} To omit metrics, select the others: log.sel(metric=[…])."
+            f"first: {words} To omit metrics, select the others: "
+            f"{'log.sel(metric=[…])' if log.labels.may_be_empty() else 'log.loc[[…]]'}."
         )
     return LogError(
         f"{len(failed):,} of {total:,} carried cells could not be computed after missing='drop' "
@@ -307,7 +298,13 @@ def gather_entries(results: list[tuple[IntArray, Result]], width: int) -> Result
         columns[name] = put_entries(results, lines, width)
     flags = [part.caution.reshape(-1, len(entries)) for entries, part in results]
     caution = put_entries(results, flags, width).astype(np.int64)
-    return join_results([part for _, part in results], columns, caution)
+    joined = join_results([part for _, part in results], columns, caution)
+    limits = dict.fromkeys(
+        str(part.attrs["interval"]) for _, part in results if "interval" in part.attrs
+    )
+    if len(limits) > 1:
+        joined = replace(joined, attrs={**joined.attrs, "interval": " or ".join(limits)})
+    return joined
 
 
 def put_entries(

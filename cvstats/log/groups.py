@@ -32,6 +32,7 @@ from cvstats.core.types import IntArray
 from cvstats.errors import LogError, listed, nearest, spelled
 from cvstats.log.log import HiddenTable, Log, add_cautions, hide_losses
 from cvstats.log.metadata import cautions_of_metric, folds_of_metric, has_several, select_metric
+from cvstats.log.pandas import MetricLabels
 
 Run = Callable[[Log], Result]
 
@@ -288,6 +289,56 @@ class Groups:
         }  # fmt: skip
         caution = np.concatenate([result.caution for result in results])
         return join_results(results, columns, caution)
+
+
+METRIC = "metric"
+"""The level or dimension of several metrics."""
+
+
+def carry_metrics(log: Log) -> Log:
+    """Make columns of the metrics of a frame, which an array has as a dimension.
+
+    Raises
+    ------
+    LogError
+        If the metrics have different evaluations.
+    """
+    design, groups = log.design, Groups(log, METRIC)
+    metrics, rows = groups.labels, groups.find_rows(range(len(groups.codes)))
+    if len(metrics) == 1:
+        return log
+    levels = {name: level for name, level in design.levels.items() if name != METRIC}
+    codes = [np.asarray(level.codes) for level in levels.values()]
+    if not are_alike(codes, rows) and codes:
+        rows = [own[np.lexsort([part[own] for part in codes])] for own in rows]
+    if not are_alike(codes, rows):
+        names = list(map(spelled, metrics))
+        raise LogError(
+            f"the log contains several metrics, {listed(names)}, with different evaluations. "
+            f"Expected the same for each metric. Select one: log.xs({names[0]}, level='metric', "
+            "drop_level=False); or pass by='metric' to a function that has by=."
+        )
+    levels = {name: level.take(rows[0]) for name, level in levels.items()}
+    facts = design.facts.setdefault("of each metric", {})
+    parts = [slice(own[0], own[-1] + 1) if (np.diff(own) == 1).all() else own for own in rows]
+    losses = [
+        table[part, j : j + 1]
+        for table in log.losses.tables
+        for j in range(table.shape[1])
+        for part in parts
+    ]
+    return replace(
+        log, design=replace(design, levels=levels, size=len(rows[0]), facts=facts),
+        labels=MetricLabels.of_metrics(log.labels, metrics), losses=LossColumns(tuple(losses)),
+    )  # fmt: skip
+
+
+def are_alike(codes: Sequence[IntArray], rows: Sequence[IntArray]) -> bool:
+    """Whether several sets of rows have the same labels, row by row."""
+    return all(
+        len(own) == len(rows[0]) and all(np.array_equal(part[own], part[rows[0]]) for part in codes)
+        for own in rows[1:]
+    )
 
 
 def list_kinds(log: Log) -> list[Design]:

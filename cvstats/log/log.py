@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, cast, overl
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution, members_of, sentences_of
 from cvstats.core.cells import Cells
@@ -53,7 +54,7 @@ class Batches(Protocol):
         """The name of the only model; None if there are several."""
 
     @property
-    def attrs(self) -> dict[Hashable, Any]:
+    def attrs(self) -> Mapping[Hashable, Any]:
         """The attrs that are equal in all batches."""
 
 
@@ -107,6 +108,10 @@ class Labels(Protocol):
 
 class ResultLabels(Labels, Protocol):
     """Labels of results."""
+
+    @property
+    def dims(self) -> tuple[Hashable, ...]:
+        """The names of the carried dimensions, and of that of the models."""
 
     def table(self, result: Result, attrs: Attrs) -> Table:
         """Label a result that has a number for each column."""
@@ -487,6 +492,12 @@ class Gaps:
     empty: IntArray
     masked: IntArray
 
+    @property
+    def lacking(self) -> IntArray:
+        """The carried cells in which evaluations are dropped."""
+        some = (pattern.cells for pattern in self.patterns if pattern.dropped)
+        return np.concatenate([self.empty, *some])
+
 
 @dataclass(frozen=True, eq=False)
 class SomeLabels:
@@ -793,9 +804,13 @@ class Log:
 
     def refuse_parts(self) -> None:
         """Refuse pseudo-losses of a metric that lack points of a cell."""
+        metrics, gaps = metrics_of_cells(self), self.gaps
+        cells = NO_COLUMNS if gaps is None else gaps.lacking
+        lacking = {None} if metrics is None else {*metrics[cells]}
         refuse_parts_of_logs(
-            self.metadata, self.labels.models, self.design, self.planned, gaps=self.gaps is not None
-        )
+            self.metadata, self.labels.models, self.design, self.planned,
+            carried=metrics is not None, lacking=lacking if len(cells) else (),
+        )  # fmt: skip
 
     def name(self, column: int) -> str:
         """Name one column, and its log if there are two."""
@@ -945,6 +960,16 @@ class Log:
         if "point" not in self.design.levels and find_single_losses(self.design, zero_one).all():
             cautions |= Caution.ONE_EACH
         return cautions
+
+
+def metrics_of_cells(log: Log) -> NDArray[Any] | None:
+    """List the metric of each carried cell of an array of several metrics; None for other logs."""
+    labels: Any = log.labels
+    if not has_several(log.metadata) or not names_metrics(labels):
+        return None
+    at = np.unravel_index(labels.columns(0), labels.sizes)[labels.dims.index("metric")]
+    names: NDArray[Any] = np.array(labels.coords["metric"]).astype(object)[at]
+    return names
 
 
 def names_metrics(labels: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -105,11 +105,13 @@ def lost_metrics(losses: object) -> list[Hashable]:
     return list(several)
 
 
-def names_of_metrics(losses: object) -> list[Hashable] | None:
+def names_of_metrics(losses: Any) -> list[Hashable] | None:
     """List the labels of the level or coordinate ``metric``; None without it."""
     index = getattr(losses, "index", None)
     if isinstance(index, pd.Index) and "metric" in index.names:
         return list(index.unique("metric"))
+    if hasattr(type(losses), "metrics"):  # of moments
+        return list(losses.metrics) or None
     coords = getattr(losses, "coords", {})
     return coords["metric"].to_numpy().reshape(-1).tolist() if "metric" in coords else None
 
@@ -196,6 +198,11 @@ def folds_of_metric(metadata: Mapping[Any, Any]) -> str:
     return next((word for word in ("pool", "average") if word in found), "")
 
 
+def levels_of_cells(metadata: Mapping[Any, Any]) -> list[Any]:
+    """List the levels whose labels are the cells on which a metric was computed."""
+    return [name for part in each_metric(metadata) for name in part.get("cells", ())]
+
+
 def cuts_cells(metadata: Mapping[Any, Any], by: object) -> bool:
     """Whether the labels of a level split the cells on which a metric was computed."""
     return any(by not in (*part.get("cells", ()), "metric") for part in each_metric(metadata))
@@ -268,25 +275,28 @@ def cell_key(design: Design, names: Sequence[str], row: int) -> str:
 
 def refuse_parts_of_logs(
     metadata: Mapping[Any, Any], models: Sequence[Hashable], design: Design, planned: Design, *,
-    gaps: bool,
+    carried: bool, lacking: Collection[Hashable],
 ) -> None:  # fmt: skip
     """Refuse a log of pseudo-losses that lacks points of a cell: its mean is not the metric.
 
-    ``gaps``: whether carried cells lack different evaluations.
+    ``carried``: whether several metrics are carried, and therefore have the same evaluations.
+    ``lacking``: the metrics of the carried cells that lack evaluations; None of one metric.
     """
     several = metadata.get("metrics")
     parts = several if isinstance(several, Mapping) else {None: metadata}
     for metric, part in parts.items():
         if not isinstance(part, Mapping) or not isinstance(part.get(MADE_OF), str):
             continue
+        if metric is not None and not (carried or "metric" in design.levels):  # an unknown one
+            continue
         made_of = json.loads(part[MADE_OF])
         whole = planned if "rows" in made_of else design
-        known = "points" in made_of
+        known, gaps = "points" in made_of, not {metric, None}.isdisjoint(lacking)
         expected = next(iter(made_of.values()))
         names = map(str, models)
         for points in map(expected.get, names) if "models" in made_of else [expected]:
             if points is not None:
-                refuse_missing_points(whole, metric, part, points, gaps=gaps and known)
+                refuse_missing_points(whole, metric, part, points, gaps=known and gaps)
 
 
 def refuse_missing_points(
@@ -304,17 +314,15 @@ def refuse_missing_points(
     """
     cells = list(part.get("cells", ()))
     names = tuple(name for name in cells if name in design.levels)
-    if metric is not None:
-        if "metric" not in design.levels:
-            return
-        names = ("metric", *names)
+    at = int(metric is not None and "metric" in design.levels)
+    names = ("metric",) * at + names
     table = design.cell_table(names)
     possible = {*made_of.values(), sum(made_of.values())}
-    whole = len(names) - (metric is not None) == len(cells)
+    whole = len(names) - at == len(cells)
     for codes, found in zip(table.codes.tolist(), table.total[table.used], strict=True):
         levels = zip(names, codes, strict=True)
         labels = {name: design.levels[name].labels[code] for name, code in levels}
-        if metric is not None and str(labels.pop("metric")) != str(metric):
+        if at and str(labels.pop("metric")) != str(metric):
             continue
         known = made_of.get(", ".join(map(str, labels.values()))) if whole else None
         if found % known if known else found not in possible:

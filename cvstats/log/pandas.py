@@ -7,7 +7,7 @@ import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -227,6 +227,9 @@ class FrameLabels:
 
     models: Sequence[Hashable]
     columns_axis: pd.Index | None
+    dims: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    coords: Mapping[str, pd.Index] = field(default_factory=dict)
 
     @classmethod
     def of(cls, log: pd.Series | pd.DataFrame) -> FrameLabels:
@@ -326,11 +329,65 @@ class FrameLabels:
         return table
 
 
+@dataclass(frozen=True, eq=False)
+class MetricLabels(FrameLabels):
+    """One row per metric and model: the metrics of a frame are carried, as those of an array.
+
+    The columns are models by metrics. Results are stacked along ``axes``, before the metrics.
+    """
+
+    axes: Sequence[Axis] = ()
+
+    @classmethod
+    def of_metrics(cls, labels: Any, metrics: Sequence[Hashable]) -> MetricLabels:
+        """Add the names of metrics to `FrameLabels`."""
+        coords = {"metric": index_of("metric", metrics)}
+        sizes = (len(labels.models), len(metrics))
+        return cls(labels.models, labels.columns_axis, ("model", "metric"), sizes, coords)
+
+    def columns(self, model: int) -> IntArray:
+        """List the columns of a model, one for each metric."""
+        number = self.sizes[1]
+        return np.arange(model * number, (model + 1) * number)
+
+    def name(self, column: int) -> str:
+        """Name a column."""
+        model, metric = divmod(column, self.sizes[1])
+        return f"{super().name(model)} at metric={spelled(self.coords['metric'][metric])}"
+
+    def table(self, result: Result, attrs: Attrs) -> pd.Series | pd.DataFrame:
+        """Make a table whose rows are metrics by models."""
+        labels, order = self.rows(len(result.caution))
+        numbers = {name: np.asarray(part)[order] for name, part in result.columns.items()}
+        return labels.table(replace(result, columns=numbers, caution=result.caution[order]), attrs)
+
+    def rows(self, size: int) -> tuple[FrameLabels, IntArray]:
+        """Return the labels of the rows of a table, and the positions of their numbers."""
+        metrics = self.coords["metric"]
+        models = 1 if self.columns_axis is None else len(self.columns_axis)
+        at = np.arange(size).reshape(-1, models, len(metrics)).swapaxes(1, 2)
+        labels = FrameLabels(self.models, self.columns_axis)
+        return labels.stack([*self.axes, ("metric", list(metrics))]), at.reshape(-1)
+
+    def stack(self, axes: Sequence[Axis]) -> MetricLabels:
+        """Make an index level of each axis, before those of metrics and models."""
+        return replace(self, axes=axes)
+
+    def of_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> MetricLabels:
+        """Make a row for each metric and pair."""
+        return replace(self, columns_axis=super().of_pairs(pairs).columns_axis)
+
+    def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:
+        """Make a row for each cell of each metric and model."""
+        labels, order = self.rows(found.mean.shape[1])
+        return labels.cells(found.take_columns(order), attrs)
+
+
 def under_models(models: pd.Index, cells: pd.Index) -> pd.MultiIndex:
     """Replace the numbers of models, the first level of an index, by their names."""
     levels: list[Any] = [models]
     codes: list[Any] = [np.arange(len(models))]
-    names: list[Any] = ["model"]
+    names: list[Any] = ["model" if models.name is None else models.name]
     if isinstance(models, pd.MultiIndex):
         levels, codes, names = list(models.levels), list(models.codes), list(models.names)
     table = cells.to_frame(index=False)

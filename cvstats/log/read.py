@@ -17,7 +17,7 @@ from cvstats.errors import LogError, checked_choice
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
 from cvstats.log.gaps import drop_gaps
-from cvstats.log.groups import within_levels
+from cvstats.log.groups import METRIC, carry_metrics, within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
 from cvstats.log.metadata import attrs_of_log, folds_of_metric, refuse_parts_of_cells
 from cvstats.log.tables import TIMES, as_container, refuse_table
@@ -80,7 +80,7 @@ def read(
             "cvstats.read_log(frame, cv=cv, metric='accuracy')."
         )
     crossed = tuple(name for name in levels if name not in LEVELS) if len(levels) > 1 else ()
-    also = crossed if by is None else (by,)
+    also: tuple[Any, ...] = crossed if by is None else (by,)
     log = losses if isinstance(losses, Log) else read_container(losses, also)
     metadata, design = log.metadata, log.design
     if log is not losses:
@@ -99,6 +99,8 @@ def read(
             design, scores=design.scores or metadata.get("holds") == "scores",
             metric=folds_of_metric(metadata) or design.metric,
         )  # fmt: skip
+    if METRIC in log.labels.dims:  # carried anyway
+        also = tuple(name for name in also if name != METRIC)
     if also or design.within:
         design = replace(design, within=within_levels(design, also))
     if metadata or also or levels or log is losses:
@@ -158,11 +160,12 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
 
 @read_container.register
 def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
-    return Log(
+    log = Log(
         frames.design_of(losses.index, also),
         frames.read_columns(losses),
         frames.FrameLabels.of(losses),
     )
+    return carry_metrics(log) if METRIC in log.design.levels and METRIC not in also else log
 
 
 @read_container.register
@@ -180,7 +183,8 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
         )
     if losses.index.names == [None]:
         refuse_table(losses)
-    return Log(frames.design_of(losses.index, also), frames.read_columns(losses), labels)
+    log = Log(frames.design_of(losses.index, also), frames.read_columns(losses), labels)
+    return carry_metrics(log) if METRIC in log.design.levels and METRIC not in also else log
 
 
 @read_container.register

@@ -230,7 +230,7 @@ def write_report(
         raise LogError(
             f"a metric with a target value ({listed(targets)}) cannot be reported together with "
             "metrics without one. Expected only one of the two kinds. Select their metrics: "
-            "log.sel(metric=[…])."
+            f"{'log.sel(metric=[…])' if facts.raw.labels.may_be_empty() else 'log.loc[[…]]'}."
         )
     if missing == "raise":
         facts.log.moments(())  # reports the first missing loss

@@ -218,10 +218,16 @@ class Summaries(dict[Hashable, Summary]):
 
     def write(self, width: int) -> str:
         """Write the summaries in sequence, each below its label, in lines of a width."""
-        return "\n\n".join(
-            f"{printable(f'{self.by}={label}')}\n{part.write(width)}"
-            for label, part in self.items()
-        )
+        return self.join({label: part.write(width) for label, part in self.items()})
+
+    def paragraphs(self, width: int) -> list[str]:
+        """Write the sentences alone, those of each summary below its label."""
+        return [self.join({label: part.paragraphs(width)[0] for label, part in self.items()})]
+
+    def join(self, texts: Mapping[Hashable, str]) -> str:
+        """Join the text of each summary, below its label."""
+        parts = (f"{printable(f'{self.by}={label}')}\n{text}" for label, text in texts.items())
+        return "\n\n".join(parts)
 
     def __str__(self) -> str:
         """Write the summaries in sequence, in lines that fit."""

@@ -315,7 +315,7 @@ class Verdict:
     def dims(self) -> list[str]:
         """The carried dimensions, such as those of a map."""
         found = self.intervals
-        dims = found.dims if isinstance(found, xr.Dataset) else []
+        dims = found.dims if isinstance(found, xr.Dataset) else self.facts.log.labels.dims
         return [str(name) for name in dims if name not in ("model", "pair")]
 
     @cached_property
@@ -389,11 +389,12 @@ class Verdict:
 
     def labels(self, table: pd.DataFrame, name: str) -> list[Hashable]:
         """List the labels of the models of a table's rows."""
-        index = table.index
-        if name in index.names and (self.dims or list(index.names) == ["model", "other"]):
-            labels = index.get_level_values(name).tolist()
-        else:
-            labels = [None] * len(index) if self.dims else index.tolist()
+        index: Any = table.index
+        if index.nlevels == len(self.dims):
+            return [None] * len(index)
+        index = index.droplevel(self.dims)
+        named = name in index.names and {"model", "other"}.issuperset(index.names)
+        labels = (index.get_level_values(name) if named else index).tolist()
         return [None if label != label else label for label in labels]  # an index may contain NaN
 
     def models_of(self, intervals: pd.DataFrame) -> list[Hashable]:

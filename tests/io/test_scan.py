@@ -34,7 +34,8 @@ MODELS = ["ridge", "forest"]
 
 
 @pytest.mark.parametrize("loss", ["auc", "zero_one"])
-def test_the_attrs_of_a_saved_log_are_used(tmp_path, loss):
+@pytest.mark.parametrize("writer", ["cvstats", "pandas"])
+def test_the_attrs_of_a_saved_log_are_used(tmp_path, loss, writer):
     rng = np.random.default_rng(1)
     truth = rng.random(80) < 0.4
     scores = {"ridge": truth + 0.8 * rng.normal(size=80), "forest": truth + 0.0}
@@ -44,7 +45,12 @@ def test_the_attrs_of_a_saved_log_are_used(tmp_path, loss):
     predictions = pd.DataFrame({"y": truth, **scores}, index)
     options = {"folds": "pool"} if loss == "auc" else {}
     log = cvstats.losses(predictions, "y", MODELS, loss, **options)
-    cvstats.save_log(log, tmp_path / "log.parquet")
+    if writer == "cvstats":
+        cvstats.save_log(log, tmp_path / "log.parquet")
+    else:
+        log.reset_index().to_parquet(tmp_path / "log.parquet")
+    read = cvstats.read_log(tmp_path / "log.parquet").rename_axis(columns=None)
+    pd.testing.assert_frame_equal(read.cvci.interval(), log.cvci.interval())
     for batch_size in (1 << 20, 30):
         found = cvstats.scan_parquet(tmp_path, loss=MODELS, batch_size=batch_size).interval()
         pd.testing.assert_frame_equal(found, log.cvci.interval(), rtol=1e-10)

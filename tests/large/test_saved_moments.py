@@ -77,7 +77,7 @@ def test_what_plain_text_cannot_hold_is_left_out(tmp_path):
     moments = Moments.of_log(log.iloc[:50]) + Moments.of_log(log.iloc[50:])
     assert set(moments.attrs) == set(attrs) - {"odd", "frame"}
     moments.save(tmp_path / "kept")
-    again = Moments.load(tmp_path / "kept").attrs
+    again = dict(Moments.load(tmp_path / "kept").attrs)
     assert again.pop("nan") != 0
     assert again == {name: value for name, value in moments.attrs.items() if name != "nan"}
 
@@ -205,3 +205,10 @@ def test_files_whose_cells_do_not_fit_together_are_refused(tmp_path):
         np.savez(path, **{**arrays, name: change(arrays[name])})
         with pytest.raises(LogError, match="is damaged"):
             Moments.load(path)
+
+
+def test_attrs_of_moments_cannot_be_changed():
+    """They are those of all batches."""
+    moments = Moments.of_log(LOG)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        moments.attrs["metric"] = "auc"

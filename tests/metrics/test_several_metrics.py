@@ -76,6 +76,145 @@ def test_an_array_answers_for_each_metric(name: str, level: str) -> None:
     assert_answers_of_each(ask(log), log, ask)
 
 
+def table_of(*levels: str, metrics: list[str] | str = METRICS, **options: Any) -> pd.DataFrame:
+    models, table = ["lr", "rf", "xgb"], predictions(*levels)
+    log: pd.DataFrame = cvstats.losses(table, "y", models, metrics, positive=1, **options)
+    return log
+
+
+def assert_rows_of_each(found: pd.DataFrame, log: pd.DataFrame, ask: Any) -> None:
+    """Compare with the rows for each metric alone, but for adjustments for their number."""
+    names = list(log.index.unique("metric"))
+    assert list(found.index.unique("metric")) == names
+    for name in names:
+        alone = ask(log.xs(name, level="metric", drop_level=False))
+        here = found.loc[[name]]
+        for column in alone.columns.difference(["p_adjusted", "caution"]):
+            np.testing.assert_allclose(here[column], alone[column], 1e-12, err_msg=column)
+        assert "caution" not in alone or list(here["caution"]) == list(alone["caution"])
+        assert here.index.nlevels == 1 or here.index.droplevel("metric").equals(alone.index)
+
+
+@pytest.mark.parametrize("name", [*ASKED, "moments"])
+@pytest.mark.parametrize("order", ["by metric", "by point", "shuffled"])
+def test_a_frame_answers_for_each_metric(name: str, order: str) -> None:
+    metrics, ask = {**ASKED, "moments": (METRICS, lambda log: cvstats.moments(log, by=()))}[name]
+    log = table_of("fold", metrics=metrics)
+    rows = {"by point": log.sort_index(level="point"), "shuffled": log.sample(frac=1)}.get(order)
+    found = ask(log if rows is None else rows)
+    assert_rows_of_each(found.reindex(metrics, level="metric"), log, ask)
+
+
+def test_a_series_and_groups_of_several_metrics() -> None:
+    log = table_of("half", metrics=RANKED, by="half")
+    assert_rows_of_each(log["lr"].cvci.interval(), log["lr"], cvstats.interval)
+    found = log.cvci.interval(by="half")
+    assert found.index.names == ["half", "metric", "model"]
+    found = found.reorder_levels(["metric", "half", "model"])
+    assert_rows_of_each(found, log, lambda one: cvstats.interval(one, by="half"))
+
+
+def test_metrics_with_different_evaluations_are_selected_or_passed_as_by() -> None:
+    log = table_of("fold", metrics=["log_loss", "brier"])
+    log = log[(log.index.get_level_values("point") > 9) | (log.index.codes[0] == 0)]
+    with pytest.raises(LogError, match=r"with different evaluations.*log.xs\('log_loss'.*by='metr"):
+        log.cvci.interval()
+    assert len(log.cvci.interval(by="metric")) == 6
+
+
+def test_moments_of_a_frame_answer_for_each_metric(tmp_path: Path) -> None:
+    """Batches of it, a saved file, and cells that have the level ``metric``."""
+    log = table_of("fold", metrics=RANKED)
+    early = log.index.get_level_values("fold") < 2
+    moments = sum(cvstats.Moments.of_log(log[part], pairs=True) for part in (early, ~early))
+    moments.save(tmp_path / "moments")
+    level = cvstats.Moments.of_log(log, by=["fold", "metric"], pairs=True)
+    for each in (moments, cvstats.Moments.load(tmp_path / "moments"), level):
+        for name in ("interval", "wald", "compare", "equivalence", "moments"):
+            ask = ASKED[name][1] if name in ASKED else cvstats.moments
+            found = ask(each)
+            pd.testing.assert_frame_equal(found, ask(log), check_exact=False, rtol=1e-10)
+        found = each.interval(by="metric").loc[RANKED]
+        pd.testing.assert_frame_equal(found, log.cvci.interval(), check_exact=False, rtol=1e-10)
+    assert "lr is the best of 3 models: its AUC is higher than" in str(moments.summary())
+    array = cvstats.Moments.of_log(array_of("fold", metrics=RANKED))
+    xr.testing.assert_equal(array.interval(by="metric"), array.interval())
+
+
+@pytest.mark.parametrize("writer", ["cvstats", "pandas", "index", "several"])
+def test_a_file_of_several_metrics_answers_as_the_frame(writer: str, tmp_path: Path) -> None:
+    """Also one that pandas wrote, which stores the attrs, and in batches of parts of a metric."""
+    pytest.importorskip("pyarrow")
+    log, path = table_of("fold", metrics=RANKED), tmp_path / "log.parquet"
+    if writer == "cvstats":
+        cvstats.save_log(log, path)
+    elif writer == "several":
+        for at, name in enumerate(RANKED):
+            part = log.xs(name, level="metric", drop_level=False).reset_index()
+            part.attrs = log.attrs
+            part.to_parquet(tmp_path / f"{at}.parquet")
+    else:
+        (log if writer == "index" else log.reset_index()).to_parquet(path)
+    wanted = log.cvci.interval()
+    if writer != "several":
+        read = cvstats.read_log(path).rename_axis(columns=None).cvci.interval()
+        pd.testing.assert_frame_equal(read.loc[RANKED], wanted)
+    paths = str(tmp_path / "*.parquet")
+    moments = cvstats.scan_parquet(paths, loss=list(log), batch_size=100, pairs=True)
+    pd.testing.assert_frame_equal(moments.interval(), wanted, check_exact=False, rtol=1e-12)
+    found = moments.interval(by="metric").loc[RANKED]
+    pd.testing.assert_frame_equal(found, wanted, check_exact=False, rtol=1e-12)
+    found = moments.compare()
+    pd.testing.assert_frame_equal(found, log.cvci.compare(), check_exact=False, rtol=1e-10)
+
+
+def test_a_dask_frame_of_several_metrics_answers_as_the_frame() -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    log = table_of("fold", metrics=RANKED)
+    frame = dask.from_pandas(log.reset_index(), npartitions=5)
+    frame.attrs = log.attrs
+    for ask in (cvstats.interval, cvstats.compare):
+        pd.testing.assert_frame_equal(ask(frame).compute(), ask(log), check_exact=False, rtol=1e-12)
+
+
+@pytest.mark.parametrize("by", [None, "half"])
+def test_parts_of_several_metrics_are_refused(by: str | None) -> None:
+    """Of arrays and frames, with dropped losses, lazily, and as moments."""
+    pytest.importorskip("dask")
+    levels = ["fold"] if by is None else ["fold", by]
+    of: dict[str, Any] = {"metrics": ["auc", "f1"], "by": by, "threshold": 0.5}
+    log, frame = array_of(*levels, **of), table_of(*levels, **of)
+    masked, drop = log.where(log["point"] < 100), {"missing": "drop"}
+    for ask in (
+        lambda: cvstats.interval(log.isel(row=slice(100))),
+        lambda: cvstats.interval(log["lr"].isel(row=slice(100))),
+        lambda: cvstats.interval(frame[frame.index.get_level_values("point") < 100]),
+        lambda: cvstats.interval(log.isel(row=slice(100)).chunk()),
+        lambda: cvstats.Moments.of_log(log.isel(row=slice(100))).interval(),
+        lambda: cvstats.interval(masked, **drop),
+        lambda: cvstats.interval(masked.sel(metric="auc").chunk(), **drop).compute(),
+        lambda: cvstats.interval(masked.chunk(), method="naive", **drop).compute(),
+    ):
+        with pytest.raises(LogError, match="^this is a part of a log of auc"):
+            ask()
+    assert_answers_of_each(cvstats.interval(log.chunk(), **drop).compute(), log, cvstats.interval)
+
+
+def test_moments_keep_the_cells_of_a_metric() -> None:
+    """Averaged over the folds of each half, whatever levels are asked for."""
+    pytest.importorskip("dask")
+    log = table_of("fold", "half", metrics="auc", by="half", folds="average")
+    wanted, each = log.cvci.interval(), log.cvci.interval(by="half")
+    for by in (None, "half", ["half", "fold"]):
+        moments = cvstats.Moments.of_log(log, by=by)
+        pd.testing.assert_frame_equal(moments.interval(), wanted)
+        if by is not None:
+            pd.testing.assert_frame_equal(moments.interval(by="half"), each)
+    array = array_of("fold", "half", metrics="auc", by="half", folds="average")
+    lazy = array.chunk().cvci.interval().compute()
+    np.testing.assert_allclose(lazy["lower"], wanted["lower"], 1e-12)
+
+
 @pytest.mark.parametrize("name", ["interval", "wald", "compare", "equivalence"])
 def test_moments_of_an_array_answer_for_each_metric(name: str) -> None:
     """Also for the log loss, which is not below chance as the negative AUC of the same cells."""
@@ -194,6 +333,17 @@ def test_a_saved_array_is_read(suffix: str, tmp_path: Path) -> None:
     assert_answers_of_each(read.cvci.interval(), log, cvstats.interval)
 
 
+@pytest.mark.parametrize("metrics", [RANKED, ["rmse", "log_loss"], ["auc", "average_precision"]])
+def test_limits_of_several_metrics_are_named(metrics: list[str]) -> None:
+    """Not as Wilson's, which none of them has, and with the works that describe them."""
+    log = array_of("fold", metrics=metrics, folds="pool")
+    found = log.cvci.interval().attrs
+    alone = [log.sel(metric=name).cvci.interval().attrs for name in metrics]
+    assert found["interval"] == " or ".join(dict.fromkeys(one["interval"] for one in alone))
+    works = {work for one in alone for work in one["reference"].split("; ")}
+    assert set(found["reference"].split("; ")) == works
+
+
 def test_metrics_with_one_method_give_its_reason() -> None:
     table = cvstats.losses(predictions("fold"), "y", ["lr", "rf"], METRICS, positive=1)
     for log in (table, array_of("fold")):
@@ -275,6 +425,12 @@ def test_a_summary_of_several_metrics_judges_each_by_its_own_facts() -> None:
     for name in METRICS:
         alone = table.xs(name, level="metric", drop_level=False).cvci.summary()
         assert str(alone) in found
+
+
+def test_moments_of_metrics_by_metric() -> None:
+    for log in (table_of("fold"), array_of("fold")):
+        found, wanted = log.cvci.moments(by="metric"), log.cvci.moments(by=())
+        assert found.equals(wanted)
 
 
 def test_a_report_of_metrics_with_and_without_a_target_is_refused() -> None:

@@ -492,8 +492,6 @@ def test_several_metrics_are_summarized_one_by_one():
     alone = cvstats.losses(preds, loss="auc", **ask).cvci.summary()
     assert found["auc"].sentences == alone.sentences
     assert "a is better than b: its Brier score is lower by" in found["brier"].sentences[0]
-    with pytest.raises(LogError, match="Select it: log.xs\\('auc', level='metric', drop_l"):
-        log.cvci.report()
     array = log.rename_axis(columns=None).to_xarray()
     array.attrs = log.attrs
     assert str(array.cvci.summary()) == str(found)
