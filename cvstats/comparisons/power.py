@@ -560,7 +560,7 @@ class PlannedTest:
         low, high = least - 1, least.copy()
         while not (enough := reaches(high)).all():
             low, high = np.where(enough, low, high), np.where(enough, high, 2 * high)
-        while (high - low > 1).any():
+        while (high - low > np.maximum(1, 1e-15 * high)).any():  # numbers beyond 2^53 have gaps
             middle = np.floor((low + high) / 2)
             enough = reaches(middle) & (middle >= least)
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)

@@ -128,6 +128,17 @@ def test_the_points_needed_have_the_target_power(alternative):
     assert row["points_needed"] == round(row["points_needed"])
 
 
+@pytest.mark.parametrize("effect", [1e-4, 1e-9, 1e-30])
+def test_a_tiny_effect_needs_the_groups_of_the_normal_distribution(effect):
+    """Also where the numbers are too large to differ by one."""
+    log = models(n=240, k=1, names="ab")
+    log = log.set_index(pd.Index(np.arange(240) // 10, name="source"), append=True)
+    row = only_row(cvstats.power(log, effect=effect))
+    z = stats.norm.isf(0.025) + stats.norm.isf(0.2)
+    expected = 24 * (z * row["se"] / effect) ** 2
+    assert row["groups_needed"] == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("log", "name", "fewest"),
     [("k-fold", "points_needed", 2), ("by source", "groups_needed", 2),
