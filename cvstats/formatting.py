@@ -359,7 +359,7 @@ def text_table(
     if not (number or digits is None or digits == "auto"):
         raise LogError(f"digits={digits!r} is out of range. Expected 0, 1, 2, …, 'auto' or None.")
     table = result_frame(result)
-    words = [name for name in table.columns if table[name].dtype.kind not in "fiu"]
+    words = [name for name, dtype in table.dtypes.items() if dtype.kind not in "fiu"]
     shown = print_cells(table, digits)
     if columns is None:
         shown = join_limits(shown, table)
@@ -471,12 +471,18 @@ def result_frame(result: Any) -> pd.DataFrame:
         if isinstance(fact := table.attrs.get(name), str) and fact.startswith("{"):
             table.attrs[name] = json.loads(fact)
     if isinstance(result, xr.Dataset) and "caution" in result:
-        metadata = result.attrs.get("cautions")
-        if isinstance(metadata, str):
-            table.attrs["cautions"] = json.loads(metadata)
-        elif metadata is None:
-            table.attrs["cautions"] = dict(sentences_of(list_cautions(result["caution"].values)))
+        table.attrs["cautions"] = sentences_in(result)
     return table
+
+
+def sentences_in(result: Any) -> dict[str, str]:
+    """Read the sentences of the cautions of a result."""
+    words = result.attrs.get("cautions")
+    if isinstance(words, str):  # of an array
+        words = json.loads(words)
+    elif words is None and isinstance(result, xr.Dataset) and "caution" in result:
+        words = sentences_of(list_cautions(result["caution"].values))
+    return dict(words or {})
 
 
 def is_log(result: Any) -> bool:

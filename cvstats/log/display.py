@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from html import escape
 from math import floor, log10
@@ -23,7 +24,7 @@ UNIT = (
 """Columns in units of the loss, which are displayed with the same number of decimals."""
 
 
-MINUS = r"(?:^|(?<=\de))-(?=\d)"
+MINUS = re.compile(r"(?:^|(?<=\de))-(?=\d)")
 """The hyphen of a negative number or exponent."""
 
 
@@ -237,9 +238,14 @@ def answer(flag: object) -> str:
 
 
 def format_cells(
-    table: pd.DataFrame, digits: Digits = "auto", flags: Callable[[object], str] = answer
+    table: pd.DataFrame,
+    digits: Digits = "auto",
+    flags: Callable[[object], str] = answer,
+    minus: str = "-",
 ) -> pd.DataFrame:
     """Format every number of a table; results themselves are never rounded."""
+    table = table.copy(deep=False)
+    table.attrs = {}  # pandas would copy them with each column
     decimals = count_decimals(table) if digits == "auto" else digits
     if digits == "auto" and decimals:  # fewer if the numbers were already rounded
         numbers = table[[name for name in UNIT if name in table]].astype(float).to_numpy()
@@ -248,7 +254,7 @@ def format_cells(
     cells = {
         name: [
             flags(value) if isinstance(value, (bool, np.bool_))
-            else format_value(value, str(name), decimals, digits)
+            else MINUS.sub(minus, format_value(value, str(name), decimals, digits))
             for value in table[name]
         ]
         for name in table.columns
@@ -258,7 +264,7 @@ def format_cells(
 
 def print_cells(table: pd.DataFrame, digits: Digits = "auto") -> pd.DataFrame:
     """Format cells for printing, with minus signs instead of hyphens."""
-    return format_cells(table, digits).replace({MINUS: "−"}, regex=True)
+    return format_cells(table, digits, minus="−")
 
 
 def format_value(value: Any, column: str, decimals: int | None, digits: Digits) -> str:

@@ -91,6 +91,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+version_of = cache(version)
+"""Returns the version of an installed package, which takes long to read."""
+
 PAGES = (".html", ".htm", "")
 """Valid suffixes of a page."""
 
@@ -1085,7 +1088,8 @@ def adapt_advice(advice: str, verdict: Verdict | None) -> str:
 def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
     """Describe the computation: call, versions, references, other methods."""
     names = ("cvstats", "numpy", "scipy", "pandas", "xarray", "numba", "matplotlib")
-    versions = [("Python", platform.python_version()), *((name, version(name)) for name in names)]
+    versions = [("Python", platform.python_version())]
+    versions += [(name, version_of(name)) for name in names]
     made: dict[str, Any] = {
         "call": call, "versions": versions, "methods": None,
         "variance": make_variance_section(report, facts),

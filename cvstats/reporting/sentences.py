@@ -21,7 +21,7 @@ from cvstats.core.types import MaskArray
 from cvstats.diagnostics import CHECKS
 from cvstats.errors import LogError, checked_choice
 from cvstats.facts import LogFacts
-from cvstats.formatting import printable, result_frame
+from cvstats.formatting import printable, result_frame, sentences_in
 from cvstats.intervals import interval_names
 from cvstats.intervals._method import OF_TWO
 from cvstats.large.frames import delay_answer, has_columns_of_models
@@ -42,7 +42,6 @@ from cvstats.reporting.verdict import (
     area_weights,
     has_caution,
     narrow_cautions,
-    sentences_in,
 )
 
 NAMED = 4

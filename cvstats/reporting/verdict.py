@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from cvstats.core.orientation import TARGET, TURNED, targets_of, turn
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
-from cvstats.formatting import name_mean, result_frame, write_labels
+from cvstats.formatting import name_mean, result_frame, sentences_in, write_labels
 from cvstats.log.display import format_value
 from cvstats.log.metadata import UNDESCRIBED, select_metric
 from cvstats.metrics import METRICS
@@ -277,21 +278,28 @@ class Verdict:
         Normal p-values are transformed to Student's t with n - 1 degrees of freedom, as in max-t:
         standard errors are estimates, which matters in the tails, and with few points.
         """
-        p, points = table["p_value"], table.attrs.get("n_points", table.get("n_points"))
-        adjusted, known = table, "df" in table
-        if points is not None or known:
-            statistic, se, far = abs(table["statistic"]), table["se"], abs(table["difference"])
-            se = se.where(~(far > (1 + NOISE) * statistic * se), far / statistic)  # pseudo-errors
-            df = table["df"] if known else p * 0 + np.inf
-            own = (abs(p - 2 * special.stdtr(df, -statistic)) <= 1e-12) & (se > 0)
-            df = df.where(np.isfinite(df), np.inf if points is None else points - 1)
-            reach = -special.stdtrit(df, split_alpha(self.alpha, self.n_tests) / 2) * se
-            p = p.where(~own, 2 * special.stdtr(df, -statistic))
-            adjusted = adjusted.assign(
-                p_value=p,
-                lower=table["lower"].where(~own, table["difference"] - reach),
-                upper=table["upper"].where(~own, table["difference"] + reach),
-            )
+        names = ("p_value", "statistic", "difference", "se", "lower", "upper", "df", "n_points")
+        known = {name: table[name] for name in names if name in table}
+        where: Any = xr.where
+        if isinstance(table, pd.DataFrame):  # pandas aligns the index at each step
+            where = np.where
+            known = {name: column.to_numpy() for name, column in known.items()}
+        p, points = known["p_value"], table.attrs.get("n_points", known.get("n_points"))
+        adjusted = table
+        if points is not None or "df" in known:
+            difference, statistic, se = known["difference"], abs(known["statistic"]), known["se"]
+            far = abs(difference)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                pseudo = far > (1 + NOISE) * statistic * se
+                se = where(pseudo, far / statistic, se)
+                df = known["df"] if "df" in known else p * 0 + np.inf
+                own = (abs(p - 2 * special.stdtr(df, -statistic)) <= 1e-12) & (se > 0)
+                df = where(~np.isfinite(df), np.inf if points is None else points - 1, df)
+                reach = -special.stdtrit(df, split_alpha(self.alpha, self.n_tests) / 2) * se
+                p = where(own, 2 * special.stdtr(df, -statistic), p)
+                lower = where(own, difference - reach, known["lower"])
+                upper = where(own, difference + reach, known["upper"])
+            adjusted = adjusted.assign(p_value=p, lower=lower, upper=upper)
         if self.n_tests == 1:
             of_t = points is not None and bool(np.all(own))
             adjusted.attrs = {**table.attrs, "quantiles": "t" if of_t else "exact"}
@@ -322,7 +330,9 @@ class Verdict:
     def frame(self) -> pd.DataFrame:
         """A row for each model and cell; masked cells, which have no losses, are dropped."""
         table = result_frame(self.intervals)
-        return table[table["estimate"].notna()]
+        table = table[table["estimate"].notna()]
+        table.attrs = {}  # pandas would copy them with each column
+        return table
 
     @cached_property
     def attrs(self) -> dict[Any, Any]:
@@ -413,8 +423,10 @@ class Verdict:
 
     def spread(self, column: str, intervals: Any = None) -> FloatArray:
         """Arrange a column of the intervals, or of other ones, by cell and model."""
-        frame = result_frame(self.intervals if intervals is None else intervals)
-        frame = frame[frame["estimate"].notna()]
+        frame = self.frame
+        if intervals is not None:
+            frame = result_frame(intervals)
+            frame = frame[frame["estimate"].notna()]
         values = np.full((len(self.cells), len(self.models)), np.nan)
         cell, model = self.places
         at = list(map(cell.__getitem__, self.cell_labels(frame)))
@@ -452,8 +464,8 @@ class Verdict:
         """Arrange the pairs of a comparison by cell and models."""
         cell, model = self.places
         table = result_frame(comparison)
-        at = pd.Series(self.cell_labels(table), table.index).map(cell)  # NaN for masked cells
-        table, c = table[at.notna()], at.dropna().to_numpy(dtype=int)
+        at = np.array([*map(cell.get, self.cell_labels(table), repeat(-1))])
+        table, c = table[at >= 0], at[at >= 0]  # without masked cells
         i = list(map(model.__getitem__, self.labels(table, "model")))
         j = list(map(model.__getitem__, self.labels(table, "other")))
         shape = len(cell), len(model), len(model)
@@ -533,14 +545,6 @@ def without(labels: Any, caution: Caution) -> Any:
         return labels & ~int(caution)
     kept = [", ".join(filter(caution.label.__ne__, text.split(", "))) for text in labels]
     return pd.Series(kept, labels.index, dtype=labels.dtype)
-
-
-def sentences_in(table: Any) -> dict[str, str]:
-    """Read the sentences of the cautions of a result."""
-    words = table.attrs.get("cautions")
-    if not isinstance(words, dict):  # from an array
-        words = result_frame(table).attrs.get("cautions", {})
-    return dict(words)
 
 
 # --- the scale of the numbers --------------------------------------------------------------------
