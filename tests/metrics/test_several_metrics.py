@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,15 @@ def predictions(*levels: str, seed: int = 0) -> pd.DataFrame:
 def array_of(
     *levels: str, metrics: list[str] | str = METRICS, grid: bool = False, **options: Any
 ) -> xr.Dataset:
+    """A log of its own for each caller, made once."""
+    names = metrics if isinstance(metrics, str) else tuple(metrics)
+    return make_array(levels, names, grid, **options).copy()
+
+
+@cache
+def make_array(
+    levels: tuple[str, ...], metrics: tuple[str, ...] | str, grid: bool, **options: Any
+) -> xr.Dataset:
     table = predictions(*levels)
     coords = {name: ("row", table.index.get_level_values(name)) for name in table.index.names}
     data = xr.Dataset({name: ("row", column) for name, column in table.items()}, coords)
@@ -41,7 +51,8 @@ def array_of(
     if grid:
         other = data.assign({name: data[name] ** 2 for name in models})
         data = xr.concat([data, other], pd.Index([40, 50], name="lat"), data_vars=models)
-    log: xr.Dataset = cvstats.losses(data, "y", models, metrics, positive=1, **options)
+    wanted = metrics if isinstance(metrics, str) else list(metrics)
+    log: xr.Dataset = cvstats.losses(data, "y", models, wanted, positive=1, **options)
     return log
 
 
