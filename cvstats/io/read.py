@@ -923,10 +923,23 @@ def drop_copies(table: Any, tool: str) -> tuple[pd.DataFrame, int]:
     return kept, int((~first).sum())
 
 
+def decimals_to_floats(table: pd.DataFrame) -> pd.DataFrame:
+    """Convert columns of decimals, as databases write them, unless they are long numbers."""
+    found = [
+        name
+        for name, column in table.select_dtypes(object).items()
+        if pd.api.types.infer_dtype(column, skipna=True) == "decimal"
+        and column.dropna().abs().max() < 2**53
+    ]
+    if not found or not table.columns.is_unique:
+        return table
+    return table.astype(dict.fromkeys(found, np.float64))
+
+
 def as_table(found: Any) -> pd.DataFrame:
     """Convert an object to a table."""
     if isinstance(found, pd.DataFrame):
-        return found
+        return decimals_to_floats(found)
     if isinstance(found, pd.Series):
         return found.to_frame("loss" if found.name is None else found.name)
     if is_inspect_log(found):

@@ -186,6 +186,8 @@ def numbers(column: pd.Series) -> NDArray[Any]:
         if pd.api.types.is_integer_dtype(dtype) and column.abs().max() >= 2**53:
             raise too_many_digits("the log" if column.name is None else repr(column.name))
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if pd.api.types.infer_dtype(column, skipna=True) == "decimal":  # as databases write them
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
     strays = (value for value in column if not is_number(value) and value is not None)
     stray = next(strays, None)
     first, way = column.iloc[0], "log.astype(float)"

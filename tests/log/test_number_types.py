@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from decimal import Decimal
 from importlib.util import find_spec
 
 import numpy as np
@@ -13,6 +14,7 @@ import xarray as xr
 from strategies import as_dataset, by_point, dense
 
 import cvstats
+from cvstats import LogError
 from cvstats.accessor import CVAccessor
 
 NUMBER_TYPES = ["float64", "float32", "Float64", "int8", "Int64", "bool", "boolean",
@@ -162,3 +164,26 @@ def test_folds_in_another_order_of_bytes():
     wanted = log.assign_coords(fold=("point", folds)).cvci.wald()
     found = log.assign_coords(fold=("point", folds.astype(">i4"))).cvci.wald()
     xr.testing.assert_identical(found, wanted)
+
+
+def test_decimals_are_numbers_on_every_road(tmp_path):
+    """As databases write them; a missing one is a missing loss, and long ones stay labels."""
+    pytest.importorskip("pyarrow")
+    index = pd.MultiIndex.from_arrays([np.arange(40) % 4, range(40)], names=["fold", "point"])
+    floats = pd.DataFrame({"a": np.arange(40) / 8, "b": np.arange(40) % 7 / 4}, index)
+    log, path = floats.map(lambda value: Decimal(str(value))), tmp_path / "log.parquet"
+    log.reset_index().to_parquet(path)
+    wanted = cvstats.wald(floats)
+    for found in (
+        log, cvstats.as_log(log.reset_index(), loss=["a", "b"]), cvstats.read_log(path),
+        cvstats.read_log(log.reset_index()), cvstats.scan_parquet(path, loss=["a", "b"]),
+    ):  # fmt: skip
+        np.testing.assert_allclose(cvstats.wald(found)["lower"], wanted["lower"], rtol=1e-12)
+    np.testing.assert_allclose(cvstats.wald(log["a"])["lower"], wanted["lower"].iloc[:1])
+    log.iloc[3, 0] = None
+    for found in (log, cvstats.read_log(log.reset_index())):
+        with pytest.raises(LogError, match="'a' has no loss"):
+            cvstats.wald(found)
+    table = floats.reset_index()
+    table["point"] = [Decimal(2**60 + at) for at in range(40)]
+    assert cvstats.read_log(table).index.unique("point").size == 40

@@ -57,7 +57,10 @@ BAD_LOGS = {
     "text without a name": (
         lambda: one().astype(str).rename(None), "the losses of the log are not numbers", TEXT,
     ),
-    "decimals": (lambda: one().map(Decimal), "the first is Decimal('0.6", TEXT),
+    "decimals and text": (
+        lambda: one().map(Decimal).where(one().index.get_level_values("point") > 0, "x"),
+        "the first is 'x'", TEXT,
+    ),
     "categories": (lambda: one().round(1).astype("category"), "the first is 0.6.", NUMBER),
     "dates": (lambda: one().astype("datetime64[s]"), "their type is datetime64[s]"),
     "durations": (lambda: pd.to_timedelta(one()), "'a' are not numbers", "total_seconds()"),
