@@ -20,7 +20,8 @@ from cvstats.intervals._method import answer_log
 from cvstats.large import frames
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import count_cells, tabulate_moments
-from cvstats.log.log import Log, Losses, of_its_kind
+from cvstats.log.groups import METRIC
+from cvstats.log.log import Log, Losses, metrics_of_cells, of_its_kind
 from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import as_container, suggest_renaming, unrecognized_levels
@@ -155,6 +156,9 @@ def summarize_log(log: Log, n_cells: int | None = None) -> str:
     models = len(log.shown_models)
     parts.append(count(models, "difference" if log.of_differences else "model"))
     cells = log.losses.width // models if n_cells is None else n_cells
+    if METRIC in log.labels.dims and (metrics := metrics_of_cells(log)) is not None:
+        number = len({*metrics.tolist()})
+        parts, cells = [*parts, count(number, "metric")], cells // number
     if cells > 1:
         parts.append(count(cells, "cell"))
     guesses = [

@@ -371,10 +371,10 @@ def interval(
             facts["interval"] = limits
         return cast(Table, table.assign_attrs(facts))
     several = method is None and "metrics" in log.metadata and metrics_of_cells(log) is not None
-    if not asked:
-        run = partial(run_with_wilson, name, alpha)
     if several:
         run = partial(run_recommended, alpha, options)
+    elif not asked:
+        run = partial(run_with_wilson, name, alpha)
     result = answer_cells(log, run)
     if several:
         facts["reason"] = str(result.attrs.get("reason", OF_METRICS))

@@ -35,7 +35,7 @@ from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Codes, Design, GridCodes, Level, SplitSizes
 from cvstats.core.folds import covers_all_points, is_resampled, tally
 from cvstats.core.threads import BLOCK, block_bounds
-from cvstats.core.types import FloatArray, IntArray, Labels
+from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, spelled, unpaired
 from cvstats.large.lazy import compute_cells, levels_needed
 from cvstats.log.align import align_logs, check_same_grid
@@ -52,7 +52,7 @@ from cvstats.log.log import (
     find_pairs,
     hide_losses,
 )
-from cvstats.log.metadata import levels_of_cells
+from cvstats.log.metadata import levels_of_cells, select_metric
 from cvstats.log.pandas import FrameLabels, MetricLabels, as_index
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
 from cvstats.log.read import is_dask_frame, read, read_container
@@ -521,17 +521,7 @@ class Moments(Methods):
         metrics = list(dict.fromkeys((*known, *found)))
         if len(metrics) == 1:
             return replace(self, within="")
-        planned = add_parts(self.planned) if self.planned else None
-        kept = add_parts(self.kept) if self.kept else None
-        each = {
-            metric: replace(
-                self,
-                parts=(take_label(self.table, METRIC, metric),),
-                planned=() if planned is None else (take_label(planned, METRIC, metric),),
-                kept=() if kept is None else (kept.take_metric(metric),),
-            )
-            for metric in metrics
-        }
+        each = {metric: self.take_metric(metric) for metric in metrics}
         whole, labels = concat_models(each), MetricLabels.of_metrics(self.labels, metrics)
         order = list(map(whole.models.index, metrics))
         columns, own = (
@@ -548,6 +538,43 @@ class Moments(Methods):
             kept=tuple(losses),
             dropped=None if self.dropped is None else self.dropped // len(metrics),
         )  # fmt: skip
+
+    def take_metric(self, metric: Hashable) -> Moments:
+        """Select the cells of one label of the level ``metric``."""
+        planned = add_parts(self.planned) if self.planned else None
+        kept = add_parts(self.kept) if self.kept else None
+        return replace(
+            self, parts=(take_label(self.table, METRIC, metric),), within="",
+            planned=() if planned is None else (take_label(planned, METRIC, metric),),
+            kept=() if kept is None else (kept.take_metric(metric),),
+        )  # fmt: skip
+
+    def split_metrics(self) -> dict[Hashable, Moments]:
+        """Split the moments of several metrics into those of each, with its attrs."""
+        carried, found = METRIC not in self.levels, {}
+        for metric in self.metrics:
+            part = self.take_columns(metric) if carried else self.take_metric(metric)
+            shared = SharedAttrs.of(select_metric(dict(self.attrs), metric)).shared
+            found[metric] = replace(part, notes=replace(self.notes, shared=shared))
+        return found
+
+    def take_columns(self, metric: Hashable) -> Moments:
+        """Select the columns of one of the metrics that are carried."""
+        labels: Any = self.labels
+        at = labels.dims.index(METRIC)
+        own = np.asarray(labels.coords[METRIC]).tolist().index(metric)
+        models = model_columns(labels)
+        columns = np.take(np.arange(models.size).reshape(labels.sizes), own, axis=at).reshape(-1)
+        cells = np.isin(models[0], columns)  # the same for all models and pairs
+        pairs = len(models) * (len(models) - 1) // 2 * self.pairs
+        both = models.size + np.arange(pairs * len(cells)).reshape(pairs, -1)[:, cells].reshape(-1)
+        table = self.table.take_columns(np.concatenate([columns, both]))
+        kept = tuple(
+            part.take_cells(len(models), cells)
+            for part in self.kept
+            if choose_step(models.size) == 1
+        )
+        return replace(self, parts=(table,), labels=labels.without(METRIC, own), kept=kept)
 
     def log(self) -> Log:
         """Return a log whose cells are these moments."""
@@ -1362,6 +1389,11 @@ class KeptLosses:
         """Select the losses of one metric; if all were kept, points choose them and not metrics."""
         some = self if self.dates or not self.whole else self.undated()
         return replace(some, cells=take_label(some.cells, METRIC, metric))
+
+    def take_cells(self, models: int, cells: MaskArray) -> KeptLosses:
+        """Select the losses in some carried cells."""
+        own = np.flatnonzero(np.tile(cells, models))
+        return replace(self, cells=self.cells.take_columns(np.append(own, [-2, -1])))
 
     def crossed(self) -> bool:
         """Whether a point occurs in two sources of one repetition."""

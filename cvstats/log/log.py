@@ -879,6 +879,8 @@ class Log:
         """Find the columns of carried cells in which every loss is missing."""
         if not self.labels.may_be_empty():
             return np.array([], dtype=np.int64)
+        if self.cells is not None:
+            return np.flatnonzero(np.isnan(self.cells.found.mean).any(axis=0))
         gone = np.ones(self.losses.width, dtype=bool)
         for start, stop in block_bounds(self.design.size, max(1, WINDOW // len(gone))):
             missing = self.losses.missing(start, stop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -433,6 +433,21 @@ class ArrayLabels:
         return ArrayLabels(
             self.models, (*coords, *self.dims), {**self.coords, **coords}, (*sizes, *self.sizes),
             at, self.units, self.one_pair,
+        )  # fmt: skip
+
+    def without(self, dim: str, at: int) -> ArrayLabels:
+        """Return the labels of one cell along a dimension."""
+        axis = self.dims.index(dim)
+        coords = {
+            name: coord.isel({dim: at}) if dim in getattr(coord, "dims", ()) else coord
+            for name, coord in self.coords.items()
+            if name != dim
+        }
+        model = self.model_dim
+        return replace(
+            self, dims=self.dims[:axis] + self.dims[axis + 1 :], coords=coords,
+            sizes=self.sizes[:axis] + self.sizes[axis + 1 :],
+            model_dim=model if model is None or model < axis else model - 1,
         )  # fmt: skip
 
     def of_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> ArrayLabels:

@@ -17,9 +17,19 @@ from cvstats.core.orientation import targets_of
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, describe_type, install_command, is_several
 from cvstats.facts import LogFacts
-from cvstats.formatting import NAMES, as_scores, printable, result_frame, write_labels
+from cvstats.formatting import (
+    NAMES,
+    as_scores,
+    name_value,
+    printable,
+    result_frame,
+    select_facts,
+    write_labels,
+)
 from cvstats.large.moments import Moments
+from cvstats.log.groups import METRIC
 from cvstats.log.log import Losses
+from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame
 from cvstats.metrics import METRICS
 
@@ -224,6 +234,9 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
         if name == "other" and differences:
             for words, label in zip(parts, written[at], strict=True):
                 words[-1] += f" − {label}"
+        elif name == METRIC and has_several(table.attrs):  # what is shown, such as 1 - AUC
+            for words, metric in zip(parts, index.get_level_values(at), strict=True):
+                words.insert(0, name_value(select_facts(table.attrs, metric), ""))
         elif name in LEVELS:
             table[str(name)] = written[at] if name == "other" else index.get_level_values(at)
         elif not (name == "model" and single is not None):

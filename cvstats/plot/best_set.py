@@ -89,8 +89,9 @@ def best_set(
     facts = read_facts(losses, missing)
     found = facts.apply(compute_best_set, alpha=alpha, center=center, n_draws=n_draws, rng=rng)
     table = result_rows(found, facts)
-    if isinstance(found, xr.Dataset) and len(found.sizes) > 1:
-        raise LogError("ranks are drawn for one cell at a time. Select one, as in log.sel(lead=1).")
+    if len(facts.log.labels.dims) > 1:
+        way = "log.sel(lead=1)" if isinstance(found, xr.Dataset) else "log.loc[['auc']]"
+        raise LogError(f"ranks are drawn for one cell at a time. Select one, as in {way}.")
     check_rows(len(table), "models")
     upwards = not facts.is_score
     table = table.sort_values("estimate", kind="stable", ascending=upwards, ignore_index=True)

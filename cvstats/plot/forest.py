@@ -139,7 +139,10 @@ def forest(
 
 def draw_reference(ax: Axes, table: pd.DataFrame, facts: LogFacts) -> None:
     """Draw a line at the target of the metric, at 0 for differences, or at the best estimate."""
-    targets = set(targets_of(facts.attrs).values())
+    found = targets_of(facts.attrs)
+    if found and len(found) < len(facts.attrs.get("metrics", found)):
+        return  # of some metrics
+    targets = set(found.values())
     labels = facts.log.labels
     several = len(table) > 1 and len(labels.models) == facts.log.losses.width
     if len(targets) == 1:

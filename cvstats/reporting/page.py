@@ -6,7 +6,7 @@ import platform
 import re
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -28,7 +28,7 @@ import xarray as xr
 from cvstats import plot
 from cvstats.core.design import SPLIT
 from cvstats.core.folds import count_folds, covers_all_points, fold_level
-from cvstats.core.orientation import targets_of, turn
+from cvstats.core.orientation import TURNED, targets_of, turn
 from cvstats.core.types import FloatArray
 from cvstats.describe import count_points, describe_log, summarize_log
 from cvstats.diagnostics import list_findings
@@ -50,7 +50,9 @@ from cvstats.intervals.heterogeneity import heterogeneity
 from cvstats.intervals.out_of_source import out_of_source
 from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.display import count_decimals, print_cells
+from cvstats.log.groups import METRIC
 from cvstats.log.log import Losses
+from cvstats.log.metadata import select_metric
 from cvstats.log.plain import replacing
 from cvstats.log.read import MISSING, is_dask_frame
 from cvstats.metrics import METRICS
@@ -77,6 +79,7 @@ from cvstats.reporting.sentences import (
     join_words,
     name_sources,
     quote_names,
+    split_log,
 )
 from cvstats.reporting.verdict import (
     ONLY,
@@ -228,16 +231,11 @@ def write_report(
         )
     target = None if path is None else check_path(path)
     facts = LogFacts(losses, missing)
-    several = None if "kind" in facts.attrs else facts.attrs.get("metrics")
-    if several and 0 < len(targets := targets_of(facts.attrs)) < len(several):
-        raise LogError(
-            f"a metric with a target value ({listed(targets)}) cannot be reported together with "
-            "metrics without one. Expected only one of the two kinds. Select their metrics: "
-            f"{'log.sel(metric=[…])' if facts.raw.labels.may_be_empty() else 'log.loc[[…]]'}."
-        )
     if missing == "raise":
         facts.log.moments(())  # reports the first missing loss
-    made = make_report(facts, alpha, seed)
+    labels: Any = facts.raw.labels
+    several = METRIC in labels.dims and METRIC in labels.coords
+    made = (make_reports if several else make_report)(facts, alpha, seed)
     templates = files("cvstats.reporting").joinpath("templates")
     page: str = compile_template().render(
         title=title or str(facts.losses.attrs.get("title", made.title)),
@@ -306,7 +304,11 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
     rows = [(key.replace("_", " "), str(attrs[key])) for key in ("title", "source") if key in attrs]
     if "read_from" in attrs:
         rows.append(("read from", str(attrs["read_from"])))
-    if words := describe_loss(facts, attrs):
+    several = attrs.get("metrics", ())
+    if several:
+        losses_of = [describe_loss(select_metric(attrs, name)) for name in several]
+        rows.append(("metrics", "; ".join(losses_of)))
+    elif words := describe_loss(attrs):
         rows.append(("score" if facts.is_score else "loss", words))
     models = list(log.shown_models)
     if facts.are_nameless(models):
@@ -344,21 +346,21 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         rows.append((f"{log.source_name}s", f"{design.number('source'):,}{both}"))
     if design.has("count"):
         rows.append(("count", "number of times the point was in the training sample"))
-    if facts.n_cells > 1:
-        rows.append((f"cells of each {what.removesuffix('s')}", f"{facts.n_cells:,}"))
+    if (n_cells := facts.n_cells // max(1, len(several))) > 1:
+        rows.append((f"cells of each {what.removesuffix('s')}", f"{n_cells:,}"))
     rows.append(("missing losses", f"{sum(facts.n_missing.values()):,}"))
     rows.append(("container", f"{type(losses).__module__.split('.')[0]} {type(losses).__name__}"))
     return rows
 
 
-def describe_loss(facts: LogFacts, attrs: dict[Any, Any]) -> str:
+def describe_loss(attrs: dict[Any, Any]) -> str:
     """Name the loss or score, its units, and which values are better; empty without a name."""
     loss = attrs.get("long_name") or str(attrs.get("loss", "")).replace("_", " ")
-    scale, better = read_scale(facts.attrs, {}), "lower"
+    scale, better = read_scale(attrs, {}), "lower"
     if targets := targets_of(attrs).values():
         loss = name_difference(scale, attrs).name
         better = f"closer to {listed(f'{target:g}' for target in targets)}"
-    elif facts.is_score:
+    elif scale.orientation in TURNED:
         loss, better = scale.name, "higher"
     elif loss in METRICS:
         loss = scale.name
@@ -498,6 +500,8 @@ class Report:
     refusals: dict[str, str] = field(default_factory=dict)
     """What is not shown, and why."""
     verdict: Verdict | None = None
+    metrics: dict[str, Report] = field(default_factory=dict)
+    """The report of each of several metrics."""
 
     @property
     def title(self) -> str:
@@ -505,7 +509,7 @@ class Report:
         if self.verdict is None:
             return "Loss log"
         names = self.verdict.names
-        what = "Metrics" if "metric" in self.verdict.dims else capitalize(self.verdict.scale.name)
+        what = "Metrics" if self.metrics else capitalize(self.verdict.scale.name)
         several = "pairs of models" if self.verdict.facts.log.of_differences else "models"
         return f"{what} of {names[0] if len(names) == 1 else f'{len(names):,} {several}'}"
 
@@ -541,17 +545,38 @@ class Report:
         section.parts.append(Figure(source, words, caption))
 
 
-def make_report(facts: LogFacts, alpha: float, seed: int) -> Report:
-    """Make the summary and all sections that apply to this log."""
+def make_reports(facts: LogFacts, alpha: float, seed: int) -> Report:
+    """Make the summary and the sections of each of several metrics, as if it were the only one."""
+    whole = Report((), [])
+    for label, part in split_log(facts.losses, METRIC):
+        name = str(label)
+        one = make_report(LogFacts(part, facts.missing), alpha, seed, whole.pictures)
+        whole.metrics[name] = one
+        whole.sentences += (f"{name}: {one.sentences[0]}", *one.sentences[1:])
+        whole.cautions += [f"{name}: {words}" for words in one.cautions]
+        for section in one.sections:
+            section.key += f"-{len(whole.metrics)}"
+            section.title += f" ({name})"
+        whole.sections += one.sections
+        whole.references += one.references
+        whole.refusals |= {f"{what} ({name})": words for what, words in one.refusals.items()}
+        whole.pictures, whole.verdict = one.pictures, whole.verdict or one.verdict
+    return whole
+
+
+def make_report(facts: LogFacts, alpha: float, seed: int, pictures: int = 0) -> Report:
+    """Make the summary and all sections that apply to this log; ``pictures`` precede them."""
     verdict = Verdict(facts, alpha, seed)
     try:
         summary = describe_verdict(verdict)
     except LogError as error:
         words = say("sentences.no_interval")
-        report = Report((words,), [], refusals={"Intervals": reason_in_words(error)})
+        refusals = {"Intervals": reason_in_words(error)}
+        report = Report((words,), [], pictures=pictures, refusals=refusals)
         report.sections.append(make_diagnosis_section(facts))
         return report
-    report = Report(summary.sentences, list(summary.cautions.values()), verdict=verdict)
+    cautions = list(summary.cautions.values())
+    report = Report(summary.sentences, cautions, pictures=pictures, verdict=verdict)
     made = [make_intervals_section(report, verdict)]
     if is_gridded(verdict):
         made.append(make_maps_section(report, verdict))
@@ -594,7 +619,7 @@ def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
     Rows of a metric that has a target keep their order.
     """
     scale = verdict.scale
-    if scale.larger and "metric" not in verdict.dims:
+    if scale.larger:
         result = to_score(result, scale.name, scale.orientation, result.attrs)
     frame = result_frame(result)
     if verdict.names == [ONLY] and frame.index.names == ["model"]:
@@ -848,8 +873,6 @@ def make_maps_section(report: Report, verdict: Verdict) -> Section:
     """Draw the cells of a grid: lines for one dimension, maps for two."""
     title = say("sections.cells_of_one" if len(verdict.models) == 1 else "sections.cells")
     section = Section("cells", title)
-    if "metric" in verdict.dims:
-        return section
     if len(verdict.dims) == 1:
         report.draw(
             section, "line", partial(draw_lines, verdict=verdict), height=3.0,
@@ -1094,8 +1117,12 @@ def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str
         "call": call, "versions": versions, "methods": None,
         "variance": make_variance_section(report, facts),
         "references": list_works(report.references),
-        "method": [] if report.verdict is None else describe_method(report.verdict),
+        "method": [],
     }  # fmt: skip
+    if report.metrics:
+        made["method"] = describe_methods(report.metrics)
+    elif report.verdict is not None:
+        made["method"] = describe_method(report.verdict)
     try:
         known = facts.apply(methods).reset_index().to_dict("records")
     except LogError:
@@ -1134,6 +1161,20 @@ def list_works(references: list[str]) -> list[tuple[str, str, str]]:
     return list(dict.fromkeys(found))
 
 
+def describe_methods(reports: Mapping[str, Report]) -> list[tuple[str, str]]:
+    """Describe the methods of several metrics, with the names of metrics if they differ."""
+    each = {
+        metric: [] if part.verdict is None else describe_method(part.verdict)
+        for metric, part in reports.items()
+    }
+    rows = []
+    for what, words in dict.fromkeys(row for own in each.values() for row in own):
+        whose = [metric for metric, own in each.items() if (what, words) in own]
+        some = "" if len(whose) == len(each) else f" ({', '.join(whose)})"
+        rows.append((f"{what}{some}", words))
+    return rows
+
+
 def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     """Describe the methods of the intervals and of the differences, and their guarantees."""
     facts = verdict.attrs
@@ -1169,7 +1210,9 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
 def make_variance_section(report: Report, facts: LogFacts) -> Section:
     """Show the components of the variance, which depend on an assumption."""
     section, verdict = Section("variance", say("sections.variance")), report.verdict
-    if verdict is not None and (is_gridded(verdict) or len(verdict.names) > TOP):
+    if report.metrics or (
+        verdict is not None and (is_gridded(verdict) or len(verdict.names) > TOP)
+    ):
         return section
     if facts.log.only_tested:  # no covariance of losses by common training data
         return section

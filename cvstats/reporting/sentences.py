@@ -25,8 +25,9 @@ from cvstats.formatting import printable, result_frame, sentences_in
 from cvstats.intervals import interval_names
 from cvstats.intervals._method import OF_TWO
 from cvstats.large.frames import delay_answer, has_columns_of_models
+from cvstats.large.moments import Moments
 from cvstats.log.display import count_decimals, display_width
-from cvstats.log.groups import Groups
+from cvstats.log.groups import METRIC, Groups
 from cvstats.log.log import WITHOUT_PAIRS, Losses
 from cvstats.log.metadata import LOSS_WORDS, UNDESCRIBED
 from cvstats.log.read import MISSING, is_dask_frame, read
@@ -133,7 +134,7 @@ def quote_names(names: Sequence[str]) -> list[str]:
     return quoted
 
 
-def count_others(verdict: Verdict) -> str:
+def count_further_models(verdict: Verdict) -> str:
     """Count the differences that are not named."""
     rest = len(verdict.names) - NAMED
     verb = "is" if rest == 1 else "are"
@@ -339,8 +340,8 @@ def summary(
         pairs = has_columns_of_models(losses, by)
         return delay_answer(losses, ask, pairs=pairs, levels=(by,), missing=missing)
     losses = as_container(losses, [by])
-    if by is None and len(list_labels(losses, "metric")) > 1:
-        by = "metric"
+    if by is None and len(list_labels(losses, METRIC)) > 1:
+        by = METRIC
     if by is None:
         return describe_verdict(Verdict(LogFacts(losses, missing), alpha, seed, method))
     parts = split_log(losses, by)
@@ -353,6 +354,8 @@ def list_labels(losses: Any, name: str) -> list[Hashable]:
     index = getattr(losses, "index", None)
     if isinstance(index, pd.Index) and name in index.names:
         return list(index.unique(name))
+    if isinstance(losses, Moments):
+        return losses.metrics if name == METRIC else []
     coordinate = getattr(losses, "coords", {}).get(name)
     if coordinate is None or coordinate.ndim != 1:
         return []
@@ -362,6 +365,9 @@ def list_labels(losses: Any, name: str) -> list[Hashable]:
 def split_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
     """Iterate over the parts of a log for each label of a level, in its own container."""
     whole = read(losses, by=by)  # rejects logs without such a level, and metrics that it would cut
+    if isinstance(losses, Moments) and by == METRIC:
+        yield from losses.split_metrics().items()
+        return
     groups = Groups(whole, by)
     if not list_labels(losses, by):  # moments
         yield from zip(groups.labels, groups.parts(), strict=True)
@@ -371,7 +377,8 @@ def split_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
             yield label, losses[losses.index.get_level_values(by) == label]
         else:
             (dim,) = losses[by].dims
-            yield label, losses.isel({dim: np.flatnonzero(losses[by].to_numpy() == label)})
+            rows = np.flatnonzero(losses[by].to_numpy() == label)
+            yield label, losses.isel({dim: rows[0] if dim == METRIC else rows})
 
 
 def describe_verdict(verdict: Verdict) -> Summary:
@@ -399,12 +406,6 @@ def write_sentences(verdict: Verdict) -> list[str]:
         sentences = describe_targets(verdict)
     elif len(verdict.cells) == 1:
         sentences = describe_cell(verdict, 0, "")
-    elif verdict.dims == ["metric"]:
-        sentences = [
-            describe_cell(verdict, cell, f"for {metric}, ")[0]
-            for cell, (metric,) in enumerate(verdict.cells)
-        ]
-        return [*sentences, describe_scope(verdict)]
     elif verdict.whole is not None:
         sentences = describe_grid(verdict, verdict.whole)
     elif len(verdict.models) > 1:
@@ -662,7 +663,7 @@ def describe_contrasts(verdict: Verdict, cell: int, scale: Scale) -> str:
         ends = scale.range(each["lower"][at], each["upper"][at], decimals, of_values=True)
         value = scale.value(estimate[at], decimals) + scale.unit_words
         words.append(f"{value} for {name} ({verdict.level} interval {ends})")
-    more = count_others(verdict)
+    more = count_further_models(verdict)
     text = f"the {scale.name} is {join_words(words)}{more}."
     pairs = verdict.pairs
     if pairs is None or len(verdict.names) != 2:
@@ -837,7 +838,7 @@ def describe_signs(verdict: Verdict) -> list[str]:
         f"below 0 in {low:,} and above 0 in {high:,} for {name}"
         for low, high, name in zip(below, above, verdict.names[:NAMED], strict=False)
     ]
-    more = count_others(verdict)
+    more = count_further_models(verdict)
     return [
         f"Among {len(verdict.cells):,} cells ({join_words(verdict.dims)}), the "
         f"{verdict.scale.name} is significantly {'; '.join(words)}{more} ({verdict.level} "

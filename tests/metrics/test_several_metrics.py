@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -444,12 +445,58 @@ def test_moments_of_metrics_by_metric() -> None:
         assert found.equals(wanted)
 
 
-def test_a_report_of_metrics_with_and_without_a_target_is_refused() -> None:
-    with pytest.raises(LogError, match=r"target value \(calibration_slope\).*log.sel\(metric="):
-        array_of("fold").cvci.report()
-    page = array_of("fold").sel(metric=RANKED).cvci.report()
-    assert "Metrics of 3 models" in page
-    assert "closer to 1" not in array_of("fold").sel(metric="auc").cvci.report()
+def read_page(log: Any) -> str:
+    """The words of a report, without its plots and without the container."""
+    page = re.sub(
+        r"<style.*?</style>|<script.*?</script>|<svg.*?</svg>", "", log.cvci.report(), flags=re.S
+    )
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    return re.sub(r"container \S+ \S+", "", text)
+
+
+def test_a_report_of_several_metrics_has_a_section_of_each() -> None:
+    """With the sentences of the summary, AUC and not 1 - AUC, and only the target of its own."""
+    table = table_of("fold")
+    page = read_page(table)
+    assert page == read_page(array_of("fold"))
+    assert "Metrics of 3 models 240 points, 5 folds, 3 models, 4 metrics Summary" in page
+    for name, found in table.cvci.summary().items():
+        assert f"{name}: {' '.join(found.sentences)}" in page
+    for words in (
+        "How high is the AUC? (auc)", "How large is the RMSE? (rmse)",
+        "metrics AUC, higher is better; calibration slope, closer to 1 is better; RMSE, lower is "
+        "better; log loss, lower is better",
+    ):  # fmt: skip
+        assert words in page
+    assert " = auc" not in page
+
+
+def test_moments_of_several_metrics_have_the_summary_of_each() -> None:
+    for log in (table_of("fold"), array_of("fold")):
+        moments = cvstats.Moments.of_log(log, pairs=True)
+        assert str(moments.summary()) == str(log.cvci.summary())
+        assert "How high is the AUC? (auc)" in moments.report()
+    level = cvstats.Moments.of_log(table_of("fold"), by=["fold", "metric"], pairs=True)
+    assert str(level.summary()["auc"]) == str(table_of("fold").cvci.summary()["auc"])
+    grid = array_of("fold", metrics=["auc", "rmse"], grid=True)
+    found = cvstats.Moments.of_log(grid, pairs=True).summary()
+    assert list(found) == ["auc", "rmse"]
+    assert "the average AUC of the models" in str(found["auc"])
+
+
+def test_plots_name_what_they_show_of_each_metric() -> None:
+    """1 - AUC, and no line at the target of another metric."""
+    pytest.importorskip("matplotlib")
+    for log in (table_of("fold"), array_of("fold")):
+        ax = log.cvci.plot.forest()
+        ax.figure.canvas.draw()
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        assert "1 - AUC · lr" in names
+        assert not any("=" in name for name in names)
+        assert "target" not in [line.get_label() for line in ax.lines]
+        some = log.loc[RANKED] if isinstance(log, pd.DataFrame) else log.sel(metric=RANKED)
+        with pytest.raises(LogError, match="ranks are drawn for one cell at a time"):
+            some.cvci.plot.best_set()
 
 
 @pytest.mark.parametrize("name", ["contrast", "difference"])
