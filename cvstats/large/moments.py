@@ -43,6 +43,7 @@ from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, find_dates, read
 from cvstats.log.groups import METRIC
 from cvstats.log.log import (
     ONLY_MOMENTS,
+    TYPE,
     CellSource,
     Log,
     Losses,
@@ -52,10 +53,11 @@ from cvstats.log.log import (
     find_pairs,
     hide_losses,
 )
-from cvstats.log.metadata import levels_of_cells, select_metric
+from cvstats.log.metadata import has_several, levels_of_cells, select_metric
 from cvstats.log.pandas import FrameLabels, MetricLabels, as_index
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels
 from cvstats.log.read import is_dask_frame, read, read_container
+from cvstats.log.tables import as_container
 from cvstats.log.xarray import ArrayLabels, units_of
 from cvstats.options import Missing
 from cvstats.registry import LOGS, add_methods
@@ -647,7 +649,7 @@ add_methods(Moments, without=("largest_differences", *LOGS))
 
 @read_container.register
 def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
-    if losses.within == METRIC and METRIC not in also:
+    if losses.within == METRIC not in also and isinstance(losses.labels, FrameLabels):
         return losses.carry_metrics().log()
     if losses.within and losses.within not in also:
         raise LogError(
@@ -692,11 +694,17 @@ def count_cells(design: Design, levels: tuple[str, ...]) -> Cells:
     return replace(cells, prints=hash_evaluations(design, levels)[0])
 
 
-def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
+def read_batch(losses: Any, by: str | Sequence[str] | None, missing: str) -> tuple[Log, str]:
     """Read a batch; if an evaluation appears twice, find the level of ``by`` that differs."""
     more = [name for name in ((by,) if isinstance(by, str) else by or ()) if name not in LEVELS]
-    if METRIC in more or METRIC in getattr(losses, "levels", ()):  # of a batch of rows
-        return read(losses, missing=missing, by=METRIC, part=True), METRIC
+    losses = as_container(losses, more)
+    names: Any = getattr(losses, "levels", getattr(getattr(losses, "index", None), "names", ()))
+    if METRIC in (*more, *names):  # a batch may have some rows of some metrics
+        log, attrs = read(losses, missing=missing, by=METRIC, part=True), losses.attrs
+        if has_several(attrs):
+            kind = {name: fact for name, fact in log.metadata.items() if name == TYPE}
+            log = replace(log, metadata=attrs | kind)
+        return log, METRIC
     try:
         return read(losses, missing=missing, part=True), ""
     except LogError:
@@ -708,13 +716,13 @@ def read_batch(losses: object, by: str | Sequence[str] | None, missing: str) -> 
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     """Choose the levels of the cells: those in ``by``, or all that methods use but the points.
 
-    Those of a metric are among them.
+    Those of a metric are among them, and those that tell evaluations apart.
     """
     if by is None:
         return levels_needed(log)
     names = (by,) if isinstance(by, str) else tuple(by)
     cells = filter(log.design.levels.__contains__, levels_of_cells(log.metadata))
-    names = tuple(dict.fromkeys((*names, *cells)))
+    names = tuple(dict.fromkeys((*names, *log.design.within, *cells)))
     unknown = [name for name in names if name not in log.design.levels]
     if unknown:
         raise LogError(
@@ -896,9 +904,7 @@ def pack_columns(labels: ResultLabels) -> dict[str, Any]:
     models = pack_names(labels.models, "model")
     if isinstance(labels, FrameLabels):
         axis = labels.columns_axis
-        names = None if axis is None else to_plain(list(axis.names))
-        metrics = to_plain(list(labels.coords.get(METRIC, ())))
-        return {"models": models, "names": names, "metrics": metrics}
+        return {"models": models, "names": None if axis is None else to_plain(list(axis.names))}
     if not isinstance(labels, ArrayLabels):
         raise TypeError(f"labels of type {type(labels).__name__} cannot be written")
     coords = []
@@ -918,13 +924,12 @@ def unpack_columns(written: Mapping[str, Any]) -> ResultLabels:
     """Undo `pack_columns`."""
     models = list(unpack_labels(written["models"]))
     if "coords" not in written:
-        axis, names = None, from_plain(written["names"])
-        if names is not None and len(names) > 1:
-            axis = pd.MultiIndex.from_tuples(models, names=names)
-        elif names is not None:
-            axis = pd.Index(models, name=names[0], tupleize_cols=False)
-        labels, metrics = FrameLabels(models, axis), from_plain(written.get("metrics", []))
-        return MetricLabels.of_metrics(labels, metrics) if metrics else labels
+        names = from_plain(written["names"])
+        if names is None:
+            return FrameLabels(models, None)
+        if len(names) > 1:
+            return FrameLabels(models, pd.MultiIndex.from_tuples(models, names=names))
+        return FrameLabels(models, pd.Index(models, name=names[0], tupleize_cols=False))
     coords = {
         name: (dims, from_plain(values), from_plain(attrs))
         for name, dims, values, attrs in written["coords"]

@@ -301,9 +301,10 @@ def carry_metrics(log: Log) -> Log:
     Raises
     ------
     LogError
-        If the metrics have different evaluations.
+        If an evaluation has no metric, or the metrics have different evaluations.
     """
     design, groups = log.design, Groups(log, METRIC)
+    design.check_labels((METRIC,))
     metrics, rows = groups.labels, groups.find_rows(range(len(groups.codes)))
     if len(metrics) == 1:
         return log

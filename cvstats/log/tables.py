@@ -286,12 +286,14 @@ def is_arrow(frame: object) -> bool:
 def as_container(losses: Any, also: Iterable[object] = ()) -> Any:
     """Convert a frame of another library to a log; columns named as levels become the index.
 
-    ``also`` are further levels, which may be columns, too.
+    ``also`` are further levels, which may be columns, too, as is one of names of metrics.
     """
     if isinstance(losses, (pd.Series, pd.DataFrame)) or not is_arrow(losses):
         return losses
     frame = set_levels(from_arrow(losses), [])
-    names = [name for name in also if isinstance(name, str)]
+    names = dict.fromkeys(name for name in also if isinstance(name, str))
+    if "metric" in frame.columns and frame["metric"].dtype.kind not in "iufb":
+        names["metric"] = None
     further = [name for name in names if name in frame.columns]
     return frame.set_index(further, append=not has_row_numbers(frame)) if further else frame
 

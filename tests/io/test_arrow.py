@@ -110,6 +110,22 @@ def test_groups_are_columns_too(call):
     )
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        cvstats.interval,
+        lambda log: cvstats.moments(log, by=()),
+        lambda log: cvstats.compare(log, by="source"),
+        lambda log: cvstats.Moments.of_log(log).interval(),
+    ],
+)
+def test_names_of_metrics_are_a_level(call):
+    parts = [TABLE.assign(metric="mae"), TABLE.assign(metric="gap", ridge=RNG.random(N))]
+    table = pd.concat(parts, ignore_index=True)
+    log = table.set_index([*LEVELS, "metric"])
+    same(answer(lambda: call(pl.DataFrame(table.to_dict("list")))), answer(lambda: call(log)))
+
+
 PREDICTIONS = TABLE.rename(columns={"ridge": "y_true", "forest": "y_pred"})
 
 

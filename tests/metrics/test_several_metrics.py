@@ -134,6 +134,25 @@ def test_metrics_with_different_evaluations_are_selected_or_passed_as_by() -> No
     assert len(log.cvci.interval(by="metric")) == 6
 
 
+@pytest.mark.parametrize("rows", [slice(3, None, N), slice(None)])
+def test_evaluations_without_a_metric_are_refused(rows: slice) -> None:
+    log = table_of(metrics=["log_loss", "brier"])
+    table = log.reset_index()
+    table.iloc[rows, 0] = None
+    with pytest.raises(LogError, match=r"level 'metric' has no label \(NaN\) in row"):
+        table.set_index(log.index.names).cvci.interval()
+
+
+def test_moments_of_rows_of_an_array_ask_for_by() -> None:
+    log, rows = table_of(metrics=RANKED), table_of(metrics=RANKED).reset_index()
+    coords = {name: ("row", rows[name]) for name in log.index.names}
+    array = xr.Dataset({name: ("row", log[name]) for name in log}, coords, log.attrs)
+    moments = cvstats.Moments.of_log(array, by="metric")
+    with pytest.raises(LogError, match="separately, as in by='metric'"):
+        moments.interval()
+    assert moments.interval(by="metric").sizes == {"metric": 3, "model": 3}
+
+
 def test_moments_of_a_frame_answer_for_each_metric(tmp_path: Path) -> None:
     """Batches of it, a saved file, and cells that have the level ``metric``."""
     log = table_of("fold", metrics=RANKED)
@@ -141,7 +160,9 @@ def test_moments_of_a_frame_answer_for_each_metric(tmp_path: Path) -> None:
     moments = sum(cvstats.Moments.of_log(log[part], pairs=True) for part in (early, ~early))
     moments.save(tmp_path / "moments")
     level = cvstats.Moments.of_log(log, by=["fold", "metric"], pairs=True)
-    for each in (moments, cvstats.Moments.load(tmp_path / "moments"), level):
+    rows = [log.iloc[start : start + 100] for start in range(0, len(log), 100)]
+    parts = sum(cvstats.Moments.of_log(part, by="fold", pairs=True) for part in rows)
+    for each in (moments, cvstats.Moments.load(tmp_path / "moments"), level, parts):
         for name in ("interval", "wald", "compare", "equivalence", "moments"):
             ask = ASKED[name][1] if name in ASKED else cvstats.moments
             found = ask(each)
@@ -151,6 +172,15 @@ def test_moments_of_a_frame_answer_for_each_metric(tmp_path: Path) -> None:
     assert "lr is the best of 3 models: its AUC is higher than" in str(moments.summary())
     array = cvstats.Moments.of_log(array_of("fold", metrics=RANKED))
     xr.testing.assert_equal(array.interval(by="metric"), array.interval())
+
+
+def test_batches_do_not_mix_metrics() -> None:
+    log = table_of("fold", metrics=["log_loss", "brier"]).sort_index()
+    one, other = log.loc[["brier"]].iloc[:100], log.loc[["log_loss"]].iloc[100:]
+    for by in (None, "fold"):
+        mixed = cvstats.Moments.of_log(one, by=by) + cvstats.Moments.of_log(other, by=by)
+        with pytest.raises(LogError, match="not evaluated on the same points"):
+            mixed.interval()
 
 
 @pytest.mark.parametrize("writer", ["cvstats", "pandas", "index", "several"])
@@ -175,6 +205,8 @@ def test_a_file_of_several_metrics_answers_as_the_frame(writer: str, tmp_path: P
     moments = cvstats.scan_parquet(paths, loss=list(log), batch_size=100, pairs=True)
     pd.testing.assert_frame_equal(moments.interval(), wanted, check_exact=False, rtol=1e-12)
     found = moments.interval(by="metric").loc[RANKED]
+    pd.testing.assert_frame_equal(found, wanted, check_exact=False, rtol=1e-12)
+    found = cvstats.scan_parquet(paths, loss=list(log), batch_size=100, by="fold").interval()
     pd.testing.assert_frame_equal(found, wanted, check_exact=False, rtol=1e-12)
     found = moments.compare()
     pd.testing.assert_frame_equal(found, log.cvci.compare(), check_exact=False, rtol=1e-10)
