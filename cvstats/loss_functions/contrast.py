@@ -19,12 +19,14 @@ from cvstats.core.folds import count_folds, fold_level, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, place, spelled
 from cvstats.log.align import facts_of_differences
+from cvstats.log.groups import METRIC
 from cvstats.log.log import CONTRASTS, TYPE, Log, Losses
 from cvstats.log.metadata import (
     MADE_OF,
     ONE_PREDICTION,
     cell_key,
     has_own_scale,
+    has_several,
     names_of_metrics,
     put_attrs,
     select_metric,
@@ -149,7 +151,8 @@ def contrast(
             f"log.stack(evaluation=({by!r}, 'point')).dropna('evaluation')."
         )
     metrics = names_of_metrics(losses) or []
-    if len(metrics) > 1 and isinstance(losses.attrs.get("metrics"), Mapping):
+    rows = by != METRIC and isinstance(losses, (pd.Series, pd.DataFrame))
+    if len(metrics) > 1 and (rows or has_several(losses.attrs)):
         ask = partial(contrast, by=by, between=between, reference=reference)
         parts = {str(name): ask(take_metric(losses, name)) for name in metrics}
         whole, (part, *_) = join_metrics(parts), parts.values()

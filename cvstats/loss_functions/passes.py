@@ -22,6 +22,7 @@ from cvstats.errors import (
     listed,
     spelled,
 )
+from cvstats.log.groups import METRIC
 from cvstats.log.log import Log
 from cvstats.log.metadata import OF_PROBLEMS, put_attrs
 from cvstats.log.read import read
@@ -136,6 +137,11 @@ def passes(
     losses = as_container(losses)
     log = read(losses)
     refuse_other_logs(log)
+    if several and METRIC in log.labels.dims:
+        raise LogError(
+            "the log contains several metrics, and several k make a metric each. Expected several "
+            "of one of them. Pass one k, or select a metric."
+        )
     name, share = ("pass^", share_all) if all else ("pass@", share_any)
     if majority:
         name, share = "maj@", share_majority

@@ -190,6 +190,11 @@ def tried_once(log):
         (lambda log: log, {"k": [2, 2]}, "several different numbers"),
         (lambda log: log, {"k": 2, "all": True, "majority": True}, "were both given"),
         (lambda log: log.xs(0, level="repetition"), {"k": 1}, "needs attempts as level"),
+        (
+            lambda log: pd.concat({"x": log, "y": log}, names=["metric"]),
+            {"k": [1, 2]},
+            "several k make a metric each",
+        ),
         (in_folds, {"k": 1}, "Select one fold"),
         (lambda log: log.to_xarray().chunk(), {"k": 1}, "log.compute"),
         (lambda log: log.cvci.passes(k=[1]).assign(a=0.0), {"k": 1}, "needs attempts as level"),

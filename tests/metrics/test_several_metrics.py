@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,16 @@ def test_a_series_and_groups_of_several_metrics() -> None:
     assert found.index.names == ["half", "metric", "model"]
     found = found.reorder_levels(["metric", "half", "model"])
     assert_rows_of_each(found, log, lambda one: cvstats.interval(one, by="half"))
+
+
+def test_a_frame_of_plain_losses_is_contrasted_for_each_label() -> None:
+    one, labels = predictions("half").drop(columns="y"), ["plain", "squared"]
+    log = pd.concat([one, one**2], keys=labels, names=["metric"])
+    ask = partial(cvstats.contrast, by="half", between=("x", "z"))
+    found = ask(log).cvci.interval()
+    for label in labels:
+        alone = ask(log.xs(label, level="metric")).cvci.interval()
+        np.testing.assert_allclose(found.loc[label]["se"], alone["se"], 1e-12)
 
 
 def test_metrics_with_different_evaluations_are_selected_or_passed_as_by() -> None:
