@@ -371,10 +371,6 @@ class MetricLabels(FrameLabels):
         labels = FrameLabels(self.models, self.columns_axis)
         return labels.stack([*self.axes, ("metric", list(metrics))]), at.reshape(-1)
 
-    def without(self, dim: str, at: int) -> FrameLabels:
-        """Return the labels of one metric."""
-        return FrameLabels(self.models, self.columns_axis)
-
     def stack(self, axes: Sequence[Axis]) -> MetricLabels:
         """Make an index level of each axis, before those of metrics and models."""
         return replace(self, axes=axes)
