@@ -18,7 +18,8 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_level, listed
 from cvstats.intervals._method import Comparison, Method
 from cvstats.intervals._requirements import single_dataset
-from cvstats.log.log import Log, Losses, Table
+from cvstats.log.log import Log, Losses, Table, metrics_of_cells
+from cvstats.log.metadata import cautions_of_metric, select_metric
 from cvstats.log.read import read
 from cvstats.options import Missing
 
@@ -81,6 +82,14 @@ def rank_models(cells: Cells, columns: IntArray) -> FloatArray:
             np.put_along_axis(place, order, steps, 1)
             ranks[:, cell] = stats.rankdata(place, axis=1)
     return ranks
+
+
+def cautions_of_cells(log: Log) -> IntArray:
+    """Collect the cautions about the metric of each carried cell; 0 without several metrics."""
+    metrics = metrics_of_cells(log)
+    names = [] if metrics is None else metrics.tolist()
+    each = [cautions_of_metric(select_metric(dict(log.metadata), name)) for name in names]
+    return np.array(each or [Caution(0)], dtype=np.int64)
 
 
 def rank_error(n: int, k: int) -> float:
@@ -223,7 +232,9 @@ def friedman(
     }
     few = Caution.FEW_DATA_SETS if test == "f" and n < FEWEST else 0
     attrs: dict[str, Any] = {**friedman.record.facts, "by": by, "test": test, "alpha": alpha}
-    return log.label(make_result("friedman", table, few, attrs))
+    caution = np.full(width, int(few))
+    caution[columns] |= cautions_of_cells(log)
+    return log.label(make_result("friedman", table, caution, attrs))
 
 
 FEWEST = 5
@@ -344,4 +355,5 @@ def nemenyi(
         "n_blocks": n,
     }
     attrs: dict[str, Any] = {**nemenyi.record.facts, "by": by, "alpha": alpha}
-    return choose_pairs(log, None).label(make_result("nemenyi", table, attrs=attrs))
+    caution = np.broadcast_to(cautions_of_cells(log), (len(left), columns.shape[1])).reshape(-1)
+    return choose_pairs(log, None).label(make_result("nemenyi", table, caution, attrs))

@@ -136,6 +136,18 @@ def test_a_frame_of_plain_losses_is_contrasted_for_each_label() -> None:
         np.testing.assert_allclose(found.loc[label]["se"], alone["se"], 1e-12)
 
 
+@pytest.mark.parametrize("name", ["friedman", "nemenyi"])
+def test_ranks_have_the_cautions_of_each_metric(name: str) -> None:
+    ask = partial(getattr(cvstats, name), by="source")
+    of: dict[str, Any] = {"by": "source", "metrics": ["auc", "log_loss"]}
+    log, array = table_of("source", **of), array_of("source", **of)
+    assert (
+        "few of a class" in ask(log.xs("auc", level="metric", drop_level=False))["caution"].iloc[0]
+    )
+    assert_rows_of_each(ask(log), log, ask)
+    assert_answers_of_each(ask(array), array, ask)
+
+
 def test_metrics_with_different_evaluations_are_selected_or_passed_as_by() -> None:
     log = table_of("fold", metrics=["log_loss", "brier"])
     log = log[(log.index.get_level_values("point") > 9) | (log.index.codes[0] == 0)]
