@@ -247,7 +247,8 @@ class Moments(Methods):
         by : str or sequence of str, optional
             The levels whose labels define cells; by default those of ``sample``, ``outer``,
             ``repetition``, ``fold`` and ``source`` that the log has. Other levels of the index are
-            allowed. With fewer levels, fewer methods apply.
+            allowed. With fewer levels, fewer methods apply. The level ``metric`` of several metrics
+            is always among them.
         pairs : bool, optional
             Whether to keep the moments of the differences of all pairs of models too, which
             `compare` needs. They take models^2 / 2 numbers per cell.
