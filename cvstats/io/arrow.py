@@ -122,9 +122,10 @@ def is_integer(label: str | None) -> bool:
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
-    """Read the table of one file, with the index that pandas stored."""
+    """Read the table of one file, with the index and the attrs that pandas stored."""
     with import_extra("pyarrow.parquet", "Parquet").ParquetFile(path) as file:
         table: pd.DataFrame = file.read().to_pandas()
+        table.attrs = find_attrs(file.metadata, path)  # older releases of pyarrow drop them
     return table
 
 
