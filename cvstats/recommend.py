@@ -421,7 +421,7 @@ def interval_by_label(
 ) -> Table:
     """Compute an interval for each label of a level, by the method recommended for all of them."""
     groups, name, reason = Groups(log, by), method, BY_NAME
-    of_metrics = by == "metric" and has_several(log.metadata)
+    of_metrics = by == METRIC and has_several(log.metadata)
     if name is None and log.lazy is None:
         chosen = {}
         for at in reversed(groups.kinds()):

@@ -85,7 +85,7 @@ CellLeads: TypeAlias = tuple[IntArray, FloatArray, FloatArray, IntArray]
 """Columns, sums of squares of differences, means and twins of a carried cell."""
 
 
-def find_single_points(log: Log) -> str | None:
+def find_problem(log: Log) -> str | None:
     """Explain why the default centering does not apply, if folds have one point."""
     if find_method(default_method(log)).of_groups or count_folds(log.design) == 1:
         return None
@@ -95,7 +95,7 @@ def find_single_points(log: Log) -> str | None:
 
 @Comparison(
     requires=partition,
-    of_losses=find_single_points,
+    of_losses=find_problem,
     needs="one test set or a K-fold partition, repeated or not, and at least two models",
     models=2,
     target="the models with the smallest average test error of those trained in this "

@@ -55,7 +55,7 @@ def repeated_answers(design: Design) -> str | None:
 
 
 def find_problem(log: Log) -> str | None:
-    """Require several answers to each of several points, all by one model."""
+    """Explain what is missing: several points, each with several answers by the same model."""
     if (words := find_several_models(log)) is not None:
         return words
     points = tally(log.design, "source", "point")

@@ -150,14 +150,10 @@ def refuse_executing(path: Path) -> None:
                         f"{path.name} uses the codec {str(codec)[:40]!r}, which could execute "
                         "code. Expected plain compression."
                     )
-            if name in (".zarray", "zarr.json") and "'blosc'" in str(last_codec(described)):
-                refuse_truncated_chunks(Path(folder), path)
-
-
-def last_codec(array: Any) -> Any:
-    """Find the codec by which the chunks of an array were written last."""
-    codecs = [array.get("compressor"), *(array.get("codecs") or ())]
-    return codecs[-1]
+            if name in (".zarray", "zarr.json"):
+                codecs = [described.get("compressor"), *(described.get("codecs") or ())]
+                if "'blosc'" in str(codecs[-1]):
+                    refuse_truncated_chunks(Path(folder), path)
 
 
 def refuse_truncated_chunks(array: Path, store: Path) -> None:
@@ -169,8 +165,8 @@ def refuse_truncated_chunks(array: Path, store: Path) -> None:
             if len(header) < 16 or int.from_bytes(header[12:], "little") != size:
                 raise LogError(
                     f"the chunk {chunk.relative_to(store).as_posix()!r} of {store.name} has "
-                    f"{size:,} bytes, which are not those that were written. The store may not "
-                    "have been copied completely."
+                    f"{size:,} bytes, not the number in its header. The store may not have been "
+                    "copied completely."
                 )
 
 

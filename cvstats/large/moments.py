@@ -650,7 +650,8 @@ add_methods(Moments, without=("largest_differences", *LOGS))
 
 @read_container.register
 def _(losses: Moments, also: tuple[object, ...] = ()) -> Log:
-    if losses.within == METRIC not in also and isinstance(losses.labels, FrameLabels):
+    carries = losses.within == METRIC and isinstance(losses.labels, FrameLabels)
+    if carries and METRIC not in also:
         return losses.carry_metrics().log()
     if losses.within and losses.within not in also:
         raise LogError(
