@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -41,3 +42,13 @@ def pytest_collection_finish():
     """Leave out the tests and modules, a million objects, from each collection of garbage."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left_open():
+    """A figure that a test leaves open would be counted in whichever test comes next."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        left = pyplot.get_fignums()
+        pyplot.close("all")
+        assert left == []
