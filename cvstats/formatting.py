@@ -75,7 +75,8 @@ def to_markdown(
 
     Notes
     -----
-    Numbers are rounded for display only; results are never rounded. Pipes and other markup in names
+    Numbers are rounded for display only; results are never rounded. The header names the loss, or
+    the score after `cvstats.as_scores`. Pipes and other markup in names
     are escaped.
 
     References
@@ -88,7 +89,7 @@ def to_markdown(
     >>> log = cvstats.datasets.load("diabetes")
     >>> losses = cvstats.losses(log, prediction=["ridge", "random_forest"])
     >>> print(cvstats.to_markdown(losses.cvci.wald()))
-    | model | estimate (95% CI) |
+    | model | mean squared error (95% CI) |
     |:--|--:|
     | ridge | 3,006 (2,640 to 3,372) |
     | random_forest | 3,188 (2,807 to 3,569) |
@@ -138,7 +139,8 @@ def to_latex(
 
     Notes
     -----
-    Numbers are rounded for display only; results are never rounded. Names are escaped, and long
+    Numbers are rounded for display only; results are never rounded. The header names the loss, or
+    the score after `cvstats.as_scores`. Names are escaped, and long
     names are broken. The models of a pair are stacked, and cautions become notes below the
     table. A table that is too wide for one column of a two-column page is set in a smaller font; if
     it still does not fit, the numbers of each row are written below its name.
@@ -155,7 +157,7 @@ def to_latex(
     >>> print(cvstats.to_latex(losses.cvci.wald()))
     \begin{tabular}{@{}lr@{}}
     \toprule
-    model & estimate (95\% CI) \\
+    model & mean squared error (95\% CI) \\
     \midrule
     ridge & 3,006 (2,640 to 3,372) \\
     random\_forest & 3,188 (2,807 to 3,569) \\
@@ -182,7 +184,8 @@ def to_latex(
         name = rf"\quad {break_latex(row[1])}" if paired else break_latex(row[0])
         body.append([name + mark, *map(write_latex_cell, row[1 + paired :])])
     head = [*(["model $-$ other"] if paired else [escape_latex(heads[0])])]
-    head += [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
+    further = [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
+    head += [re.sub(r"(?<!\S)-", "$-$", name) for name in further]
     size, sides = choose_latex_size([head, *body]), sides[paired:]
     if size is None:
         head, *body = stack_columns(head, body)
@@ -301,10 +304,7 @@ def to_apa(result: Any) -> str:
             "the result has no limits, which a sentence needs. Expected the result of a method "
             "such as wald or compare; cvstats.to_markdown formats any result."
         )
-    facts, cells = table.attrs, print_cells(table)
-    metrics = [None] * len(table)
-    if "metric" in table.index.names and isinstance(facts.get("metrics"), Mapping):
-        metrics = table.index.get_level_values("metric").tolist()
+    facts, cells, metrics = table.attrs, print_cells(table), list_metrics(table)
     level = f"{write_level(facts)}CI" if "alpha" in facts else "interval"
     names = {"p_value": "p", "p_adjusted": "adjusted p"}
     if facts.get("alternative") == "equivalence":
@@ -331,6 +331,13 @@ def to_apa(result: Any) -> str:
             f"{row.replace(' − ', ' minus ')}: {', '.join(parts)}.{caution}".replace("<.", "< .")
         )
     return "\n".join(lines)
+
+
+def list_metrics(table: pd.DataFrame) -> list[Any]:
+    """List the metric of each row of a result of several metrics; None otherwise."""
+    if "metric" in table.index.names and isinstance(table.attrs.get("metrics"), Mapping):
+        return table.index.get_level_values("metric").tolist()
+    return [None] * len(table)
 
 
 def select_facts(facts: Mapping[Any, Any], metric: Hashable) -> Mapping[Any, Any]:
@@ -365,6 +372,11 @@ def text_table(
         shown = join_limits(shown, table)
     shown = select_columns(shown, columns)
     labels = table.index.to_frame() if table.index.names != [None] else table[[]]
+    metrics = list_metrics(table)
+    if any(metrics):
+        labels["metric"] = [
+            name_value(select_facts(table.attrs, name), "mean ") for name in metrics
+        ]
     if not len(shown.columns):
         raise LogError("the result has no columns. Expected the result of a method such as wald.")
     header = [*(str(name or "") for name in table.index.names[: labels.shape[1]]), *shown.columns]
@@ -381,7 +393,10 @@ def write_level(facts: Mapping[Any, Any]) -> str:
 
 
 def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Combine an estimate and its limits in one column next to its p-values, as in journals."""
+    """Combine an estimate and its limits in one column next to its p-values, as in journals.
+
+    The header names the loss: without it, 1 - AUC could be read as an AUC.
+    """
     for name in ("p_adjusted", "p_value"):
         if name in table:
             shown[name] = [write_p(p) for p in table[name]]
@@ -397,8 +412,10 @@ def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     if first is None or not {"lower", "upper"} <= set(shown):
         return shown
     level = write_level(table.attrs)
+    named = table.attrs.get("loss", "loss") != "loss" and not any(list_metrics(table))
+    what = name_estimate(table.attrs, first) if named else first
     joined = shown[first] + " (" + shown["lower"] + " to " + shown["upper"] + ")"
-    shown.insert(0, f"{first} ({level}CI)", joined)
+    shown.insert(0, f"{what} ({level}CI)", joined)
     return shown.drop(columns=[first, *(name for name in LEFT_OUT if name in shown)])
 
 

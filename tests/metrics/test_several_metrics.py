@@ -471,6 +471,10 @@ def test_a_sentence_names_the_metric_of_its_row(container: str) -> None:
         for name, words in zip(METRICS, names, strict=True):
             own = [line for line in lines if f"metric={name}" in line]
             assert [line for line in own if words in line] == own != []
+    for result, label in ((pairs, "1 - AUC"), (cvstats.as_scores(pairs), "AUC")):
+        heads, _, *rows = cvstats.to_markdown(result).splitlines()
+        assert "difference (95% CI)" in heads
+        assert sum(f"| {label} |" in row for row in rows) == 1
 
 
 def test_moments_as_scores_count_the_points_of_all_metrics_once() -> None:

@@ -257,16 +257,25 @@ def test_sentences_name_differences_and_the_number_of_sources():
         ("observed_expected", "ratio of observed to expected positives"),
     ],
 )
-def test_sentences_name_losses_in_words(loss, name):
+def test_sentences_and_tables_name_losses_in_words(loss, name):
+    """A table of 1 - AUC that says "estimate" is read as one of AUC."""
     draw, noise = np.random.default_rng(0).random((2, 100))
     table = pd.DataFrame({"y": (noise > draw) * 1, "a": 0.9 - 0.8 * draw, "b": 0.1 + 0.8 * noise})
     options = {"zero_one": {"threshold": 0.5}, "net_benefit": {"threshold": 0.2}}.get(loss, {})
     losses = cvstats.losses(
         table.rename_axis("point"), truth="y", prediction=["a", "b"], loss=loss, **options
     )
-    assert cvstats.to_apa(losses.cvci.interval()).startswith(f"a: {name} = ")
-    change = f"a minus b: difference in {name.removeprefix('mean ')} = "
-    assert cvstats.to_apa(losses.cvci.compare()).startswith(change)
+    single, pair = losses.cvci.interval(), losses.cvci.compare()
+    change = f"difference in {name.removeprefix('mean ')}"
+    assert cvstats.to_apa(single).startswith(f"a: {name} = ")
+    assert cvstats.to_apa(pair).startswith(f"a minus b: {change} = ")
+    assert cvstats.to_markdown(single).startswith(f"| model | {name} (95% CI) |")
+    assert cvstats.to_markdown(pair).startswith(f"| model | other | {change} (95% CI) | p |")
+    signs = re.sub(r"(?<!\S)-", "$-$", f"{change} (95\\% CI)")
+    assert f" & {signs} & " in cvstats.to_latex(pair).replace(r"\qquad", " &")
+    if name.startswith(("1 - ", "-")):
+        score = name.removeprefix("1 - ").removeprefix("-")
+        assert f" | {score} (95% CI) |" in cvstats.to_markdown(cvstats.as_scores(single))
 
 
 def test_models_of_several_columns_are_named_as_on_the_screen():
