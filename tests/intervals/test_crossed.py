@@ -6,6 +6,7 @@ import golden
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 import xarray as xr
 from rows import only_row
 from scipy import stats
@@ -145,7 +146,8 @@ def test_every_default_takes_both_ways():
     assert cvstats.best_set(log, rng=0)["in_set"].all()
     assert "advantage of 0.13 is not" in str(cvstats.summary(log))
     assert "sources and points" in " ".join(str(cvstats.summary(log)).split())
-    assert "clustered" in str(cvstats.plot.forest(log).get_legend_handles_labels()[1])
+    drawn = cvstats.plot.forest(log, ax=Figure().subplots())
+    assert "clustered" in str(drawn.get_legend_handles_labels()[1])
 
 
 def test_points_that_are_numbered_anew():
