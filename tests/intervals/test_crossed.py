@@ -6,8 +6,8 @@ import golden
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 import xarray as xr
+from matplotlib.figure import Figure
 from rows import only_row
 from scipy import stats
 
