@@ -960,6 +960,9 @@ AWARE = np.uint64(0x9E3779B97F4A7C15)
 ODD = np.uint64(0xD6E8FEB86659FD93)
 """Distinguishes the parts of a key: seconds from nanoseconds, level from level."""
 
+BITS_OF_METRIC = np.uint64(20)
+"""Bits of a key in which the metrics of one evaluation differ, the last ones."""
+
 MOST_HASHES = 1 << 16
 """Number of evaluations of a log that are recognized (half a megabyte)."""
 
@@ -1188,9 +1191,11 @@ def hash_evaluations(
         return None, None, None
     point, table = design.levels["point"], design.cell_table(by)
     hash_codes = point_hasher(design)
-    others = (name for name in by if name not in LEVELS)
+    others = (name for name in by if name not in (*LEVELS, METRIC))
     names = [name for name in (*SPLIT, "source", *others) if name in design.levels]
     salts = [hashes_of(design.levels[name].labels) for name in names]
+    if METRIC in by:
+        of_metrics = hashes_of(design.levels[METRIC].labels) >> (np.uint64(64) - BITS_OF_METRIC)
     sums = np.zeros(table.size, dtype=np.uint64)
     found, limit, rows = np.empty(0, dtype=np.uint64), ALL, np.empty(0, dtype=np.int64)
     for start, stop in block_bounds(design.size, BLOCK):
@@ -1199,6 +1204,8 @@ def hash_evaluations(
         kernels.sum_hashes(key, points, cells, sums)
         for name, salt in zip(names, salts, strict=True):
             key = key * ODD ^ salt[design.levels[name].block(start, stop)]
+        if METRIC in by:  # of the metrics of an evaluation, all are among the smallest or none
+            key ^= of_metrics[design.levels[METRIC].block(start, stop)]
         small = (key < np.uint64(limit)) & (cells >= 0) & (points >= 0)
         found = np.concatenate([found, key[small]])
         rows = np.concatenate([rows, start + np.flatnonzero(small)])
@@ -1285,7 +1292,7 @@ class KeptLosses:
         if dates:
             number = number_dates(design.levels[dates], rows)
         elif hashes is not None and some is None:
-            rows, number = hashes[0], truncate_hashes(hashes[1])
+            rows, number = hashes[0], (hashes[1] >> BITS_OF_METRIC).astype(np.float64)
         else:
             number = truncate_hashes(hash_array(hash_array(rows) ^ salt))
         first = np.sort(find_first(number, rows_to_keep(models.size)))
@@ -1346,15 +1353,16 @@ class KeptLosses:
 
     @classmethod
     def join_columns(cls, parts: Sequence[KeptLosses]) -> KeptLosses | None:
-        """Combine models that were evaluated on the same points; None if points have no names."""
-        joined = reduce(Cells.concat, [part.cells for part in parts])
-        number = [len(part.cells.count) for part in parts]
-        if min(number) < max(number) or not all(part.pointed for part in parts):
+        """Combine columns of the evaluations that all parts have; None if points have no names."""
+        if not all(part.pointed for part in parts):
             return None
+        joined = reduce(Cells.concat, [part.cells for part in parts])
         keys = np.column_stack([joined.mean[:, -2:], joined.codes])
-        every = np.arange(len(keys)).reshape(len(parts), -1)
-        order = [rows[np.lexsort(keys[rows].T)] for rows in every]
-        if any((keys[rows] != keys[order[0]]).any() for rows in order):
+        rows = np.lexsort(keys.T)  # those of an evaluation, part by part
+        starts = np.append(True, (keys[rows][1:] != keys[rows][:-1]).any(axis=1))
+        times = np.diff(np.append(np.flatnonzero(starts), len(rows)))
+        order = rows[np.repeat(times == len(parts), times)].reshape(-1, len(parts)).T
+        if not order.size:
             return None
         mean = np.hstack([*(joined.mean[rows, :-2] for rows in order), joined.mean[order[0], -2:]])
         width = mean.shape[1]

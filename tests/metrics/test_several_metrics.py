@@ -234,6 +234,34 @@ def test_a_file_of_several_metrics_answers_as_the_frame(writer: str, tmp_path: P
     pd.testing.assert_frame_equal(found, log.cvci.compare(), check_exact=False, rtol=1e-10)
 
 
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("order", ["metrics", "points", "shuffled"])
+def test_long_streams_of_several_metrics_keep_losses_of_the_same_points(
+    order: str, dated: bool
+) -> None:
+    """More than are kept: cautions need single losses, of all metrics at the same points."""
+    rng, n = np.random.default_rng(0), 30_000
+    shock = np.cumsum(rng.standard_t(2, n)) if dated else rng.standard_t(2, n)
+    levels = {"fold": np.arange(n) % 5, "point": np.arange(n)}
+    if dated:
+        levels["time"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n) // 4, unit="D")
+    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    losses = {"absolute": np.abs(shock), "squared": np.square(shock)}
+    frames = {name: pd.DataFrame({"a": values}, index) for name, values in losses.items()}
+    log = pd.concat(frames, names=["metric"])
+    if order == "points":
+        log = log.sort_index(level="point", sort_remaining=False, kind="stable")
+    elif order == "shuffled":
+        log = log.sample(frac=1, random_state=0)
+    parts = (log.iloc[at : at + 9_000] for at in range(0, len(log), 9_000))
+    moments = sum(cvstats.Moments.of_log(part, by=["fold", "metric"]) for part in parts)
+    found, memory = moments.wald(), log.cvci.wald()
+    words = "serial dependence" if dated else "heavy tails"
+    assert found["caution"].str.contains(words).all()
+    assert memory["caution"].str.contains(words).all()
+    pd.testing.assert_frame_equal(found, moments.wald(by="metric"))
+
+
 def test_a_dask_frame_of_several_metrics_answers_as_the_frame() -> None:
     dask = pytest.importorskip("dask.dataframe")
     log = table_of("fold", metrics=RANKED)
