@@ -1401,9 +1401,8 @@ class KeptLosses:
         )
 
     def take_metric(self, metric: Hashable) -> KeptLosses:
-        """Select the losses of one metric; if all were kept, points choose them and not metrics."""
-        some = self if self.dates or not self.whole else self.undated()
-        return replace(some, cells=take_label(some.cells, METRIC, metric))
+        """Select the losses of one metric."""
+        return replace(self, cells=take_label(self.cells, METRIC, metric))
 
     def take_cells(self, models: int, cells: MaskArray) -> KeptLosses:
         """Select the losses in some carried cells."""
