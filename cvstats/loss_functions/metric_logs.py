@@ -212,6 +212,8 @@ def metric_log(
     if isinstance(predictions, xr.Dataset) and not notes:
         notes += notes_of_truth(predictions, truth, models, run, carried)
     facts = metric_facts(run.request, run.cells, classes, notes) | {MADE_OF: made_of}
+    if is_biased_by_fold(run):
+        facts["biased_by_fold"] = True
     if (reach := note_reach(run, list(map(str, models)), notes, carried)) is not None:
         facts[ONE_PREDICTION] = reach
     return values, facts
@@ -792,6 +794,19 @@ def weights_and_strata(
 # --- facts ----------------------------------------------------------------------------------------
 
 
+def is_biased_by_fold(run: MetricRun) -> bool:
+    """Whether the bias of the metric in a fold matters beside the standard error of its mean.
+
+    The bias of a mean over K folds of m points is of order 1 / m, its standard error of order
+    1 / sqrt(K m).
+    """
+    levels = set(run.cells).difference(SPLIT, map(str, run.request.by))
+    if run.request.pools or not levels or not run.request.metric.fold_bias:
+        return False
+    folds = run.design.cell_table(tuple(name for name in run.cells if name in levels)).size
+    return min(map(count_rows, run.rows)) < run.request.metric.fold_bias * folds
+
+
 def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNotes]) -> str:
     """Count the points of each cell, so that later subsets of the log are detected.
 
@@ -860,7 +875,6 @@ def metric_facts(
         one = 1 if options.positive is None else options.positive
         positive = classes.labels[classes.positive] if by_label else one
     rarest = [note.rarest for note in notes if note.rarest is not None]
-    folded = bool(set(cells).difference(SPLIT, map(str, request.by)))
     averaged = "average" in metric.takes and classes.average != "binary"
     # whether times of lazy predictions are censored is unknown: who passes event= says they may be
     unseen = not notes and request["event"] is not None and not metric.assumes
@@ -872,7 +886,6 @@ def metric_facts(
         "positive": positive,
         "average": classes.average if averaged else None,
         **{name: request[name] for name in ("weight", "strata", "class_shares")},
-        "biased_by_fold": (metric.biased_by_fold and folded and not request.pools) or None,
         "rarest_class": min(rarest, default=None),
         "assumes": metric.assumes or None,
         "at": request["at"],

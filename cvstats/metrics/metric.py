@@ -107,8 +107,9 @@ class Metric:
         With ``"closer"``, the value of a perfect model.
     takes : tuple of str
         Its own options, besides those of all metrics with the same inputs.
-    biased_by_fold : bool
-        Whether it is biased on few points, so that the mean over small folds is biased.
+    fold_bias : float
+        A mean over folds is too biased for its standard error if a fold has fewer points than this
+        times the number of folds: 0 if never, infinite if always.
     scales_classes : bool
         Whether the influence of a class sums to zero by itself, so that its degrees of freedom
         can be counted class by class.
@@ -138,7 +139,7 @@ class Metric:
     better: Better = "larger"
     target: float | None = None
     takes: tuple[str, ...] = ()
-    biased_by_fold: bool = False
+    fold_bias: float = 0.0
     scales_classes: bool = False
     span: float | None = None
     several: bool = False

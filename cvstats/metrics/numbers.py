@@ -328,18 +328,18 @@ def observed_expected(points: Points, options: MetricOptions) -> Influence:
 
 
 METRICS = [
-    Metric("rmse", "RMSE", "numbers", rmse, FROM_ZERO, better="smaller"),
+    Metric("rmse", "RMSE", "numbers", rmse, FROM_ZERO, better="smaller", fold_bias=2.0),
     Metric(
-        "r2", "R2", "numbers", r2, UP_TO_ONE, biased_by_fold=True, limits="log",
+        "r2", "R2", "numbers", r2, UP_TO_ONE, fold_bias=np.inf, limits="log",
         shape=partial(fieller, squares_of_r2),
     ),
     Metric(
-        "pearson", "Pearson correlation", "numbers", pearson, SIGNED, limits="fisher-z",
-        shape=of_fisher_z,
+        "pearson", "Pearson correlation", "numbers", pearson, SIGNED, fold_bias=2.0,
+        limits="fisher-z", shape=of_fisher_z,
     ),
     Metric(
         "concordance_correlation", "concordance correlation", "numbers", concordance_correlation,
-        SIGNED,
+        SIGNED, fold_bias=15.0,
     ),
     Metric(
         "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller",
@@ -355,7 +355,7 @@ METRICS = [
     ),
     Metric(
         "calibration_slope", "calibration slope", "probabilities", calibration_slope, UP_AND_DOWN,
-        better="closer", target=1.0, takes=("clip",), biased_by_fold=True,
+        better="closer", target=1.0, takes=("clip",), fold_bias=np.inf,
     ),
     Metric(
         "calibration_intercept", "calibration intercept", "probabilities", calibration_intercept,

@@ -278,13 +278,16 @@ METRICS = [
     ),
     Metric(
         "partial_auc", "partial AUC", "scores", partial_auc, folds="average", takes=("max_fpr",),
-        span=0.5,
+        fold_bias=5.0, span=0.5,
     ),
     Metric(
         "average_precision", "average precision", "scores", average_precision, folds="average",
-        biased_by_fold=True, span=1.0,
+        fold_bias=np.inf, span=1.0,
     ),
-    Metric("spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average", span=1.0),
+    Metric(
+        "spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average",
+        fold_bias=5.0, span=1.0,
+    ),
     Metric("kendall", "Kendall tau-b", "numbers", kendall, SIGNED, "average", span=1.0),
     Metric("kendall_a", "Kendall tau-a", "numbers", kendall_a, SIGNED, "average", span=1.0),
     Metric("ordered_gini", "ordered Gini index", "numbers", ordered_gini, SIGNED, "average"),

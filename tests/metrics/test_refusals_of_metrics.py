@@ -209,6 +209,27 @@ def test_small_classes_and_biased_averages_are_labelled() -> None:
         assert not parts.cvci.holdout(by="hospital")["caution"].str.contains("biased").any()
 
 
+@pytest.mark.parametrize("metric", ["rmse", "pearson", "spearman", "concordance_correlation"])
+def test_an_average_over_many_small_folds_is_labelled(metric: str) -> None:
+    """Its bias is of order 1 / m with m points in a fold, its standard error 1 / sqrt(n)."""
+    pytest.importorskip("dask")
+    table = frame(400).drop(columns=["hospital", "y"]).assign(score=lambda t: t["t"] + t["score"])
+    for folds, biased in ((40, True), (2, False)):
+        table["fold"] = np.arange(400) % folds
+        for how, labelled in (("average", biased), ("pool", False)):
+            log = cvstats.losses(table, "t", ["score"], loss=metric, folds=how)
+            array = table.reset_index(drop=True).rename_axis("row").to_xarray()
+            array = array.assign_coords(fold=array["fold"])
+            arrays = [
+                cvstats.losses(one, "t", ["score"], loss=metric, folds=how)
+                for one in (array, array.chunk())
+            ]
+            for one in (log, *arrays, cvstats.Moments.of_log(log)):
+                result = cvstats.wald(one)
+                found = cvstats.cautions(result.compute() if one is arrays[1] else result)
+                assert ("biased by fold" in str(found)) is labelled, (folds, how, type(one))
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 REQUESTS = [
