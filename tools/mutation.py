@@ -37,12 +37,14 @@ import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -54,7 +56,10 @@ from coverage.numbits import numbits_to_nums
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("cvstats", "tests", "tools", "docs", "evidence", "benchmarks", ".ci", ".github")
-PYTEST = ["-q", "-p", "no:cacheprovider"]
+OPTIONS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]
+OWN = [option for option in OPTIONS["ini_options"]["addopts"] if not option.startswith("--dist")]
+"""Options of the project but that of a plugin which forks leave out."""
+PYTEST = ["-q", "-p", "no:cacheprovider", "-o", f"addopts={shlex.join(OWN)}"]
 TESTS = ["-m", "not slow and not process", "--ignore=tests/benchmarks", "--ignore=tests/evidence"]
 TESTED = ["tests", "cvstats", "docs", "README.md"]
 """What pyproject.toml tests."""
@@ -441,7 +446,8 @@ def find_failure(tests: list[str], patience: float, *, changed: bool) -> str | N
         process.join()
     if process.exitcode == 0:
         return None
-    broken = process.exitcode in (BROKEN, pytest.ExitCode.INTERNAL_ERROR)
+    exits = (BROKEN, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
+    broken = process.exitcode in exits
     if broken and not changed:  # a change may break pytest, such as one that removes its folders
         sys.exit(f"pytest does not run: {tests[:3]}")
     return told.read_text() if told.exists() else ""
