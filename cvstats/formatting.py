@@ -186,11 +186,12 @@ def to_latex(
     head = [*(["model $-$ other"] if paired else [escape_latex(heads[0])])]
     further = [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
     head += [re.sub(r"(?<!\S)-", "$-$", name) for name in further]
-    size, sides = choose_latex_size([head, *body]), sides[paired:]
+    short = [re.sub(r"^(difference in) (.*)", r"\\shortstack[r]{\1\\\\\2}", name) for name in head]
+    size, sides = choose_latex_size([short, *body]), sides[paired:]
     if size is None:
-        head, *body = stack_columns(head, body)
+        short, *body = stack_columns(head, body)
         size, sides = "", "lr"
-    lines = [" & ".join(cells) + r" \\" for cells in (head, *body)]
+    lines = [" & ".join(cells) + r" \\" for cells in (short, *body)]
     lines = [rf"\begin{{tabular}}{{@{{}}{sides}@{{}}}}", r"\toprule", lines[0],
              r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]  # fmt: skip
     if raised:
@@ -244,6 +245,8 @@ def count_latex_letters(text: str) -> int:
     """Count the characters of a cell; broken names have a fixed width."""
     if r"\parbox" in text:
         return NAME + 3
+    if r"\shortstack" in text:
+        return max(map(count_latex_letters, text.replace(r"\shortstack[r]", "").split(r"\\")))
     text = text.replace(r"\quad", "---").replace(r"\textsuperscript", "")
     return len(re.sub(r"\\[a-z]+|[\\{}$ ]", "", text)) + text.count(" ") * 2 // 3
 
