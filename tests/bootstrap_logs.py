@@ -1,7 +1,5 @@
 """Small bootstrap logs of two models, one for each method that takes such logs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Estimators that fail, in a module that the processes of `evaluate` can import."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 

@@ -1,7 +1,5 @@
 """Logs with one fault, and the words of a refusal."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Logs that have a finding or a caution, and the cautions of a result."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

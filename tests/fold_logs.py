@@ -1,7 +1,5 @@
 """Logs of folds, and what it is to agree with the oracle."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

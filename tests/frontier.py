@@ -1,7 +1,5 @@
 """Stored answers of other programs for calibration, survival, forecasts, groups and battles."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

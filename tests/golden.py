@@ -13,8 +13,6 @@ Answers are stored without their shape: for each row (a model, a pair, a cell) i
 wherever the result has them, as columns, variables or attributes of the whole.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import inspect

@@ -1,7 +1,5 @@
 """Logs with sources, as rows of the oracle and as a Series in any order of rows."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Schedulers of dask for tests of lazy logs: one that refuses to compute, one without threads."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

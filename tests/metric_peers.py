@@ -1,7 +1,5 @@
 """Metrics by other programs or by plain formulas: of truth, prediction and weights."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

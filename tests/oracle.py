@@ -17,8 +17,6 @@ Notation: fold k holds n_k of the N losses and has mean m_k; v_k are weights of 
 one, "pooled" v_k = n_k/N or "macro" v_k = 1/K; mu = sum_k v_k m_k.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal

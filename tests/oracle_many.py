@@ -8,8 +8,6 @@ lists, one number a point; folds are a list of labels of the same length.
 - (D): Demsar (2006), Statistical comparisons of classifiers over multiple data sets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction

@@ -6,8 +6,6 @@ losses; where the paper writes M for all of them, each term has its own M_k here
 of the sources stay 1/K.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction

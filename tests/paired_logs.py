@@ -1,7 +1,5 @@
 """Logs of models evaluated on the same points, for the tests of comparisons."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

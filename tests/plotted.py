@@ -4,8 +4,6 @@
 words of what is drawn.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from html import escape

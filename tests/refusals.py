@@ -7,8 +7,6 @@ after a change that is meant::
     python tests/refusals.py
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

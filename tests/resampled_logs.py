@@ -4,8 +4,6 @@ A plan is a list of `Fit`: which points one model is trained and tested on, and 
 that test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import NamedTuple
 

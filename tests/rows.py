@@ -1,7 +1,5 @@
 """The one row of a result, with what is the same for all rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -7,8 +7,6 @@ lines that differ:
     python tests/shown.py [LOG …]
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

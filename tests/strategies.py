@@ -1,7 +1,5 @@
 """Loss logs for hypothesis, as rows of the oracle and as a Series in any order of rows."""
 
-from __future__ import annotations
-
 import copy
 import math
 from fractions import Fraction

@@ -3,8 +3,6 @@
 A new method is covered by its rows in `golden.cases`.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from functools import cache
 from itertools import cycle

@@ -1,7 +1,5 @@
 """What holds for every interval, whichever there are: a new method is covered by its file alone."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

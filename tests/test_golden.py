@@ -1,7 +1,5 @@
 """All answers are the stored ones, in every container; near zero and far from it."""
 
-from __future__ import annotations
-
 import golden
 import pytest
 import scipy

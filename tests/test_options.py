@@ -1,7 +1,5 @@
 """Options that no log could make right are refused first, and the words say what there is."""
 
-from __future__ import annotations
-
 import inspect
 import typing
 from functools import partial

@@ -7,8 +7,6 @@ More seeds::
     python -m pytest tests/test_random_logs.py -m slow
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

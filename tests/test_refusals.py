@@ -1,7 +1,5 @@
 """All refusals are in the stored words, in every container."""
 
-from __future__ import annotations
-
 import pytest
 import refusals
 

@@ -1,7 +1,5 @@
 """What is shown of a log is as it was: the words of sentences, tables, pages and commands."""
 
-from __future__ import annotations
-
 import pytest
 from shown import CASES, load, look
 

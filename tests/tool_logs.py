@@ -1,7 +1,5 @@
 """One small experiment, and its log in the layout of each tool that stores no file here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The mark of tests that write Zarr stores."""
 
-from __future__ import annotations
-
 import pytest
 import xarray as xr
 from packaging.version import Version

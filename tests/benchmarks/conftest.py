@@ -1,7 +1,5 @@
 """The benchmarks are imported from the checkout: they are not installed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two commits side by side, on a repository of two commits whose package only waits."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """How benchmarks are measured and printed. No time is tested."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

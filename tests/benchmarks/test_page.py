@@ -1,7 +1,5 @@
 """The page about speed: one command measures, and the page is what the saved run makes of it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Peers do the work that they are compared for; one that is absent is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from rows import only_row

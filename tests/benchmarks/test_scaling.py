@@ -1,7 +1,5 @@
 """The exponent of a curve, and that every function with an own log is measured."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Every piece of advice of a caution or a finding runs on the very log that caused it."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """Cautions about losses and models: where they appear, and not where all is well."""
 
-from __future__ import annotations
-
 from functools import partial
 from types import SimpleNamespace
 

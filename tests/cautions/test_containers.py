@@ -1,7 +1,5 @@
 """A caution does not depend on the container: each label on every path that answers the call."""
 
-from __future__ import annotations
-
 import inspect
 from functools import cache, partial
 

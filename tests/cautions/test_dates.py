@@ -1,7 +1,5 @@
 """Dependence in time: which labels are dates, and where successive losses depend."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Too few of something: where the caution ends, and the smallest log that is answered."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import golden

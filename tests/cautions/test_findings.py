@@ -1,7 +1,5 @@
 """Diagnostics: each code is told where it should be, with its number, and not elsewhere."""
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

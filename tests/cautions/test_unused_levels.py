@@ -1,7 +1,5 @@
 """Levels under other names, and means in place of losses, are doubted aloud."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The command on a table of patients: its messages to somebody who has read nothing."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

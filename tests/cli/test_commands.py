@@ -1,7 +1,5 @@
 """Commands on files: they print the numbers of the functions, and refuse in one line."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

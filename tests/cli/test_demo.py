@@ -1,7 +1,5 @@
 """The command: its tables hold the numbers of the functions, and its errors are one line."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """best-set, equivalence and power; intervals by group; scores; files of other kinds."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the command refuses, in the words of its options; and files that it never writes over."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

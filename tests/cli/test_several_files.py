@@ -1,7 +1,5 @@
 """Several files for several models on the command line, and words completed by the shell."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The command on large files: a batch at a time, with the numbers of the whole log in memory."""
 
-from __future__ import annotations
-
 import json
 import re
 

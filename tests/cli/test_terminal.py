@@ -1,7 +1,5 @@
 """Streams and terminals: what is closed, interrupted, of few letters, or full of controls."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

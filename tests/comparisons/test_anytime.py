@@ -1,7 +1,5 @@
 """Limits that hold at every look: the closed form, duality, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

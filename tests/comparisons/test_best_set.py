@@ -1,7 +1,5 @@
 """The models that may be the best, against the multiplier bootstrap of the paper."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracle_many
 import pandas as pd

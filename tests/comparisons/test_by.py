@@ -1,7 +1,5 @@
 """One answer for each label of a level: the same as asking each part of the log by itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

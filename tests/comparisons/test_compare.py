@@ -1,7 +1,5 @@
 """Paired comparisons: any order of rows, every container, every method, adjusted p-values."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

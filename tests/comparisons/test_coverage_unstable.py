@@ -4,8 +4,6 @@ The tables of `docs/guide/better.md` and `docs/theory/resampled.md`. All algorit
 good by symmetry: each is the nearest neighbour along one of several exchangeable features.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import xarray as xr

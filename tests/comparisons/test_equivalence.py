@@ -1,7 +1,5 @@
 """Equivalence, non-inferiority and the region of practical equivalence."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many models on many data sets: Friedman, Iman-Davenport and Nemenyi."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

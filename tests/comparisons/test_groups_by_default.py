@@ -1,7 +1,5 @@
 """One rule decides whether points or sources are what counts, in every function alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

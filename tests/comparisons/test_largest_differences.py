@@ -1,7 +1,5 @@
 """Where two models differ most: points to look at, groups with their tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

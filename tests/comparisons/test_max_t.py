@@ -1,7 +1,5 @@
 """Simultaneous intervals: the joint law of all differences, whatever holds the losses."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

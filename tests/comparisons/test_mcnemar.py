@@ -1,7 +1,5 @@
 """0/1 losses: McNemar's test and Cochran's Q."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A comparison that grows: the same as of the whole log, when it stops, and on another day."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Adjusted p-values: Holm, and Benjamini and Hochberg."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import xarray as xr

@@ -1,7 +1,5 @@
 """Nemenyi's test of all pairs by their mean ranks."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracle_many
 import pandas as pd

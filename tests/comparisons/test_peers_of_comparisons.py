@@ -1,7 +1,5 @@
 """Comparisons against other programs, called in the same run; each prints its worst deviation."""
 
-from __future__ import annotations
-
 import itertools
 
 import baycomp

@@ -1,7 +1,5 @@
 """Power, the smallest difference that can be found, and the points that are needed."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import golden

@@ -1,7 +1,5 @@
 """Labels of people and of a judge: the reference, alignment, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Differences as a percentage of the other model's loss: Fieller's limits over any method."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The region of practical equivalence: a posterior of the difference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The interval of a difference from the intervals of both models: compare(method="union")."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

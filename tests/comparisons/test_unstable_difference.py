@@ -1,7 +1,5 @@
 """Differences that are not stable: what is promised of them, where that is said, and how often."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The best model's error: simultaneous limits, a corrected estimate, every container."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

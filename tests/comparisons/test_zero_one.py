@@ -1,7 +1,5 @@
 """Comparisons of 0/1 losses: exact and score tests, equivalence, and what is planned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Moments of cells: they merge in any grouping and order to the moments of the whole."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cells, plans and the checks of a design, against sets and dictionaries."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Digits kept: the NIST univariate sets, and losses far from zero."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Few losses by numpy: the numbers of the compiled loops, which are not loaded."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

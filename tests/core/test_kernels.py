@@ -1,7 +1,5 @@
 """The compiled loops do what their Python says, and compile wherever they are installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

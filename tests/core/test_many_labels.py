@@ -1,7 +1,5 @@
 """Levels with many labels, with labels that never occur, and with rows that have none."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from dataclasses import replace

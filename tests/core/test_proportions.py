@@ -1,7 +1,5 @@
 """Score limits and exact tests of proportions, against other programs and brute force."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One pass over the losses: the same numbers for any threads, blocks, layout and type."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Results as tables: what prints, what is in attrs, and the cautions of every container."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from importlib.metadata import version

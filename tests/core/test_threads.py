@@ -1,7 +1,5 @@
 """Threads over blocks: each task once, in order, by all threads that there are."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """An interrupted run goes on where it stopped, and ends with the same log."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Splits of scikit-learn in the place of a plan, and the loss chosen by the kind of target."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """From estimators and data to a log: its losses, its levels, and the interval of each plan."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """What `evaluate` refuses, and in which words."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Experiments that are scored by metrics give what cross_val_score gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris

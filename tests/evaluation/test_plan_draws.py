@@ -1,7 +1,5 @@
 """What plans draw: folds, splits and samples of every size, with classes and with groups."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

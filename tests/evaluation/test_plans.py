@@ -1,7 +1,5 @@
 """Plans: what each one draws, how it counts, prints and serves scikit-learn."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The study is imported from the checkout: it is not installed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command, on a study of a few seconds."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

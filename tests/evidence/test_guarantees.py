@@ -1,7 +1,5 @@
 """What each method says that it guarantees, held against what the study measured."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import pytest

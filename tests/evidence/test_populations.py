@@ -1,7 +1,5 @@
 """The truths that the study holds intervals to, against new points in large numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

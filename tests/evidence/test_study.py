@@ -1,7 +1,5 @@
 """Pieces are saved and found again, and what is counted is what happened."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

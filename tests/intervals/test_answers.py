@@ -1,7 +1,5 @@
 """Variances of repeated answers: stored numbers, slow sums, containers and refusals."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals from bootstrap samples: R, the oracle, and what must hold whatever the losses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bootstrap logs in every container, and the numbers that they need besides."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

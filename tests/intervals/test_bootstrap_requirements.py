@@ -1,7 +1,5 @@
 """Logs that a bootstrap interval cannot answer for, and the words that say so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Bounded losses in small test sets: bets, empirical Bernstein, other programs, and refusals."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

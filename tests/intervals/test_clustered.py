@@ -1,7 +1,5 @@
 """Cluster-robust intervals: exact arithmetic and statsmodels."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

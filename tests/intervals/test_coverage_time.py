@@ -3,8 +3,6 @@
 A column is a run, so that one call gives 2,000 intervals. The targets are known in closed form.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

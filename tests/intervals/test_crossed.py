@@ -1,7 +1,5 @@
 """Crossed logs, where the same points occur under several sources: the default, and its numbers."""
 
-from __future__ import annotations
-
 import golden
 import numpy as np
 import pandas as pd

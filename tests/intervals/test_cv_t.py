@@ -1,7 +1,5 @@
 """cv_t and naive against the oracle."""
 
-from __future__ import annotations
-
 import oracle
 from fold_logs import ALPHAS, agrees
 from hypothesis import given

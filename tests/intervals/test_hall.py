@@ -1,7 +1,5 @@
 """Skewness-corrected limits, against Hall's transformation inverted by a root finder."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

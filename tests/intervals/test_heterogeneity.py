@@ -1,7 +1,5 @@
 """Differences between groups: the oracle and published numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracle_sources as exactly
 import pandas as pd

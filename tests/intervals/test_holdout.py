@@ -1,7 +1,5 @@
 """holdout against the oracle, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracle
 import pandas as pd

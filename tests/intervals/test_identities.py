@@ -1,7 +1,5 @@
 """What ties the methods to each other, and what they do when there is next to nothing."""
 
-from __future__ import annotations
-
 import itertools
 
 import oracle

@@ -1,7 +1,5 @@
 """Variance components from several independent logs, and the words for logs that are none."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

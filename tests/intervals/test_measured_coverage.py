@@ -1,7 +1,5 @@
 """What results say of the study, and that the numbers are those of its file."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Losses in order of time: the formulas, other programs, containers, panels, gaps and refusals."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

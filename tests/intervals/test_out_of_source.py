@@ -1,7 +1,5 @@
 """Intervals from sources left out: the oracle, folds that are sources, identities."""
 
-from __future__ import annotations
-
 import math
 import statistics
 

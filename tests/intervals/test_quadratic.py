@@ -1,7 +1,5 @@
 """The quadratic estimators against the oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracle
 import pytest

@@ -1,7 +1,5 @@
 """Corrected t, conservative Z, five by two, nested CV and replace-one: R, and training sizes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Resampled logs that lack something, contradict themselves or leave no variance."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

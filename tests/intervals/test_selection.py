@@ -1,7 +1,5 @@
 """What each method says of a log, and which one the design of the log calls for."""
 
-from __future__ import annotations
-
 import re
 
 import golden

@@ -1,7 +1,5 @@
 """Estimators of the variance of a mean over sources, and their biases."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import oracle

@@ -1,7 +1,5 @@
 """Logs whose sources cannot answer: what is said, and what it says to type."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from grouped_logs import log_of, random_rows

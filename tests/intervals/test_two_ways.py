@@ -1,7 +1,5 @@
 """Two levels at once: stored numbers of R, statsmodels, slow sums, containers and edges."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """wald against the oracle, and methods of folds against the R package inferGE."""
 
-from __future__ import annotations
-
 import json
 
 import oracle

@@ -1,7 +1,5 @@
 """The wild cluster bootstrap: stored numbers, a slow enumeration in fractions, and the edges."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Intervals of proportions for cross-validation, and what `interval` does for 0/1 losses."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracle
 import pandas as pd

@@ -1,7 +1,5 @@
 """Frames of polars, Arrow and DuckDB: every function answers them as it answers pandas."""
 
-from __future__ import annotations
-
 import duckdb
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """From a tidy table with any column names to a loss log."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Corrupted files of every format: one clear line or a log, never a traceback, never a hang."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

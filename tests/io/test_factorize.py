@@ -1,7 +1,5 @@
 """Labels as whole numbers: the same as pandas makes, from any kind of column."""
 
-from __future__ import annotations
-
 import re
 import sys
 

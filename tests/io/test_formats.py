@@ -1,7 +1,5 @@
 """A reader is a function and a row of a table, and a broken file breaks its own readers only."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from pkgutil import iter_modules, resolve_name

@@ -1,7 +1,5 @@
 """``by=`` of `read_log`: columns of a table that become levels, such as a segment."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Headers as people write them: blanks, capitals, columns that are no losses, names given twice."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Files that were made to execute, to hang or to fill the memory when they are read."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Files as people write them: dashes, commas, per cent, dates with the day first."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import numpy as np

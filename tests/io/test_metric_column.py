@@ -1,7 +1,5 @@
 """Tidy tables with a column that names the metric of each row: each metric is a log of its own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

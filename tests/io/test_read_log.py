@@ -1,7 +1,5 @@
 """Tables as people keep them: other separators, folders, misspelt columns, and unnamed models."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

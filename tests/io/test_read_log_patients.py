@@ -1,7 +1,5 @@
 """A table of patients, as somebody brings it who has read nothing: names of its own everywhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

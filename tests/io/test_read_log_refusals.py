@@ -1,7 +1,5 @@
 """What a stranger hands in: text for a path, packed files, commas, complex numbers, nested rows."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """A log comes back from each of five kinds of files as it was."""
 
-from __future__ import annotations
-
 import datetime
 import json
 

@@ -1,7 +1,5 @@
 """A log is written as a whole or not at all; what cannot be written is told with what to type."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

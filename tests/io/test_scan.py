@@ -1,7 +1,5 @@
 """Parquet logs of any length: a batch at a time, in bounded memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A cluster of processes: a worker that is killed loses nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Frames of dask: the same functions and accessor, the same answers, one pass over partitions."""
 
-from __future__ import annotations
-
 import html
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every layout of a lazy array, in any chunks: the dense form, where NaN tells, among them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

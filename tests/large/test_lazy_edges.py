@@ -1,7 +1,5 @@
 """Arrays at the edge: chunks that are empty or of no known size, and numbers of every type."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every chunk of a lazy array is read once, and none while the result is built."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

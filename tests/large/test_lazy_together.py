@@ -1,7 +1,5 @@
 """Lazy logs over the same losses, computed together: each has its own answer."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Moments in place of a log: any batches in any order say what the whole log says."""
 
-from __future__ import annotations
-
 import golden
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Moments in files: read as they were written; what is no such file, or damaged, is refused."""
 
-from __future__ import annotations
-
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Two logs beside each other: paired by name, never by the order in memory."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

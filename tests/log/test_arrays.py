@@ -1,7 +1,5 @@
 """Results of arrays come back labelled, with what was carried through."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

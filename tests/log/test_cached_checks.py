@@ -1,7 +1,5 @@
 """Checks are remembered with the index, and only what may be."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

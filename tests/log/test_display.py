@@ -1,7 +1,5 @@
 """Results as they are displayed: rounded for reading, complete in 80 columns, explained in HTML."""
 
-from __future__ import annotations
-
 import html5lib
 import numpy as np
 import pandas as pd

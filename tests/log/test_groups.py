@@ -1,7 +1,5 @@
 """Parts of a log: rows taken out, masks, no names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

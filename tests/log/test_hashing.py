@@ -1,7 +1,5 @@
 """Equal labels have equal prints, whatever holds them."""
 
-from __future__ import annotations
-
 import datetime
 import uuid
 from decimal import Decimal

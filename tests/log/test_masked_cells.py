@@ -1,7 +1,5 @@
 """Cells of a grid where nothing was measured, and models that were not evaluated at all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """What a log says of itself travels with it: scores, training sizes, the metric."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

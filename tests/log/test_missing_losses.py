@@ -1,7 +1,5 @@
 """missing="drop": the design of the log stays, and each carried cell has gaps of its own."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

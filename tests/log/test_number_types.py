@@ -1,7 +1,5 @@
 """What goes in and what comes out: number types, labels, attrs, the accessor, files."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Logs as they come out of other hands: read as what they say, or refused in words."""
 
-from __future__ import annotations
-
 from datetime import date
 from functools import cache
 

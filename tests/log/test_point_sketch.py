@@ -1,7 +1,5 @@
 """Evaluations in two batches: all are found in short logs, whole copies in long ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

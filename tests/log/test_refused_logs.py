@@ -1,7 +1,5 @@
 """What is not a loss log: the words say what was expected and found, and what to type."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from importlib.metadata import PackageNotFoundError

@@ -3,8 +3,6 @@
 Further pairs are in `refusals.other_logs` and `refusals.other_arrays`.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

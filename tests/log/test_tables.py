@@ -1,7 +1,5 @@
 """Tables that are no logs, options without names, and names of other tests: each is refused."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files, frames and options as people get them wrong: one message says what, and what to do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

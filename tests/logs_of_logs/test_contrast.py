@@ -1,7 +1,5 @@
 """Differences between groups of one log, as a log whose mean is the difference."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """pass@k, pass^k and majority of k: a log of attempts becomes a log of problems."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import combinations

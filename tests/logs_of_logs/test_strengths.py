@@ -1,7 +1,5 @@
 """Bradley-Terry strengths with prompts as clusters, as a log with a row for each prompt."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics with a target in contrasts and verdicts, and winners that are called as a column is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Losses of probabilistic forecasts: other programs, containers, and the words of refusals."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From predictions to losses, in every container, for one model or several."""
 
-from __future__ import annotations
-
 import re
 
 import dask

@@ -1,7 +1,5 @@
 """Names of scikit-learn and other programs, wherever a loss or a metric is named."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The losses, point by point: by hand, and the words of what is refused."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

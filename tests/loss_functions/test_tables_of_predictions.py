@@ -1,7 +1,5 @@
 """Tables of predictions as people bring them: lead times, survival, members, counts."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics with a target: calibration slope and intercept, observed over expected positives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

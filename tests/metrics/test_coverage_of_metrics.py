@@ -5,8 +5,6 @@ on new points is known in closed form. Two classes are normal with one covarianc
 discriminant separates them; numbers are linear with normal errors, fitted by least squares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

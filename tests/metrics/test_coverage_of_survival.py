@@ -5,8 +5,6 @@ exponential, and an exponential regression is fitted anew in each of five folds.
 fitted rule on new points without censoring are known by quadrature.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

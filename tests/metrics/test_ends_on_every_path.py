@@ -1,7 +1,5 @@
 """Limits of metrics with ends are the same in groups, folds, streams, arrays and clusters."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

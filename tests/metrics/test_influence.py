@@ -3,8 +3,6 @@
 ``tests/reference/metrics.json`` holds inputs, outputs and the program of each case.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

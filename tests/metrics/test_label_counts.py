@@ -1,7 +1,5 @@
 """Metrics of labels from counts of batches: the same as from the log in memory."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Logs of metrics in every container, from functions, of several metrics, and on other scales."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled loops over sorted points, against the same in Python and against double loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

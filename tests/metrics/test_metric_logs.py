@@ -1,7 +1,5 @@
 """Logs of metrics: cell means against scikit-learn, intervals against stored answers."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

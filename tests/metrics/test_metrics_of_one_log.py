@@ -1,7 +1,5 @@
 """A metric has the same results alone and as one of several, for numbers and for labels."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Net benefit: dcurves' values, thresholds as metrics, and models that treat all or none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from frontier import CASES, binary_frame

@@ -1,7 +1,5 @@
 """The partial AUC: pROC's values, exact influences, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from frontier import BINARY, CASES, binary_frame

@@ -1,7 +1,5 @@
 """What a log of a metric cannot answer is refused in words, and what is doubtful is labelled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Limits by Fieller, Fisher's z and logarithms: what `interval` gives ratios and correlations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Results turned into scores: in their own direction, and by their own names."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

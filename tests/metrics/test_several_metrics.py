@@ -1,7 +1,5 @@
 """Logs of several metrics: each metric has the answer that it has alone, in every container."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, partial
 from pathlib import Path

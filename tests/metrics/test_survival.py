@@ -1,7 +1,5 @@
 """Metrics of censored times: other programs, derivatives, methods, and the words of refusals."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

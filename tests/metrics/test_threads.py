@@ -1,7 +1,5 @@
 """Models of a long log are computed by threads: the same numbers, and the error of the first."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Ranks of models."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import xarray as xr

@@ -1,7 +1,5 @@
 """Differences of models, as rows and as a matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Bars of the parts of the variance add up to it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from plotted import as_arrays, logged, marks

@@ -1,7 +1,5 @@
 """Means of folds: drawn at the numbers of `moments`."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 from plotted import logged

@@ -1,7 +1,5 @@
 """Forest plots: intervals are drawn at their numbers, sorted, and named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

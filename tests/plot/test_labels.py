@@ -1,7 +1,5 @@
 """The writing around plots: names told apart, legends within the figure, numbers in few digits."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Maps: the numbers of the intervals and comparisons, cell by cell."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """All plots: legible, as they were, and they leave nothing behind."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The reliability diagram: simultaneous limits by bins, of points or of sources."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

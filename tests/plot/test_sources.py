@@ -1,7 +1,5 @@
 """Intervals of sources, and of a new one."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure

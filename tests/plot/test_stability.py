@@ -1,7 +1,5 @@
 """Stability plots: they end at the interval of all repetitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

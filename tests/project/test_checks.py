@@ -1,7 +1,5 @@
 """CI, nox, pre-commit and the workflows run the checks of pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

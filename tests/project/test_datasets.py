@@ -1,7 +1,5 @@
 """The logs that ship: their form, that they are real, and that they can be made again."""
 
-from __future__ import annotations
-
 import hashlib
 import runpy
 import subprocess

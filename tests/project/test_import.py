@@ -1,7 +1,5 @@
 """What `import cvstats` loads, and that everything public is there although it loads little."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -5,8 +5,6 @@ number in the table of ``docs/architecture.md``, so no change in one part can br
 it; and no modules of a part import each other in a circle.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """The oracle against what can check it: identities and expectations."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 

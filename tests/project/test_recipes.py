@@ -1,7 +1,5 @@
 """The recipes of CONTRIBUTING.md: followed to the letter in a copy of the package, they work."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

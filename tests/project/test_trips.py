@@ -1,7 +1,5 @@
 """No call travels farther than it does: bounds on what `tools.trips` counts."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

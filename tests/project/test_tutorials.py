@@ -1,7 +1,5 @@
 """What the tutorials ask for, and that the files of the one on R are those its script makes."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import runpy

@@ -3,8 +3,6 @@
 ``mypy --strict`` reads this file (pyproject.toml), and pytest runs it.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from importlib.resources import files

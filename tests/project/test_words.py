@@ -1,7 +1,5 @@
 """Words that the style note of CONTRIBUTING.md rules out, in the package and its pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

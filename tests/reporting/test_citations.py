@@ -1,7 +1,5 @@
 """BibTeX of the works behind results: every reference has its entry."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

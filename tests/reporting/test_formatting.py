@@ -1,7 +1,5 @@
 """Tables for papers: every kind of result in Markdown and LaTeX, rounded for reading only."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from functools import cache, partial

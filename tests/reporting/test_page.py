@@ -1,7 +1,5 @@
 """The report: one page that holds the numbers, needs nothing else and escapes every name."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import subprocess

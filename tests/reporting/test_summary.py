@@ -1,7 +1,5 @@
 """The summary: which model is best, by how much, how sure, and its cautions."""
 
-from __future__ import annotations
-
 import re
 
 import bootstrap_logs

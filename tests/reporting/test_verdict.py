@@ -1,7 +1,5 @@
 """The verdict over several models: one procedure, whose interval and p-value agree."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CSV files as other countries and programs write them, and copies of rows."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

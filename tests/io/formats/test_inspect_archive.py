@@ -1,7 +1,5 @@
 """Archives of inspect: packed in any way, read without unpacking more than they claim."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zipfile

@@ -1,7 +1,5 @@
 """NetCDF and Zarr of other programs, and what is refused before it is opened."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

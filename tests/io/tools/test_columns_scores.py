@@ -1,7 +1,5 @@
 """Tables of one's own: a mapping of columns, and one score for each split."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Files that lm-evaluation-harness, inspect, Nixtla and AutoGluon wrote themselves."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

@@ -1,7 +1,5 @@
 """Runs of language models that were repeated, broken off, or went wrong in part."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """What readers say of tables that lack something, and the less common ways in."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GridSearchCV and RandomizedSearchCV: the scores of candidates on splits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

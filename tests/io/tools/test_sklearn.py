@@ -1,7 +1,5 @@
 """scikit-learn: cross_validate, and cross_val_predict and cross_val_score with their cv."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

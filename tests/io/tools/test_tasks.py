@@ -1,7 +1,5 @@
 """Benchmarks of several tasks: a score and the same weight for each, alike by every road."""
 
-from __future__ import annotations
-
 import copy
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Tables of tidymodels, caret, mlr3 and OpenML: round trips, and the trap of each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
