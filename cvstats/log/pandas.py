@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -308,10 +309,10 @@ class FrameLabels:
 
     def of_pairs(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> FrameLabels:
         """Make a row for each pair, indexed by (model, other)."""
-        models, others = zip(*pairs, strict=True)
-        sides = [pd.Index(models, tupleize_cols=False), pd.Index(others, tupleize_cols=False)]
-        index = pd.MultiIndex.from_arrays(sides, names=["model", "other"])
-        return FrameLabels(self.models, index)
+        make = pair_index
+        if len(pairs) < MOST_REMEMBERED and set(map(type, chain(*pairs))) == {str}:
+            make = remember_pair_index
+        return FrameLabels(self.models, make(tuple(pairs)).view())
 
     def cells(self, found: Cells, attrs: Attrs) -> pd.DataFrame:
         """Make a row for each cell (of each model) with count, mean and variance."""
@@ -436,6 +437,16 @@ def named_rows(models: pd.Index) -> pd.Index:
 def text_index(texts: tuple[str, ...], name: str | None = None) -> pd.Index:
     """Make an index of strings; callers take views of it."""
     return pd.Index(list(texts), name=name)
+
+
+def pair_index(pairs: tuple[tuple[Hashable, Hashable], ...]) -> pd.MultiIndex:
+    """Make an index of pairs of models."""
+    sides = [pd.Index(names, tupleize_cols=False) for names in zip(*pairs, strict=True)]
+    return pd.MultiIndex.from_arrays(sides, names=["model", "other"])
+
+
+remember_pair_index = lru_cache(maxsize=MOST_REMEMBERED)(pair_index)
+"""For pairs of strings, of which pandas is slow at making an index; callers take views of it."""
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
