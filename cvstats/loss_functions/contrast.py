@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.core.cautions import ENOUGH_POINTS
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_level, repetition_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -431,11 +432,20 @@ def describe(work: Contrasts, names: Any) -> dict[Hashable, Any]:
     made_of = {"rows": dict(zip(*work.count_cells(), strict=True))}
     if (rarest := count_rarest_outcome(work)) is not None:
         facts["rarest_class"] = rarest
+    elif work.by_points and count_fewest_points(work) < ENOUGH_POINTS:
+        facts["few_points"] = True
     return {
         "metric": facts.get("loss", "loss"), "orientation": "error", "folds": "pool", **facts,
         "pseudo": True, "cells": work.levels, MADE_OF: json.dumps(made_of, sort_keys=True),
         **CONTRASTS, "by": GROUP if work.by == "source" else work.by, "contrast": names,
     }  # fmt: skip
+
+
+def count_fewest_points(work: Contrasts) -> float:
+    """Count the points of the smallest group."""
+    sides = [side for pair in work.pairs for side in (pair, pair[::-1])]
+    rows = min(int(work.groups.rows(*side).sum()) for side in sides)
+    return rows / work.log.design.number("repetition")
 
 
 def count_rarest_outcome(work: Contrasts) -> int | None:

@@ -280,7 +280,20 @@ def test_a_small_group_of_skewed_losses_is_flagged(small, flagged):
         gap = log.cvci.contrast(by="group", between=("x", "y"))
         for table in (gap.cvci.interval(), cvstats.Moments.of_log(gap).interval()):
             found = cvstats.cautions(table) if isinstance(table, xr.Dataset) else table["caution"]
-            assert list(found.values) == ["skewed" if flagged else ""] * 2
+            assert list(found.values) == ["few points, skewed" if flagged else ""] * 2
+
+
+def test_a_group_of_fewer_than_30_points_is_flagged_as_a_log_of_so_few():
+    """In each repetition, in either place, and of losses that are not skewed."""
+    rng = np.random.default_rng(3)
+    for sizes, flagged in (((29, 200), True), ((200, 29), True), ((30, 200), False)):
+        names = np.repeat(["x", "y"], sizes)
+        once = pd.DataFrame({"group": names, "point": range(len(names))})
+        log = pd.concat([once.assign(repetition=i, a=rng.normal(size=len(names))) for i in (0, 1)])
+        log = log.set_index(["repetition", "group", "point"])
+        for how in ({"between": ("x", "y")}, {}, {"reference": "rest"}):
+            found = cvstats.contrast(log, by="group", **how).cvci.wald()["caution"]
+            assert found.str.contains("few points").all() == flagged
 
 
 def test_sources_may_be_the_groups():
