@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from golden import CASES, IN_UNITS, by_point, dense, log_named, mixed, normalized, shuffled
 from strategies import listed_coords
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -37,6 +38,10 @@ PARTITIONS = (
 )  # fmt: skip
 COUNT_ALL = {"rope", "corrected_t", "summary"}
 """They count the points that models were trained on, those without a loss among them."""
+
+
+def function_of(name, *_):
+    return CASES[name].function
 
 
 def ask(case, *logs, without=(), **more):
@@ -100,7 +105,7 @@ def shows_labels(case):
     return case.function in ("ordered", "moments") or case.log not in PARTITIONS
 
 
-@pytest.mark.parametrize("name", FIRST)
+@together(FIRST, by=function_of)
 def test_order_and_labels_change_nothing(name):
     case = FIRST[name]
     log = log_named(case.log)
@@ -133,7 +138,7 @@ IN_ANOTHER_ORDER = {
 }
 
 
-@pytest.mark.parametrize(("name", "form"), list(zip(FIRST, cycle(IN_ANOTHER_ORDER))))
+@together(zip(FIRST, cycle(IN_ANOTHER_ORDER), strict=False), by=function_of)
 def test_an_array_says_what_a_frame_says_and_stays_as_it_was(name, form):
     case = FIRST[name]
     if not golden.applies(case, form):
@@ -175,7 +180,7 @@ def test_stored_answers_of_what_is_not_in_memory_are_those_of_frames(container):
         assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("name", FIRST)
+@together(FIRST, by=function_of)
 def test_the_log_is_left_as_it_was(name):
     """All tests here ask of the same frame."""
     ask_frame(name)
@@ -191,8 +196,8 @@ def as_made(name):
     return golden.LOGS[name]()
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, case in FIRST.items() if case.far and case.function != "power"]
+@together(
+    [name for name, case in FIRST.items() if case.far and case.function != "power"], by=function_of
 )
 def test_another_unit(name):
     case = FIRST[name]
@@ -231,8 +236,8 @@ def rows_by_label(parts, level):
     return {"rows": rows, "attrs": {}}
 
 
-@pytest.mark.parametrize("name", [name for name, box in golden.calls() if box == "groups"
-                                  and "independent" not in CASES[name].options])  # fmt: skip
+@together([name for name, box in golden.calls() if box == "groups"
+           and "independent" not in CASES[name].options], by=function_of)  # fmt: skip
 def test_logs_below_each_other_are_answered_one_by_one(name):
     case = CASES[name]
     second = golden.two_logs(log_named(case.log)).xs("y", level="study")
@@ -255,15 +260,16 @@ DROPS = [name for name, case in FIRST.items()
          if golden.applies(case, "gaps") and case.log != "splits"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DROPS)
+@together(DROPS, by=function_of)
 def test_nothing_is_dropped_where_nothing_is_missing(name):
     case = FIRST[name]
     log = log_named(case.log)
     assert_same(ask(case, log, missing="drop"), ask_frame(name))
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in DROPS if FIRST[n].log in PARTITIONS and FIRST[n].function not in COUNT_ALL]
+@together(
+    [n for n in DROPS if FIRST[n].log in PARTITIONS and FIRST[n].function not in COUNT_ALL],
+    by=function_of,
 )
 def test_a_point_without_a_loss_is_left_out(name):
     """Of all models and in all repetitions."""
@@ -278,7 +284,7 @@ def test_a_point_without_a_loss_is_left_out(name):
     assert_same(found, wanted)
 
 
-@pytest.mark.parametrize(("name", "lat"), list(zip(DROPS, cycle([10, 20, 30]))))
+@together(zip(DROPS, cycle([10, 20, 30]), strict=False), by=function_of)
 def test_each_cell_of_a_grid_has_gaps_of_its_own(name, lat):
     case = FIRST[name]
     log = log_named(case.log)
@@ -301,7 +307,7 @@ def by_cell(answer, lat):
     return rows_by_label({lat: {**answer, "attrs": {}}}, "lat")
 
 
-@pytest.mark.parametrize("name", FIRST)
+@together(FIRST, by=function_of)
 def test_any_batches_in_any_order(name):
     case = FIRST[name]
     log = log_named(case.log)
@@ -317,7 +323,7 @@ def test_any_batches_in_any_order(name):
     assert_same(ask(case, sum(parts[::-1])), wanted)
 
 
-@pytest.mark.parametrize("name", FIRST)
+@together(FIRST, by=function_of)
 def test_any_chunks(name):
     case = FIRST[name]
     array = by_point(log_named(case.log))

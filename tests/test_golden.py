@@ -5,15 +5,12 @@ import pytest
 import scipy
 from golden import CASES, FAR, LOGS, differences, far_calls
 from packaging.version import Version
+from together import together
 
 STORED = golden.read()
 
 DIGITS = 1e-12 if Version(scipy.__version__) >= Version("1.15") else 1e-9
 """Share of the width; quantiles of Student's t had fewer digits in older releases of scipy."""
-
-
-def far_pairs():
-    return [pytest.param(*pair, id=f"{pair[1]}: {pair[0]}") for pair in far_calls()]
 
 
 def test_the_stored_cases_are_these():
@@ -41,7 +38,7 @@ def test_the_answers_are_the_stored_ones(name):
     assert not {box: words for box, words in said.items() if words}
 
 
-@pytest.mark.parametrize(("name", "container"), far_pairs())
+@together(far_calls(), by=lambda name, _: CASES[name].function)
 def test_a_far_level_changes_nothing_else(name, container):
     stored = STORED["answers"][name][container]
     case = CASES[name]

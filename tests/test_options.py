@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from resampled_logs import example
+from together import together
 
 import cvstats
 from cvstats import LogError, options
@@ -65,7 +66,7 @@ def test_there_are_options_to_look_at():
             "monte_carlo"} <= found  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "option", "words"), OPTIONS)
+@together(OPTIONS, by=lambda name, *_: name)
 def test_an_unknown_word_is_refused_before_the_log(name, option, words):
     for wrong in ("nothing like it", 42, 0.5, [words[0]], {}, np.array(["a", "b"]), b"t"):
         said = refusal(name, **{option: wrong})
@@ -75,7 +76,7 @@ def test_an_unknown_word_is_refused_before_the_log(name, option, words):
         assert refusal(name, **{option: None}).startswith(f"Invalid {option}=None")
 
 
-@pytest.mark.parametrize(("name", "option", "words"), OPTIONS)
+@together(OPTIONS, by=lambda name, *_: name)
 def test_a_word_that_is_nearly_right_is_named(name, option, words):
     if None in words:  # only to those who wrote it
         assert "Did you mean None?" in refusal(name, **{option: "NONE"})
@@ -89,7 +90,7 @@ def test_a_word_that_is_nearly_right_is_named(name, option, words):
 WITH_ALPHA = [name for name, f in FUNCTIONS.items() if "alpha" in inspect.signature(f).parameters]
 
 
-@pytest.mark.parametrize("name", WITH_ALPHA)
+@together(WITH_ALPHA)
 def test_what_is_no_error_rate(name):
     for wrong in ("5%", "0.05", 5, 95, 0, 0.0, 1, 1.0, -0.1, True, False, None, [0.05], (0.05,),
                   np.array([0.05]), np.nan, np.inf, 1j, 10**400):  # fmt: skip
@@ -153,7 +154,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "options", "words"), WRONG)
+@together(WRONG, by=lambda name, *_: name)
 def test_a_wrong_value_is_refused_before_the_log(name, options, words):
     assert words in refusal(name, **options)
 
@@ -180,7 +181,7 @@ WRONG_NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "options", "words"), WRONG_NAMES)
+@together(WRONG_NAMES, by=lambda name, *_: name)
 def test_a_name_that_is_not_there(name, options, words):
     log = log_of(ridge=np.arange(12) % 2.0, lasso=1.0) if name == "mcnemar" else log_of()
     assert words in refusal(name, log, **options)
@@ -280,7 +281,7 @@ WITH = {"compare n_draws": {"adjust": "max-t"}, "compare tightest_at": {"anytime
         "ordered lags": {"estimator": "newey-west"}}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LEAST)
+@together(LEAST)
 def test_the_smallest_value_is_accepted_and_smaller_ones_are_refused(name):
     function, option = name.removeprefix("plans.").split()
     least = LEAST[name]

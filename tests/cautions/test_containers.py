@@ -23,6 +23,7 @@ from flagged_logs import (
     zero_one,
 )
 from strategies import by_row
+from together import together
 
 import cvstats
 from cvstats import LogError, Moments
@@ -345,8 +346,7 @@ FEW = ("lazy cell", "batches")
 """The paths of logs that differ from another one with the same label by their design or dates."""
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
+@together(
     [
         (name, path)
         for name in CASES
@@ -354,13 +354,14 @@ FEW = ("lazy cell", "batches")
         if path not in ("array", "lazy array")
         and (name, path) != ("unused level", "dense lazy array")  # a model for each of its labels
     ],
+    by=lambda name, path: label_of(name),
 )
 def test_the_label_is_the_same(name, path):
     """Arrays without other dimensions are cells without others: ``cell`` and ``lazy cell``."""
     _, call = CASES[name]
     log, label = log_of(name), label_of(name)
     if path == "by" and not answers_by_group(call, log):
-        pytest.skip("has no by=")
+        return
     if path in REFUSED.get(name, ()):
         with pytest.raises(LogError, match=LOSSES):
             PATHS[path](log, call)
@@ -369,7 +370,7 @@ def test_the_label_is_the_same(name, path):
     assert (label in found) == (path not in UNKNOWN.get(name, ())), found
 
 
-@pytest.mark.parametrize("name", CASES)
+@together(CASES)
 def test_the_log_has_the_label(name):
     _, call = CASES[name]
     assert label_of(name) in labels(call(log_of(name)))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import resampled_logs as plans
 from flagged_logs import labels
+from together import together
 
 import cvstats
 from cvstats import LogError
@@ -127,12 +128,11 @@ ENOUGH = {
 """Calls on a log with so many of something; the caution ends where there are enough."""
 
 
-@pytest.mark.parametrize(
-    ("label", "enough", "ask"),
-    [pytest.param(*limit, ask, id=f"{limit[0]}: {name}")
-     for limit, asks in ENOUGH.items() for name, ask in asks.items()],
-)  # fmt: skip
-def test_few_ends_where_there_are_enough(label, enough, ask):
+@together(
+    [(name, *limit, ask) for limit, asks in ENOUGH.items() for name, ask in asks.items()],
+    by=lambda name, label, *_: label,
+)
+def test_few_ends_where_there_are_enough(name, label, enough, ask):
     assert label in labels(ask(enough - 1))
     assert label not in labels(ask(enough))
 
@@ -195,12 +195,8 @@ LEAST = {
 """Calls on a log with so many of something, which is refused with fewer."""
 
 
-@pytest.mark.parametrize(
-    ("least", "ask"),
-    [pytest.param(least, ask, id=f"{name} of {least}")
-     for least, asks in LEAST.items() for name, ask in asks.items()],
-)  # fmt: skip
-def test_the_smallest_log_is_answered_and_a_smaller_one_refused(least, ask):
+@together([(name, least, ask) for least, asks in LEAST.items() for name, ask in asks.items()])
+def test_the_smallest_log_is_answered_and_a_smaller_one_refused(name, least, ask):
     ask(least)
     with pytest.raises(LogError):
         ask(least - 1)

@@ -27,6 +27,7 @@ from flagged_logs import (
     zero_one,
 )
 from scipy import stats
+from together import together
 
 import cvstats
 from cvstats.core.cautions import Caution
@@ -85,7 +86,7 @@ def test_differences_are_examined_by_the_rule_of_their_label():
     assert "CVS024" in set(one_partition().cvci.diagnose()["code"])
 
 
-@pytest.mark.parametrize("code", FINDINGS)
+@together(FINDINGS)
 def test_each_code_is_told_with_its_number(code):
     losses, value, words = FINDINGS[code]
     table = found(losses)
@@ -105,7 +106,7 @@ OF_POINTS = {"CVS003", "CVS008", "CVS016", "CVS021"}
 """Codes that need the number of points, or a level, which moments do not keep."""
 
 
-@pytest.mark.parametrize("code", sorted(FINDINGS.keys() - OF_ROWS - OF_POINTS))
+@together(sorted(FINDINGS.keys() - OF_ROWS - OF_POINTS))
 def test_moments_have_the_findings_of_the_log(code):
     losses = FINDINGS[code][0]
     pairs = losses.ndim > 1 and losses.shape[1] > 1

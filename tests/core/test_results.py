@@ -8,6 +8,7 @@ import golden
 import numpy as np
 import pandas as pd
 import pytest
+from together import together
 
 import cvstats
 from cvstats.core.cautions import Caution, flag_attrs, label_cautions
@@ -31,7 +32,7 @@ for case in golden.CASES.values():
     FIRST.setdefault(case.function, case)
 
 
-@pytest.mark.parametrize("name", sorted({method.name for method in list_methods()} & {*FIRST}))
+@together(sorted({method.name for method in list_methods()} & {*FIRST}))
 def test_attrs_are_plain_and_survive(name):
     table = golden.call(FIRST[name], golden.log_named(FIRST[name].log))
     expected = {"method", "target", "guarantee", "reference", "cautions", "cvstats_version"}

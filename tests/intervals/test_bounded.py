@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from rows import only_row
 from scipy import optimize, special
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -69,9 +71,10 @@ def test_stored_cases(case):
     )
 
 
-@pytest.mark.parametrize("alpha", [0.3, 1e-4])
-@pytest.mark.parametrize("n", [2, 30, 200])
-@pytest.mark.parametrize("kind", ["uniform", "rare", "small", "0/1", "0", "1", "constant"])
+@together(
+    product([2, 30, 200], ["uniform", "rare", "small", "0/1", "0", "1", "constant"], [0.3, 1e-4]),
+    by=lambda n, kind, alpha: kind,
+)
 def test_bets_against_the_formula(n, kind, alpha):
     draw = np.random.default_rng(n)
     values = {

@@ -8,6 +8,7 @@ import pytest
 import resampled_logs
 from resampled_logs import example
 from rows import only_row
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -66,7 +67,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("method", "change", "words"), REFUSED)
+@together(REFUSED)
 def test_refusals_say_what_is_missing(method, change, words):
     log = change(example(method))
     with pytest.raises(LogError, match=re.escape(words)):

@@ -1,6 +1,7 @@
 """What each method says of a log, and which one the design of the log calls for."""
 
 import re
+from itertools import product
 
 import golden
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from resampled_logs import example
 from rows import only_row
 from strategies import stacked
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -148,8 +150,7 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("kind", [*LOGS, "binary"])
+@together(product([*LOGS, "binary"], CONTAINERS), by=lambda kind, container: kind)
 def test_methods_lists_what_runs(kind, container):
     facts = {"points_are": "crossed"} if kind == "crossed" else {}
     log = log_of(kind, n_train=20, no_information=4.0, **facts)

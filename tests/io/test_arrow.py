@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.linear_model import Ridge
+from together import together
 
 import cvstats
 from cvstats import LogError
@@ -60,7 +61,7 @@ def same(mine, yours):
         assert mine == yours
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "report"])
+@together([name for name in FUNCTIONS if name != "report"])
 def test_a_log_in_columns_is_one_in_an_index(name):
     function, options = getattr(cvstats, name), OPTIONS.get(name, {})
     expected = answer(lambda: function(LOG, **options))

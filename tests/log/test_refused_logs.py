@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 from faulty_logs import k_fold, one, refused, with_value
 from strategies import as_dataset, by_point, dense
+from together import together
 
 import cvstats
 from cvstats import LogError, errors
@@ -158,7 +159,7 @@ BAD_LOGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD_LOGS)
+@together(BAD_LOGS)
 def test_no_log(name):
     make, *words = BAD_LOGS[name]
     log = make()

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -119,7 +120,7 @@ LEFT_ALONE = {"losses", "other", "reference", "k", "options"}
 """The log, models, which may have any name, attempts, which this log lacks, and other options."""
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@together(sorted(FUNCTIONS))
 def test_every_option_of_every_function_refuses_what_it_cannot_be(name):
     function = find_function(name)
     with pytest.raises(LogError):

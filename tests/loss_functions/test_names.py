@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from together import together
 
 import cvstats
 from cvstats import LogError
@@ -48,7 +49,7 @@ SAME = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "own", "options"), SAME)
+@together(SAME)
 def test_other_names_are_found(name, own, options):
     assert find_loss(name) == (own, options)
 

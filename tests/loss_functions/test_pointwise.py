@@ -2,10 +2,12 @@
 
 import math
 from decimal import Decimal
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -123,8 +125,7 @@ BINARY = {
 }
 
 
-@pytest.mark.parametrize("kind", BINARY)
-@pytest.mark.parametrize("loss", ["brier", "log_loss", "hinge"])
+@together(product(BINARY, ["brier", "log_loss", "hinge"]), by=lambda kind, loss: loss)
 def test_binary_truth_of_any_kind(kind, loss):
     p = [0.9, 0.25, 0.5, 0.75]
     np.testing.assert_array_equal(lost(BINARY[kind], p, loss), lost([1, 0, 1, 0], p, loss))
@@ -151,8 +152,7 @@ def test_threshold():
 # --- what is missing ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gap", [None, NAN, pd.NA])
-@pytest.mark.parametrize("loss", ONE_COLUMN)
+@together(product(ONE_COLUMN, [None, NAN, pd.NA]), by=lambda loss, gap: loss)
 def test_a_missing_number_is_a_missing_loss(loss, gap):
     truth, prediction, options, expected = BY_HAND[loss]
     for holes in ([gap, *truth[1:]], prediction), (truth, [gap, *prediction[1:]]):
@@ -264,7 +264,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("loss", "truth", "prediction", "options", "words"), REFUSED)
+@together(REFUSED)
 def test_refusals_say_what_to_do(loss, truth, prediction, options, words):
     frame = table(truth, prediction)
     before = frame.copy(deep=True)
@@ -278,8 +278,7 @@ def test_refusals_say_what_to_do(loss, truth, prediction, options, words):
 OPTIONS = {"quantile": 0.5, "threshold": 0.5, "positive": 1, "classes": ["no"]}
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, abs])
-@pytest.mark.parametrize("option", OPTIONS)
+@together(product([*LOSSES, abs], OPTIONS), by=lambda loss, option: option)
 def test_an_option_that_would_change_nothing_is_refused(loss, option):
     if option in (("classes",) if callable(loss) else LOSSES[loss].takes):
         return

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from metric_peers import PEERS, UNWEIGHTED
 from sklearn.metrics import f1_score
+from together import together
 
 from cvstats.metrics import METRICS
 from cvstats.metrics.confusion import F1_OF_SETS
@@ -131,7 +132,7 @@ OTHERS |= {  # losses of two models are read as truth and prediction
 """Metrics with their truth, prediction and options, and the same by another program."""
 
 
-@pytest.mark.parametrize("case", OTHERS)
+@together(OTHERS, by=lambda case: OTHERS[case][0])
 def test_influence_is_the_derivative_in_the_weights(case: str) -> None:
     name, truth, prediction, options, formula = OTHERS[case]
     options = {key: option for key, option in options.items() if key != "classes"}

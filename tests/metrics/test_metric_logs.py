@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from metric_peers import CLASSES, PEERS, UNWEIGHTED
 from sklearn import metrics as sk
+from together import together
 
 import cvstats
 
@@ -71,10 +72,10 @@ def turned(number: float, attrs: Any) -> float:
     return ways[attrs["orientation"]]
 
 
-@pytest.mark.parametrize(
-    ("ties", "weight", "folds"), [(False, None, "average"), (True, "w", "pool")]
+@together(
+    [(case, *how) for case in PEERS for how in ((False, None, "average"), (True, "w", "pool"))],
+    by=lambda case, *_: PEERS[case][0],
 )
-@pytest.mark.parametrize("case", PEERS)
 def test_mean_of_each_cell_is_the_metric(case: str, ties: bool, weight: Any, folds: str) -> None:
     name, options, kind, peer = PEERS[case]
     truth, prediction = COLUMNS[kind]

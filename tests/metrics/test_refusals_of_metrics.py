@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from together import together
 
 import cvstats
 from cvstats import LogError
@@ -290,7 +291,7 @@ REQUESTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "what", "way"), REQUESTS)
+@together(REQUESTS)
 def test_requests_that_make_no_sense(options: dict[str, Any], what: str, way: str) -> None:
     one = frame().assign(negative=-np.arange(60.0), zero=0.0, gap=[None] + ["s"] * 59)
     one["endless"] = np.inf

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from together import together
 
 import cvstats
 from cvstats.accessor import CVAccessor
@@ -66,7 +67,7 @@ def entries(tmp_path, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@together(FUNCTIONS)
 def test_sections(name):
     text = words(PUBLIC[name])
     found = {section for section in SECTIONS if f"\n{section}\n{'-' * len(section)}\n" in text}
@@ -76,7 +77,7 @@ def test_sections(name):
     assert not first.endswith("s") or first.endswith("ss"), first  # a verb, for numpydoc
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in BARE])
+@together([name for name in FUNCTIONS if name not in BARE])
 def test_every_parameter_is_told(name):
     text = words(PUBLIC[name])
     told = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
@@ -92,7 +93,7 @@ def test_every_parameter_is_told(name):
 METHODS = sorted({method.name for method in list_methods()} - {"difference"})  # which makes a log
 
 
-@pytest.mark.parametrize("name", METHODS)
+@together(METHODS)
 def test_a_method_says_what_it_covers_and_how_it_is_computed(name):
     text = words(PUBLIC[name])
     summary = text.split("Parameters\n----------\n")[0] + text.split("\nNotes\n-----\n")[-1]
@@ -100,7 +101,7 @@ def test_a_method_says_what_it_covers_and_how_it_is_computed(name):
     assert FORMULA.search(text), name
 
 
-@pytest.mark.parametrize("name", METHODS)
+@together(METHODS)
 def test_a_method_names_its_neighbours(name):
     assert "\nSee Also\n--------\n" in words(PUBLIC[name]), name
     section = words(PUBLIC[name]).split("\nSee Also\n--------\n")[1].split("\n\n")[0]

@@ -1,11 +1,13 @@
 """BibTeX of the works behind results: every reference has its entry."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import golden
 import pandas as pd
 import pytest
+from together import together
 
 import cvstats
 from cvstats.comparisons.compare import FLEMING
@@ -46,7 +48,7 @@ def as_result(reference):
     return table
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
+@together(REFERENCES)
 def test_every_work_of_a_reference_has_an_entry_of_its_year(reference):
     found = cvstats.cite(as_result(reference)).split("\n\n")
     years = sorted(re.search(r"year +=.*?(\d{4})", entry).group(1) for entry in found[:-1])
@@ -86,10 +88,13 @@ ADDED = {
 }
 
 
-@pytest.mark.parametrize(
-    "box", ["frame", "dense array", "dask by point", "moments", "groups", "dask grid with gaps"]
+@together(
+    product(
+        ADDED,
+        ["frame", "dense array", "dask by point", "moments", "groups", "dask grid with gaps"],
+    ),
+    by=lambda name, box: name,
 )
-@pytest.mark.parametrize("name", ADDED)
 def test_works_of_limits_and_adjustments_are_named_once(name, box):
     function, options, attr = ADDED[name]
     case = golden.Case(function, "binary", options)
