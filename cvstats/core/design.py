@@ -367,8 +367,8 @@ class Design:
             for code in codes:
                 numbers[code < 0] = -1
         else:
-            kernels.combine_two(numbers, codes[0], codes[1], sizes[1])
-            for code, size in zip(codes[2:], sizes[2:], strict=True):
+            numbers[:] = codes[0]
+            for code, size in zip(codes[1:], sizes[1:], strict=True):
                 kernels.combine(numbers, code, size)
         if self.valid is not None:
             numbers[~self.valid[start:stop]] = -1

@@ -57,16 +57,6 @@ def combine(cells: Ints, codes: Ints, size: int) -> None:
 
 
 @compiled()
-def combine_two(cells: Ints, codes: Ints, others: Ints, size: int) -> None:
-    """Compute cell numbers from the codes of two levels: ``cells = codes * size + others``."""
-    factor, nowhere = np.int32(size), np.int32(-1)
-    for i in range(cells.shape[0]):
-        code, other = np.int32(codes[i]), np.int32(others[i])
-        number = np.int32(code * factor + other)
-        cells[i] = number if (code | other) >= 0 else nowhere
-
-
-@compiled()
 def count_rows(cells: Ints, rows: int, counts: Ints, first: Ints) -> None:
     """Count the rows of each cell in each block of ``rows``, and find the first of them.
 
@@ -133,26 +123,12 @@ def accumulate_one_shift(values: Floats, cells: Ints, shift: float, sums: Floats
     for start in range(0, values.shape[0], RUN):
         run, here = values[start : start + RUN], cells[start : start + RUN]
         rows, first = run.shape[0], here[0]
-        signs, others = first, first ^ first
+        others = first ^ first
         for i in range(rows):
-            signs |= here[i]
             others |= here[i] ^ first
-        if signs >= 0 and others == 0:
+        if first >= 0 and others == 0:
             own = np.int64(first) * LANES * 2
             accumulate_one_cell(run, shift, sums[own : own + 2])
-        elif signs >= 0:
-            whole = rows - rows % LANES
-            for i in range(0, whole, LANES):
-                for lane in range(LANES):
-                    at = np.uint64(here[i + lane]) * wide + np.uint64(lane * 2)
-                    d = run[i + lane] - shift
-                    sums[at] += d
-                    sums[at + one] += d * d
-            for i in range(whole, rows):
-                at = np.uint64(here[i]) * wide
-                d = run[i] - shift
-                sums[at] += d
-                sums[at + one] += d * d
         else:
             for i in range(rows):
                 if here[i] >= 0:

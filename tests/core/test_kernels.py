@@ -36,7 +36,7 @@ def both(kernel, inputs, outputs):
 
 def arguments(kernel, inputs, outputs):
     """Put the arguments in the order of the loop: what is written stands where it is written."""
-    first = kernel.py_func.__name__ in ("combine", "combine_two", "mark_seen")
+    first = kernel.py_func.__name__ in ("combine", "mark_seen")
     return [*outputs, *inputs] if first else [*inputs, *outputs]
 
 
@@ -63,15 +63,6 @@ def test_combine(log, dtype):
     codes = rng.integers(-1, 7, len(cells)).astype(dtype)
     (ours,) = same_bits(kernels.combine, [codes, 7], [cells])
     np.testing.assert_array_equal(ours, np.where((cells < 0) | (codes < 0), -1, cells * 7 + codes))
-
-
-@given(rows(), *[st.sampled_from([np.int8, np.int16, np.int32, np.int64])] * 2)
-def test_combine_two(log, one, two):
-    _, cells, rng = log
-    codes, others = cells.astype(one), rng.integers(-1, 7, len(cells)).astype(two)
-    (ours,) = same_bits(kernels.combine_two, [codes, others, 7], [np.zeros_like(cells)])
-    wanted = np.where((cells < 0) | (others < 0), -1, cells * 7 + others)
-    np.testing.assert_array_equal(ours, wanted)
 
 
 @given(rows(), st.integers(1, 30))
