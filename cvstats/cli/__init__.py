@@ -120,11 +120,11 @@ def run(words: list[str], interrupts: Sequence[int] = ()) -> int:
 
 def option_names(command: Callable[..., Any]) -> set[str]:
     """List the Python arguments for which a command has an option."""
-    from cvstats.cli.commands import READING
+    from cvstats.cli.commands import HELP
 
     own = set(inspect.signature(command).parameters) - {"file", "more", "output", "typed"}
     if "reading" in own:
-        own |= {*READING, *OTHER_NAMES} - {"reading", "read_as"}
+        own |= {*HELP["reading"], *OTHER_NAMES} - {"reading", "read_as"}
     return own if "seed" in own else own - {"rng"}
 
 

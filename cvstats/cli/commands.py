@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
+import tomllib
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, make_dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from importlib.resources import files
 from inspect import Parameter as P
 from operator import getitem
 from pathlib import Path
@@ -52,24 +54,14 @@ from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
 from cvstats.reporting.sentences import list_labels
 
-HELP = """Confidence intervals and comparisons for cross-validated error.
-
-For example:
-
-cvstats interval losses.parquet
-
-cvstats compare ridge=a.parquet forest=b.parquet
-
-cvstats compare predictions.csv --loss squared_error --fold cv_split --reference ridge
-
-cvstats report losses.parquet -o report.html
-
-Shell completion: eval "$(cvstats completion bash)"
-"""
+HELP: dict[str, dict[str, str]] = tomllib.loads(
+    files("cvstats.cli").joinpath("help.toml").read_text(encoding="utf-8")
+)
+"""The help of the commands and of their options."""
 
 app = App(
     name="cvstats",
-    help=HELP,
+    help=HELP["command"]["about"],
     version=version("cvstats"),
     # Options with several values need no flag to clear them.
     default_parameter=Parameter(negative_iterable=()),
@@ -92,51 +84,20 @@ else:  # choices for the parser, for completion and for the help
 TOOLS = ", ".join(sorted(name for name, form in FORMATS.items() if form.of_table))
 """The formats of a file; the others are of objects in memory."""
 
-READING: dict[str, tuple[Any, str]] = {
-    "read_as": (str,
-        f"Which tool wrote the file ({TOOLS}), or its type (csv, parquet, …); usually detected "
-        "automatically."),
-    "loss": (str, "For a file of predictions: squared_error, absolute_error, zero_one, log_loss, "
-             "brier, …"),
-    "truth": (str, "The column with the true values."),
-    "prediction": (list[str],
-        "The column with the predictions, or a model of a saved log; repeat for each model."),
-    "model": (str, "The column with the name of the model."),
-    "sample": (str, "The column that identifies the resampled data set; 0 is the original data."),
-    "outer": (str,
-        "For nested cross-validation: the column with the fold that was held out in addition to "
-        "--fold."),
-    "repetition": (str, "The column with the repetition: random split, seed or run."),
-    "fold": (str, "The column with the fold in which the point was tested."),
-    "source": (str, "The column with the group of the point: patient, site, month."),
-    "point": (str,
-        "The column that identifies the point, the same for every model, such as a row id."),
-    "count": (str,
-        "For the bootstrap: the column with the number of times the point was in the training "
-        "sample; 0 is out of bag."),
-    "filter": (str, "For lm-evaluation-harness: the filter, or one per task, as in gsm8k=strict."),
-    "metric": (str,
-        "The column of scores or losses, or one per task, as in arc=acc,gsm8k=exact_match."),
-    "higher_is_better": (bool, "Whether larger scores are better; they are converted to losses."),
-    "n_train": (float, "The number of points each model was trained on."),
-    "n_test": (float, "With --read-as scores: the number of points behind each score."),
-    "quantile": (float, "For the pinball loss: the quantile level."),
-    "threshold": (float, "For zero_one with probabilities: the decision threshold."),
-    "positive": (str, "The class whose probability is predicted."),
-    "clip": (float, "For log_loss: the lower bound for probabilities, such as 1e-6."),
-    "event": (str, "For uno, auc_at and brier_at: the column that is 1 if the event happened, "
-              "and 0 if the time is censored."),
-    "at": (float, "For uno, auc_at and brier_at: the time by which the event is predicted."),
-    "delta": (float, "For huber: the error above which the loss is linear."),
-    "decimal": (str, "The decimal mark of a CSV file."),
-    "thousands": (str, "Thousands separator of a CSV file."),
-    "encoding": (str, "The encoding of a CSV file that is not UTF-8, such as latin-1."),
-    "na_values": (list[str],
-        "A marker of missing values in a CSV file, such as n/a; may be repeated."),
-    "day_first": (bool, "Dates such as 01/02/2024 in a CSV file begin with the day."),
-    "drop_duplicates": (bool, "Drop rows that repeat an earlier row."),
-}  # fmt: skip
-"""How to read the files: an option of each command, its type and its help."""
+KINDS: dict[str, Any] = {
+    **dict.fromkeys(("prediction", "na_values"), list[str]),
+    **dict.fromkeys(("higher_is_better", "day_first", "drop_duplicates"), bool),
+    **dict.fromkeys(("n_train", "n_test", "quantile", "threshold", "clip", "at", "delta"), float),
+}
+"""The types of options about how to read the files; the others are text."""
+
+
+def describe_option(name: str, words: str) -> Any:
+    """Make the annotation of an option about how to read the files."""
+    kind: Any = KINDS.get(name, str) | None
+    parsed = Parameter(help=words.format(tools=TOOLS), allow_leading_hyphen=name == "na_values")
+    return getitem(Annotated, (kind, parsed))
+
 
 if TYPE_CHECKING:
     InputOptions: TypeAlias = Any
@@ -144,45 +105,15 @@ else:
     InputOptions = Parameter(name="*")(  # its fields are options of each command
         make_dataclass(
             "InputOptions",
-            [
-                (
-                    name,
-                    Annotated[
-                        kind | None, Parameter(help=words, allow_leading_hyphen=name == "na_values")
-                    ],
-                    None,
-                )
-                for name, (kind, words) in READING.items()
-            ],
+            [(name, describe_option(name, words), None) for name, words in HELP["reading"].items()],
             namespace={"__module__": __name__},
             frozen=True,
         )
     )
 
+FILE = Annotated[Path, Parameter(help=HELP["command"]["files"])]
+MORE = Annotated[Path, Parameter(help=HELP["command"]["more"])]
 FORMAT = Annotated[Format, Parameter(help="Output format.")]
-FILES = "A log, or predictions with --loss."
-MORE = "Files of further models on the same evaluations: FILE, or NAME=FILE."
-OPTIONS: dict[str, str] = {
-    "points": "Whether equal point labels in several sources mean the same point (crossed) or "
-    "each source numbers its points separately (nested).",
-    "method": "The method of the interval; see cvstats methods FILE.",
-    "by": "The level or column whose labels are the groups to analyze, such as source.",
-    "between": "The labels of two groups: the first minus the second.",
-    "reference": "The model (or group) to compare the others with; by default all pairs are "
-    "compared.",
-    "alternative": "less: the first model has the smaller error.",
-    "adjust": "How p-values are adjusted for multiple comparisons.",
-    "relative": "Print differences as a percentage of the other model's loss.",
-    "over": "With --relative: a level of data sets, for the geometric mean over them.",
-    "margin": "The smallest difference that matters, in units of the loss.",
-    "effect": "The true difference to detect, in units of the loss.",
-    "target_power": "The probability of detecting the difference.",
-    "n_draws": "The number of draws from the distribution of the largest difference.",
-    "alpha": "One minus the confidence level; the significance level of tests.",
-    "seed": "The seed of random draws.",
-    "missing": "Whether missing losses raise an error, or their evaluations are dropped.",
-}
-"""The help of the options that several commands have."""
 
 OF_COMMAND: dict[str, tuple[Any, Any]] = {
     "method": (MethodName | None, None),
@@ -209,8 +140,8 @@ def from_signature(
 
     def make(run: Callable[..., None]) -> Callable[..., None]:
         parameters = [
-            P("file", P.POSITIONAL_ONLY, annotation=Annotated[Path, Parameter(help=FILES)]),
-            P("more", P.VAR_POSITIONAL, annotation=Annotated[Path, Parameter(help=MORE)]),
+            P("file", P.POSITIONAL_ONLY, annotation=FILE),
+            P("more", P.VAR_POSITIONAL, annotation=MORE),
         ]
         for name in options:
             kind, default = OF_COMMAND.get(name) or (known[name].annotation, known[name].default)
@@ -218,7 +149,7 @@ def from_signature(
                 default = P.empty
             # The function checks the name of a method, which may be that of other software.
             as_typed = (lambda _, tokens: tokens[0].value) if name == "method" else None
-            parsed = Parameter(help=OPTIONS[name], converter=as_typed)
+            parsed = Parameter(help=HELP["options"][name], converter=as_typed)
             note: Any = getitem(Annotated, (kind, parsed))
             parameters.append(P(name, P.KEYWORD_ONLY, default=default, annotation=note))
         parameters += [
@@ -467,14 +398,14 @@ def diagnose(files: list[Path], reading: Any, format: Format, *, missing: Missin
 
 @app.command
 def report(
-    file: Annotated[Path, Parameter(help=FILES)],
+    file: FILE,
     /,
-    *more: Annotated[Path, Parameter(help=MORE)],
+    *more: MORE,
     output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("report.html"),
     title: str | None = None,
-    alpha: Annotated[float, Parameter(help=OPTIONS["alpha"])] = 0.05,
-    seed: Annotated[int, Parameter(help=OPTIONS["seed"])] = 0,
-    missing: Annotated[Missing, Parameter(help=OPTIONS["missing"])] = "raise",
+    alpha: Annotated[float, Parameter(help=HELP["options"]["alpha"])] = 0.05,
+    seed: Annotated[int, Parameter(help=HELP["options"]["seed"])] = 0,
+    missing: Annotated[Missing, Parameter(help=HELP["options"]["missing"])] = "raise",
     reading: InputOptions | None = None,
     typed: Annotated[str, Parameter(parse=False)] = "cvstats report",
 ) -> None:
@@ -514,7 +445,7 @@ def convert(
     /,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
     *,
-    missing: Annotated[Missing, Parameter(help=OPTIONS["missing"])] = "raise",
+    missing: Annotated[Missing, Parameter(help=HELP["options"]["missing"])] = "raise",
     reading: InputOptions | None = None,
 ) -> None:
     """Read a log or predictions of another tool, and save the loss log.
