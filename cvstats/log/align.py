@@ -484,30 +484,20 @@ CONSTANT = "constant"
 """Where a log of a single metric names it."""
 
 
-@singledispatch
 def difference_from(log: Any, reference: Any) -> Any:
     """Subtract the reference from every other model."""
+    if isinstance(log, pd.DataFrame):
+        floats = as_floats(log)
+        return floats.drop(columns=[reference]).sub(floats[reference], axis=0)
+    if isinstance(log, xr.DataArray):
+        models = list_models(log)
+        others = [i for i, label in enumerate(models) if label != reference]
+        return subtract_array(log.isel(model=others), log.isel(model=models.index(reference)))
+    if isinstance(log, xr.Dataset):
+        rest = log.drop_vars(reference)
+        gaps = {name: subtract_array(rest[name], log[reference]) for name in rest.data_vars}
+        return rest.assign({name: gap.variable for name, gap in gaps.items()})
     raise LogError(f"{describe_type(log)} has no models to choose a reference from.")
-
-
-@difference_from.register
-def _(log: pd.DataFrame, reference: Any) -> pd.DataFrame:
-    floats: pd.DataFrame = as_floats(log)
-    return floats.drop(columns=[reference]).sub(floats[reference], axis=0)
-
-
-@difference_from.register
-def _(log: xr.DataArray, reference: Any) -> xr.DataArray:
-    models = list_models(log)
-    others = [i for i, label in enumerate(models) if label != reference]
-    return subtract_array(log.isel(model=others), log.isel(model=models.index(reference)))
-
-
-@difference_from.register
-def _(log: xr.Dataset, reference: Any) -> xr.Dataset:
-    rest = log.drop_vars(reference)
-    gaps = {name: subtract_array(rest[name], log[reference]).variable for name in rest.data_vars}
-    return rest.assign(gaps)
 
 
 def list_models(log: Any) -> list[Hashable]:
@@ -519,36 +509,23 @@ def list_models(log: Any) -> list[Hashable]:
     return list(log.indexes["model"]) if "model" in log.indexes else list(range(log.sizes["model"]))
 
 
-@singledispatch
 def every_pair(log: Any) -> Any:
     """Subtract the second model of each pair from the first."""
-    raise LogError(f"{describe_type(log)} has no models to pair.")
-
-
-@every_pair.register
-def _(log: pd.DataFrame) -> pd.DataFrame:
-    floats = as_floats(log)
-    pairs = list(combinations(log.columns, 2))
-    gaps = {pair: floats[pair[0]] - floats[pair[1]] for pair in pairs}
-    columns = pd.MultiIndex.from_tuples(pairs, names=["model", "other"])
-    return pd.DataFrame(gaps, index=log.index).set_axis(columns, axis=1)
-
-
-@every_pair.register
-def _(log: xr.DataArray) -> xr.DataArray:
-    models = list_models(log)
-    pairs = list(combinations(range(len(models)), 2))
-    left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-    paired = log.drop_vars("model", errors="ignore").rename(model="pair")
-    gaps = subtract_array(paired.isel(pair=left), paired.isel(pair=right))
-    names = (("pair", [models[i] for i in side]) for side in (left, right))
-    return gaps.assign_coords(dict(zip(("model", "other"), names, strict=True)))
-
-
-@every_pair.register
-def _(log: xr.Dataset) -> xr.DataArray:
-    gaps: xr.DataArray = every_pair(log.to_dataarray("model"))
-    return gaps
+    if isinstance(log, pd.DataFrame):
+        floats = as_floats(log)
+        pairs = list(combinations(log.columns, 2))
+        gaps = {pair: floats[pair[0]] - floats[pair[1]] for pair in pairs}
+        columns = pd.MultiIndex.from_tuples(pairs, names=["model", "other"])
+        return pd.DataFrame(gaps, index=log.index).set_axis(columns, axis=1)
+    if not isinstance(log, xr.DataArray | xr.Dataset):
+        raise LogError(f"{describe_type(log)} has no models to pair.")
+    array = log.to_dataarray("model") if isinstance(log, xr.Dataset) else log
+    models = list_models(array)
+    left, right = np.triu_indices(len(models), 1)
+    paired = array.drop_vars("model", errors="ignore").rename(model="pair")
+    gap = subtract_array(paired.isel(pair=left), paired.isel(pair=right))
+    names = {"model": [models[i] for i in left], "other": [models[i] for i in right]}
+    return gap.assign_coords({name: ("pair", each) for name, each in names.items()})
 
 
 # --- batches of one log, and logs of other points -------------------------------------------------
