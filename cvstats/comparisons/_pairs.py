@@ -664,5 +664,4 @@ def zero_rounding_noise(base: Result, log: Log) -> Result:
 
 def loss_magnitude(mean: FloatArray, squares: FloatArray, rows: float) -> FloatArray:
     """Measure the magnitude of losses: their absolute mean plus their standard deviation."""
-    size: FloatArray = np.abs(mean) + np.sqrt(squares / rows)
-    return size
+    return np.abs(mean) + np.sqrt(squares / rows)

@@ -610,8 +610,7 @@ def mixture_rate(tightest_at: float, alpha: float) -> float:
 def sequence_multiplier(n: FloatArray | float, rate: float, alpha: float) -> FloatArray:
     """Return the half-width of the limits in standard errors, by (14)."""
     grown = np.asarray(n, dtype=np.float64) * rate
-    found: FloatArray = np.sqrt(2 * (grown + 1) / grown * np.log(np.sqrt(grown + 1) / alpha))
-    return found
+    return np.sqrt(2 * (grown + 1) / grown * np.log(np.sqrt(grown + 1) / alpha))
 
 
 def sequence_p_values(statistic: FloatArray, n: FloatArray, rate: float) -> FloatArray:

@@ -226,8 +226,7 @@ DIGITS = 4 * np.finfo(np.float64).eps
 
 def rounding_of_means(mean: FloatArray, se: FloatArray, n: FloatArray | float) -> FloatArray:
     """Bound the rounding error of means of n losses, which depends on the order of the losses."""
-    tiny: FloatArray = DIGITS * np.sqrt(n) * (np.abs(mean) + np.sqrt(n) * se)
-    return tiny
+    return DIGITS * np.sqrt(n) * (np.abs(mean) + np.sqrt(n) * se)
 
 
 def interval(

@@ -330,8 +330,7 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
 
 def find_deviations(variance: FloatArray) -> FloatArray:
     """Take the square root of variances; infinity for 0, so that equal losses have skewness 0."""
-    found: FloatArray = np.sqrt(np.where(variance == 0, np.inf, variance))
-    return found
+    return np.sqrt(np.where(variance == 0, np.inf, variance))
 
 
 # --- differences between groups: Welch's degrees of freedom ---------------------------------------
@@ -433,8 +432,7 @@ def count_pseudo_errors(t: FloatArray, v: FloatArray, d: FloatArray) -> FloatArr
     rarer = d * np.minimum(t, 1 - t) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         uneven = np.where(v > 0, v / (v + rarer), 1.0)
-    count: FloatArray = OF_CLUSTERS * uneven**2
-    return count
+    return OF_CLUSTERS * uneven**2
 
 
 def korn_graubard(

@@ -375,5 +375,4 @@ def widen_one_partition(folds: Cells, variance: FloatArray | None = None) -> Flo
     factor = 1 / k + folds.average((folds.count / trained)[:, None])
     of_folds = np.sqrt(factor * folds.mean_and_squares()[1] / (k - 1))
     ratio = special.stdtrit(np.minimum(k - 1, MOST_DF), LEVEL) / special.ndtri(LEVEL)
-    wider: FloatArray = np.maximum(np.sqrt(2 * of_points), ratio * of_folds)
-    return wider
+    return np.maximum(np.sqrt(2 * of_points), ratio * of_folds)

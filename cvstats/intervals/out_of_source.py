@@ -278,8 +278,7 @@ def are_skewed(cells: Cells, parts: FloatArray) -> MaskArray:
     squares = cells.sum(parts**2)
     scaled = parts / cells.repeat(np.sqrt(np.where(squares > 0, squares, 1.0)))
     cubes = scaled * scaled * scaled  # a power of 3 is ten times slower
-    skewed: MaskArray = 5 * np.abs(cells.sum(cubes)) > 1
-    return skewed
+    return 5 * np.abs(cells.sum(cubes)) > 1
 
 
 def average_sources(cells: Cells) -> tuple[Cells, FloatArray]:
@@ -308,8 +307,7 @@ def squared_errors_of_sources(moments: Cells) -> FloatArray:
     splits = replace(
         moments, count=np.ones(len(each)), mean=each, m2=each, origin=np.zeros(each.shape[1])
     )
-    averaged: FloatArray = splits.over(("source",)).mean
-    return averaged
+    return splits.over(("source",)).mean
 
 
 def size_range(points: FloatArray | IntArray, groups: Cells) -> dict[str, IntArray]:

@@ -266,8 +266,7 @@ def measure_disagreement(splits: Cells) -> FloatArray:
     spread = splits.sum(deviations**2) / np.maximum(1, number - 1)
     variance = splits.average(splits.m2 / splits.count[:, None] ** 2)
     usable = (number >= 3) & (variance > 0)
-    ratio: FloatArray = np.sqrt(np.where(usable, spread, 0) / np.where(usable, variance, 1))
-    return ratio
+    return np.sqrt(np.where(usable, spread, 0) / np.where(usable, variance, 1))
 
 
 def variance_of_splits(cells: Cells, splits: Cells, variance: str, fold_weights: str) -> FloatArray:

@@ -519,8 +519,7 @@ def combine_codes(parts: Sequence[Coded]) -> IntArray:
     ordered = np.sort(key)  # much faster than hashing
     if (ordered[1:] != ordered[:-1]).all():
         return np.arange(len(key))
-    rows: IntArray = pd.factorize(key)[0]
-    return rows
+    return pd.factorize(key)[0]
 
 
 def are_different(codes: IntArray, size: int) -> bool:

@@ -430,8 +430,7 @@ def repeated(label: Any, times: int) -> pd.Categorical:
     """Repeat one label, or a missing one, for all rows."""
     known: pd.Index = pd.Index([] if label is None else [label])
     codes = np.full(times, len(known) - 1, dtype=np.int8)
-    column: pd.Categorical = pd.Categorical.from_codes(codes, categories=known)
-    return column
+    return pd.Categorical.from_codes(codes, categories=known)
 
 
 def unreadable(file: Path) -> LogError:

@@ -522,8 +522,7 @@ def group_means(values: FloatArray, at: IntArray, count: IntArray) -> FloatArray
     """Average the rows of each group."""
     starts = np.concatenate([[0], np.cumsum(count)[:-1]])
     sums = np.add.reduceat(values[np.argsort(at, kind="stable")], starts, axis=0)
-    means: FloatArray = sums / count[:, None]
-    return means
+    return sums / count[:, None]
 
 
 def is_serial(correlation: FloatArray, pairs: int) -> MaskArray:

@@ -175,8 +175,7 @@ def is_below_chance(metadata: Mapping[Any, Any], losses: FloatArray) -> MaskArra
     """Mark mean losses of a score of pairs that is below 1/2."""
     if metadata.get("metric") not in OF_PAIRS or metadata.get("kind") == "contrasts":
         return np.zeros(losses.shape, dtype=bool)
-    below: MaskArray = losses > 1 / 2 + 1e-9  # more than rounding
-    return below
+    return losses > 1 / 2 + 1e-9  # more than rounding
 
 
 def each_metric(metadata: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:

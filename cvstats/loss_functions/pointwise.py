@@ -221,8 +221,7 @@ def interval_score(truth: FloatArray, forecast: FloatArray, level: Any) -> Float
     lower, upper = limits_of("interval_score", forecast)
     tail = 1 - check_level("interval_score", level)
     below, above = np.maximum(lower - truth, 0), np.maximum(truth - upper, 0)
-    score: FloatArray = (upper - lower) + 2 / tail * below + 2 / tail * above
-    return score
+    return (upper - lower) + 2 / tail * below + 2 / tail * above
 
 
 def coverage(truth: FloatArray, forecast: FloatArray, level: Any) -> FloatArray:

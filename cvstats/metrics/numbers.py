@@ -255,8 +255,7 @@ def logits(probability: FloatArray, options: MetricOptions) -> FloatArray:
         probability = np.clip(probability, options.clip, 1 - options.clip)
     elif probability.min() <= 0 or probability.max() >= 1:
         raise UndefinedMetricError("a predicted probability is 0 or 1, whose logit is infinite")
-    found: FloatArray = special.logit(probability)
-    return found
+    return special.logit(probability)
 
 
 def classes_of(points: Points, options: MetricOptions) -> tuple[FloatArray, FloatArray]:

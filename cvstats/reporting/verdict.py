@@ -69,8 +69,7 @@ class Pairs:
     @property
     def clear(self) -> MaskArray:
         """Which models are significantly better than which others."""
-        found: MaskArray = (self.lower > 0) & ~self.narrow
-        return found
+        return (self.lower > 0) & ~self.narrow
 
 
 @dataclass(frozen=True, eq=False)
