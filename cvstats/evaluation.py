@@ -1000,8 +1000,8 @@ def no_information(
 ) -> float:
     """Average the loss over all pairs of a truth and a prediction (Efron and Tibshirani 1997, 28).
 
-    Squared error, Brier score and 0/1 loss take one step per point, absolute error also a sort.
-    Other losses take one step per distinct truth and prediction, which are few for classes.
+    Squared error and Brier score take one step per point, absolute error also a sort. Other losses
+    take one step per distinct truth and prediction, which are few for classes.
     """
     if loss == "squared_error":
         return average_squared_error(truth, prediction)
@@ -1012,27 +1012,18 @@ def no_information(
         return float(sum(average_squared_error(truth == label, column) for label, column in pairs))
     if loss == "absolute_error":
         return average_absolute_error(truth.astype(np.float64), prediction.astype(np.float64))
-    if loss == "zero_one":
-        return average_zero_one(truth, prediction)
-    values, shares = count_distinct(truth)
+    values, counts = np.unique(truth, return_counts=True)
     rates = [
-        float(np.mean(pointwise(np.full(len(truth), value), prediction, loss, options)))
+        np.mean(pointwise(np.full(len(truth), value), prediction, loss, options))
         for value in values
     ]
-    return float(np.average(rates, weights=shares))
+    return float(np.average(rates, weights=counts))
 
 
 def average_squared_error(truth: NDArray[Any], prediction: NDArray[Any]) -> float:
     """``var(y) + var(f) + (mean(y) - mean(f))^2``, the variances with divisor n."""
     y, f = truth.astype(np.float64), prediction.astype(np.float64)
     return float(np.var(y) + np.var(f) + (np.mean(y) - np.mean(f)) ** 2)
-
-
-def average_zero_one(truth: NDArray[Any], prediction: NDArray[Any]) -> float:
-    """``sum_c p_c (1 - q_c)``, the shares of a class among truths and predictions."""
-    labels, shares = count_distinct(truth)
-    same = [float(np.mean(np.asarray(prediction == label))) for label in labels]
-    return float(sum(p * (1 - q) for p, q in zip(shares, same, strict=True)))
 
 
 def average_absolute_error(truth: FloatArray, prediction: FloatArray) -> float:
@@ -1045,12 +1036,6 @@ def average_absolute_error(truth: FloatArray, prediction: FloatArray) -> float:
     running = np.concatenate([[0.0], np.cumsum(f)])
     total = y * below - running[below] + (running[n] - running[below]) - y * (n - below)
     return float(np.mean(total) / n)
-
-
-def count_distinct(truth: NDArray[Any]) -> tuple[list[Any], list[float]]:
-    """Find the distinct truths and their frequencies."""
-    values, counts = np.unique(truth, return_counts=True)
-    return list(values), (counts / len(truth)).tolist()
 
 
 # --- finished fits on disk ------------------------------------------------------------------------

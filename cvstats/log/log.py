@@ -250,16 +250,6 @@ class HiddenTable:
         """Refuse: nothing can be read."""
         raise NeedsLosses(self.words)
 
-    @property
-    def dtype(self) -> Any:
-        """Refuse: nothing can be read."""
-        raise NeedsLosses(self.words)
-
-    @property
-    def flags(self) -> Any:
-        """Refuse: nothing can be read."""
-        raise NeedsLosses(self.words)
-
 
 def cell_levels(design: Design) -> tuple[str, ...]:
     """Name the levels that identify cells: all except the points and their counts."""

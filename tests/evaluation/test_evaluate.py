@@ -266,6 +266,17 @@ def test_no_information_rate_of_classes(loss, data):
     np.testing.assert_allclose(log.attrs["no_information"]["GaussianNB"], rate, rtol=1e-10)
 
 
+def test_no_information_rate_of_classes_from_a_threshold():
+    X, y = load_breast_cancer(return_X_y=True)
+    rows = np.random.default_rng(1).permutation(len(y))[:60]
+    X, y = X[rows], y[rows]
+    log = run(GaussianNB(), X, y, plans.bootstrap(1, rng=4), loss="zero_one", threshold=0.9)
+    guess = (GaussianNB().fit(X, y).predict_proba(X)[:, 1] >= 0.9).astype(int)
+    rate = mean_of_pairs(y, guess, lambda t, f: float(t != f))
+    assert 0 < rate < 1
+    np.testing.assert_allclose(log.attrs["no_information"]["GaussianNB"], rate, rtol=1e-10)
+
+
 # --- data and levels ------------------------------------------------------------------------------
 
 
