@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvstats.core import kernels
-from cvstats.core.threads import BLOCK, PIECE, Scratch, block_bounds, ordered_map
+from cvstats.core.threads import BLOCK, PIECE, block_bounds, ordered_map
 from cvstats.core.types import IntArray, Labels, MaskArray
 from cvstats.errors import MOST, LogError, listed, place, spelled
 
@@ -335,12 +335,10 @@ class Design:
 
     # --- cells ----------------------------------------------------------------------------
 
-    def cells(
-        self, by: Sequence[str], start: int, stop: int, scratch: Scratch | None = None
-    ) -> Codes:
+    def cells(self, by: Sequence[str], start: int, stop: int, *, narrow: bool = False) -> Codes:
         """Find the cell number of some rows; -1 if nothing was evaluated.
 
-        With ``scratch``, for kernels: in its memory or as stored, in 8 or 16 bits if possible.
+        With ``narrow``, for kernels: as stored, or in 8 or 16 bits if possible.
         """
         index: CellIndex | None = self.facts.get(("index", tuple(by)))
         if index is not None:
@@ -352,11 +350,10 @@ class Design:
             if name not in checked or len(level.labels) > 1:
                 codes.append(readonly(level.codes[start:stop]))
                 sizes.append(len(level.labels))
-        if scratch and len(codes) == 1 and codes[0].itemsize <= 2 and self.valid is None:
+        if narrow and len(codes) == 1 and codes[0].itemsize <= 2 and self.valid is None:
             return codes[0]
-        kind = np.min_scalar_type(-1 - math.prod(sizes)) if scratch else np.dtype(np.int32)
-        rows = stop - start
-        numbers = scratch.array(kind.str, rows, kind) if scratch else np.empty(rows, dtype=kind)
+        kind = np.min_scalar_type(-1 - math.prod(sizes)) if narrow else np.dtype(np.int32)
+        numbers = np.empty(stop - start, dtype=kind)
         if len(codes) < 2:
             numbers[:] = codes[0] if codes else 0
         elif len(numbers) <= kernels.FEW:
@@ -415,11 +412,11 @@ class Design:
         pieces = block_bounds(len(blocks), max(1, PIECE * BLOCK // rows))
         keep = len(blocks) * size <= max(TABLE, size)
         total = np.zeros(size, dtype=np.int64)
-        scratch, adding = Scratch(), threading.Lock()
+        adding = threading.Lock()
 
         def work(p: int) -> tuple[Counts, Counts] | None:
             start, stop = blocks[pieces[p][0]][0], blocks[pieces[p][1] - 1][1]
-            cells = self.cells(by, start, stop, scratch)
+            cells = self.cells(by, start, stop, narrow=True)
             counts, first = count_blocks(rows, cells, size, few=self.size <= kernels.FEW)
             with adding:  # whole numbers: in any order
                 np.add(total, counts.sum(axis=0, dtype=np.int64), out=total)
@@ -543,7 +540,6 @@ class Design:
     ) -> tuple[int, int]:
         """Count the distinct (split, point) in a window of points, and the points."""
         blocks = block_bounds(self.size, PIECE * BLOCK)
-        scratch = Scratch()
         mark_seen = kernels.mark_few_seen if self.size <= kernels.FEW else kernels.mark_seen
         found, used = 0, np.zeros(width, dtype=np.uint8)
         for low, high in block_bounds(table.size, max(1, WINDOW // width)):
@@ -552,7 +548,7 @@ class Design:
             def work(b: int, low: int = low, seen: NDArray[np.uint8] = seen) -> None:
                 start, stop = blocks[b]
                 points = self._point_codes(offset, start, stop)
-                cells = self.cells(table.by, start, stop, scratch)
+                cells = self.cells(table.by, start, stop, narrow=True)
                 mark_seen(seen, cells, points, low, origin, width)
 
             for _ in ordered_map(work, len(blocks)):

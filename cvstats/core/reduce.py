@@ -18,7 +18,7 @@ from cvstats.core import kernels
 from cvstats.core.cells import Cells, State, choose_origin, pool
 from cvstats.core.columns import Columns, Differences, LossColumns, Table
 from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks, readonly
-from cvstats.core.threads import BLOCK, PIECE, Scratch, block_bounds, ordered_map
+from cvstats.core.threads import BLOCK, PIECE, block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 
 T = TypeVar("T")
@@ -124,11 +124,10 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
         together = together if losses.order == "F" else 1
         pieces = block_bounds(-(-design.size // table.rows), together)
     read = _read_rows if losses.order == "C" else _read_columns
-    scratch = Scratch()
 
     def work(task: int) -> Sums:
         t, p = divmod(task, len(pieces))
-        return read(design, losses, table, tiles[t], pieces[p], scratch)
+        return read(design, losses, table, tiles[t], pieces[p])
 
     numbers = 3 * table.size * min(tile, losses.width)
     batch = int(np.clip(KEPT // max(numbers, 1), 2, BATCH))
@@ -185,12 +184,7 @@ def _accumulate_about(counts: Counts, shift: FloatArray, add: AddLosses) -> Sums
 
 
 def _read_columns(
-    design: Design,
-    losses: Columns,
-    table: CellTable,
-    columns: slice,
-    piece: tuple[int, int],
-    scratch: Scratch,
+    design: Design, losses: Columns, table: CellTable, columns: slice, piece: tuple[int, int]
 ) -> Sums:
     """Read some blocks, one column at a time.
 
@@ -199,7 +193,7 @@ def _read_columns(
     """
     start, stop = piece[0] * table.rows, min(piece[1] * table.rows, design.size)
     if table.blocks is None:
-        numbers = design.cells(table.by, start, stop, scratch)
+        numbers = design.cells(table.by, start, stop, narrow=True)
         counts, first = count_blocks(table.rows, numbers, table.size)
     else:
         counts, first = table.blocks
@@ -212,7 +206,7 @@ def _read_columns(
     only = np.where(whole, largest, -1)
     cells: Codes = np.empty(0, dtype=np.int32)
     if not whole.all():
-        cells = design.cells(table.by, start, stop, scratch)
+        cells = design.cells(table.by, start, stop, narrow=True)
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -234,17 +228,12 @@ def _read_columns(
 
 
 def _read_rows(
-    design: Design,
-    losses: Columns,
-    table: CellTable,
-    columns: slice,
-    piece: tuple[int, int],
-    scratch: Scratch,
+    design: Design, losses: Columns, table: CellTable, columns: slice, piece: tuple[int, int]
 ) -> Sums:
     """Read some rows, many columns of a row at a time."""
     start, stop = piece
     values, row, column = losses.row_major(columns, start, stop)
-    cells = design.cells(table.by, start, stop, scratch)
+    cells = design.cells(table.by, start, stop, narrow=True)
     counts, first = count_blocks(stop - start, cells, table.size)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -8,15 +8,11 @@ sets that number.
 from __future__ import annotations
 
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeVar
 
 from cvstats.errors import LogError
 
@@ -101,14 +97,3 @@ def ordered_map(work: Callable[[int], T], tasks: int, most: int | None = None) -
     # A caller that takes exactly as many results as there are tasks leaves the generator suspended.
     # If it shut down a pool when it is collected, Python would swallow a Ctrl-C meanwhile.
     yield from results
-
-
-class Scratch(threading.local):
-    """Memory that a thread reuses for each block."""
-
-    def array(self, name: str, size: int, dtype: Any) -> NDArray[Any]:
-        """Return an array of this thread, which the next call overwrites."""
-        buffer: NDArray[Any] | None = vars(self).get(name)
-        if buffer is None or len(buffer) < size or buffer.dtype != dtype:
-            buffer = vars(self)[name] = np.empty(size, dtype=dtype)
-        return buffer[:size]

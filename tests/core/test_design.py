@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from cvstats.core import design as designs
 from cvstats.core import kernels
 from cvstats.core.design import Design, GridCodes, Level
-from cvstats.core.threads import Scratch
 from cvstats.errors import LogError
 from cvstats.log.pandas import facts_about
 
@@ -100,7 +99,7 @@ def test_cells_of_some_rows(log, data):
     stop = data.draw(st.integers(start, design.size))
     part = design.cells(by, start, stop)
     np.testing.assert_array_equal(part, design.cells(by, 0, design.size)[start:stop])
-    np.testing.assert_array_equal(design.cells(by, start, stop, Scratch()), part)
+    np.testing.assert_array_equal(design.cells(by, start, stop, narrow=True), part)
 
 
 @given(drawn(nowhere=False), BLOCKS)

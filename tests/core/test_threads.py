@@ -10,7 +10,7 @@ import pytest
 
 import cvstats
 from cvstats import LogError
-from cvstats.core.threads import LONGEST, Scratch, block_bounds, ordered_map
+from cvstats.core.threads import LONGEST, block_bounds, ordered_map
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
@@ -95,18 +95,6 @@ def test_a_number_of_threads(monkeypatch, asked):
 def test_spans_cover_all_rows():
     assert block_bounds(7, 3) == [(0, 3), (3, 6), (6, 7)]
     assert block_bounds(0, 3) == []
-
-
-def test_scratch_is_used_again_by_its_thread_only():
-    scratch = Scratch()
-    mine = scratch.array("cells", 10, np.int32)
-    assert np.shares_memory(mine, scratch.array("cells", 6, np.int32))
-    assert not np.shares_memory(mine, scratch.array("cells", 20, np.int32))
-    other = []
-    thread = threading.Thread(target=lambda: other.append(scratch.array("cells", 5, np.int32)))
-    thread.start()
-    thread.join()
-    assert not np.shares_memory(other[0], scratch.array("cells", 20, np.int32))
 
 
 @pytest.mark.parametrize("most", [1, 3, 40])
