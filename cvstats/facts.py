@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from cvstats.errors import LogError
 from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import DIFFERENCE_FROM, Log, Losses, Sample
-from cvstats.log.metadata import attrs_of_log, is_examined, lost_metrics
+from cvstats.log.metadata import attrs_of_log, is_examined, names_of_metrics
 from cvstats.log.pandas import NAMELESS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
@@ -242,7 +242,10 @@ class LogFacts:
     @cached_property
     def lost_metrics(self) -> list[Hashable]:
         """The metrics of which the log contains one, if no label identifies it."""
-        return lost_metrics(self.losses)
+        several = getattr(self.losses, "attrs", {}).get("metrics")
+        if not isinstance(several, Mapping) or names_of_metrics(self.losses) is not None:
+            return []
+        return list(several)
 
     @cached_property
     def is_score(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -34,6 +36,25 @@ def tally(design: Design, *levels: str) -> Cells:
     )  # fmt: skip
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def cached(name: str) -> Callable[[F], F]:
+    """Cache what a function returns for a design, its groups and further arguments."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def look_up(design: Design, *args: str) -> Any:
+            key = name, design.by, *args
+            if key not in design.facts:
+                design.facts[key] = function(design, *args)
+            return design.facts[key]
+
+        return cast(F, look_up)
+
+    return decorate
+
+
 def fold_level(design: Design) -> str | None:
     """Find the level that names the test folds: ``fold``, otherwise ``source``, or none."""
     if "fold" in design.levels:
@@ -41,20 +62,17 @@ def fold_level(design: Design) -> str | None:
     return "source" if "source" in design.levels else None
 
 
+@cached("fewest folds")
 def fewest_folds(design: Design) -> int:
     """Count the folds of the repetition with the fewest; fold names may differ in each.
 
     Cached.
     """
-    if "fewest folds" not in design.facts:
-        level = fold_level(design)
-        if level is None or not design.has("repetition"):
-            return 1 if level is None else design.number(level)
-        codes = design.cell_table(("repetition", level)).codes
-        found = np.unique(codes[:, 0], return_counts=True)[1].min()
-        design.facts["fewest folds"] = int(found)
-    fewest: int = design.facts["fewest folds"]
-    return fewest
+    level = fold_level(design)
+    if level is None or not design.has("repetition"):
+        return 1 if level is None else design.number(level)
+    codes = design.cell_table(("repetition", level)).codes
+    return int(np.unique(codes[:, 0], return_counts=True)[1].min())
 
 
 def folds_are_guessed(design: Design) -> bool:
@@ -81,16 +99,13 @@ def count_folds(design: Design) -> int:
     return int(count_folds_by_group(design)[0, 0])
 
 
+@cached("folds")
 def count_folds_by_group(design: Design) -> IntArray:
     """Count the folds of the first repetition of each group, one row per group (cached)."""
-    if ("folds", design.by) not in design.facts:
-        if fold_level(design) is None:
-            return np.ones((1, 1), dtype=np.int64)
-        folds, repeated = tally(design, *fold_levels(design)), repetition_level(design)
-        found = folds.over(repeated).first(folds.within(repeated).n_cells)
-        design.facts["folds", design.by] = found
-    counted: IntArray = design.facts["folds", design.by]
-    return counted
+    if fold_level(design) is None:
+        return np.ones((1, 1), dtype=np.int64)
+    folds, repeated = tally(design, *fold_levels(design)), repetition_level(design)
+    return folds.over(repeated).first(folds.within(repeated).n_cells)
 
 
 def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntArray]:
@@ -147,20 +162,18 @@ def split_levels(design: Design) -> tuple[str, ...]:
     return repetition_level(design)
 
 
+@cached("pairs")
 def pair_labels(design: Design, one: str, two: str) -> tuple[IntArray, IntArray]:
     """Find which labels of two levels occur together in each repetition (cached).
 
     Returns the codes (repetition, one, two) of every pair that occurs, and for each of them the
     number of labels of ``two`` that occur with its label of ``one`` in that repetition.
     """
-    if ("pairs", one, two) not in design.facts:
-        found = design.cell_table((*repetition_level(design), one, two)).codes
-        codes = np.zeros((len(found), 3), dtype=np.int64)
-        codes[:, 3 - found.shape[1] :] = found
-        _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
-        design.facts["pairs", one, two] = codes, meets[at.reshape(-1)].astype(np.int64)
-    pairs: tuple[IntArray, IntArray] = design.facts["pairs", one, two]
-    return pairs
+    found = design.cell_table((*repetition_level(design), one, two)).codes
+    codes = np.zeros((len(found), 3), dtype=np.int64)
+    codes[:, 3 - found.shape[1] :] = found
+    _, at, meets = np.unique(codes[:, :2], axis=0, return_inverse=True, return_counts=True)
+    return codes, meets[at.reshape(-1)].astype(np.int64)
 
 
 def find_across_folds(design: Design, name: str) -> str | None:
@@ -179,34 +192,29 @@ def find_across_folds(design: Design, name: str) -> str | None:
     return f"{name} {label} occurs in {meets[crossed[0]]:,} folds{rest}"
 
 
+@cached("in several folds")
 def find_crossed(design: Design, name: str) -> MaskArray:
     """Find the groups in which a label occurs in several folds, one row per group (cached)."""
-    fold, key = fold_level(design), ("crossed", name, design.by)
-    if fold in (None, name):
+    fold = fold_level(design)
+    if fold is None or fold == name:
         return np.zeros((1, 1), dtype=bool)
-    if key not in design.facts:
-        labels = (*repetition_level(design), name)
-        pairs = tally(design, *labels, fold)
-        crossed = pairs.over(labels).sum(pairs.within(labels).n_cells > 1) > 0
-        design.facts[key] = crossed
-    found: MaskArray = design.facts[key]
-    return found
+    labels = (*repetition_level(design), name)
+    pairs = tally(design, *labels, fold)
+    return pairs.over(labels).sum(pairs.within(labels).n_cells > 1) > 0
 
 
+@cached("whole sources")
 def find_whole_sources(design: Design) -> MaskArray:
     """Find the groups whose test sets contain all points of a source or none (cached).
 
     Random splits are assumed to divide sources if one of them tests every source, or if the number
     of tested points of a source varies.
     """
-    if ("whole sources", design.by) not in design.facts:
-        divided = find_divided_sources(design)
-        if fold_level(design) == "fold":
-            several = tally(design, "fold").n_cells > 1
-            divided = np.where(several, find_crossed(design, "source"), divided)
-        design.facts["whole sources", design.by] = ~divided
-    whole: MaskArray = design.facts["whole sources", design.by]
-    return whole
+    divided = find_divided_sources(design)
+    if fold_level(design) == "fold":
+        several = tally(design, "fold").n_cells > 1
+        divided = np.where(several, find_crossed(design, "source"), divided)
+    return ~divided
 
 
 def share_models(design: Design, folds: Sequence[str]) -> bool | None:
@@ -234,20 +242,18 @@ def find_divided_sources(design: Design) -> MaskArray:
     return found
 
 
+@cached("crossed")
 def has_crossed_sources(design: Design) -> bool:
     """Whether the same points occur in several sources, such as dates in stores (cached)."""
-    if ("crossed", design.by) not in design.facts:
-        recurs = "point" in design.levels and design.has("source")
-        if recurs and design.weights is None:
-            design.splits()
-            recurs = design.facts.get("scoped", False)
-        elif recurs:  # cells without points do not show it
-            pairs = ("source", "point")
-            recurs = len(design.levels["point"].labels) > 0
-            recurs = recurs and design.number("point") < len(design.cell_table(pairs).used)
-        design.facts["crossed", design.by] = recurs and design.has("point")
-    found: bool = design.facts["crossed", design.by]
-    return found
+    recurs = "point" in design.levels and design.has("source")
+    if recurs and design.weights is None:
+        design.splits()
+        recurs = bool(design.facts.get("scoped", False))
+    elif recurs:  # cells without points do not show it
+        pairs = ("source", "point")
+        recurs = len(design.levels["point"].labels) > 0
+        recurs = recurs and design.number("point") < len(design.cell_table(pairs).used)
+    return recurs and design.has("point")
 
 
 def divides_both(design: Design) -> bool:

@@ -21,6 +21,7 @@ from cvstats.core.cautions import Caution
 from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import (
+    cached,
     find_single_losses,
     fold_levels,
     has_crossed_sources,
@@ -439,12 +440,9 @@ def find_serial_dependence(log: Log, number: int) -> IntArray:
     return find_cautions(log, np.zeros(number)) & np.int64(Caution.SERIAL_DEPENDENCE)
 
 
+@cached("dates")
 def find_dates(design: Design) -> str | None:
     """Find the level of dates or times: that of points, or one named so next to it."""
-    if "dates" in design.facts:
-        known: str | None = design.facts["dates"]
-        return known
-    found = None
     for name in dict.fromkeys(("point", *design.levels)):
         level = design.levels.get(name)
         named = name == "point" or str(name).lower() in NAMES_OF_DATES
@@ -456,10 +454,8 @@ def find_dates(design: Design) -> str | None:
         if (is_date(first) and are_sortable(level.labels)) or (
             maybe and read_calendar(level.labels) is not None
         ):
-            found = name
-            break
-    design.facts["dates"] = found
-    return found
+            return name
+    return None
 
 
 def shares_dates(log: Log) -> bool:

@@ -97,14 +97,6 @@ def has_several(metadata: Mapping[Any, Any]) -> bool:
     return isinstance(metadata.get("metrics"), Mapping)
 
 
-def lost_metrics(losses: object) -> list[Hashable]:
-    """List the metrics that a log may contain if no label names the one; empty otherwise."""
-    several = getattr(losses, "attrs", {}).get("metrics")
-    if not isinstance(several, Mapping) or names_of_metrics(losses) is not None:
-        return []
-    return list(several)
-
-
 def names_of_metrics(losses: Any) -> list[Hashable] | None:
     """List the labels of the level or coordinate ``metric``; None without it."""
     index = getattr(losses, "index", None)
