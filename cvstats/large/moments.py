@@ -960,7 +960,7 @@ AWARE = np.uint64(0x9E3779B97F4A7C15)
 ODD = np.uint64(0xD6E8FEB86659FD93)
 """Distinguishes the parts of a key: seconds from nanoseconds, level from level."""
 
-BITS_OF_METRIC = np.uint64(20)
+BITS_OF_METRIC = np.uint64(32)
 """Bits of a key in which the metrics of one evaluation differ, the last ones."""
 
 MOST_HASHES = 1 << 16
@@ -1195,7 +1195,7 @@ def hash_evaluations(
     names = [name for name in (*SPLIT, "source", *others) if name in design.levels]
     salts = [hashes_of(design.levels[name].labels) for name in names]
     if METRIC in by:
-        of_metrics = hashes_of(design.levels[METRIC].labels) >> (np.uint64(64) - BITS_OF_METRIC)
+        of_metrics = hashes_of(design.levels[METRIC].labels) >> BITS_OF_METRIC
     sums = np.zeros(table.size, dtype=np.uint64)
     found, limit, rows = np.empty(0, dtype=np.uint64), ALL, np.empty(0, dtype=np.int64)
     for start, stop in block_bounds(design.size, BLOCK):
