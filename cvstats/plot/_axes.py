@@ -203,7 +203,10 @@ def show_direction(result: Any, facts: LogFacts) -> Any:
 
 
 def rank_models(table: pd.DataFrame, facts: LogFacts) -> list[str]:
-    """Order models by their mean in a table of rows, the best first."""
+    """Order models by their mean in a table of rows, the best first, metric by metric."""
+    if METRIC in table:
+        each = (part.drop(columns=METRIC) for _, part in table.groupby(METRIC, sort=False))
+        return [model for part in each for model in rank_models(part, facts)]
     means = table.groupby("model", sort=False)["estimate"].mean()
     return means.sort_values(kind="stable", ascending=not facts.is_score).index.tolist()
 
@@ -235,8 +238,10 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
             for words, label in zip(parts, written[at], strict=True):
                 words[-1] += f" − {label}"
         elif name == METRIC and has_several(table.attrs):  # what is shown, such as 1 - AUC
-            for words, metric in zip(parts, index.get_level_values(at), strict=True):
-                words.insert(0, name_value(select_facts(table.attrs, metric), ""))
+            labels = index.get_level_values(at)
+            table[METRIC] = [name_value(select_facts(table.attrs, name), "") for name in labels]
+            for words, metric in zip(parts, table[METRIC], strict=True):
+                words.insert(0, metric)
         elif name in LEVELS:
             table[str(name)] = written[at] if name == "other" else index.get_level_values(at)
         elif not (name == "model" and single is not None):

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -577,6 +578,8 @@ def test_plots_name_what_they_show_of_each_metric() -> None:
         ax.figure.canvas.draw()
         names = [label.get_text() for label in ax.get_yticklabels()]
         assert "1 - AUC · lr" in names
+        each = [name.split(" · ")[0] for name in names]  # the rows of a metric are together
+        assert sum(one != two for one, two in pairwise(each)) == len(set(each)) - 1 == 3
         assert not any("=" in name for name in names)
         assert "target" not in [line.get_label() for line in ax.lines]
         some = log.loc[RANKED] if isinstance(log, pd.DataFrame) else log.sel(metric=RANKED)
