@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from cvstats.core.orientation import TURNED
+
 Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9
 """Numbers with more decimals are written in scientific notation."""
@@ -104,7 +106,19 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
         lines = text.to_string(line_width=width if measure(text) > width else None)
     lines = "\n".join(line.rstrip() for line in lines.splitlines())
     rows = f"[{len(frame):,} rows]" if len(frame) > len(text) else ""
-    return "\n\n".join(filter(None, [lines, rows, fill(notes, width)]))
+    notes = "\n".join(fill(note, width) for note in (describe_scale(frame), notes) if note)
+    return "\n\n".join(filter(None, [lines, rows, notes]))
+
+
+def describe_scale(frame: pd.DataFrame) -> str:
+    """Say that values are losses made from scores, so that 1 - AUC is not read as an AUC."""
+    facts = frame.attrs
+    if "score" in facts or not {"estimate", "difference", "mean"} & set(frame.columns):
+        return ""
+    several = facts.get("metrics")
+    parts = several.values() if isinstance(several, Mapping) else [facts]
+    names = [str(part.get("loss")) for part in parts if part.get("orientation") in TURNED]
+    return f"loss: {', '.join(names)} (cvstats.as_scores converts it)" if names else ""
 
 
 def measure(text: pd.DataFrame) -> int:
@@ -185,9 +199,10 @@ def write_html(frame: pd.DataFrame) -> str:
         )
         rows.append(f"<tr>{side}{body}</tr>")
     counted = f"<p>{len(frame):,} rows</p>" if len(frame) > len(text) else ""
+    caption = "; ".join(filter(None, [describe(frame.attrs), describe_scale(frame)]))
     return "\n".join([
         '<table border="1" class="dataframe">',
-        f'<caption style="text-align: left">{escape(describe(frame.attrs))}</caption>',
+        f'<caption style="text-align: left">{escape(caption)}</caption>',
         f'<thead><tr>{"".join(f"<th>{head}</th>" for head in heads)}</tr></thead>',
         "<tbody>", *rows, f"</tbody></table>{counted}",
     ])  # fmt: skip

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from plotted import logged, many
 
+import cvstats
 from cvstats.log.display import ResultFrame, format_rows, measure, write_frame
 
 HTML = "{http://www.w3.org/1999/xhtml}"
@@ -120,3 +121,22 @@ def test_results_compare_with_frames_in_either_order():
         plain = pd.DataFrame(result.to_dict(), result.index)[[*result.columns]]
         pd.testing.assert_frame_equal(plain, result, check_dtype=False)
         pd.testing.assert_frame_equal(result, plain, check_dtype=False)
+
+
+def test_a_table_of_losses_made_from_scores_says_so():
+    """An AUC of .95 is printed as 0.05, which a reader could take for the AUC."""
+    log = cvstats.datasets.load("flights").iloc[:2000]
+    for loss, words in (
+        ("auc", "1 - auc"),
+        (["auc", "brier", "r2"], "1 - auc, -r2"),
+        ("brier", ""),
+    ):
+        losses = cvstats.losses(log, prediction=["naive_bayes"], loss=loss)
+        note = f"loss: {words} (cvstats.as_scores converts it)"
+        table = losses.cvci.interval()
+        for shown in (table, table[["estimate", "se"]], table[["se"]]):
+            expected = bool(words) and bool({"estimate", "difference"} & set(shown))
+            assert (note in repr(shown).splitlines()) == expected
+            assert (note in shown._repr_html_()) == expected
+        if words:
+            assert "loss:" not in repr(cvstats.as_scores(table))
