@@ -61,9 +61,8 @@ from cvstats.core.results import (
     FIELLER,
     Result,
     confidence_limits,
-    flag,
     half_widths,
-    make_result,
+    interval,
     show_own_errors,
 )
 from cvstats.core.types import FloatArray, MaskArray
@@ -976,30 +975,23 @@ def compute_geometric_mean(log: Log, *, over: str, alternative: str, alpha: floa
             "not. Expected positive mean losses in every data set. Drop that one, or omit over=."
         )
     logs = np.log(np.divide(*(mean[:, side] for side in log.sides)))
-    middle = logs.mean(axis=0)
-    se = logs.std(axis=0, ddof=1) / np.sqrt(number)
-    df = number - 1
-    down, up = half_widths(alternative, alpha, df)
-    equal = (se == 0) & (middle == 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(equal, 0.0, middle / se)
-    p = np.where(equal, 1.0, p_values(statistic, df, alternative))
-    ratio = np.exp(middle)
-    lower, upper = confidence_limits(middle, se, down, up)
-    columns = {
-        "difference": 100 * np.expm1(middle),
-        "lower": 100 * np.expm1(lower), "upper": 100 * np.expm1(upper),
-        "se": 100 * ratio * se, "statistic": statistic, "p_value": p,
-        "df": float(df), "n_data_sets": number,
-    }  # fmt: skip
-    attrs: dict[str, Any] = {
-        "alpha": alpha, "alternative": alternative, "interval_method": "geometric_mean",
+    attrs = {
+        "interval_method": "geometric_mean",
         "relative": f"percent: geometric mean over {over} of the ratio of mean losses",
         "target": "geometric mean of the ratio of mean losses over data sets of one population",
         "guarantee": "exact for independent data sets whose log ratios are normally distributed",
         "reference": FLEMING,
-    }  # fmt: skip
-    return make_result("compare", columns, flag(Caution.ZERO_VARIANCE, se == 0), attrs)
+    }
+    base = interval(
+        "compare", logs.mean(axis=0), logs.var(axis=0, ddof=1) / number, origin=0.0, alpha=alpha,
+        df=number - 1, extra={"n_data_sets": number}, attrs=attrs,
+    )  # fmt: skip
+    result = compute_tests(base, alternative=alternative, alpha=alpha)
+    columns, ratio = dict(result.columns), np.exp(result.columns["difference"])
+    for name in ("difference", "lower", "upper"):
+        columns[name] = 100 * np.expm1(columns[name])
+    columns["se"] = 100 * ratio * columns["se"]
+    return replace(result, columns=columns)
 
 
 # --- the log of differences -----------------------------------------------------------------------

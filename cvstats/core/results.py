@@ -256,27 +256,19 @@ def interval(
     negative = variance < 0
     se = np.sqrt(np.where(negative, np.nan, variance))
     down, up = half_widths(alternative, alpha, df)
-    with np.errstate(invalid="ignore"):  # one-sided with zero variance
-        lower, upper = estimate - down * se, estimate + up * se
-    lower = np.where(np.isinf(down), -np.inf, origin + lower)
-    upper = np.where(np.isinf(up), np.inf, origin + upper)
+    lower, upper = confidence_limits(estimate, np.where(missing, np.nan, se), down, up)
     columns = {
         "estimate": origin + estimate,
-        "lower": np.where(missing | negative, np.nan, lower),
-        "upper": np.where(missing | negative, np.nan, upper),
+        "lower": origin + lower,
+        "upper": origin + upper,
         "se": se,
         **({} if df is None else {"df": df}),
         **(extra or {}),
     }
-    flags = np.broadcast_to(np.asarray(caution, dtype=np.int64), estimate.shape).copy()
-    flags[variance == 0] |= Caution.ZERO_VARIANCE
-    flags[negative] |= Caution.NEGATIVE_VARIANCE
-    flags[missing] = Caution.NO_LOSSES
-    rows = {}
-    for name, values in columns.items():
-        rows[name] = np.broadcast_to(np.asarray(values), estimate.shape).reshape(-1)
+    caution = np.where(variance == 0, caution | np.int64(Caution.ZERO_VARIANCE), caution)
+    caution = np.where(negative, caution | np.int64(Caution.NEGATIVE_VARIANCE), caution)
     facts = {"alpha": alpha, "alternative": alternative, **(attrs or {})}
-    return Result(method, rows, flags.reshape(-1), facts)
+    return make_result(method, columns, caution, facts)
 
 
 SCALES = ("identity", "logit", "log", "fisher-z")
