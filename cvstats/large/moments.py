@@ -1462,12 +1462,9 @@ def number_dates(level: Level, rows: IntArray) -> FloatArray:
 def take_label(found: Cells, level: str, label: Hashable) -> Cells:
     """Select the cells of one label, without its level."""
     at = found.levels.index(level)
-    rows = found.take(np.flatnonzero(found.codes[:, at] == list(found.labels[at]).index(label)))
-    others = [i for i in range(len(found.levels)) if i != at]
-    return replace(
-        rows, levels=tuple(found.levels[i] for i in others), codes=rows.codes[:, others],
-        labels=tuple(found.labels[i] for i in others),
-    )  # fmt: skip
+    rows = np.flatnonzero(found.codes[:, at] == list(found.labels[at]).index(label))
+    rest = tuple(name for name in found.levels if name != level)
+    return found.take(rows).reorder_levels(rest)
 
 
 def drop_unused_labels(found: Cells) -> Cells:
