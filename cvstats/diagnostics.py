@@ -57,7 +57,7 @@ from cvstats.log.checks import (
     residuals_of_points,
 )
 from cvstats.log.log import DIFFERENT_GAPS, Losses
-from cvstats.log.metadata import cautions_of_metric, is_below_chance
+from cvstats.log.metadata import cautions_of_metric, each_metric, is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import names_a_score, suggest_renaming, unrecognized_levels
 from cvstats.loss_functions.pointwise import LOSSES
@@ -741,6 +741,16 @@ def censored(facts: LogFacts) -> Iterator[Finding]:
     Limit: any censored time.
     """
     if facts.design.metric and Caution.CENSORED in cautions_of_metric(facts.log.metadata):
+        yield Finding()
+
+
+@check("CVS032")
+def predicted_labels(facts: LogFacts) -> Iterator[Finding]:
+    """Report that a metric of scores, such as the AUC, was computed from predicted labels.
+
+    Limit: the scores of a model take only two values.
+    """
+    if any(part.get("two_scores") for part in each_metric(facts.log.metadata)):
         yield Finding()
 
 

@@ -188,6 +188,12 @@ def censored():
     return cvstats.losses(table.rename_axis("point"), loss="concordance", event="event")
 
 
+def labels_as_scores():
+    table = pd.DataFrame({"fold": np.arange(90) % 3, "y_true": np.arange(90) // 3 % 2})
+    table["y_pred"] = table["y_true"] ^ (np.arange(90) // 3 % 5 == 0)
+    return cvstats.losses(table.rename_axis("point"), loss="auc")
+
+
 FINDINGS = {
     "CVS001": (pd.concat([SOUND, SOUND]), None, "appears twice"),
     "CVS002": (missing(), 2, "2 losses are missing or infinite"),
@@ -233,5 +239,6 @@ FINDINGS = {
     ),
     "CVS030": (turned_round(), 0.0, "do larger predictions mean the negative class?"),
     "CVS031": (censored(), None, "some times are censored"),
+    "CVS032": (labels_as_scores(), None, "as predicted labels do"),
 }
 """For each code a log, the value of its finding, and words of it."""

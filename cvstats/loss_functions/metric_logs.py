@@ -371,6 +371,7 @@ class MetricRun:
             noticed.censored = not request.metric.assumes and not points.event.all()
         noticed.dominated = request.metric.name in RATIOS and self.has_heavy_parts(points)
         noticed.few_points = self.has_few_points(points)
+        noticed.two_scores = request.metric.reads == "scores" and has_two_scores(points)
         return losses, noticed
 
     def has_few_points(self, points: Points) -> bool:
@@ -794,6 +795,14 @@ def weights_and_strata(
 # --- facts ----------------------------------------------------------------------------------------
 
 
+def has_two_scores(points: Points) -> bool:
+    """Whether the scores take only two values, as predicted labels do."""
+    scores = points.prediction if points.there is None else points.prediction[points.there]
+    if scores.ndim > 1 or len(np.unique(scores[:100])) > 2:
+        return False
+    return len(np.unique(scores)) == 2
+
+
 def is_biased_by_fold(run: MetricRun) -> bool:
     """Whether the bias of the metric in a fold matters beside the standard error of its mean.
 
@@ -892,6 +901,7 @@ def metric_facts(
         "censored": censored or None,
         "heavy_tails": any(note.dominated for note in notes) or None,
         "few_points": any(note.few_points for note in notes) or None,
+        "two_scores": any(note.two_scores for note in notes) or None,
         "cells_without_influence": max((note.constant for note in notes), default=0) or None,
     }
     return {

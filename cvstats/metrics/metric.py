@@ -273,6 +273,8 @@ class CellNotes:
         Whether a few points dominate one of the means of a ratio metric.
     few_points : bool
         Whether weights are worth fewer than 30 equal ones, in limits that do not include them.
+    two_scores : bool
+        Whether scores take only two values, as predicted labels do.
     span : float, optional
         The range of the influences in the current cell, including combinations without points.
     reaches : list of list
@@ -288,6 +290,7 @@ class CellNotes:
     points: list[int] = field(default_factory=list)
     dominated: bool = False
     few_points: bool = False
+    two_scores: bool = False
     span: float | None = None
     reaches: list[list[float]] = field(default_factory=list)
     censored: bool = False
