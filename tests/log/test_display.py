@@ -140,3 +140,17 @@ def test_a_table_of_losses_made_from_scores_says_so():
             assert (note in shown._repr_html_()) == expected
         if words:
             assert "loss:" not in repr(cvstats.as_scores(table))
+
+
+def test_every_table_that_says_so_can_be_converted():
+    log = cvstats.datasets.load("flights").iloc[:2000]
+    losses = cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
+    methods = losses.cvci.methods()
+    options = {"equivalence": {"margin": 0.1}, "rope": {"margin": 0.1}, "power": {"effect": 0.01}}
+    noted = set()
+    for name in {*methods.index[methods["applies"]], "power", "best_set"} - {"difference"}:
+        table = getattr(losses.cvci, name)(**options.get(name, {}))
+        if isinstance(table, pd.DataFrame) and "as_scores converts it" in repr(table):
+            noted.add(name)
+            assert "as_scores" not in repr(cvstats.as_scores(table)), name
+    assert {"wald", "compare", "best_set", "winner", "power", "rope", "equivalence"} <= noted
