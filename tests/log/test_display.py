@@ -153,4 +153,4 @@ def test_every_table_that_says_so_can_be_converted():
         if isinstance(table, pd.DataFrame) and "as_scores converts it" in repr(table):
             noted.add(name)
             assert "as_scores" not in repr(cvstats.as_scores(table)), name
-    assert {"wald", "compare", "best_set", "winner", "power", "rope", "equivalence"} <= noted
+    assert {"wald", "compare", "best_set", "winner", "power", "equivalence"} <= noted
