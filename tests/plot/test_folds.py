@@ -1,6 +1,7 @@
 """Means of folds: drawn at the numbers of `moments`."""
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from plotted import logged
 
@@ -35,3 +36,6 @@ def test_folds_of_one_repetition_and_of_random_splits(ax):
     assert ax.get_legend() is None
     ax = plot.folds(DIABETES["ridge"].droplevel("fold"), ax=Figure().subplots())
     assert ax.get_xlabel() == "repetition"
+    numbered = pd.concat({0: FLIGHTS["naive_bayes"]}, names=["repetition"])
+    ax = plot.folds(numbered, ax=Figure().subplots())
+    assert ax.get_xlabel() == "fold"
