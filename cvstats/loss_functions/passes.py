@@ -275,9 +275,12 @@ def too_few(
     at = listed([f"{level}={spelled(label)}" for level, label in where.items()])
     at += count_others(total)
     whose = "" if model is None else f" by {spelled(model)}"
+    needs = f"k={k} needs {f'{k} attempts' if k > 1 else 'an attempt'} at each problem"
+    if not found:
+        return LogError(f"{needs}, but {at} has none{whose}. Expected losses. Drop these problems.")
     return LogError(
-        f"k={k} needs {k} attempts at each problem, but {at} has {found}{whose}. Expected "
-        f"a k of at most {found}. Use k={max(found, 1)}, or drop these problems."
+        f"{needs}, but {at} has {found}{whose}. Expected a k of at most {found}. Use k={found}, or "
+        "drop these problems."
     )
 
 
