@@ -278,9 +278,10 @@ def test_cells_with_equal_labels_all_count():
 
 def test_the_mean_over_cells_is_weighted_by_area():
     log = grid()
-    weights = np.cos(np.deg2rad(log["lat"]))
-    mean = log.weighted(weights).mean(["lat", "lon"])
-    for form in (log, log.rename(lat="latitude"), log.to_dataset("model")):
+    globe = log.assign_coords(lat=[-90, -30, 30, 90])  # with both poles
+    for form in (log, log.rename(lat="latitude"), log.to_dataset("model"), globe):
+        weights = np.cos(np.deg2rad((globe if form is globe else log)["lat"])).clip(0)
+        mean = log.assign_coords(lat=weights["lat"]).weighted(weights).mean(["lat", "lon"])
         words = form.cvci.summary().sentences[0].partition("), ")[2]
         assert words == mean.cvci.summary().sentences[0]
     plain = log.rename(lat="y").cvci.summary().sentences[0]
