@@ -9,6 +9,7 @@ from functools import cache
 from html import escape
 from itertools import combinations
 from pathlib import Path
+from unittest import mock
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -263,6 +264,10 @@ def draw_without_marks(draw, height, tips=(), key="", crop=False):
         return draw_svg(draw, height, tips, key, crop)
     draw(Figure(figsize=(WIDTH, height), layout="constrained").subplots())
     return write_without_marks(draw, height, tips)
+
+
+without_marks = mock.patch("cvstats.reporting.page.draw_svg", draw_without_marks)
+"""Decorates tests that do not look at the marks of the plots of a report."""
 
 
 def write_without_marks(draw, height, tips=(), *_):

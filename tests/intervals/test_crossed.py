@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from matplotlib.figure import Figure
+from plotted import without_marks
 from rows import only_row
 from scipy import stats
 
@@ -330,6 +331,7 @@ def test_limits_of_error_rates_are_those_of_a_proportion(road):
         np.testing.assert_allclose([row["lower"], row["upper"]], wanted, rtol=1e-9, atol=1e-12)
 
 
+@without_marks
 def test_points_in_several_sources_are_counted_once_wherever_they_are_counted():
     rng = np.random.default_rng(0)
     days = pd.date_range("2020", periods=40)

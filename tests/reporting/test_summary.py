@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from plotted import many
+from plotted import many, without_marks
 
 import cvstats
 from cvstats import cli
@@ -555,6 +555,7 @@ def other_containers(log):
 
 
 @pytest.mark.parametrize("models", [2, 3])
+@without_marks
 def test_differences_are_described_and_not_ranked(models):
     pytest.importorskip("dask", reason="the extra dask is not installed")
     log = pairs(shift=-0.3, models=models)
@@ -659,6 +660,7 @@ def test_the_loss_of_a_log_has_the_name_of_its_metric():
         assert rows[kind] == f"{words}, {'higher' if loss == 'r2' else 'lower'} is better"
 
 
+@without_marks
 def test_a_log_read_from_one_column_has_no_name(tmp_path):
     """Its Series is named after the loss, which is not shown as the name of a model."""
     path = tmp_path / "scores.csv"
@@ -675,6 +677,7 @@ def test_a_log_read_from_one_column_has_no_name(tmp_path):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
+@without_marks
 def test_cells_of_a_stacked_dimension(lazy):
     """Such as land points: each cell has one label, and its area is known from its latitude."""
     rng = np.random.default_rng(0)

@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from plotted import without_marks
 from tool_logs import LOGS
 
 import cvstats
@@ -282,6 +283,7 @@ def test_all_comparisons_of_tasks_rest_on_one_standard_error(repetitions):
 
 
 @pytest.mark.parametrize(("form", "name"), [(None, "sources"), ("lm-eval", "tasks")])
+@without_marks
 def test_fixed_sources_are_tasks_in_logs_of_benchmarks(form, name):
     log = answers_of_tasks(1)
     if form is not None:
