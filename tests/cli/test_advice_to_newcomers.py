@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from calls import run
 from patients import MODELS, outcomes, patients
-
-from cvstats import cli
 
 PREDICTED = ["--truth", "True Value", "--loss", "squared_error"]
 BOTH = [*PREDICTED, "--prediction", MODELS[0], "--prediction", MODELS[1]]
@@ -31,12 +30,6 @@ def folder(tmp_path, monkeypatch):
     scores = pd.DataFrame({"fold": range(5), "auc": rng.random(5), "f1": rng.random(5)})
     scores.to_csv("scores.csv", index=False)
     return tmp_path
-
-
-def run(capsys, *words):
-    status = cli.main(list(words))
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 def refused(capsys, *words):

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from calls import run
 from plotted import logged
 
 import cvstats
-from cvstats import cli
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,6 @@ def files(tmp_path_factory):
     (folder / "empty.csv").write_text("")
     (folder / "junk.csv").write_text("a,b\n1\n2,3,4,5\n")
     return folder
-
-
-def run(capsys, *words):
-    status = cli.main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 PREDICTED = ("--loss", "squared_error", "--truth", "y_true", "--prediction", "ridge",

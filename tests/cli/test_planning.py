@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import run
 from plotted import logged
 
 import cvstats
-from cvstats import cli
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +21,6 @@ def folder(tmp_path_factory):
     auc = cvstats.losses(flights, prediction=flights.attrs["models"], loss="auc")
     cvstats.save_log(auc, folder / "auc.parquet")
     return folder
-
-
-def run(capsys, *words):
-    status = cli.main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 def rows_of(capsys, *words):

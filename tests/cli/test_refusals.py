@@ -2,6 +2,7 @@
 
 import os
 
+import calls
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +10,6 @@ from plotted import logged
 from rows import only_row
 
 import cvstats
-from cvstats import cli
 from cvstats.cli import add_options, option_names
 from cvstats.cli.commands import compare, demo, interval, report
 from cvstats.reporting.page import Report
@@ -29,10 +29,9 @@ def files(tmp_path, monkeypatch):
 
 
 def run(capsys, words):
-    status = cli.main(words.split())
-    captured = capsys.readouterr()
-    assert captured.err.count("\n") == (1 if status else 0)
-    return status, captured.out, captured.err
+    status, out, err = calls.run(capsys, *words.split())
+    assert err.count("\n") == (1 if status else 0)
+    return status, out, err
 
 
 # --- files that are written -----------------------------------------------------------------------

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sysconfig
 
+import calls
 import numpy as np
 import pytest
 from plotted import logged, write_without_marks
@@ -36,9 +37,7 @@ def files(tmp_path_factory):
 
 def run(capsys, folder, monkeypatch, *words):
     monkeypatch.chdir(folder)
-    status = cli.main(list(words))
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
+    return calls.run(capsys, *words)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from calls import run as told
 from packaging.version import Version
 from tool_logs import LOGS
 
@@ -21,12 +22,6 @@ from cvstats.cli import align
 from cvstats.errors import LogError
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "cvstats")
-
-
-def told(capsys, *words):
-    status = cli.main(list(words))
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Tables as people keep them: other separators, folders, misspelt columns, and unnamed models."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import dask
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refusal
 
 import cvstats
 from cvstats import cli
@@ -32,10 +34,7 @@ def odd():
     return pd.DataFrame(rows, columns=["id", "split", "model", "err"])
 
 
-def refused(table, **options):
-    with pytest.raises(LogError) as caught:
-        cvstats.read_log(table, **options)
-    return str(caught.value)
+refused = partial(refusal, cvstats.read_log)
 
 
 # --- separators -----------------------------------------------------------------------------------

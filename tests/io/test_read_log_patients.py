@@ -1,12 +1,14 @@
 """A table of patients, as somebody brings it who has read nothing: names of its own everywhere."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal
 from patients import MODELS, outcomes, patients
 
 import cvstats
-from cvstats.errors import LogError
 
 CALL = {"fold": "CV Split", "point": "Patient ID", "source": "Hospital"}
 
@@ -21,10 +23,7 @@ def answers(table):
     return outcomes(table.drop(columns=MODELS))
 
 
-def refused(table, **options):
-    with pytest.raises(LogError) as caught:
-        cvstats.read_log(table, **options)
-    return str(caught.value)
+refused = partial(refusal, cvstats.read_log)
 
 
 # --- two labels, and which of them a probability is of --------------------------------------------

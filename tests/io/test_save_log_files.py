@@ -4,11 +4,13 @@ import os
 import re
 import stat
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from calls import refusal
 from zarr_stores import writes_zarr
 
 import cvstats
@@ -20,10 +22,7 @@ SUFFIXES = ["parquet", "csv", "jsonl", "nc", ZARR]
 LOG = pd.Series([1.0, 2.0], index=pd.Index(["a", "b"], name="point"), name="loss")
 
 
-def refused(log, path):
-    with pytest.raises(LogError) as caught:
-        cvstats.save_log(log, path)
-    return str(caught.value)
+refused = partial(refusal, cvstats.save_log)
 
 
 def labelled(label):

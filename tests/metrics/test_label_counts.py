@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal as words
 
 import cvstats
 from cvstats import LabelCounts, LogError
@@ -171,13 +172,6 @@ def test_counts_grow_with_cells_and_not_with_points() -> None:
 
 
 # --- refusals -------------------------------------------------------------------------------------
-
-
-def words(call: Any, *args: Any, **options: Any) -> str:
-    """The message of a refusal."""
-    with pytest.raises(LogError) as caught:
-        call(*args, **options)
-    return str(caught.value)
 
 
 def test_metrics_that_do_not_stream_say_so() -> None:

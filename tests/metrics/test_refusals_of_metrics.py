@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal as words
 from together import together
 
 import cvstats
@@ -30,13 +31,6 @@ def made(loss: str = "auc", **options: Any) -> Any:
     """A log of one metric for the frame above."""
     column = {"auc": "score", "f1": "label", "rmse": "t", "average_precision": "score"}[loss]
     return cvstats.losses(frame(), "y", [column], loss=loss, **options)
-
-
-def words(call: Any, *args: Any, **options: Any) -> str:
-    """The message of a refusal."""
-    with pytest.raises(LogError) as caught:
-        call(*args, **options)
-    return str(caught.value)
 
 
 # --- methods --------------------------------------------------------------------------------------

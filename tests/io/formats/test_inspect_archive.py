@@ -3,12 +3,13 @@
 import json
 import struct
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
+from calls import refusal
 
 import cvstats
-from cvstats.errors import LogError
 
 SAMPLES = [
     {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}},
@@ -30,10 +31,7 @@ def archive(path, samples=SAMPLES, head=HEAD, how=zipfile.ZIP_DEFLATED):
     return path
 
 
-def refused(path):
-    with pytest.raises(LogError) as caught:
-        cvstats.read_log(path)
-    return str(caught.value)
+refused = partial(refusal, cvstats.read_log)
 
 
 @pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])

@@ -2,22 +2,20 @@
 
 import copy
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal
 from tool_logs import LOGS
 
 import cvstats
-from cvstats.errors import LogError
 
 DROP = {"missing": "drop"}
 
 
-def refused(source, **options):
-    with pytest.raises(LogError) as caught:
-        cvstats.read_log(source, **options)
-    return str(caught.value)
+refused = partial(refusal, cvstats.read_log)
 
 
 # --- inspect --------------------------------------------------------------------------------------

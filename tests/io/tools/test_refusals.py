@@ -1,14 +1,15 @@
 """What readers say of tables that lack something, and the less common ways in."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal
 from tool_logs import caret, experiment, mlr3, tidymodels
 
 import cvstats
-from cvstats.errors import LogError
 from cvstats.io.paths import one_line
 
 
@@ -17,10 +18,7 @@ def table():
     return experiment()
 
 
-def refused(table, **options):
-    with pytest.raises(LogError) as caught:
-        cvstats.read_log(table, **options)
-    return str(caught.value)
+refused = partial(refusal, cvstats.read_log)
 
 
 def test_predictions_of_no_kind(table):
