@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal
 from failing_estimators import Failing
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -135,13 +136,9 @@ def test_a_loss_that_is_none_is_refused_before_any_fit(loss, words):
         def fit(self, X, y):
             pytest.fail("fitted")
 
-    with pytest.raises(LogError) as caught:
-        run(Fitted(), loss=loss)
-    assert words in str(caught.value)
+    assert words in refusal(run, Fitted(), loss=loss)
     table = pd.DataFrame({"y_true": [0.0], "y_pred": [0.0], "fold": [0]}).set_index("fold")
-    with pytest.raises(LogError) as caught:
-        cvstats.losses(table, loss=loss)
-    assert words in str(caught.value)
+    assert words in refusal(cvstats.losses, table, loss=loss)
 
 
 def test_the_plan_has_to_be_given():

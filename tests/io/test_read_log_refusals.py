@@ -11,6 +11,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal
 
 import cvstats
 from cvstats.errors import LogError
@@ -19,9 +20,7 @@ LEVELS = {"fold": [0, 1, 0, 1], "point": [1, 2, 3, 4]}
 
 
 def refused(source, **options):
-    with pytest.raises(LogError) as caught:
-        cvstats.read_log(source, **options)
-    words = str(caught.value)
+    words = refusal(cvstats.read_log, source, **options)
     assert "\n" not in words
     return words
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from calls import refusal
 
 import cvstats
 from cvstats import datasets
-from cvstats.errors import LogError
 
 TOOLS = Path(__file__).parents[2] / "tools" / "datasets"
 REGRESSIONS = ["ridge", "random_forest", "gradient_boosting"]
@@ -96,9 +96,7 @@ def test_each_load_is_a_frame_of_its_own(name):
 
 @pytest.mark.parametrize("name", ["flight", "Diabetes", "", None])
 def test_an_unknown_name_is_told_what_there_is(name):
-    with pytest.raises(LogError) as caught:
-        datasets.load(name)
-    assert str(caught.value) == (
+    assert refusal(datasets.load, name) == (
         f"Unknown data set {name!r}. Expected one of 'diabetes', 'flights', 'flights_by_month', "
         "'llm'."
     )
