@@ -430,6 +430,15 @@ LONG = {
 }  # fmt: skip
 
 
+@cache
+def long_log(name):
+    """A long log, whose sample shows the label, and the call."""
+    make, call = LONG[name]
+    log = make()
+    assert label_of(name) in labels(call(log))
+    return log, call
+
+
 @pytest.mark.parametrize(
     ("name", "path"),
     [
@@ -442,9 +451,7 @@ LONG = {
 def test_a_sample_of_a_long_log_shows_the_same(name, path, monkeypatch):
     for module in (checks, moments):
         monkeypatch.setattr(module, "LIMIT", 3_000)
-    make, call = LONG[name]
-    log = make()
-    assert label_of(name) in labels(call(log))
+    log, call = long_log(name)
     assert label_of(name) in labels(PATHS[path](log, call))
 
 

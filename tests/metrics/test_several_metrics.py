@@ -115,13 +115,15 @@ def assert_rows_of_each(found: pd.DataFrame, log: pd.DataFrame, ask: Any) -> Non
 
 
 @pytest.mark.parametrize("name", [*ASKED, "moments"])
-@pytest.mark.parametrize("order", ["by metric", "by point", "shuffled"])
-def test_a_frame_answers_for_each_metric(name: str, order: str) -> None:
+def test_a_frame_answers_for_each_metric(name: str) -> None:
+    """In any order of its rows."""
     metrics, ask = {**ASKED, "moments": (METRICS, lambda log: cvstats.moments(log, by=()))}[name]
     log = table_of("fold", metrics=metrics)
-    rows = {"by point": log.sort_index(level="point"), "shuffled": log.sample(frac=1)}.get(order)
-    found = ask(log if rows is None else rows)
-    assert_rows_of_each(found.reindex(metrics, level="metric"), log, ask)
+    found = ask(log)
+    assert_rows_of_each(found, log, ask)
+    for rows in (log.sort_index(level="point"), log.sample(frac=1)):
+        other = ask(rows).reindex(metrics, level="metric")
+        pd.testing.assert_frame_equal(other, found, check_exact=False, rtol=1e-12)
 
 
 def test_a_series_and_groups_of_several_metrics() -> None:
