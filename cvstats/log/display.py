@@ -259,8 +259,9 @@ def format_cells(
     minus: str = "-",
 ) -> pd.DataFrame:
     """Format every number of a table; results themselves are never rounded."""
-    table = table.copy(deep=False)
-    table.attrs = {}  # pandas would copy them with each column
+    index = table.index
+    table = table.set_axis(range(len(table)))  # pandas would copy the index with each column,
+    table.attrs = {}  # and the attrs
     decimals = count_decimals(table) if digits == "auto" else digits
     if digits == "auto" and decimals:  # fewer if the numbers were already rounded
         numbers = table[[name for name in UNIT if name in table]].astype(float).to_numpy()
@@ -274,7 +275,7 @@ def format_cells(
         ]
         for name in table.columns
     }  # fmt: skip
-    return pd.DataFrame(cells, index=table.index)
+    return pd.DataFrame(cells, index=index)
 
 
 def print_cells(table: pd.DataFrame, digits: Digits = "auto") -> pd.DataFrame:
