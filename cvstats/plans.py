@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from inspect import signature
-from itertools import islice
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -1034,19 +1034,16 @@ class Nested:
         for repetition in range(self.n_repetitions):
             rng = make_rng(self.seed, repetition)
             fold = assign_folds(points, self.n_folds, self.mixing, rng)
-            inside = [np.flatnonzero(fold == k) for k in range(self.n_folds)]
-
-            def tested(
-                outer: int, k: int, r: int = repetition, at: list[IntArray] = inside
-            ) -> Evaluation:
-                return Evaluation({"repetition": r, "outer": outer, "fold": k}, at[k])
-
-            for j in range(self.n_folds):
-                yield Fit(np.flatnonzero(fold != j), (tested(j, j),))
-            for j in range(self.n_folds):
-                for k in range(j + 1, self.n_folds):
-                    train = np.flatnonzero((fold != j) & (fold != k))
-                    yield Fit(train, (tested(j, k), tested(k, j)))
+            pairs = [(j, j) for j in range(self.n_folds)]
+            for j, k in [*pairs, *combinations(range(self.n_folds), 2)]:
+                tested = tuple(
+                    Evaluation(
+                        {"repetition": repetition, "outer": outer, "fold": at},
+                        np.flatnonzero(fold == at),
+                    )
+                    for outer, at in dict.fromkeys([(j, k), (k, j)])
+                )
+                yield Fit(np.flatnonzero((fold != j) & (fold != k)), tested)
 
 
 @dataclass(frozen=True)
