@@ -588,7 +588,7 @@ def variance_factors(log: Log, base: Result) -> tuple[FloatArray, FloatArray]:
         points = average_repetitions(log) if log.design.number("repetition") > 1 else log
         for j, column in enumerate(points.columns()):
             if column is not None:
-                here = column if points.design.valid is None else column[points.design.valid]
+                here = column[points.design.here]
                 squares = (here - here.mean()) ** 2
                 excess = ((squares / max(squares.mean(), TINY)) ** 2).mean() - 1
                 df[j] = 2 * (len(here) - 1) / max(excess, TWO_POINTS)

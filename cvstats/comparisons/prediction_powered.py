@@ -195,8 +195,7 @@ def mark_residuals(both: Log, weight: FloatArray) -> IntArray:
     rests = {i: y - w * f for i, (y, f, w) in enumerate(pairs) if y is not None and f is not None}
     marks = np.zeros(width, dtype=np.int64)
     if rests:
-        table = np.stack(list(rests.values()), axis=1)
-        table = table if both.design.valid is None else table[both.design.valid]
+        table = np.stack(list(rests.values()), axis=1)[both.design.here]
         marks[list(rests)] = mark_shapes(table[None], (len(table),))[0]
     return marks
 

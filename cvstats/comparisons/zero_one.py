@@ -268,8 +268,7 @@ def find_other_loss(log: Log) -> str | None:
     if binary_columns(log.design, log.losses).all():
         return None
     for j in range(log.losses.width):
-        values = log.losses.column(j, 0, log.design.size)
-        here = values if log.design.valid is None else values[log.design.valid]
+        here = log.losses.column(j, 0, log.design.size)[log.design.here]
         odd = here[(here != 0) & (here != 1) & ~np.isnan(here)]  # NaN is reported later
         if len(odd):
             return (

@@ -434,6 +434,15 @@ class Design:
         """The rows that hold an evaluation, as a mask."""
         return np.ones(self.size, dtype=bool) if self.valid is None else self.valid
 
+    @cached_property
+    def here(self) -> slice | MaskArray:
+        """Selects the rows that hold an evaluation from an array of all rows."""
+        return slice(None) if self.valid is None else self.valid
+
+    def codes(self, name: str) -> NDArray[np.int32]:
+        """Return the codes of the evaluations at a level."""
+        return self.levels[name].block(0, self.size)[self.here]
+
     @property
     def n_rows(self) -> int:
         """The number of evaluations."""

@@ -111,11 +111,11 @@ def refits_matter(log: Log) -> MaskArray:
     if log.design.by is not None:
         raise DifferentGroups("points are compared over repetitions for one group at a time.")
     cut = read_partitions(log.design)
-    here = slice(None) if log.design.valid is None else log.design.valid
     found = np.zeros(log.values.width, dtype=bool)
     for j, column in enumerate(log.columns()):
         if column is not None:
-            found[j] = measure_refits(column[here] - column[here][0], cut).matters
+            values = column[log.design.here]
+            found[j] = measure_refits(values - values[0], cut).matters
     return found
 
 
@@ -137,13 +137,12 @@ def read_partitions(design: Design) -> Partitions:
     """Read the repetition, fold and point of each evaluation (cached, if not too many)."""
     if (known := design.facts.get("partitions")) is not None:
         return cast(Partitions, known)
-    here = slice(None) if design.valid is None else design.valid
 
     def number(names: tuple[str, ...]) -> IntArray:
         occurs = design.cell_table(names).total > 0
-        return (np.cumsum(occurs) - 1)[design.cells(names, 0, design.size)[here]]
+        return (np.cumsum(occurs) - 1)[design.cells(names, 0, design.size)[design.here]]
 
-    point = design.point_numbers()[here]
+    point = design.point_numbers()[design.here]
     place = np.cumsum(np.bincount(point) > 0) - 1
     source = None
     if design.has("source") and fold_level(design) == "fold" and find_whole_sources(design).all():
@@ -195,7 +194,7 @@ def exchange_ratio(log: Log) -> FloatArray | None:
     stability, variance = np.full((2, log.values.width), np.nan)
     for j, column in enumerate(log.columns()):
         if column is not None:
-            values = column if log.design.valid is None else column[log.design.valid]
+            values = column[log.design.here]
             change = values[rows] - values[earlier]
             change -= (np.bincount(fold, change) / size)[fold]
             stability[j] = np.mean(np.bincount(fold, change**2) / (size - 1))
@@ -207,11 +206,7 @@ def exchange_ratio(log: Log) -> FloatArray | None:
 def read_replaced(log: Log) -> tuple[IntArray, IntArray, IntArray]:
     """Read the sample of each evaluation; number its point in its repetition, and its test fold."""
     design = log.design
-    here = slice(None) if design.valid is None else design.valid
-    codes = {
-        name: level.block(0, design.size)[here].astype(np.int64)
-        for name, level in design.levels.items()
-    }
+    codes = {name: design.codes(name).astype(np.int64) for name in design.levels}
     sample = np.array(list(design.levels["sample"].labels), dtype=np.int64)[codes["sample"]]
     repetition = codes.get("repetition", np.zeros_like(sample))
     point = repetition * len(design.levels["point"].labels) + codes["point"]

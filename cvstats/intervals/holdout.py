@@ -413,9 +413,7 @@ def bounded_limits(
         )
     alpha, interval = result.alpha, str(result.attrs["interval"])
     width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]
-    valid = np.arange(log.design.size)
-    if log.design.valid is not None:
-        valid = np.flatnonzero(log.design.valid)
+    valid = np.flatnonzero(log.design.marks)
     limits = np.full((2, width), np.nan)
     tiles = block_bounds(width, max(1, TILE // log.design.size))
 

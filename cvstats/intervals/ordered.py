@@ -443,7 +443,7 @@ def average_times(log: Log, times: Times) -> MeansByTime:
         return MeansByTime(mean, cells.origin, lambda j: cells.mean[at, j] - mean[j], times.number)
     whole, design = log.moments(()), log.design
     chosen = log.values
-    rows = np.arange(design.size) if design.valid is None else np.flatnonzero(design.valid)
+    rows = np.flatnonzero(design.marks)
     rows = rows[np.argsort(times.place)]
 
     def take(columns: slice) -> FloatArray:

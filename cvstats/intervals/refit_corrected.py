@@ -167,7 +167,6 @@ def refit_corrected(
         log.moments(())  # raises for logs without pairs, even if they come with losses
     log = find_whole(log) or log.rows()
     design, cut = log.design, read_partitions(log.design)
-    here = slice(None) if design.valid is None else design.valid
     repetitions, width = cut.n_repetitions, log.values.width
     of_pairs = log.pairs is not None and repetitions == 1
     if (words := find_problem(log)) is not None:
@@ -193,7 +192,7 @@ def refit_corrected(
         variance = np.where(alike, widen_one_partition(folds, variance)[0] ** 2, variance)
     for j, column in enumerate(() if of_pairs else log.columns()):
         if column is not None:
-            values = column[here]
+            values = column[design.here]
             origin[j] = values[0]
             found = measure_refits(values - values[0], cut)
             mean[j], variance[j] = found.mean, found.total

@@ -222,8 +222,7 @@ def sample_known_groups(
     names, counts = Groups(log, by).labels, tally(log.design).count
     examined = range(0, len(names), -(-len(names) // FEW_GROUPS))
     each = most if most >= design.size else most // len(examined)
-    codes = design.levels[by].block(0, design.size)
-    codes = codes if design.valid is None else codes[design.valid]
+    codes = design.codes(by)
     place = {label: code for code, label in enumerate(design.levels[by].labels)}
     groups = ((at, np.flatnonzero(codes == place.get(names[at], -2))) for at in examined)
     return [
@@ -302,9 +301,8 @@ def sample_rows(design: Design, rows: IntArray | range, most: int, *, dated: boo
         places = np.arange(number) * size // max(number, 1)
         return places if isinstance(rows, range) else rows[places]
     rows = np.asarray(rows)
-    level = design.levels[find_dates(design) or "point"]
-    valid = slice(None) if design.valid is None else design.valid
-    time = rank_labels(level.labels)[level.block(0, design.size)[valid][rows]]
+    name = find_dates(design) or "point"
+    time = rank_labels(design.levels[name].labels)[design.codes(name)[rows]]
     first = int(time.min())
     return rows[time < first + max(PAIRS, (int(time.max()) - first) // step)]
 
@@ -481,13 +479,11 @@ def measure_serial(
     name = find_dates(design)
     if name is None:
         return None
-    valid = slice(None) if design.valid is None else design.valid
-    level = design.levels[name]
-    order = rank_labels(level.labels)
-    time = order[level.block(0, design.size)[valid][rows]]
+    order = rank_labels(design.levels[name].labels)
+    time = order[design.codes(name)[rows]]
     series = np.zeros_like(time)
     if design.has("source"):
-        series = design.levels["source"].block(0, design.size)[valid][rows].astype(np.int64)
+        series = design.codes("source")[rows].astype(np.int64)
     keys, at, count = np.unique(series * len(order) + time, return_inverse=True, return_counts=True)
     means = group_means(values, at.reshape(-1), count)
     which = keys // len(order)
@@ -833,11 +829,8 @@ def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None
 
 def order_times(design: Design) -> Times:
     """Sort the evaluations of a log by the labels of its points, which are times."""
-    level = design.levels["point"]
-    codes = level.block(0, design.size)
-    codes = codes if design.valid is None else codes[design.valid]
-    used, at = np.unique(codes, return_inverse=True)
-    index = read_times(as_index(level.labels)[used])
+    used, at = np.unique(design.codes("point"), return_inverse=True)
+    index = read_times(as_index(design.levels["point"].labels)[used])
     rank = rank_labels(index)
     order = np.argsort(rank)
     return Times(rank[at.reshape(-1)], order, len(used), is_regular(index[order]))

@@ -662,7 +662,7 @@ class Log:
         for j in range(chosen.width):
             values = None if gone[j] else chosen.column(j, 0, self.design.size)
             if values is not None:
-                here = values if self.design.valid is None else values[self.design.valid]
+                here = values[self.design.here]
                 with np.errstate(over="ignore"):
                     finite = bool(np.isfinite(here @ here))
                 if not finite:
@@ -839,8 +839,7 @@ class Log:
             first = self.losses.take(np.arange(self.losses.width), row, row + 1).ravel()
             size = np.abs(first)[sides].max(axis=1)
         for j in np.flatnonzero(tiny).tolist():
-            values = losses.column(j, 0, self.design.size)
-            here = values if self.design.valid is None else values[self.design.valid]
+            here = losses.column(j, 0, self.design.size)[self.design.here]
             if here.min() < here.max():
                 names = " or ".join(map(self.name, sides[j].tolist()))
                 raise LogError(

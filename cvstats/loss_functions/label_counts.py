@@ -409,7 +409,7 @@ def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumn
     at = np.zeros(table.size, dtype=np.int64)
     at[table.used] = np.arange(len(table.used))
     cell = log.design.cells(levels, 0, log.design.size)
-    there = slice(None) if log.design.valid is None else log.design.valid
+    there = log.design.here
     rows, n = at[cell[there]], len(table.used)
     columns = [column[there] for column in log.columns() if column is not None]
     weight = columns.pop() if counted.weight is not None else None
