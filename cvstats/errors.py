@@ -6,7 +6,9 @@ import json
 import shlex
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources import files
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -185,24 +187,18 @@ def nearest(got: object, allowed: Collection[object]) -> str:
     return f" Did you mean {words[near[0]]!r}?" if near else ""
 
 
-OPTION_NAMES = {
-    **dict.fromkeys(("confidence", "confidence-level", "conf-level", "ci-level", "level"), "alpha"),
-    **dict.fromkeys(("y", "y-true", "true", "target", "actual", "obs"), "truth"),
-    **dict.fromkeys(("y-pred", "y-score", "y-prob", "pred", "preds", "forecast"), "prediction"),
-    **dict.fromkeys(("pos-label", "positive-class"), "positive"),
-    **dict.fromkeys(("baseline", "control", "benchmark"), "reference"),
-    **dict.fromkeys(("correction", "p-adjust", "p-adjust-method", "padjust"), "adjust"),
-    **dict.fromkeys(("group", "groups", "groupby", "segment"), "by"),
-    **dict.fromkeys(("rope", "delta", "epsilon", "tolerance"), "margin"),
-    **dict.fromkeys(("n-boot", "n-bootstrap", "n-resamples", "n-samples"), "n_draws"),
-    **dict.fromkeys(("seed", "random-state", "random-seed"), "rng"),
-}
-"""Names of options in other software, normalized."""
+@cache
+def read_names(kind: str) -> dict[str, str]:
+    """Map names in other software to those of this package, as listed in ``names.toml``."""
+    import tomllib
+
+    text = files("cvstats").joinpath("names.toml").read_text(encoding="utf-8")
+    return {other: name for name, others in tomllib.loads(text)[kind].items() for other in others}
 
 
 def nearest_option(got: str, known: Collection[str], value: Any = None) -> str:
     """Suggest the option that other software calls ``got``, or the closest one, in a sentence."""
-    name = OPTION_NAMES.get(plainly(got))
+    name = read_names("option").get(plainly(got))
     if name not in known:
         return nearest(got, known)
     if name == "alpha" and is_number(value) and 0.5 < float(value) < 1:

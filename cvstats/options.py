@@ -20,7 +20,7 @@ from typing import (
 
 import numpy as np
 
-from cvstats.errors import LogError, checked_choice, is_number, is_several, plainly
+from cvstats.errors import LogError, checked_choice, is_number, is_several, plainly, read_names
 
 Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 
@@ -28,28 +28,6 @@ Rng: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Missing: TypeAlias = Literal["raise", "drop"]
 Adjust: TypeAlias = Literal["holm", "bonferroni", "bh"]
-
-T_TESTS = ("ttest", "t-test", "paired-t", "paired-ttest", "paired-t-test", "student", "students-t",
-           "nadeau-bengio")  # fmt: skip
-
-OTHER_NAMES: dict[str, dict[str, str]] = {
-    "method": {
-        **dict.fromkeys(T_TESTS, "corrected_t"),
-        **dict.fromkeys(("delong", "bayle"), "wald"),
-        **dict.fromkeys(("diebold-mariano", "dm", "hac", "newey-west"), "ordered"),
-        **dict.fromkeys(("cluster", "cluster-robust", "cr2"), "clustered"),
-        **dict.fromkeys(("5x2cv", "5x2", "dietterich"), "five_by_two"),
-        **dict.fromkeys(("bates", "ncv", "nested"), "nested_cv"),
-        **dict.fromkeys(("loso", "leave-one-source-out"), "out_of_source"),
-        **dict.fromkeys((".632", "632", ".632+"), "bootstrap_632"),
-    },
-    "adjust": {
-        **dict.fromkeys(("fdr", "fdr-bh", "benjamini-hochberg"), "bh"),
-        **dict.fromkeys(("holm-bonferroni", "bonferroni-holm"), "holm"),
-        **dict.fromkeys(("maxt", "single-step"), "max-t"),
-    },
-}
-"""Names of methods and adjustments in other software, normalized."""
 
 AREAS = ("auc", "gini", "partial_auc", "auc_at", "concordance", "somers_d", "uno")
 """Metrics of DeLong's test."""
@@ -69,18 +47,19 @@ def known_name(option: str, word: Any, losses: Any = None) -> Any:
     if not isinstance(word, str):
         return word
     plain, metadata = plainly(word), getattr(losses, "attrs", {})
+    name = read_names(option).get(plain, word)
     if option == "method" and plain in FUNCTIONS:
-        name = {"tost": "equivalence"}.get(plain, plain.replace("-", "_"))
+        test = {"tost": "equivalence"}.get(plain, plain.replace("-", "_"))
         raise LogError(
             f"method={word!r} is a function of its own, not the method of an interval. Expected "
-            f"log.cvci.{name}({FUNCTIONS[plain]})."
+            f"log.cvci.{test}({FUNCTIONS[plain]})."
         )
     if option == "method" and plain in RANKS:
         raise LogError(
             f"method={word!r} tests medians or ranks, but a mean loss is estimated here. Leave "
             f"{option}= out, or use log.cvci.friedman() for ranks of models over data sets."
         )
-    if option == "method" and plain in T_TESTS and has_one_set(losses):
+    if name == "corrected_t" and name != word and has_one_set(losses):
         raise LogError(
             f"method={word!r} is the corrected t-test (corrected_t) of random splits or of "
             f"cross-validation, but this log has neither folds nor repetitions. Leave {option}= "
@@ -92,7 +71,7 @@ def known_name(option: str, word: Any, losses: Any = None) -> Any:
             f"{metadata.get('loss', 'other losses')}. Expected a log of cvstats.losses(…, "
             f"loss='auc'). Omit {option}=."
         )
-    return OTHER_NAMES[option].get(plain, word)
+    return name
 
 
 def has_one_set(losses: Any) -> bool:

@@ -52,7 +52,7 @@ from cvstats.log.groups import METRIC, DifferentGroups, Groups, answer_groups, l
 from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
 from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import is_dask_frame, read
-from cvstats.options import OTHER_NAMES, check_alpha, find_choices, known_name
+from cvstats.options import check_alpha, find_choices, known_name
 from cvstats.registry import (
     COMPARISONS,
     INTERVALS,
@@ -297,7 +297,7 @@ class Comparison(Method):
             if not options.keys() <= known.keys():
                 unknown = next(name for name in options if name not in known)
                 raise unknown_option(self.name, unknown, [*known][1:], options[unknown])
-            for name in OTHER_NAMES:
+            for name in ("method", "adjust"):
                 if name in options:
                     options[name] = known_name(name, options[name], *args[:1])
             self.check_options(options)

@@ -19,7 +19,15 @@ import xarray as xr
 
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import folds_are_guessed
-from cvstats.errors import LogError, describe_type, install_command, listed, nearest, plainly
+from cvstats.errors import (
+    LogError,
+    describe_type,
+    install_command,
+    listed,
+    nearest,
+    plainly,
+    read_names,
+)
 
 MODEL = "model"
 """The default name of the column that names the model."""
@@ -332,18 +340,6 @@ def from_arrow(frame: Any) -> pd.DataFrame:
 # --- which level was meant ------------------------------------------------------------------------
 
 
-SYNONYMS = {
-    "source": (
-        "center", "centre", "cluster", "datasource", "document", "domain", "group", "hospital",
-        "participant", "patient", "site", "speaker", "study", "subject", "user",
-    ),
-    "fold": ("foldid", "kfold", "split"),
-    "repetition": ("epoch", "iter", "iteration", "rep", "repeat", "run", "seed"),
-    "point": ("observation", "obs", "row"),
-}  # fmt: skip
-"""Other common names of the levels, in the singular."""
-
-MEANT = {word: level for level, words in SYNONYMS.items() for word in (level, *words)}
 ALONE = dict.fromkeys(("id", "idx", "index", "sample-id", "obs-id"), "point")
 """Names that match only as a whole; next to other words they are ambiguous."""
 
@@ -364,10 +360,11 @@ def suggest_level(name: str) -> str | None:
     if whole in ALONE:
         return ALONE[whole]
     word = "".join(part for part in whole.split("-") if part not in BESIDES)
+    known = read_names("level")
     for spelling in (word, word.removesuffix("s")):
-        if spelling in MEANT:
-            return MEANT[spelling]
-    near = get_close_matches(word, SYNONYMS, n=1, cutoff=NEAR)
+        if spelling in known:
+            return known[spelling]
+    near = get_close_matches(word, {*known.values()}, n=1, cutoff=NEAR)
     return near[0] if near else None
 
 

@@ -14,7 +14,6 @@ import xarray as xr
 from cvstats.core.design import LEVELS
 from cvstats.core.types import FloatArray
 from cvstats.errors import (
-    OPTION_NAMES,
     LogError,
     describe_type,
     is_number,
@@ -22,6 +21,7 @@ from cvstats.errors import (
     nearest,
     nearest_option,
     plainly,
+    read_names,
 )
 from cvstats.large.frames import map_predictions
 from cvstats.log.metadata import put_attrs
@@ -35,7 +35,6 @@ from cvstats.loss_functions.metric_logs import (
 )
 from cvstats.loss_functions.pointwise import (
     LOSSES,
-    OTHER_NAMES,
     LossOptions,
     Values,
     checked_loss,
@@ -491,7 +490,7 @@ def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None
     for name in options:
         if name in known:
             continue
-        meant = OPTION_NAMES.get(plainly(name), name)
+        meant = read_names("option").get(plainly(name), name)
         hint = (meant not in known and INSTEAD.get(meant)) or nearest_option(name, known)
         if function is losses and name in (*LEVELS, "model"):
             hint = (
@@ -982,7 +981,7 @@ def find_loss(loss: Any) -> tuple[Any, dict[str, Any]]:
         option, value = IMPLIED[last]
         implied[option] = value
         name = name.removesuffix(f"-{last}")
-    own = {plainly(word): word for word in (*LOSSES, *METRICS)} | OTHER_NAMES
+    own = {plainly(word): word for word in (*LOSSES, *METRICS)} | read_names("loss")
     for spelling in (name, name.removesuffix("-score"), name.removesuffix("-loss")):
         known = own.get(spelling, "")
         taken = METRICS[known].options if known in METRICS else ()

@@ -6,12 +6,10 @@ doi:10.1198/016214506000001437.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import partial
-from importlib.resources import files
 from numbers import Real
 from typing import Any, Literal
 
@@ -36,6 +34,7 @@ from cvstats.errors import (
     listed,
     nearest,
     plainly,
+    read_names,
     spelled,
 )
 from cvstats.metrics import METRICS
@@ -476,18 +475,6 @@ LOSSES = {
 """Every loss of points by name."""
 
 
-def read_names(kind: str) -> dict[str, str]:
-    """Map names in other software to losses and metrics, as listed in ``names.toml``."""
-    text = files("cvstats.loss_functions").joinpath("names.toml").read_text(encoding="utf-8")
-    return {other: name for name, others in tomllib.loads(text)[kind].items() for other in others}
-
-
-OTHER_NAMES = read_names("same")
-"""Names of these losses and metrics in other software, normalized."""
-NEAR_IN_MEANING = read_names("near")
-"""Losses and metrics of other software that are not available, and the closest alternatives."""
-
-
 def pointwise(
     truth: Values, prediction: Values, loss: str | Callable[[Any, Any], Any], options: LossOptions
 ) -> FloatArray:
@@ -565,7 +552,7 @@ def unknown_loss(loss: object) -> LogError:
             f"loss={loss!r} has no standard error without a density estimate. Use a robust mean "
             "instead: loss='absolute_error', or loss='huber' with delta=."
         )
-    meant = OTHER_NAMES.get(name) or NEAR_IN_MEANING.get(name)
+    meant = read_names("loss").get(name) or read_names("near").get(name)
     near = f" Did you mean {meant!r}?" if meant else ""
     near = near or nearest(name, [*LOSSES, *METRICS])
     return LogError(f"Unknown loss {loss!r}. Expected one of {known}.{near}")

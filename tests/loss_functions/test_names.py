@@ -13,8 +13,9 @@ from together import together
 
 import cvstats
 from cvstats import LogError
+from cvstats.errors import read_names
 from cvstats.loss_functions.losses import find_loss
-from cvstats.loss_functions.pointwise import LOSSES, read_names
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 
 N = 90

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.design import LEVELS
-from cvstats.errors import LogError, choice
+from cvstats.errors import LogError, choice, plainly, read_names
 from cvstats.io.table import ReadOptions
 from cvstats.log.tables import TIMES
 
@@ -126,20 +126,14 @@ FORMATS = {
     ),
 }  # fmt: skip
 """All formats; the first that recognizes an object reads it, ``columns`` any other table."""
-ALIASES = {
-    **dict.fromkeys(("inspect-ai", "inspect_ai"), "inspect"),
-    **dict.fromkeys(("gridsearchcv", "randomizedsearchcv", "grid_search", "cv_results_"), "search"),
-    **dict.fromkeys(("lm_eval", "lm-evaluation-harness", "lm_evaluation_harness"), "lm-eval"),
-    **dict.fromkeys(("statsforecast", "mlforecast", "neuralforecast"), "nixtla"),
-    "cross_val_score": "cross_val_predict", "mapping": "columns", "score": "scores",
-}  # fmt: skip
 CONTAINERS = ("csv", "tsv", "jsonl", "json", "arff", "parquet", "netcdf", "zarr")
 SKLEARN = ("sklearn", "scikit-learn")
 
 
 def parse_format(format: str | None) -> dict[str, str | None]:
     """Read ``format=``: the tool, or the type of a file, as options of a reader."""
-    name = None if format is None else ALIASES.get(str(format).lower(), str(format).lower())
+    name = None if format is None else str(format).lower()
+    name = read_names("format").get(plainly(format), name)
     if name is not None and name not in (*FORMATS, *CONTAINERS, *SKLEARN):
         raise choice("format", format, [*FORMATS, *CONTAINERS])
     of_file = name in CONTAINERS
