@@ -410,17 +410,6 @@ WIDTH = 3.6
 """Width of a figure in inches: narrow, so that its text is large enough on a phone."""
 FEWER_FINDINGS = 10
 """Maximum number of findings listed per code."""
-HEADS = {
-    "se": "std. error",
-    "p_value": "p",
-    "p_adjusted": "adj. p",
-    "in_set": "possibly best",
-    "lower_rank": "best rank",
-    "upper_rank": "worst rank",
-    "tau": "std. deviation",
-    "tau_lower": "from",
-    "tau_upper": "to",
-}
 SPREAD = ("tau", "tau_lower", "tau_upper", "p_value")
 """Columns shown about how much sources differ."""
 RHO = (0.0, 0.1, 0.2, 0.3)
@@ -641,7 +630,7 @@ def to_grid(
     cells = print_cells(top)[kept]
     rows = zip(name_rows(top), cells.to_numpy().tolist(), strict=True)
     words = [frame[name].dtype.kind not in "fiu" for name in kept]
-    heads = [HEADS.get(name, name.replace("_", " ")) for name in kept]
+    heads = [read_texts()["heads"].get(name, name.replace("_", " ")) for name in kept]
     corner = "models" if "other" in frame.index.names else str(frame.index.names[0] or "model")
     return Grid(caption, heads, list(rows), words, corner)
 

@@ -18,7 +18,7 @@ from cvstats.comparisons.winner import winner
 from cvstats.core.cautions import Caution, flag_attrs, list_cautions, narrow_labels
 from cvstats.core.orientation import TARGET, TURNED, targets_of, turn
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.errors import LogError
+from cvstats.errors import LogError, read_names
 from cvstats.facts import LogFacts
 from cvstats.formatting import name_mean, result_frame, sentences_in, write_labels
 from cvstats.log.display import format_value
@@ -28,14 +28,6 @@ from cvstats.recommend import interval, run_other_method
 
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; empty without carried dimensions."""
-
-SHORT = {
-    "acc": "accuracy", "acc_norm": "normalized accuracy", "correct": "accuracy",
-    "is_correct": "accuracy", "em": "exact match", "exact_match": "exact match",
-    "match": "match score", "includes": "inclusion score", "choice": "choice score",
-    "pattern": "pattern score",
-}  # fmt: skip
-"""Names of scores in the logs of benchmarks, in words."""
 
 SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
 """Proportions of points, written in percent."""
@@ -609,7 +601,8 @@ def read_scale(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     units = "" if units in ("1", "None") else units
     if isinstance(metric, str) and orientation is not None:
         words = METRICS[metric].words_at(named.get("at")) if metric in METRICS else " or ".join(
-            SHORT.get(name, name.replace("_", " ")) for name in metric.split(" or ")
+            read_names("score").get(name.replace("_", "-"), name.replace("_", " "))
+            for name in metric.split(" or ")
         )  # fmt: skip
         return Scale(words, str(orientation), units, named.get(TARGET))
     loss = str(named.get("long_name") or named.get("loss") or "loss").replace("_", " ")
