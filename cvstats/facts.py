@@ -19,7 +19,7 @@ from cvstats.errors import LogError
 from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import DIFFERENCE_FROM, Log, Losses, Sample
-from cvstats.log.metadata import attrs_of_log, is_examined, names_of_metrics
+from cvstats.log.metadata import attrs_of_log, is_examined, names_of_metrics, shared_attrs
 from cvstats.log.pandas import NAMELESS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
@@ -252,16 +252,6 @@ class LogFacts:
         """Whether the losses were computed from a score for which larger is better."""
         named = isinstance(self.attrs.get("metric"), str)
         return named and self.attrs.get("orientation") in TURNED
-
-
-def shared_attrs(variables: Sequence[Any]) -> dict[Any, Any]:
-    """Find the attrs that are equal in all variables."""
-    first, *rest = variables
-    return {
-        name: fact
-        for name, fact in first.attrs.items()
-        if all(repr(one.attrs.get(name)) == repr(fact) for one in rest)
-    }
 
 
 def read_words(ask: Callable[[], object]) -> str:

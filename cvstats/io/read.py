@@ -67,7 +67,7 @@ from cvstats.io.tools import (
     refuse_unused,
 )
 from cvstats.log.align import align_logs
-from cvstats.log.metadata import has_several
+from cvstats.log.metadata import has_several, shared_attrs
 from cvstats.log.tables import from_arrow, is_arrow
 from cvstats.loss_functions.losses import (
     LossKeywords,
@@ -548,11 +548,7 @@ def join_logs(logs: Mapping[str, Any]) -> pd.DataFrame | xr.Dataset:
             models[name] = align_logs(first, models[name])
         except LogError as error:
             raise LogError(f"{names[0]!r} (first) and {name!r} (second): {error}") from None
-    every = [log.attrs for log in logs.values()]
-    attrs = {
-        name: fact for name, fact in every[0].items()
-        if all(type(one.get(name)) is type(fact) and np.all(one[name] == fact) for one in every)
-    }  # fmt: skip
+    attrs = shared_attrs(list(logs.values()))
     if isinstance(first, xr.DataArray):
         return xr.Dataset(models, attrs=attrs)
     frame = pd.DataFrame(models)

@@ -55,6 +55,16 @@ UNDESCRIBED = "undescribed"
 """The attr of a log that only its label of ``metric`` describes."""
 
 
+def shared_attrs(variables: Sequence[Any]) -> dict[Any, Any]:
+    """Find the attrs that are equal in all variables."""
+    first, *rest = variables
+    return {
+        name: fact
+        for name, fact in first.attrs.items()
+        if all(repr(one.attrs.get(name)) == repr(fact) for one in rest)
+    }
+
+
 def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     """Copy the attrs of a log; if they describe several metrics, those that it contains.
 
