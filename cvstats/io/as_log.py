@@ -22,7 +22,6 @@ from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import (
     TableColumns,
     find_columns,
-    first_missing,
     from_arrow,
     index_to_columns,
     is_arrow,
@@ -172,10 +171,11 @@ def is_shared(frame: pd.DataFrame, name: str, columns: TableColumns) -> bool:
 
 def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd.DataFrame:
     """Make one column per model, in order of appearance."""
-    row = first_missing(indexed[model])
-    if row is not None:
+    nameless = np.flatnonzero(indexed[model].isna())
+    if len(nameless):
         raise LogError(
-            f"the model of row {row:,} has no name (NaN). Expected a name in each row of {model!r}."
+            f"the model of row {nameless[0]:,} has no name (NaN). Expected a name in each row of "
+            f"{model!r}."
         )
     order = pd.Index(list(dict.fromkeys(indexed[model])), name="model")
     wide = indexed.set_index(model, append=True)[loss]

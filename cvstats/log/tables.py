@@ -13,7 +13,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -164,12 +163,6 @@ def no_levels(known: Sequence[Hashable], call: str) -> LogError:
         f"no level of a loss log was found among the columns {listed(map(repr, known))}. Expected "
         f"one or more of {', '.join(LEVELS)}. Name the columns, as in {call}."
     )
-
-
-def first_missing(labels: pd.Series) -> int | None:
-    """Find the first row without a label."""
-    rows = np.flatnonzero(labels.isna())
-    return int(rows[0]) if len(rows) else None
 
 
 def index_to_columns(frame: pd.DataFrame, names: Collection[Hashable]) -> pd.DataFrame:
