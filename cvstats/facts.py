@@ -96,7 +96,7 @@ class LogFacts:
 
         Carried cells without any losses are not counted.
         """
-        log, valid = self.raw, self.raw.design.valid
+        log = self.raw
         if log.cells is not None:  # refused or left out when the batches were read
             return {}
         masked = set(log.masked().tolist())
@@ -105,8 +105,8 @@ class LogFacts:
             total = 0
             for j in log.labels.columns(model).tolist():
                 if j not in masked:
-                    bad = ~np.isfinite(log.losses.column(j, 0, log.design.size))
-                    total += int(np.count_nonzero(bad if valid is None else bad[valid]))
+                    values = log.losses.column(j, 0, log.design.size)[log.design.here]
+                    total += int(np.count_nonzero(~np.isfinite(values)))
             if total:
                 found[self.name_model(model)] = total
         return found
@@ -200,11 +200,11 @@ class LogFacts:
         sample, unknown = self.sample, np.full(self.log.losses.width, np.nan)
         if sample is None:
             return Shapes(*[unknown] * len(Shapes._fields))
-        seen, valid = sample.log, sample.log.design.valid
+        seen = sample.log
         part = np.full((seen.losses.width, len(Shapes._fields)), np.nan)
         for j, column in enumerate(seen.columns()):
             if column is not None:
-                part[j] = measure_shapes(column if valid is None else column[valid])
+                part[j] = measure_shapes(column[seen.design.here])
         columns, spread = pick_columns(self.log, sample, None, sample.step)
         part = part[columns] if isinstance(columns, np.ndarray) else part
         shapes = Shapes(*part[spread].T)

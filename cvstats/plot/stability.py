@@ -179,7 +179,5 @@ def keep_repetitions(facts: LogFacts, repetitions: int) -> Log:
     if design.has("count") and code_of(design, "repetition", 0) is not None:
         repetitions += 1  # repetition 0 of a bootstrap log is that fit
     codes = design.levels["repetition"].block(0, design.size)
-    keep = np.isin(codes, used[:repetitions])
-    if design.valid is not None:
-        keep &= design.valid
+    keep = np.isin(codes, used[:repetitions]) & design.marks
     return replace(log, design=Design(design.levels, design.size, keep, taking=design.taking))
