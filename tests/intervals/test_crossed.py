@@ -125,6 +125,28 @@ def two_models(**options):
     return simulate(12, 65, **options).set_axis(MODELS, axis=1)
 
 
+@pytest.mark.parametrize("points_are", [None, "crossed", "nested"])
+@pytest.mark.parametrize("folds", ["random", "blocks", "sources", "points"])
+def test_both_ways_are_the_default_of_folds_that_divide_one(folds, points_are):
+    """Folds that divide sources and points say nothing about the units, unless attrs do."""
+    index = pd.MultiIndex.from_product([range(12), range(30)], names=BOTH)
+    source, point = (index.get_level_values(name).to_numpy() for name in BOTH)
+    rng = np.random.default_rng(0)
+    fold = {
+        "random": rng.integers(0, 5, len(index)), "blocks": source % 2 * 2 + point % 2,
+        "sources": source % 3, "points": point % 3,
+    }[folds]  # fmt: skip
+    index = pd.MultiIndex.from_arrays([fold, source, point], names=["fold", *BOTH])
+    log = pd.DataFrame({"a": rng.normal(size=len(index))}, index)
+    if points_are is not None:
+        log.attrs["points_are"] = points_are
+    found = log.cvci.interval().attrs
+    divided = folds in ("random", "blocks")
+    both = points_are == "crossed" or (points_are is None and not divided)
+    assert (found.get("by") == "source, point") == both
+    assert both or found["method"] == ("clustered" if folds == "sources" else "wald")
+
+
 def test_every_default_takes_both_ways():
     log = two_models()
     wanted = cvstats.clustered(cvstats.difference(log, reference="b"), by=BOTH).iloc[0]

@@ -317,6 +317,15 @@ def test_models_of_different_splits_are_refused(tmp_path, levels):
     assert cvstats.read_log({"a": one, "b": same}).notna().all(axis=None)
 
 
+def test_models_without_some_repetitions_of_a_point_have_the_same_splits():
+    """Every repetition tests all points: what one model lacks is missing, not another split."""
+    rows = pd.MultiIndex.from_product([range(3), range(6)], names=["repetition", "point"])
+    one, two = (pd.DataFrame({"loss": 1.0 * np.arange(18)}, rows).drop(rows[at]) for at in (0, 6))
+    log = cvstats.read_log({"a": one.reset_index(), "b": two.reset_index()})
+    assert log.isna().sum().tolist() == [1, 1]
+    assert len(log) == 18
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_documented(name):
     assert f"``{name}``" in cvstats.read_log.__doc__

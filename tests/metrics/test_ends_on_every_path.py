@@ -165,6 +165,20 @@ def test_a_perfect_auc_of_crossed_sources_has_limits():
     assert "zero variance" not in table["caution"].iloc[0]
 
 
+@pytest.mark.parametrize("loss", ["matthews", "f1"])
+def test_metrics_alike_in_all_sources_have_limits_at_an_end_only(loss):
+    """No variance says nothing inside of the range, which begins at -1 or at 0."""
+    truth = np.tile([0, 1], 20)
+    for errors, known in ((6, False), (0, True)):
+        guess = np.where(np.arange(40) < errors, 1 - truth, truth)
+        part = pd.DataFrame({"y": truth, "p": guess})
+        parts = [part.assign(source=source, point=part.index + 40 * source) for source in range(12)]
+        table = pd.concat(parts)
+        found = cvstats.losses(table, "y", "p", loss, folds="average").cvci.interval().iloc[0]
+        assert found["se"] == 0
+        assert np.isfinite([found["lower"], found["upper"]]).all() == known
+
+
 @pytest.mark.parametrize("loss", ["auc", "f1"])
 @pytest.mark.parametrize("positives", [4, 12])
 def test_points_of_a_class_are_counted_once_in_crossed_sources(loss, positives):

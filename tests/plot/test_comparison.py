@@ -74,3 +74,9 @@ def test_errors_of_labels_are_an_error_rate(ax):
     losses = cvstats.losses(log, prediction=log.attrs["models"], loss="zero_one", threshold=0.5)
     assert plot.comparison(losses, ax=ax).get_xlabel().startswith("difference in error rate")
     assert plot.folds(losses, ax=Figure().subplots()).get_ylabel().startswith("error rate\n")
+
+
+def test_differences_are_compared_under_the_names_of_both_models(ax):
+    plot.comparison(DIABETES.cvci.difference(reference="ridge"), ax=ax)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == ["random_forest − ridge\n− gradient_boosting − ridge"]
