@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from rows import only_row
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -40,7 +41,7 @@ def compute(name, log, **more):
     return getattr(cvstats, name)(log, **CASES[name][1], **more)
 
 
-@pytest.mark.parametrize("name", interval_names())
+@together(interval_names())
 def test_the_result_explains_itself(name):
     log, _ = CASES[name]
     before = log.copy()
@@ -56,7 +57,7 @@ def test_the_result_explains_itself(name):
     pd.testing.assert_frame_equal(log, before)
 
 
-@pytest.mark.parametrize("name", interval_names())
+@together(interval_names())
 def test_it_is_found_on_every_road(name):
     log, options = CASES[name]
     function = getattr(cvstats, name)
@@ -91,7 +92,7 @@ def test_every_record_says_what_users_read():
         assert method.name == method.function.__name__
 
 
-@pytest.mark.parametrize("name", interval_names())
+@together(interval_names())
 def test_alpha_is_an_error_rate(name):
     log, _ = CASES[name]
     with pytest.raises(LogError, match="alpha=95 is out of range"):

@@ -18,7 +18,7 @@ def test_the_stored_cases_are_these():
     assert stored == golden.calls()
 
 
-@pytest.mark.parametrize("name", LOGS)
+@together(LOGS)
 def test_the_logs_are_those_of_the_answers(name):
     assert golden.digest(golden.log_named(name)) == STORED["logs"][name]
 

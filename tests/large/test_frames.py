@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from lazily import guard, now
 from plotted import without_marks
+from together import together
 
 import cvstats
 from cvstats import LogError
@@ -294,7 +295,7 @@ def refusals():
 CASES = {name: (words, call) for name, words, call in refusals()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@together(CASES)
 def test_refused_in_words(name):
     words, call = CASES[name]
     where = now if name == "no log" else guard

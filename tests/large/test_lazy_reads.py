@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from lazily import now
+from together import together
 
 import cvstats
 from cvstats.large.lazy import Examined
@@ -108,7 +109,7 @@ def check_reads(call, log, reader, share=1):
     assert reader.read == log.size * share
 
 
-@pytest.mark.parametrize("name", CALLS)
+@together(CALLS)
 def test_each_loss_is_read_once(name):
     names, call = CALLS[name]
     if "tango" in name:

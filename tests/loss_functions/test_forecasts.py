@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from calls import refusal
+from together import together
 
 import cvstats
 from cvstats.errors import LogError
@@ -248,7 +249,7 @@ REFUSALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("loss", "columns", "options", "words"), REFUSALS)
+@together(REFUSALS)
 def test_refusals(loss, columns, options, words):
     assert words in refusal(cvstats.losses, frame(), "y", columns, loss, **options)
 

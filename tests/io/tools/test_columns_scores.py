@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from calls import refusal
 from rows import only_row
+from together import together
 from tool_logs import LOGS, MODELS, direct, experiment, same_interval
 
 import cvstats
@@ -29,8 +30,7 @@ def test_a_column_for_each_model(table):
     same_interval(log, values)
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "words"),
+@together(
     [
         ({"a": [1], "b": [1, 2]}, {}, "different lengths"),
         ({"a": [1.0]}, {}, "no column of losses"),
