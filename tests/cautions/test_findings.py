@@ -26,7 +26,6 @@ from flagged_logs import (
     with_outlier,
     zero_one,
 )
-from plotted import without_marks
 from scipy import stats
 from together import together
 
@@ -118,7 +117,6 @@ def test_moments_have_the_findings_of_the_log(code):
     np.testing.assert_allclose(ours["value"], theirs["value"], rtol=1e-9)
 
 
-@without_marks
 def test_a_sample_of_a_long_log_is_examined(monkeypatch):
     monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
     rng = np.random.default_rng(8)
