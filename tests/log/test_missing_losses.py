@@ -277,3 +277,21 @@ def test_labels_have_gaps_of_their_own(road):
         np.testing.assert_allclose(one["se"], wanted["se"], rtol=1e-12)
     with pytest.raises(NeedsLosses, match=r"each group, .* Load the log first: log.compute\(\)"):
         cvstats.holdout(array.chunk(row=40), by="lead", missing="drop")
+
+
+@pytest.mark.parametrize("metric", ["auc", "rmse", "pearson"])
+def test_points_without_truth_and_points_without_prediction_are_both_left_out(metric):
+    truth = np.arange(60) % 2.0
+    guess = truth + np.random.default_rng(0).normal(size=60)
+    truth[3], guess[7] = np.nan, np.nan
+    table = pd.DataFrame({"y": truth, "p": guess}).rename_axis("point")
+    log, rest = (cvstats.losses(one, "y", ["p"], metric) for one in (table, table.dropna()))
+    assert np.flatnonzero(log["p"].isna()).tolist() == [3, 7]
+    pd.testing.assert_frame_equal(log.dropna(), rest)
+
+
+def test_moments_of_a_log_without_folds_are_those_of_its_sources():
+    log = frame(source=POINTS % 4, point=POINTS)
+    assert log.cvci.moments().index.names == ["model", "source"]
+    folds = frame(fold=POINTS % 3, source=POINTS % 4, point=POINTS)
+    assert folds.cvci.moments().index.names == ["model", "fold"]
