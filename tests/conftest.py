@@ -50,3 +50,11 @@ def no_figure_left_open():
         left = pyplot.get_fignums()
         pyplot.close("all")
         assert left == []
+
+
+@pytest.fixture
+def plots_without_marks(monkeypatch):
+    """Draw no marks in reports; undone in order with what the test patches itself."""
+    from plotted import draw_without_marks
+
+    monkeypatch.setattr("cvstats.reporting.page.draw_svg", draw_without_marks)

@@ -9,12 +9,12 @@ from functools import cache
 from html import escape
 from itertools import combinations
 from pathlib import Path
-from unittest import mock
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -266,7 +266,7 @@ def draw_without_marks(draw, height, tips=(), key="", crop=False):
     return write_without_marks(draw, height, tips)
 
 
-without_marks = mock.patch("cvstats.reporting.page.draw_svg", draw_without_marks)
+without_marks = pytest.mark.usefixtures("plots_without_marks")
 """Decorates tests that do not look at the marks of the plots of a report."""
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from lazily import guard, now
-from plotted import without_marks
 from together import together
 
 import cvstats
@@ -204,7 +203,6 @@ def test_models_in_rows_have_the_cautions_of_models_in_columns():
     assert cvstats.cautions(ours).str.contains("serial dependence").all()
 
 
-@without_marks
 def test_a_frame_of_one_model(monkeypatch):
     monkeypatch.setattr("cvstats.reporting.page.draw_svg", lambda *_: "")
     whole = table().drop(columns=["forest", "month"]).assign(site=lambda t: t["point"] % 3)
