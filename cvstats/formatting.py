@@ -76,8 +76,7 @@ def to_markdown(
     Notes
     -----
     Numbers are rounded for display only; results are never rounded. The header names the loss, or
-    the score after `cvstats.as_scores`. Pipes and other markup in names
-    are escaped.
+    the score after `cvstats.as_scores`. Pipes and other markup in names are escaped.
 
     References
     ----------
@@ -140,10 +139,10 @@ def to_latex(
     Notes
     -----
     Numbers are rounded for display only; results are never rounded. The header names the loss, or
-    the score after `cvstats.as_scores`. Names are escaped, and long
-    names are broken. The models of a pair are stacked, and cautions become notes below the
-    table. A table that is too wide for one column of a two-column page is set in a smaller font; if
-    it still does not fit, the numbers of each row are written below its name.
+    the score after `cvstats.as_scores`. Names are escaped, and long names are broken. The models of
+    a pair are stacked, and cautions become notes below the table. A table that is too wide for one
+    column of a two-column page is set in a smaller font; if it still does not fit, the numbers of
+    each row are written below its name.
 
     References
     ----------
