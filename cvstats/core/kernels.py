@@ -161,13 +161,15 @@ def accumulate(
     rows: int,
     size: int,
     cells: Ints,
+    only: Ints,
     shift: Floats,
     sums: Floats,
 ) -> None:
     """Add losses minus a shift, and their squares, in blocks of ``rows`` of some columns.
 
     ``table`` has one line per column; ``column`` and ``row`` are the start, ``size`` is the number
-    of rows. ``shift`` has shape (blocks, columns, 1 or cells) and ``sums`` (2, blocks, cells,
+    of rows. ``only`` has, for each block, the cell that contains all of its rows, or -1 to use
+    ``cells``. ``shift`` has shape (blocks, columns, 1 or cells) and ``sums`` (2, blocks, cells,
     columns).
     """
     lanes = np.empty(sums.shape[2] * LANES * 2)
@@ -175,9 +177,12 @@ def accumulate(
         start, stop = b * rows, min((b + 1) * rows, size)
         for j in range(shift.shape[1]):
             values = table[column + j][row + start : row + stop]
-            about = shift[b, j]
+            about, only_cell = shift[b, j], only[b]
             lanes[:] = 0.0
-            if len(about) == 1:
+            if only_cell >= 0:
+                at = LANES * 2 * only_cell
+                accumulate_one_cell(values, about[only_cell % len(about)], lanes[at : at + 2])
+            elif len(about) == 1:
                 accumulate_one_shift(values, cells[start:stop], about[0], lanes)
             else:
                 accumulate_own_shifts(values, cells[start:stop], about, lanes)

@@ -192,26 +192,32 @@ def _read_columns(
     cell, they are accumulated again, with a loss of each cell as its shift.
     """
     start, stop = piece[0] * table.rows, min(piece[1] * table.rows, design.size)
-    cells = design.cells(table.by, start, stop, narrow=True)
     if table.blocks is None:
-        counts, first = count_blocks(table.rows, cells, table.size)
+        numbers = design.cells(table.by, start, stop, narrow=True)
+        counts, first = count_blocks(table.rows, numbers, table.size)
     else:
         counts, first = table.blocks
         counts, first = counts[slice(*piece)], first[slice(*piece)]
     values, column, row = losses.column_major(columns, start, stop)
     begin = row + np.arange(len(counts)) * table.rows
     width = columns.stop - columns.start
+    largest = counts.argmax(axis=1)
+    whole = counts.max(axis=1) == np.diff([*begin, row + stop - start])
+    only = np.where(whole, largest, -1)
+    cells: Codes = np.empty(0, dtype=np.int32)
+    if not whole.all():
+        cells = design.cells(table.by, start, stop, narrow=True)
     at = slice(column, column + width)
 
     def add(shift: FloatArray) -> tuple[FloatArray, FloatArray]:
         total, square = sums = np.empty((2, len(counts), table.size, width))
         about = np.ascontiguousarray(shift.transpose(0, 2, 1))
-        kernels.accumulate(values, column, row, table.rows, stop - start, cells, about, sums)
+        kernels.accumulate(values, column, row, table.rows, stop - start, cells, only, about, sums)
         return total, square
 
     if table.rows >= CROWDED * table.size:
         blocks = np.arange(len(counts))
-        some = values[at][:, begin + first[blocks, counts.argmax(axis=1)]].T.astype(np.float64)
+        some = values[at][:, begin + first[blocks, largest]].T.astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):  # reported later, by label
             state, far = _center_sums(counts, some[:, None], add)
         if not far.any():

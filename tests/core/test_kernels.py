@@ -112,11 +112,12 @@ def test_accumulate(log, width, block, own, wide):
     row, column, n = 2, 1, len(cells)
     table = rng.normal(3.0, 1.0, (width + 2, n + 3)).astype(np.float64 if wide else np.float32)
     starts = range(0, n, block)
-    for start in starts:
+    only = np.full(len(starts), -1)
+    for b, start in enumerate(starts):
         if rng.random() < 0.3:
-            cells[start : start + block] = rng.integers(5)
+            cells[start : start + block] = only[b] = rng.integers(5)
     shift = rng.normal(size=(len(starts), width, 5 if own else 1))
-    inputs = [table, column, row, block, n, cells, shift]
+    inputs = [table, column, row, block, n, cells, only, shift]
     compiled, plain = both(kernels.accumulate, inputs, [np.zeros((2, len(starts), 5, width))])
     np.testing.assert_allclose(compiled[0], plain[0], rtol=1e-12, atol=1e-12)
     for b, start in enumerate(starts):
