@@ -392,3 +392,11 @@ def test_a_log_says_what_its_losses_are(loss, options):
     table = pd.DataFrame({"fold": [0, 1], "y_true": [0, 1], "y_pred": [0.2, 0.7]})
     expected = cvstats.losses(table, loss=loss, **options).attrs
     assert {name: log.attrs[name] for name in expected} == expected
+
+
+def test_names_of_models_may_be_tuples():
+    models = {("ridge", alpha): Ridge(alpha) for alpha in (1, 10)}
+    log = cvstats.evaluate(models, *DIABETES, cv=3, loss="squared_error", progress=False)
+    assert log.columns.nlevels == 1
+    assert log.columns.tolist() == list(models)
+    assert cvstats.compare(log).index.tolist() == [(("ridge", 1), ("ridge", 10))]
