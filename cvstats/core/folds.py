@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from operator import attrgetter, is_
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -39,15 +40,25 @@ def tally(design: Design, *levels: str) -> Cells:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def cached(name: str) -> Callable[[F], F]:
-    """Cache what a function returns for a design, its groups and further arguments."""
+def cached(name: str, *, of_labels: bool = False) -> Callable[[F], F]:
+    """Cache what a function returns for a design, its groups and further arguments.
+
+    ``of_labels``: only for the same labels. A design caches by the codes of an index, whose labels
+    may be replaced, as by ``set_levels``.
+    """
 
     def decorate(function: F) -> F:
         @wraps(function)
         def look_up(design: Design, *args: str) -> Any:
             key = name, design.by, *args
-            if key not in design.facts:
+            labels: tuple[Any, ...] = ()
+            if of_labels:
+                labels = tuple(map(attrgetter("labels"), design.levels.values()))
+            before = design.facts.get((key, "labels"), ())
+            same = len(before) == len(labels) and all(map(is_, before, labels))
+            if not same or key not in design.facts:
                 design.facts[key] = function(design, *args)
+                design.facts[key, "labels"] = labels
             return design.facts[key]
 
         return cast(F, look_up)

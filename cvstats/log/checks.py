@@ -438,7 +438,7 @@ def find_serial_dependence(log: Log, number: int) -> IntArray:
     return find_cautions(log, np.zeros(number)) & np.int64(Caution.SERIAL_DEPENDENCE)
 
 
-@cached("dates")
+@cached("dates", of_labels=True)
 def find_dates(design: Design) -> str | None:
     """Find the level of dates or times: that of points, or one named so next to it."""
     for name in dict.fromkeys(("point", *design.levels)):

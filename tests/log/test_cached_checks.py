@@ -157,3 +157,14 @@ def test_windows_on_one_index_take_bounded_memory(monkeypatch):
         assert kept - frames.count_bytes(last) <= frames.MOST_BYTES
         assert len(frames._remembered) <= frames.MOST_REMEMBERED
     assert frames.count_bytes(last) > 4_000
+
+
+def test_labels_that_become_dates_are_looked_at():
+    """``set_levels`` keeps the codes, by which a design is remembered."""
+    rng, n = np.random.default_rng(0), 300
+    index = pd.MultiIndex.from_arrays([np.arange(n) % 5, range(n)], names=["fold", "point"])
+    log = pd.DataFrame({"a": np.cumsum(rng.normal(size=n)) ** 2}, index)
+    assert log.cvci.interval()["caution"].tolist() == [""]
+    days = index.set_levels(pd.date_range("2020", periods=n), level="point")
+    assert log.set_axis(days).cvci.interval()["caution"].tolist() == ["serial dependence"]
+    assert log.cvci.interval()["caution"].tolist() == [""]
