@@ -1034,13 +1034,11 @@ class Nested:
         for repetition in range(self.n_repetitions):
             rng = make_rng(self.seed, repetition)
             fold = assign_folds(points, self.n_folds, self.mixing, rng)
+            inside = [np.flatnonzero(fold == k) for k in range(self.n_folds)]
             pairs = [(j, j) for j in range(self.n_folds)]
             for j, k in [*pairs, *combinations(range(self.n_folds), 2)]:
                 tested = tuple(
-                    Evaluation(
-                        {"repetition": repetition, "outer": outer, "fold": at},
-                        np.flatnonzero(fold == at),
-                    )
+                    Evaluation({"repetition": repetition, "outer": outer, "fold": at}, inside[at])
                     for outer, at in dict.fromkeys([(j, k), (k, j)])
                 )
                 yield Fit(np.flatnonzero((fold != j) & (fold != k)), tested)
