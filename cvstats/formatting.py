@@ -26,7 +26,7 @@ from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, describe_type, is_number, spelled
 from cvstats.log.display import AnyFrame, Digits, display_width, join_tuple, print_cells
-from cvstats.log.metadata import select_metric
+from cvstats.log.metadata import has_several, select_metric
 from cvstats.log.pandas import NAMELESS
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
@@ -337,7 +337,7 @@ def to_apa(result: Any) -> str:
 
 def list_metrics(table: pd.DataFrame) -> list[Any]:
     """List the metric of each row of a result of several metrics; None otherwise."""
-    if "metric" in table.index.names and isinstance(table.attrs.get("metrics"), Mapping):
+    if "metric" in table.index.names and has_several(table.attrs):
         return table.index.get_level_values("metric").tolist()
     return [None] * len(table)
 

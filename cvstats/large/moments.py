@@ -961,7 +961,7 @@ ODD = np.uint64(0xD6E8FEB86659FD93)
 """Distinguishes the parts of a key: seconds from nanoseconds, level from level."""
 
 BITS_OF_METRIC = np.uint64(32)
-"""Bits of a key in which the metrics of one evaluation differ, the last ones."""
+"""Number of low bits of a key that depend on the metric of an evaluation."""
 
 MOST_HASHES = 1 << 16
 """Number of evaluations of a log that are recognized (half a megabyte)."""
@@ -1204,7 +1204,7 @@ def hash_evaluations(
         kernels.sum_hashes(key, points, cells, sums)
         for name, salt in zip(names, salts, strict=True):
             key = key * ODD ^ salt[design.levels[name].block(start, stop)]
-        if METRIC in by:  # of the metrics of an evaluation, all are among the smallest or none
+        if METRIC in by:  # in the low bits, so that all metrics of an evaluation are kept or none
             key ^= of_metrics[design.levels[METRIC].block(start, stop)]
         small = (key < np.uint64(limit)) & (cells >= 0) & (points >= 0)
         found = np.concatenate([found, key[small]])
