@@ -222,7 +222,7 @@ def read_pairs(
 
 def check_same_evaluations(one: Log, two: Log) -> None:
     """Reject two arrays whose masks of evaluations differ, naming the first difference."""
-    if one.design.valid is None and two.design.valid is None:
+    if one.design.valid is two.design.valid:  # usually None
         return
     masks = one.design.marks, two.design.marks
     differing = np.flatnonzero(masks[0] != masks[1])

@@ -326,7 +326,7 @@ class Cells:
         n, size = self.count[order][:, None], np.diff(starts, append=len(self.count))
         total = np.add.reduceat(n, starts)
         pooled, m2 = np.empty((2, len(starts), self.mean.shape[1]))
-        for bounds in block_bounds(self.mean.shape[1], max(1, TILE // len(n))):
+        for bounds in block_bounds(self.mean.shape[1], TILE, len(n)):
             tile = slice(*bounds)
             mean = self.mean[order, tile]
             apart = mean - np.repeat(mean[starts], size, axis=0)

@@ -409,7 +409,7 @@ class Design:
         while rows < ROWS_OF_A_CELL * size and rows < self.size:
             rows *= 2
         blocks = block_bounds(self.size, rows)
-        pieces = block_bounds(len(blocks), max(1, PIECE * BLOCK // rows))
+        pieces = block_bounds(len(blocks), PIECE * BLOCK, rows)
         keep = len(blocks) * size <= max(TABLE, size)
         total = np.zeros(size, dtype=np.int64)
         adding = threading.Lock()
@@ -551,7 +551,7 @@ class Design:
         blocks = block_bounds(self.size, PIECE * BLOCK)
         mark_seen = kernels.mark_few_seen if self.size <= kernels.FEW else kernels.mark_seen
         found, used = 0, np.zeros(width, dtype=np.uint8)
-        for low, high in block_bounds(table.size, max(1, WINDOW // width)):
+        for low, high in block_bounds(table.size, WINDOW, width):
             seen = np.zeros((high - low) * width, dtype=np.uint8)
 
             def work(b: int, low: int = low, seen: NDArray[np.uint8] = seen) -> None:
@@ -679,11 +679,10 @@ class Design:
         """Count the points of each label if a point may have several labels."""
         size = len(self.levels[level].labels)
         counts = np.zeros(size, dtype=np.int64)
-        step = max(1, WINDOW // max(width, 1))
-        for low in range(0, size, step):
-            seen = np.zeros((min(step, size - low), width), dtype=bool)
+        for low, high in block_bounds(size, WINDOW, width):
+            seen = np.zeros((high - low, width), dtype=bool)
             for _, points, labels in self._labelled_points(level, offset):
-                held = (labels >= low) & (labels < low + step)
+                held = (labels >= low) & (labels < high)
                 seen[labels[held] - low, points[held]] = True
-            counts[low : low + step] = seen.sum(axis=1)
+            counts[low:high] = seen.sum(axis=1)
         return counts

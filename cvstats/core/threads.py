@@ -31,9 +31,12 @@ VARIABLE = "CVSTATS_THREADS"
 T = TypeVar("T")
 
 
-def block_bounds(size: int, rows: int) -> list[tuple[int, int]]:
-    """Divide ``size`` rows into blocks of ``rows``: (start, stop) of each."""
-    starts = range(0, size, rows)
+def block_bounds(size: int, numbers: int, width: int = 1) -> list[tuple[int, int]]:
+    """Divide ``size`` rows of ``width`` numbers into blocks of ``numbers``, but at least one row.
+
+    Returns (start, stop) of each block.
+    """
+    starts = range(0, size, max(1, numbers // max(1, width)))
     return list(zip(starts, (*starts[1:], size), strict=False))
 
 

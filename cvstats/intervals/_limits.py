@@ -318,7 +318,7 @@ def measure_skewness(log: Log, cells: Cells) -> FloatArray:
     n = cells.sum(cells.count)
     deviation = find_deviations(cells.sum(cells.m2) / n)
     third = np.empty((len(cells.starts), chosen.width))
-    for start, stop in block_bounds(chosen.width, max(1, TABLE // max(1, design.size))):
+    for start, stop in block_bounds(chosen.width, TABLE, design.size):
         lines, column, row = chosen.column_major(slice(start, stop), 0, design.size)
         part = lines[column : column + stop - start, row : row + design.size]
         z = part[:, here] - mean[at[here], start:stop].T

@@ -415,7 +415,7 @@ def bounded_limits(
     width, lowest, span = log.losses.width, bounds[0], bounds[1] - bounds[0]
     valid = np.flatnonzero(log.design.marks)
     limits = np.full((2, width), np.nan)
-    tiles = block_bounds(width, max(1, TILE // log.design.size))
+    tiles = block_bounds(width, TILE, log.design.size)
 
     def work(tile: int) -> None:
         start, stop = tiles[tile]

@@ -467,7 +467,7 @@ def measure_series(
     """Compute the autocovariances of each column at some lags, and the variance by cosines."""
     width = len(series.mean)
     gamma, variance = np.empty((len(lags), width)), np.zeros(width)
-    tiles = block_bounds(width, max(1, TILE // series.n))
+    tiles = block_bounds(width, TILE, series.n)
 
     def work(tile: int) -> None:
         columns = slice(*tiles[tile])

@@ -162,7 +162,7 @@ def wild_cluster(
     reach, p = np.empty((2, width)), np.empty(width)
     drawn = n_draws if seed is not None else 1 << (g - 1)
     order = sort_labels(cells.labels[-1][code] for code in cells.codes[:, -1].tolist())
-    for start, stop in block_bounds(width, max(1, NUMBERS // drawn)):
+    for start, stop in block_bounds(width, NUMBERS, drawn):
         tile = slice(start, stop)
         test = SignTest(sums[order, tile], cells.count[order], n_draws, seed)
         p[tile] = test.p_values(-estimate[tile])
@@ -198,7 +198,7 @@ def wild_cluster(
 def draw_signs(g: int, n_draws: int, seed: int | None) -> Iterator[FloatArray]:
     """Draw signs of g clusters in blocks; without a seed enumerate all, with the last sign +1."""
     total = 1 << (g - 1) if seed is None else n_draws
-    for block, (start, stop) in enumerate(block_bounds(total, max(1, NUMBERS // g))):
+    for block, (start, stop) in enumerate(block_bounds(total, NUMBERS, g)):
         if seed is None:
             bits = np.arange(start, stop)[:, None] >> np.arange(g)
         else:

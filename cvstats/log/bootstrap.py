@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import count_cells
+from cvstats.core.threads import block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, is_number, listed, place, spelled
 from cvstats.log.align import match_models
@@ -49,8 +50,7 @@ class BootstrapCounts:
     def slabs(self) -> Iterator[slice]:
         """Split the fits into slices that fit in the cache."""
         fits, points = self.counts.shape
-        step = max(1, SLAB // max(points, 1))
-        return (slice(start, start + step) for start in range(0, fits, step))
+        return (slice(*bounds) for bounds in block_bounds(fits, SLAB, points))
 
     def out_of_bag(self, slab: slice) -> MaskArray:
         """Find which evaluations of some fits are out of bag."""

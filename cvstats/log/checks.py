@@ -385,7 +385,7 @@ def mark_columns(losses: ExaminedLosses, rows: IntArray, n_points: Sequence[int]
     ``rows`` are equally many evaluations of each group.
     """
     read, width = read_columns(losses.log, losses.columns, rows)
-    bounds = block_bounds(width, max(1, TILE // len(rows)))
+    bounds = block_bounds(width, TILE, len(rows))
 
     def mark(tile: int) -> IntArray:
         part = read(slice(*bounds[tile]))
@@ -843,8 +843,8 @@ def is_regular(index: pd.Index) -> bool:
     """
     if len(index) < 3:
         return True
-    if isinstance(index, pd.PeriodIndex) or isinstance(index[0], pd.Period):
-        return has_one_step(pd.PeriodIndex(index).astype("int64").to_numpy())
+    if isinstance(index, pd.PeriodIndex):
+        return has_one_step(index.astype("int64").to_numpy())
     if index.dtype.kind in "iufm":
         return has_one_step(index.to_numpy())
     if index.dtype == object and not isinstance(index[0], (str, date)):  # climate models

@@ -68,7 +68,7 @@ def drop_gaps(log: Log) -> Log:
     else:
         keep = np.empty(log.design.size, dtype=bool)
         there = np.setdiff1d(np.arange(log.losses.width), log.masked())
-        for start, stop in block_bounds(len(keep), max(1, TILE // log.losses.width)):
+        for start, stop in block_bounds(len(keep), TILE, log.losses.width):
             keep[start:stop] = ~log.losses.missing(start, stop)[:, there].any(axis=1)
         keep = keep_design(log.design, keep)
     gone = log.design.n_rows - int(keep.sum())
@@ -85,8 +85,7 @@ def find_gaps(log: Log, columns: IntArray) -> Gaps:
     here = design.marks
     found: dict[bytes, list[int]] = {}
     masked: list[int] = []
-    step = max(1, TILE // max(1, design.size * len(columns)))
-    for start, stop in block_bounds(columns.shape[1], step):
+    for start, stop in block_bounds(columns.shape[1], TILE, design.size * len(columns)):
         missing = np.zeros((design.size, stop - start), dtype=bool)
         every = np.ones(stop - start, dtype=bool)
         for own in columns[:, start:stop]:

@@ -871,7 +871,7 @@ class Log:
         if self.cells is not None:
             return np.flatnonzero(np.isnan(self.cells.found.mean).any(axis=0))
         gone = np.ones(self.losses.width, dtype=bool)
-        for start, stop in block_bounds(self.design.size, max(1, WINDOW // len(gone))):
+        for start, stop in block_bounds(self.design.size, WINDOW, len(gone)):
             missing = self.losses.missing(start, stop)
             if self.design.valid is not None:
                 missing |= ~self.design.valid[start:stop, None]

@@ -223,7 +223,7 @@ def factorize_sorted(values: NDArray[Any]) -> tuple[NDArray[Any], Any]:
 def has_loss(losses: LossColumns, size: int) -> NDArray[np.bool_]:
     """Find the rows that hold a number in any column, among ``size`` rows."""
     here = np.empty(size, dtype=bool)
-    for start, stop in block_bounds(size, max(1, (1 << 20) // max(1, losses.width))):
+    for start, stop in block_bounds(size, 1 << 20, losses.width):
         here[start:stop] = ~losses.missing(start, stop).all(axis=1)
     return here
 

@@ -614,7 +614,7 @@ def refuse_other_kinds(truth: Values, prediction: Values) -> None:
         kinds.append({False} if plain and len(labels) else {isinstance(v, str) for v in labels})
     if all(kinds) and not kinds[0] & kinds[1]:
         here = (known(truth) * known(prediction)) == 1
-        row = int(np.flatnonzero(here)[0]) if here.any() else 0
+        row = int(here.argmax())
         raise LogError(
             "zero_one compares labels, but one of truth and prediction is text and the other "
             f"numeric (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "

@@ -93,7 +93,8 @@ def test_a_number_of_threads(monkeypatch, asked):
 
 
 def test_spans_cover_all_rows():
-    assert block_bounds(7, 3) == [(0, 3), (3, 6), (6, 7)]
+    assert block_bounds(7, 3) == block_bounds(7, 13, 4) == [(0, 3), (3, 6), (6, 7)]
+    assert block_bounds(2, 3, 4) == block_bounds(2, 1, 0) == [(0, 1), (1, 2)]
     assert block_bounds(0, 3) == []
 
 

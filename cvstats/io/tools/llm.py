@@ -228,7 +228,7 @@ def losses_of(
     add_named(out, kept, options)
     if "source" not in out and len(scores) > 1:
         out["source"] = kept["task_name"]
-    return out.reset_index(drop=True)
+    return out
 
 
 def scores_of(
