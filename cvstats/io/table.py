@@ -398,14 +398,13 @@ def add_split_levels(
             f"the names of the splits are of different kinds: {str(names[0])[:40]!r} and others. "
             f"Expected one scheme."
         )
-    repetition, fold, split = (
-        np.array([-1 if part[i] is None else part[i] for part in parts])[codes] for i in range(3)
-    )
-    if split[0] >= 0:
+    ((repeated, in_folds, numbered),) = kinds
+    repetition, fold, split = (np.array(numbers)[codes] for numbers in zip(*parts, strict=True))
+    if numbered:
         return add_split_numbers(table, split, per)
-    if repetition[0] >= 0:
+    if repeated:
         table = table.assign(repetition=repetition)
-    return table.assign(fold=fold) if fold[0] >= 0 else table
+    return table.assign(fold=fold) if in_folds else table
 
 
 def add_split_numbers(

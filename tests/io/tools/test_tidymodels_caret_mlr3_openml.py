@@ -208,8 +208,9 @@ def test_the_truth_of_tidymodels_is_asked_for_where_it_could_be_several(table):
         (["Fold1", "Fold2"], ["fold", "point"]),
         (["Fold0", "Fold1"], ["fold", "point"]),
         (["Fold01.Rep1", "Fold02.Rep1"], ["repetition", "fold", "point"]),
-        (["Repeat1/Fold3", "Repeat1/Fold4"], ["repetition", "fold", "point"]),
+        (["Repeat0/Fold0", "Repeat0/Fold1"], ["repetition", "fold", "point"]),
         (["Resample01", "Resample02"], ["fold", "point"]),  # each point once: a partition
+        ([-1, 0], ["fold", "point"]),
         (["1", "2"], None),
         (["Fold1", "Resample2"], None),
         (["Fold1.Rep1.Rep2.x", "Fold2"], None),
