@@ -107,7 +107,10 @@ def make_result(
     flags[missing] = Caution.NO_LOSSES
     rows = {}
     for name, values in columns.items():
-        rows[name] = np.broadcast_to(np.asarray(values), missing.shape).reshape(-1)
+        column = np.asarray(values)
+        if column.shape != missing.shape:
+            column = np.broadcast_to(column, missing.shape)
+        rows[name] = column.reshape(-1)
     return Result(method, rows, flags.reshape(-1), attrs or {})
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cvstats.core.cautions import Caution
-from cvstats.core.design import Design
-from cvstats.core.folds import count_cells, repetition_level
+from cvstats.core.design import CellIndex, Design
+from cvstats.core.folds import cached, count_cells, repetition_level
 from cvstats.core.results import Result, interval
 from cvstats.core.types import IntArray
 from cvstats.intervals._method import NADEAU, IntervalMethod
@@ -166,6 +166,7 @@ def conservative_z(
     )  # fmt: skip
 
 
+@cached("share of points in both halves", of_labels=True)
 def share_points(design: Design) -> float:
     """Share of the points of a half that its other half tests too; the two should be disjoint."""
     if "point" not in design.levels or not len(design.levels["point"].labels):
@@ -175,7 +176,7 @@ def share_points(design: Design) -> float:
     labels = design.levels["sample"].labels
     used, at = np.unique(codes[:, 0], return_inverse=True)
     number = np.array([int(labels[code]) for code in used.tolist()])[at.reshape(-1)]
-    points = codes[number > 0, 1:]
-    division = (number[number > 0] + 1) // 2
-    distinct = len(np.unique(np.column_stack([division, points]), axis=0))
-    return 2 * (1 - distinct / len(points))
+    division, points = (number[number > 0] + 1) // 2, codes[number > 0, 1:]
+    sizes = division.max() + 1, *map(len, design.labels(names[1:]))
+    distinct = CellIndex.of(sizes, lambda: [np.vstack([division, points.T])])
+    return 2 * (1 - len(distinct) / len(points))

@@ -99,7 +99,8 @@ def find_cautions(
     flags = np.zeros(len(estimate), dtype=np.int64)
     design, sample = log.design, take_sample(log)
     single = find_single_losses(design, log.zero_one)
-    flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
+    if single.any():
+        flags[np.repeat(single[:, 0], len(flags) // len(single))] |= Caution.ONE_EACH
     single &= bool(design.levels)  # rows without labels may be points as well
     if sample is None or (single.all() and not design.scores):
         return flags
@@ -924,8 +925,9 @@ def measure_shapes(values: FloatArray, least: float = 0.0) -> Shapes:
     varies = lowest < highest
     few_values = np.ones(values.shape[1], dtype=bool)  # 0/1 losses, or differences of such losses
     for some in (values[:HEAD], values):
-        some = some[:, few_values]
-        few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
+        if few_values.any():
+            some = some[:, few_values]
+            few_values[few_values] = ((some == 0) | (np.abs(some) == 1)).all(axis=0)
     shaped = varies & ~few_values
     mean, negative = values.mean(axis=0), np.count_nonzero(values < 0, axis=0) / len(values)
     deviations = values - mean
@@ -963,6 +965,8 @@ def measure_tails(squares: FloatArray, least: float) -> tuple[FloatArray, FloatA
     keep, tailed = top, size >= ENOUGH_FOR_TAIL
     if tailed:
         keep, large = max(TOP, size // 50) + 1, np.arange(len(total))  # the tail, plus one
+    if not len(large):
+        return share, index
     part = squares[:, large]
     part.partition(size - keep, axis=0)
     largest = np.sort(part[size - keep :], axis=0)

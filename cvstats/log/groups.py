@@ -114,7 +114,8 @@ class Groups:
 
     def together(self) -> Log:
         """Return the log whose moments and counts are per group."""
-        return replace(self.log, design=replace(self.design, by=self.name))
+        known = {} if self.log.remembered is None else self.log.remembered
+        return replace(self.log, design=replace(self.design, by=self.name), remembered=known)
 
     def parts(self) -> Iterator[Log]:
         """Iterate over the groups as separate logs."""

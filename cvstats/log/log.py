@@ -553,7 +553,8 @@ class Log:
     pair_labels : ResultLabels, optional
         The labels of results for these pairs.
     remembered : dict, optional
-        Moments of an examination, by design, losses and levels, which several functions need.
+        Moments of an examination or of groups, by design, losses and levels, which several
+        functions need.
     """
 
     design: Design

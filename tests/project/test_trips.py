@@ -3,7 +3,11 @@
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+
+import cvstats
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the tools are not installed
 
@@ -31,3 +35,11 @@ def test_trips_stay_as_short_as_they_are(name, monkeypatch):
     found = trip.calls.total(), len(trip.calls), len(trip.modules)
     assert all(ours <= most for ours, most in zip(found, BOUNDS[name], strict=True)), found
     assert trip.read in (None, 1.0)  # every chunk once
+
+
+def test_losses_of_groups_between_0_and_1_are_read_once():
+    """Few of them may be errors, which only 0/1 losses are."""
+    losses = pd.Series(np.random.default_rng(1).random(24))
+    losses.index = pd.MultiIndex.from_arrays([np.arange(24) % 3, range(24)])
+    losses = losses.rename_axis(["source", "point"])
+    assert trips.follow(lambda: cvstats.wald(losses, by="source")).passes == 1
