@@ -43,7 +43,7 @@ from cvstats.intervals._requirements import (
 )
 from cvstats.large.frames import delay_answer
 from cvstats.log.checks import find_dates, find_whole
-from cvstats.log.gaps import answer_cells
+from cvstats.log.gaps import answer_cells, of_metric
 from cvstats.log.groups import METRIC, Groups
 from cvstats.log.log import (
     WITHOUT_PAIRS,
@@ -420,35 +420,29 @@ def interval_by_label(
     log: Log, by: str, method: str | None, alpha: float, options: Mapping[str, Any]
 ) -> Table:
     """Compute an interval for each label of a level, by the method recommended for all of them."""
-    groups, name, reason = Groups(log, by), method, BY_NAME
     of_metrics = by == METRIC and has_several(log.metadata)
-    if name is None and log.lazy is None:
-        chosen = {}
-        for at in reversed(groups.kinds()):
-            *choice, taken = choose(groups.part(at), None, options)
-            chosen[tuple(choice)] = at, taken
-        (name, reason), (first, taken) = min(chosen.items(), key=lambda found: found[1][0])
-        options = {option: taken[option] for option in options if option in taken}
-        labels = groups.labels
-        if len(labels) > 1:  # the others may have more points, or fewer
-            reason = f"{by}={spelled(labels[first])}: {reason}"
-        for (other, _), (at, _) in chosen.items():
-            if other != name and not of_metrics:
-                raise LogError(
-                    f"the labels of {by!r} have different default methods: {name} for "
-                    f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. Pass a "
-                    f"method by name: interval(losses, by={by!r}, method={name!r})."
-                )
-    if name is None:
+    if method is None and log.lazy is not None:
         raise LogError(
             f"this log is lazy, so the default method for the labels of {by!r} cannot be "
             f"determined. Pass a method by name, as in interval(losses, by={by!r}, "
             "method='wald'); or load the log: log.compute()."
         )
-    check_options(name, options)
+    chosen = {"": (method, BY_NAME, options)}
+    if method is None:
+        names = metrics_of_cells(log)
+        parts = [log] if names is None else [of_metric(log, name) for name in dict.fromkeys(names)]
+        chosen = {  # the design depends on how the folds of a metric were combined
+            part.design.metric: choose_for_labels(part, by, options, of_metrics=of_metrics)
+            for part in parts
+        }
+    for name, _, own in chosen.values():
+        check_options(name, own)
+    name, reason, options = next(iter(chosen.values()))
     run = partial(run_with_wilson, name, alpha, options=options)
     if method is not None:
         run = partial(find_method(name).run, alpha=alpha, **options)
+    elif len({one for one, _, _ in chosen.values()}) > 1:
+        run, reason = partial(run_for_metric, alpha, chosen), OF_METRICS
     facts = {"reason": reason} | ({"suggestion": ""} if log.lazy is None else {})
     if method is None and of_metrics:
         run, facts = partial(run_recommended, alpha, options), {"suggestion": ""}
@@ -457,6 +451,35 @@ def interval_by_label(
     table: Any = answer_log(log, run, by=by, reads_losses=reads_losses)
     table.attrs.setdefault("reason", OF_METRICS)
     return cast(Table, table)
+
+
+def choose_for_labels(
+    log: Log, by: str, options: Mapping[str, Any], *, of_metrics: bool
+) -> tuple[str, str, Mapping[str, Any]]:
+    """Choose the method for all labels of a level, with the reason and the options passed.
+
+    Raises
+    ------
+    LogError
+        If the labels have different default methods, unless they are metrics.
+    """
+    groups = Groups(log, by)
+    chosen = {}
+    for at in reversed(groups.kinds()):
+        *choice, taken = choose(groups.part(at), None, options)
+        chosen[tuple(choice)] = at, taken
+    (name, reason), (first, taken) = min(chosen.items(), key=lambda found: found[1][0])
+    labels = groups.labels
+    if len(labels) > 1:  # the others may have more points, or fewer
+        reason = f"{by}={spelled(labels[first])}: {reason}"
+    for (other, _), (at, _) in chosen.items():
+        if other != name and not of_metrics:
+            raise LogError(
+                f"the labels of {by!r} have different default methods: {name} for "
+                f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. Pass a "
+                f"method by name: interval(losses, by={by!r}, method={name!r})."
+            )
+    return name, reason, {option: taken[option] for option in options if option in taken}
 
 
 def add_attrs(facts: Mapping[str, str], run: Callable[[Log], Result], log: Log) -> Result:
@@ -475,6 +498,14 @@ def run_recommended(alpha: float, options: Mapping[str, Any], log: Log) -> Resul
     taken = {option: chosen[option] for option in options if option in chosen}
     run = partial(run_with_wilson, name, alpha, options=taken)
     return add_attrs({"reason": reason}, run, log)
+
+
+def run_for_metric(
+    alpha: float, chosen: Mapping[str, tuple[str, str, Mapping[str, Any]]], log: Log
+) -> Result:
+    """Run the method that was chosen for one of several metrics."""
+    name, _, options = chosen[log.design.metric]
+    return run_with_wilson(name, alpha, log, options=options)
 
 
 def run_if_recommended(name: str, alpha: float, log: Log) -> Result:

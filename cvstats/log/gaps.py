@@ -220,10 +220,19 @@ def answer_cells(log: Log, run: Callable[[Log], Result]) -> Result:
 
 def run_on_metric(run: Callable[[Log], Result], log: Log, metric: Any) -> Result:
     """Run a method on the carried cells of one metric, with the facts of this metric."""
+    part = of_metric(log, metric)
+    return add_cautions(run(part), cautions_of_metric(part.metadata))
+
+
+def of_metric(log: Log, metric: Any) -> Log:
+    """Return a log of several metrics with the facts of one of them."""
     metadata = select_metric(dict(log.metadata), metric)
-    design = replace(log.design, metric=folds_of_metric(metadata), facts=dict(log.design.facts))
-    result = run(replace(log, design=design, metadata=metadata))
-    return add_cautions(result, cautions_of_metric(metadata))
+    folds, whole = folds_of_metric(metadata), log.complete
+    return replace(
+        log, metadata=metadata,
+        design=replace(log.design, metric=folds, facts=dict(log.design.facts)),
+        complete=None if whole is None else replace(whole, metric=folds, facts=dict(whole.facts)),
+    )  # fmt: skip
 
 
 def no_answer(log: Log, gaps: Gaps, failed: dict[int, str]) -> LogError:

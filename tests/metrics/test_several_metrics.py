@@ -464,11 +464,22 @@ def test_a_lazy_array_of_different_default_methods_names_them() -> None:
     assert_answers_of_each(found, array_of("source"), lambda one: cvstats.clustered(one))
 
 
-def test_groups_of_several_metrics() -> None:
-    log = array_of("half", by="half")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("levels", [("half",), ("half", "source")])
+def test_groups_of_several_metrics(levels: tuple[str, ...], gaps: bool) -> None:
+    """With the default method of each: one site at a time, only some metrics are of each fold."""
+    log = array_of(*levels, by="half")
     assert_answers_of_each(
         log.cvci.interval(by="half"), log, lambda one: cvstats.interval(one, by="half")
     )
+    table, models = predictions(*levels), ["lr", "rf", "xgb"]
+    if gaps:
+        table.loc[pd.IndexSlice[[3, 8]], models] = np.nan
+    rows: Any = cvstats.losses(table, "y", models, METRICS, positive=1, by="half")
+    ask = partial(cvstats.interval, by="half", missing="drop")
+    found = ask(rows)
+    assert_rows_of_each(found.reorder_levels(["metric", "half", "model"]), rows, ask)
+    assert found.attrs["method"] == ("interval" if "source" in levels else "holdout")
 
 
 def test_a_metric_without_an_answer_is_named() -> None:
