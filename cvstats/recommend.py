@@ -399,9 +399,11 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     record.check_options(options)
 
 
-def choose(
-    log: Log, method: str | None, options: Mapping[str, Any]
-) -> tuple[str, str, Mapping[str, Any]]:
+Choice = tuple[str, str, Mapping[str, Any]]
+"""The name of a method, the reason, and its options."""
+
+
+def choose(log: Log, method: str | None, options: Mapping[str, Any]) -> Choice:
     """Choose the method, unless it is given, with the reason and all options."""
     if method is not None:
         return method, BY_NAME, options
@@ -427,11 +429,13 @@ def interval_by_label(
             f"determined. Pass a method by name, as in interval(losses, by={by!r}, "
             "method='wald'); or load the log: log.compute()."
         )
-    chosen = {"": (method, BY_NAME, options)}
-    if method is None:
+    chosen: dict[str, Choice]
+    if method is not None:
+        chosen = {"": (method, BY_NAME, options)}
+    else:
         names = metrics_of_cells(log)
         parts = [log] if names is None else [of_metric(log, name) for name in dict.fromkeys(names)]
-        chosen = {  # the design depends on how the folds of a metric were combined
+        chosen = {  # a method depends on how the folds of a metric were combined
             part.design.metric: choose_for_labels(part, by, options, of_metrics=of_metrics)
             for part in parts
         }
@@ -453,9 +457,7 @@ def interval_by_label(
     return cast(Table, table)
 
 
-def choose_for_labels(
-    log: Log, by: str, options: Mapping[str, Any], *, of_metrics: bool
-) -> tuple[str, str, Mapping[str, Any]]:
+def choose_for_labels(log: Log, by: str, options: Mapping[str, Any], *, of_metrics: bool) -> Choice:
     """Choose the method for all labels of a level, with the reason and the options passed.
 
     Raises
@@ -500,9 +502,7 @@ def run_recommended(alpha: float, options: Mapping[str, Any], log: Log) -> Resul
     return add_attrs({"reason": reason}, run, log)
 
 
-def run_for_metric(
-    alpha: float, chosen: Mapping[str, tuple[str, str, Mapping[str, Any]]], log: Log
-) -> Result:
+def run_for_metric(alpha: float, chosen: Mapping[str, Choice], log: Log) -> Result:
     """Run the method that was chosen for one of several metrics."""
     name, _, options = chosen[log.design.metric]
     return run_with_wilson(name, alpha, log, options=options)

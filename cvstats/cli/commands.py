@@ -52,7 +52,7 @@ from cvstats.loss_functions.contrast import contrast as contrast_groups
 from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
-from cvstats.reporting.sentences import list_labels
+from cvstats.reporting.sentences import read_labels
 
 HELP: dict[str, dict[str, str]] = tomllib.loads(
     files("cvstats.cli").joinpath("help.toml").read_text(encoding="utf-8")
@@ -296,7 +296,8 @@ def contrast(
     Example: cvstats contrast losses.csv --by region --reference rest
     """
     log = read_files(files, reading, by=by)
-    labels = {str(label): label for label in list_labels(log, by)}
+    found = read_labels(log, by)
+    labels = {} if found is None else {str(label): label for label in found.unique()}
     if groups["between"]:
         groups["between"] = tuple(labels.get(word, word) for word in groups["between"])
     groups["reference"] = labels.get(groups["reference"], groups["reference"])

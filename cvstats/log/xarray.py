@@ -204,16 +204,22 @@ def level_of(
         return None
     if coord.ndim == 1 and index is not None and index.is_unique and not index.hasnans:
         return Level(index, GridCodes((dims.index(along[0]),), shape))
-    values = coord.transpose(*along).values
-    if not values.dtype.isnative:  # pandas requires native byte order
-        values = values.astype(values.dtype.newbyteorder("="))
-    codes, labels = factorize_sorted(values.reshape(-1))
-    base = codes.astype(np.int32).reshape(values.shape)
+    coord = coord.transpose(*along)
+    codes, labels = factorize_sorted(coord)
+    base = codes.astype(np.int32).reshape(coord.shape)
     return Level(labels, GridCodes(tuple(map(dims.index, along)), shape, base))
 
 
-def factorize_sorted(values: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+def factorize_sorted(coord: xr.Variable) -> tuple[NDArray[Any], Any]:
     """Assign numbers to labels in sorted order, as a MultiIndex does, if they can be sorted."""
+    values: Any = None
+    if coord.ndim == 1 and coord.dtype.kind in "MO":
+        index = coord.to_index()  # arrays of NumPy have no time zones
+        values = index if isinstance(index.dtype, pd.DatetimeTZDtype) else None
+    if values is None:
+        values = coord.values.reshape(-1)
+        if not values.dtype.isnative:  # pandas requires native byte order
+            values = values.astype(values.dtype.newbyteorder("="))
     try:
         return pd.factorize(values, sort=True)
     except TypeError:

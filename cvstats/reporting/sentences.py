@@ -340,7 +340,8 @@ def summary(
         pairs = has_columns_of_models(losses, by)
         return delay_answer(losses, ask, pairs=pairs, levels=(by,), missing=missing)
     losses = as_container(losses, [by])
-    if by is None and len(list_labels(losses, METRIC)) > 1:
+    metrics = None if by is not None else read_labels(losses, METRIC)
+    if metrics is not None and metrics.nunique() > 1:
         by = METRIC
     if by is None:
         return describe_verdict(Verdict(LogFacts(losses, missing), alpha, seed, method))
@@ -349,17 +350,18 @@ def summary(
     return Summaries(by, {label: ask(part) for label, part in parts})
 
 
-def list_labels(losses: Any, name: str) -> list[Hashable]:
-    """List the labels of an index level, or of a coordinate along the evaluations."""
+def read_labels(losses: Any, name: str) -> pd.Index | None:
+    """Read the labels of an index level, or of a coordinate along the evaluations, of each row.
+
+    None without such a level, and for other moments than those of several metrics.
+    """
+    if isinstance(losses, Moments):
+        return pd.Index(losses.metrics) if name == METRIC and losses.metrics else None
     index = getattr(losses, "index", None)
     if isinstance(index, pd.Index) and name in index.names:
-        return list(index.unique(name))
-    if isinstance(losses, Moments):
-        return losses.metrics if name == METRIC else []
+        return index.get_level_values(name)
     coordinate = getattr(losses, "coords", {}).get(name)
-    if coordinate is None or coordinate.ndim != 1:
-        return []
-    return list(pd.unique(coordinate.to_numpy()))
+    return None if coordinate is None or coordinate.ndim != 1 else coordinate.to_index()
 
 
 def split_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
@@ -368,16 +370,18 @@ def split_log(losses: Any, by: str) -> Iterator[tuple[Hashable, Any]]:
     if isinstance(losses, Moments) and by == METRIC:
         yield from losses.split_metrics().items()
         return
-    groups = Groups(whole, by)
-    if not list_labels(losses, by):  # moments
+    groups, labels = Groups(whole, by), read_labels(losses, by)
+    if labels is None:  # moments, or labels along several dimensions
         yield from zip(groups.labels, groups.parts(), strict=True)
         return
+    codes, names = labels.factorize()
+    place = {label: code for code, label in enumerate(names)}
     for label in groups.labels:
+        here = codes == place[label]
         if isinstance(losses, pd.Series | pd.DataFrame):
-            yield label, losses[losses.index.get_level_values(by) == label]
+            yield label, losses[here]
         else:
-            (dim,) = losses[by].dims
-            rows = np.flatnonzero(losses[by].to_numpy() == label)
+            (dim,), rows = losses[by].dims, np.flatnonzero(here)
             yield label, losses.isel({dim: rows[0] if dim == METRIC else rows})
 
 

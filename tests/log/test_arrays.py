@@ -89,6 +89,20 @@ def test_a_level_may_have_its_dimensions_in_any_order():
     np.testing.assert_allclose(one.cvci.wald(**call)["se"], expected, rtol=1e-12)
 
 
+def test_times_of_a_coordinate_keep_their_zone():
+    days = pd.date_range("2020-03-01", periods=60, tz="Europe/Berlin")  # one of them has 23 hours
+    frame = pd.DataFrame({"a": np.random.default_rng(0).random(60)}, days.rename("point"))
+    month = days.tz_localize(None).to_period("M").to_timestamp().tz_localize(days.tz)
+    coords = {"point": ("row", days), "month": ("row", month)}
+    array = xr.DataArray(frame["a"].to_numpy(), coords, "row")
+    result = array.cvci.ordered()
+    assert result["caution"].item() == 0
+    np.testing.assert_allclose(result["lower"].item(), frame.cvci.ordered()["lower"].item())
+    found = array.cvci.holdout(by="month")
+    assert found.indexes["month"].tolist() == month.unique().tolist()
+    assert list(array.cvci.summary(by="month")) == month.unique().tolist()
+
+
 def test_caution_is_a_cf_flag_variable(grid):
     caution = grid.cvci.naive()["caution"]
     assert caution.dtype == np.int64

@@ -474,6 +474,17 @@ def test_each_label_of_a_level_has_a_summary():
         losses.cvci.summary(by="hopsital")
 
 
+def test_tuples_are_labels_of_summaries():
+    array = xr.DataArray(np.random.default_rng(0).random((40, 2)), dims=["point", "model"])
+    site = np.empty(40, dtype=object)
+    site[:] = [("north", row % 2) for row in range(40)]
+    array = array.assign_coords(model=["a", "b"], site=("point", site))
+    found = array.cvci.summary(by="site")
+    assert list(found) == [("north", 0), ("north", 1)]
+    alone = array.isel(point=slice(1, None, 2)).drop_vars("site")
+    assert str(found[("north", 1)]) == str(alone.cvci.summary())
+
+
 def test_several_metrics_are_summarized_one_by_one():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_arrays([np.arange(200) % 5, range(200)], names=["fold", "point"])
