@@ -12,7 +12,7 @@ from resampled_logs import example
 from together import together
 
 import cvstats
-from cvstats import LogError, options
+from cvstats import LogError, options, plans
 from cvstats.errors import is_number
 from cvstats.intervals import interval_names
 
@@ -56,6 +56,27 @@ def refusal(name, log=EMPTY, **options):
     with pytest.raises(LogError) as caught:
         FUNCTIONS[name](log, **{**NEEDED.get(name, {}), **options})
     return str(caught.value)
+
+
+DEFAULTS = {
+    "n_draws": {9_999, 10_000}, "target_power": {0.8}, "n": {10}, "n_jobs": {1}, "rng": {0},
+    "seed": {0}, "alpha": {0.05}, "k_fold": {10}, "repeated_k_fold": {10}, "holdout": {0.8},
+    "subsampling": {25, 0.9}, "nested_cv": {5, 25}, "paired_subsampling": {10, 25, 0.9},
+    "replace_one": {5, 1}, "bootstrap": {1000}, "case_bootstrap": {200}, "two_stage": {200, 100},
+    "batch_size": {1 << 20},
+}  # fmt: skip
+"""Default numbers of options and of plans, which results depend on."""
+
+
+def test_default_numbers():
+    found = {}
+    drawn = {name: getattr(plans, name) for name in plans.__all__ if name[0].islower()}
+    for name, function in [*FUNCTIONS.items(), *drawn.items()]:
+        for option, parameter in inspect.signature(function).parameters.items():
+            if is_number(number := parameter.default) and not isinstance(number, bool):
+                key = name if function in drawn.values() else option
+                found.setdefault(key, set()).add(number)
+    assert found == DEFAULTS
 
 
 def test_there_are_options_to_look_at():

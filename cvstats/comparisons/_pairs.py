@@ -242,7 +242,7 @@ def average_repetitions(log: Log) -> Log:
     """
     names = [name for name in ("source", "point") if name in log.design.levels]
     if "fold" in log.design.levels and not log.design.has("fold"):
-        names.insert(0, "fold")  # one test set, regardless of sources
+        names.append("fold")  # one test set, regardless of sources
     columns = log.columns_by_cell()
     first = np.empty(log.losses.width, dtype=np.int64)
     first[columns] = columns[0]

@@ -328,6 +328,8 @@ def test_each_model_is_named_and_worst_cells_are_counted():
     row = found(both).loc["CVS005"]
     assert row["finding"].endswith("in 1 of 2 cells")
     assert row["value"] == found(with_outlier()).loc["CVS005", "value"]
+    twins = both.assign_coords(lead=[0, 1]).where(lambda log: log["lead"] == 0)
+    assert "CVS019" in found(xr.concat([twins, twins], dim="model")).index
 
 
 def test_enough_of_everything_is_not_told():
