@@ -115,9 +115,10 @@ def test_refusals(change, options, words):
 
 def test_separated_classes_have_no_slope():
     frame = binary_frame()
-    frame["p"] = 0.2 + 0.5 * frame["y_true"]
-    with pytest.raises(LogError, match="the predictions separate the classes"):
-        cvstats.losses(frame, prediction="p", loss="calibration_slope")
+    frame["p"] = 0.2 + 0.5 * frame["y_true"] + 0.2 * frame["p"]
+    for part in (frame, frame.assign(y_true=1 - frame["y_true"])):
+        with pytest.raises(LogError, match="the predictions separate the classes"):
+            cvstats.losses(part, prediction="p", loss="calibration_slope")
     cvstats.losses(frame, prediction="p", loss="calibration_intercept")
     frame["w"] = 1.0
     frame.loc[frame.index[frame["y_true"] == 0][0], ["p", "w"]] = 0.9, 0.0
