@@ -409,7 +409,7 @@ class Contrasts:
         where = f" at {place(labels)}" if labels else ""
         have = "no point" if size[few[0]] == 0 else "one point"
         way = "Drop this group, or merge groups."
-        if design.metric == "average" and fold_level(design) in self.levels:
+        if fold_level(design) in self.levels:
             way = "Create the log with cvstats.losses(…, folds='pool')."
         raise LogError(
             f"the group {self.groups.name(group)!r} of {self.by!r} has {have}{where}. Expected "

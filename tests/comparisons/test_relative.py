@@ -184,7 +184,11 @@ def five_by_two() -> pd.DataFrame:
         ),
         (lambda: SETS[["a", "b"]].query("source < 4"), {"over": "source"}, "Expected at least 5"),
         (lambda: LOG, {"over": "source"}, "no level 'source'"),
-        (lambda: (SETS[["a", "b"]] * 1.0).assign(b=0.0), {"over": "source"}, "above 0"),
+        (
+            lambda: (SETS[["a", "b"]] * 1.0).assign(b=0.0),
+            {"over": "source"},
+            f"needs mean losses above 0, but that of source {SETS.index[0][0]!r} is not",
+        ),
     ],
 )
 def test_refusals(make, options, words):

@@ -56,7 +56,7 @@ REFUSALS = {
     "nobody's": ({"options": {"variance": "within-fold"}}, "options= requires method="),
     "option": (
         {"options": {"method": "wald", "train_size": 3}},
-        "wald has no option 'train_size' for differences",
+        "wald has no option 'train_size' for differences. Valid options: 'interval', 'variance'",
     ),
 }
 

@@ -77,6 +77,9 @@ def test_html_has_a_caption_and_explains_cautions(losses):
     assert "&lt;script&gt;&amp;" in page
     heads = [head.text for head in tree.find(f".//{HTML}thead").iter(f"{HTML}th")]
     assert heads == ["model", *table.columns]
+    pairs = html5lib.parse(named.loc[[0, 1]].cvci.compare()._repr_html_())
+    row = next(pairs.find(f".//{HTML}tbody").iter(f"{HTML}tr"))
+    assert [head.text for head in row.iter(f"{HTML}th")] == ["<script>&", "random_forest"]
 
 
 def test_other_frames_are_displayed_by_pandas(losses):

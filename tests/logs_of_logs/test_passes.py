@@ -182,13 +182,18 @@ def tried_once(log):
     [
         (lambda log: log.iloc[1:], {"k": 5}, "but point=0 (and 1 more) has 4 by 'a'"),
         (lambda log: log[["a"]].iloc[1:], {"k": 5}, "0 has 4 by 'a'. Expected a k of at most 4."),
+        (
+            lambda log: pd.concat({"s": log.iloc[1:]}, names=["source"]),
+            {"k": 5},
+            "but source='s', point=0 (and 1 more) has 4 by 'a'",
+        ),
         (tried_once, {"k": 2}, "has 1 by 'a'. Expected a k of at most 1"),
         (
             lambda log: log.mask(log.index.get_level_values("point").to_series(log.index) == 0),
             {"k": 1},
             "k=1 needs an attempt at each problem, but point=0 (and 1 more) has none by 'a'.",
         ),
-        (lambda log: log / 2, {"k": 2}, "a loss is 0.5. Expected 0/1 losses"),
+        (lambda log: log.cumsum() + 0.5, {"k": 2}, "a loss is 0.5. Expected 0/1 losses"),
         (lambda log: log, {"k": 1.5}, "k=1.5"),
         (lambda log: log, {"k": [2, 2]}, "several different numbers"),
         (lambda log: log, {"k": 2, "all": True, "majority": True}, "were both given"),

@@ -118,7 +118,8 @@ def won(model: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("make", "options", "words"),
     [
-        (lambda: won(0), {}, "Expected wins and losses of every model. Drop it, or"),
+        (lambda: won(0), {}, "0 won all results against the other models, so no finite"),
+        (lambda: won(2).assign(score=1 - won(2)["score"]), {}, "2 lost all results against the"),
         (lambda: BATTLES.query("second == 1 or first == 2"), {}, "models 0, 1 with the models 2"),
         (lambda: BATTLES, {"prompt": "id"}, "prompt='id' is not a column"),
         (lambda: BATTLES, {"score": ["score"]}, "score=['score'] is not a column"),

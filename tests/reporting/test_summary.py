@@ -265,6 +265,8 @@ def test_the_interval_of_the_median_cell():
     half = float(((found["upper"] - found["lower"]) / 2).median())
     words = cvstats.Moments.of_log(log).summary().sentences
     assert f"interval of the median cell is ±{half:.3f}" in " ".join(words)
+    words = cvstats.Moments.of_log(grid(2), pairs=True).summary().sentences
+    assert words[0].startswith("m0 has the lower mean loss in 20 of 20 cells (lat and lon), and m1")
 
 
 def test_cells_with_equal_labels_all_count():

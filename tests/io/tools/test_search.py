@@ -72,6 +72,8 @@ def test_the_splitter_gives_the_levels(cv, levels, known):
     search = searched(cv)
     log = cvstats.read_log(search, **known)
     assert list(log.index.names) == levels
+    if len(levels) == 2:
+        assert log.index.tolist() == [(r, fold) for r in (1, 2) for fold in (1, 2, 3)]
     assert ("n_train" in log.attrs) is bool(known)
     bare = cvstats.read_log(search.cv_results_, cv=cv, higher_is_better=False, **known)
     np.testing.assert_allclose(bare, -log)  # the scores themselves
