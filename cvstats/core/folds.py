@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from cvstats.core.cells import Cells
+from cvstats.core.cells import Cells, find_runs
 from cvstats.core.design import LEVELS, SPLIT, Design
 from cvstats.core.types import IntArray, MaskArray
 from cvstats.errors import spelled
@@ -115,8 +115,9 @@ def count_folds_by_group(design: Design) -> IntArray:
     """Count the folds of the first repetition of each group, one row per group (cached)."""
     if fold_level(design) is None:
         return np.ones((1, 1), dtype=np.int64)
-    folds, repeated = tally(design, *fold_levels(design)), repetition_level(design)
-    return folds.over(repeated).first(folds.within(repeated).n_cells)
+    folds = tally(design, *fold_levels(design)).within(repetition_level(design))
+    groups = folds.codes[folds.starts, : int(design.by is not None)]
+    return folds.n_cells[find_runs(groups)]
 
 
 def count_cells(design: Design, levels: tuple[str, ...]) -> tuple[IntArray, IntArray]:
