@@ -162,7 +162,14 @@ CLASSES = ("average", "zero_division")
 METRICS = [
     Metric("accuracy", "accuracy", "labels", accuracy),
     *(
-        Metric(name, words, "labels", partial(influence_of_classes, ratio), takes=(*CLASSES, *more))
+        Metric(
+            name,
+            words,
+            "labels",
+            partial(influence_of_classes, ratio),
+            takes=(*CLASSES, *more),
+            fold_bias=0.0 if ratio in ("recall", "specificity") else 3.0,
+        )
         for name, words, ratio, *more in (
             ("precision", "precision", "precision"),
             ("recall", "recall", "recall"),
@@ -174,9 +181,9 @@ METRICS = [
         )
     ),
     Metric("balanced_accuracy", "balanced accuracy", "labels", balanced_accuracy),
-    Metric("g_mean", "G-mean", "labels", g_mean),
-    Metric("matthews", "Matthews correlation", "labels", matthews, SIGNED),
-    Metric("kappa", "Cohen kappa", "labels", kappa, SIGNED, takes=("weights",)),
+    Metric("g_mean", "G-mean", "labels", g_mean, fold_bias=3.0),
+    Metric("matthews", "Matthews correlation", "labels", matthews, SIGNED, fold_bias=2.0),
+    Metric("kappa", "Cohen kappa", "labels", kappa, SIGNED, takes=("weights",), fold_bias=3.0),
 ]
 
 F1_OF_SETS = Metric("f1", "micro F1", "sets", f1_of_sets, takes=CLASSES)

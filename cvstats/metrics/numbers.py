@@ -341,16 +341,18 @@ METRICS = [
         SIGNED, fold_bias=15.0,
     ),
     Metric(
-        "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller",
+        "wmape", "weighted MAPE", "numbers", wmape, FROM_ZERO, better="smaller", fold_bias=2.0,
         shape=partial(fieller, absolute_errors),
     ),
     Metric(
-        "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), limits="fieller",
+        "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), fold_bias=5.0,
+        limits="fieller",
         shape=partial(fieller, both_losses),
     ),
     Metric(
         "relative_error", "relative error", "losses", relative_error, FROM_ZERO, better="smaller",
-        takes=("reference",), limits="fieller", shape=partial(fieller, both_losses),
+        takes=("reference",), fold_bias=5.0, limits="fieller",
+        shape=partial(fieller, both_losses),
     ),
     Metric(
         "calibration_slope", "calibration slope", "probabilities", calibration_slope, UP_AND_DOWN,

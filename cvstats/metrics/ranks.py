@@ -290,7 +290,10 @@ METRICS = [
     ),
     Metric("kendall", "Kendall tau-b", "numbers", kendall, SIGNED, "average", span=1.0),
     Metric("kendall_a", "Kendall tau-a", "numbers", kendall_a, SIGNED, "average", span=1.0),
-    Metric("ordered_gini", "ordered Gini index", "numbers", ordered_gini, SIGNED, "average"),
+    Metric(
+        "ordered_gini", "ordered Gini index", "numbers", ordered_gini, SIGNED, "average",
+        fold_bias=10.0,
+    ),
     Metric(
         "concordance", "C index", "times", concordance, folds="average", takes=("event",), span=0.5,
     ),

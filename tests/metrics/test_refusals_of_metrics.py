@@ -202,19 +202,36 @@ def test_small_classes_and_biased_averages_are_labelled() -> None:
         assert not parts.cvci.holdout(by="hospital")["caution"].str.contains("biased").any()
 
 
-@pytest.mark.parametrize("metric", ["rmse", "pearson", "spearman", "concordance_correlation"])
-def test_an_average_over_many_small_folds_is_labelled(metric: str) -> None:
+BIASED = {
+    "t": ("rmse", "pearson", "spearman", "concordance_correlation", "wmape", "ordered_gini"),
+    "r": ("skill", "relative_error"),
+    "y": ("precision", "npv", "f1", "fbeta", "jaccard", "g_mean", "kappa", "matthews"),
+}
+"""Metrics of numbers, of two losses and of labels whose mean over small folds is biased."""
+
+
+@pytest.mark.parametrize(
+    ("truth", "metric"), [(truth, metric) for truth in BIASED for metric in BIASED[truth]]
+)
+def test_an_average_over_many_small_folds_is_labelled(truth: str, metric: str) -> None:
     """Its bias is of order 1 / m with m points in a fold, its standard error 1 / sqrt(n)."""
     pytest.importorskip("dask")
-    table = frame(400).drop(columns=["hospital", "y"]).assign(score=lambda t: t["t"] + t["score"])
+    table = frame(400).drop(columns=["hospital"]).assign(score=lambda t: t["t"] + t["score"])
+    options = {"y": {"labels": [0, 1]}, "r": {"reference": "t"}}.get(truth, {})
+    if truth == "y":  # half of each fold is positive, and two of its predictions are wrong
+        row = np.arange(400) // 40
+        table = table.assign(y=row % 2, score=np.where(row < 2, 1 - row % 2, row % 2))
+    else:
+        table = table.assign(t=np.exp(table["t"]), score=np.exp(table["score"]), r=table["w"])
+    table = table[[truth, "score"] + ["t"] * (truth == "r")]
     for folds, biased in ((40, True), (2, False)):
         table["fold"] = np.arange(400) % folds
         for how, labelled in (("average", biased), ("pool", False)):
-            log = cvstats.losses(table, "t", ["score"], loss=metric, folds=how)
+            log = cvstats.losses(table, truth, ["score"], metric, folds=how, **options)
             array = table.reset_index(drop=True).rename_axis("row").to_xarray()
             array = array.assign_coords(fold=array["fold"])
             arrays = [
-                cvstats.losses(one, "t", ["score"], loss=metric, folds=how)
+                cvstats.losses(one, truth, ["score"], metric, folds=how, **options)
                 for one in (array, array.chunk())
             ]
             for one in (log, *arrays, cvstats.Moments.of_log(log)):
