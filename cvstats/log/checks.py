@@ -609,9 +609,12 @@ def count_nearly_tied(keys: FloatArray) -> int:
     keys = np.column_stack([keys[:, :1], np.unique(keys[:, 1:], axis=1)])  # without twins
     if keys.shape[1] < 3:
         return 0
+    left_out = 1 + np.flatnonzero(((keys[:, 1:] != 0) & (keys[:, 1:] != 1)).any(axis=0))
+    if len(left_out) < 2:  # 0/1 losses tell little, so that leaving them out tells little
+        left_out = np.arange(1, keys.shape[1])
     tied, *rest = (
         np.unique(some, axis=0, return_counts=True)[1]
-        for some in (keys, *(np.delete(keys, j, axis=1) for j in range(1, keys.shape[1])))
+        for some in (keys, *(np.delete(keys, j, axis=1) for j in left_out))
     )
     return min(int(count[count > 1].sum()) for count in rest) - int(tied[tied > 1].sum())
 

@@ -293,6 +293,11 @@ def test_points_stored_five_times_are_duplicates():
     stars = pd.DataFrame(rng.integers(0, 5, (300, 2)).astype(float), columns=["a", "b"])
     stars.index.name = "point"
     assert "duplicated points" not in cvstats.compare(stars)["caution"].iloc[0]
+    draw = np.random.default_rng(3)
+    ratings = pd.DataFrame(draw.integers(0, 15, (300, 3)) * 1.0)
+    rare = pd.DataFrame((draw.random((300, 4)) < 0.01) * 1.0, columns=list("efgh"))
+    mixed = pd.concat([ratings, rare], axis=1).rename_axis("point")
+    assert "duplicated points" not in cvstats.compare(mixed)["caution"].iloc[0]
     truths = pd.DataFrame({"y_true": rng.normal(size=300), "low": -2.0, "high": 2.0, "more": 3.0})
     columns = {"a": ["low", "high"], "b": ["low", "more"]}
     scores = cvstats.losses(
