@@ -604,11 +604,14 @@ def find_duplicates(
 def count_nearly_tied(keys: FloatArray) -> int:
     """Count the rows that equal another one except for some column other than the first.
 
-    The smallest count of all such columns: models with few distinct losses are equal more often.
+    The smallest count of all such columns: models with few distinct losses are equal more often. Of
+    a single column, count the rows whose loss also occurs with another first number.
     """
     keys = np.column_stack([keys[:, :1], np.unique(keys[:, 1:], axis=1)])  # without twins
     if keys.shape[1] < 3:
-        return 0
+        cells, of_cell = np.unique(keys, axis=0, return_counts=True)
+        _, value, number = np.unique(cells[:, 1], return_inverse=True, return_counts=True)
+        return int(of_cell[number[value] > 1].sum())
     left_out = 1 + np.flatnonzero(((keys[:, 1:] != 0) & (keys[:, 1:] != 1)).any(axis=0))
     if len(left_out) < 2:  # 0/1 losses tell little, so that leaving them out tells little
         left_out = np.arange(1, keys.shape[1])
