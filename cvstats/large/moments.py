@@ -1436,7 +1436,7 @@ def truncate_hashes(hashes: Prints) -> FloatArray:
 
 def number_dates(level: Level, rows: IntArray) -> FloatArray:
     """Convert the dates of some rows to microseconds, or numbers in the same order."""
-    index = as_index(level.labels).infer_objects()
+    index = as_index(level.labels, plain=True)
     if (calendar := read_calendar(index)) is not None:
         years = not isinstance(calendar, pd.DatetimeIndex)
         index = pd.to_datetime(calendar.astype(str), format="%Y") if years else calendar
@@ -1445,12 +1445,11 @@ def number_dates(level: Level, rows: IntArray) -> FloatArray:
     elif isinstance(index[0], str) and "Q" in index[0]:
         index = pd.PeriodIndex([label.replace("-", "") for label in index], freq="Q").to_timestamp()
     elif index.dtype == object and not isinstance(index[0], str):  # dates, also of climate models
-        index = pd.Index([
-            pd.Timedelta(
-                days=(day.year * 12 + day.month) * 31 + day.day,
-                hours=getattr(day, "hour", 0), minutes=getattr(day, "minute", 0),
-            ) for day in index
+        minutes = np.array([
+            (((day.year * 12 + day.month) * 31 + day.day) * 24 + getattr(day, "hour", 0)) * 60
+            + getattr(day, "minute", 0) for day in index
         ])  # fmt: skip
+        index = pd.Index(minutes.astype("m8[m]").astype("m8[s]"))
     else:
         index = pd.to_datetime(index, format="ISO8601", utc=True, errors="coerce")
         index = index.tz_localize(None)

@@ -740,7 +740,7 @@ def is_date(label: object) -> bool:
 def are_sortable(labels: Labels) -> bool:
     """Whether labels can be compared; times with and without a zone cannot, for example."""
     try:
-        as_index(labels).min()
+        as_index(labels, plain=True).min()
     except (TypeError, ValueError):  # by version of pandas
         return False
     return True
@@ -760,7 +760,7 @@ def read_calendar(labels: Labels) -> pd.Index | None:
 
     None for other labels, also for text in the order of time, such as ``2024-01-31``.
     """
-    index = as_index(labels).infer_objects()
+    index = as_index(labels, plain=True)
     if len(index) and isinstance(index[0], str) and OTHER_DATE.match(index[0]):
         return read_other_dates(index)
     if index.dtype.kind not in "iu" or not all(map(is_calendar_number, (index.min(), index.max()))):
@@ -794,7 +794,7 @@ def read_dates(text: pd.Index, order: str) -> pd.DatetimeIndex | None:
 
 def read_times(labels: Labels) -> pd.Index:
     """Read labels whose ascending order is that of time."""
-    index = as_index(labels).infer_objects()
+    index = as_index(labels, plain=True)
     calendar = read_calendar(index) if len(index) else None
     return index if calendar is None else calendar
 
@@ -823,7 +823,7 @@ def order_dates(labels: Labels, codes: IntArray) -> tuple[IntArray, bool] | None
 
     None for other labels: numbers may count anything, unless all are years or days.
     """
-    index = as_index(labels).infer_objects()[codes]
+    index = as_index(labels, plain=True)[codes]
     calendar = read_calendar(index)
     if calendar is None and index.dtype.kind in "biuf":
         return None

@@ -418,13 +418,20 @@ def index_of(name: Hashable, labels: Sequence[Hashable]) -> pd.Index:
     return pd.Index(list(labels), name=name, tupleize_cols=False)
 
 
-def as_index(labels: Labels) -> pd.Index:
-    """Make an index of labels, with one entry per label even for tuples."""
-    if isinstance(labels, pd.Index):
-        return labels
+def as_index(labels: Labels, *, plain: bool = False) -> pd.Index:
+    """Make an index of labels, with one entry per label even for tuples.
+
+    With ``plain``, they have the order and the functions of their own type, such as those of dates,
+    also if they are categories or come from Arrow.
+    """
     if isinstance(labels, range):
         return pd.RangeIndex(labels.start, labels.stop, labels.step)
-    return pd.Index(list(labels), tupleize_cols=False)
+    index = labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
+    if not plain:
+        return index
+    if isinstance(index.dtype, (pd.CategoricalDtype, pd.ArrowDtype)):
+        index = pd.Index(index.to_numpy(), tupleize_cols=False)
+    return index.infer_objects()
 
 
 def named_rows(models: pd.Index) -> pd.Index:

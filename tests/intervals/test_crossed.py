@@ -101,9 +101,13 @@ def test_years_days_and_quarters_are_times():
         names = dict(
             zip(log.index.levels[1], labels if form is None else labels.astype(int), strict=True)
         )
-        result = cvstats.interval(log.rename(index=names, level="point"))
-        np.testing.assert_allclose(result["se"], cvstats.interval(log)["se"], rtol=1e-12)
-        assert (result["caution"] == cvstats.interval(log)["caution"]).all()
+        dated = log.rename(index=names, level="point")
+        names = dated.index.levels[1]
+        categories = pd.CategoricalIndex(names, categories=names[::-1])
+        for index in (dated.index, dated.index.set_levels(categories, level="point")):
+            result = cvstats.interval(dated.set_axis(index))
+            np.testing.assert_allclose(result["se"], cvstats.interval(log)["se"], rtol=1e-12)
+            assert (result["caution"] == cvstats.interval(log)["caution"]).all()
     log = simulate(6, 40, days=False).reset_index()
     for number, cosines in ((3, None), (4, 1)):  # fewer than four dates of points are no series
         log["date"] = days[log["point"] % number]

@@ -115,9 +115,17 @@ def test_each_estimator_against_its_formula(options, n):
 # --- order ----------------------------------------------------------------------------------------
 
 
+def as_arrow(days):
+    pytest.importorskip("pyarrow", reason="the extra io is not installed")
+    return pd.array(days, dtype="timestamp[us][pyarrow]")
+
+
 @pytest.mark.parametrize(
     "label",
     [
+        as_arrow,
+        lambda days: pd.CategoricalIndex(days, categories=days[::-1]),
+        lambda days: pd.CategoricalIndex(range(len(days)), categories=range(len(days))[::-1]),
         lambda days: days.strftime("%Y-%m-%d"),
         lambda days: days.tz_localize("Europe/Berlin"),
         lambda days: days.to_period("D"),
@@ -136,6 +144,10 @@ def test_labels_that_are_times(label):
     losses.index = pd.Index(label(losses.index), name="point")
     shuffled = losses.sample(frac=1, random_state=1)
     pd.testing.assert_frame_equal(shuffled.cvci.ordered(), wanted, rtol=1e-13)
+    in_sources = pd.concat({0: losses, 1: losses.iloc[::-1]}, names=["source"])
+    pd.testing.assert_frame_equal(in_sources.cvci.ordered(), wanted, rtol=1e-13)
+    batches = map(cvstats.Moments.of_log, (losses.iloc[:40], losses.iloc[40:]))
+    assert sum(batches).interval().attrs["n_points"] == 70
 
 
 class DatetimeNoLeap:
