@@ -880,6 +880,8 @@ def name_value(facts: Mapping[Any, Any], mean: str) -> str:
     if "score" in facts:
         return str(facts["score"]).replace("_", " ")
     loss, metric = str(facts.get("loss", "loss")), facts.get("metric")
+    if has_several(facts):  # one of them, and no label shows which one
+        return f"{mean}loss"
     if metric in METRICS:
         return loss.replace(str(metric), METRICS[metric].words_at(facts.get("at")))
     loss = loss.replace("_", " ")

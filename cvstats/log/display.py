@@ -116,6 +116,8 @@ def describe_scale(frame: pd.DataFrame) -> str:
     if "score" in facts or not {"estimate", "difference", "mean"} & set(frame.columns):
         return ""
     several = facts.get("metrics")
+    if isinstance(several, Mapping) and "metric" not in frame.index.names:  # one of them, unknown
+        return ""
     parts = several.values() if isinstance(several, Mapping) else [facts]
     names = [str(part.get("loss")) for part in parts if part.get("orientation") in TURNED]
     return f"loss: {', '.join(names)} (cvstats.as_scores converts it)" if names else ""

@@ -435,11 +435,14 @@ def list_cautions(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
             "Find out why the losses are missing.",
         )
     if lost := verdict.facts.lost_metrics:
+        part = f"log.xs({lost[0]!r}, level='metric', drop_level=False)"
+        if isinstance(verdict.facts.losses, xr.DataArray | xr.Dataset):
+            part = f"log.sel(metric={lost[0]!r})"
         yield (
             "metric not named",
             f"This is part of a log of several metrics ({join_words([*map(str, lost)])}), but no "
             "label shows which one.",
-            f"Keep the level: log.xs({lost[0]!r}, level='metric', drop_level=False).",
+            f"Keep the level: {part}.",
         )
     attrs = verdict.facts.attrs
     if attrs.get(UNDESCRIBED) and (name := attrs["loss"]) in METRICS:

@@ -104,9 +104,11 @@ def test_each_of_several_metrics_has_its_own_direction(container: Any) -> None:
 
 def test_metrics_that_no_level_tells_apart_cannot_be_turned() -> None:
     log = cvstats.losses(frame(), "y", ["p"], ["auc", "brier"])
-    one = log.xs("auc", level="metric").cvci.wald()
+    one = log.xs("brier", level="metric").cvci.wald()
     with pytest.raises(LogError, match="mixes several metrics.*by='metric'.*drop_level=False"):
         cvstats.as_scores(one)
+    assert "auc" not in f"{one!r} {cvstats.to_markdown(one)} {cvstats.to_apa(one)}"
+    assert "mean loss (95% CI)" in cvstats.to_markdown(one)
     words = log.xs("auc", level="metric").cvci.summary()
     assert "The mean loss of p is" in words.text
     assert words.cautions["metric not named"].startswith(
@@ -115,6 +117,9 @@ def test_metrics_that_no_level_tells_apart_cannot_be_turned() -> None:
     assert words.advice["metric not named"] == (
         "Keep the level: log.xs('auc', level='metric', drop_level=False)."
     )
+    array = cvstats.losses(arrays(), "y", ["p"], ["auc", "brier"]).sel(metric="auc", drop=True)
+    advice = array.cvci.summary().advice["metric not named"]
+    assert advice == "Keep the level: log.sel(metric='auc')."
 
 
 @pytest.mark.parametrize("container", [frame, arrays])
