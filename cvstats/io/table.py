@@ -258,6 +258,13 @@ class ReadOptions:
         """The columns of predictions that were named."""
         if self.prediction is None:
             return []
+        if isinstance(self.prediction, Mapping):
+            raise LogError(
+                "prediction= is a mapping. Expected the name of a column, or a list of them, one "
+                "for each model. If a model has several columns, such as the probabilities of "
+                "classes, use cvstats.losses(frame, prediction={'model': […]}, classes=[…], …), "
+                "for a frame with levels as its index."
+            )
         names = self.prediction if is_several(self.prediction) else [self.prediction]
         return [str(name) for name in names]
 

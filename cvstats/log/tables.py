@@ -240,10 +240,22 @@ def refuse_stacked(frame: pd.DataFrame, values: Sequence[Hashable]) -> None:
                 model = name
     if model is None or (number := frame[model].nunique()) < 2:
         return
+    way = (
+        f"Read such a table with cvstats.read_log(frame, model={model!r}, point=…, truth=…, "
+        "prediction=…, loss=…)."
+    )
+    if len(values) > 2:  # several columns of each model, such as the probabilities of classes
+        truth, first, *_ = values
+        index = [*(name for name in frame.columns if name in LEVELS), truth]
+        pair = (first, frame[model].iloc[0])
+        way = (
+            f"Make them: wide = frame.pivot(index={index!r}, columns={model!r}, "
+            f"values={[*values[1:]]!r}).reset_index({truth!r}). Their names are pairs: "
+            f"prediction={{{pair[1]!r}: [{pair!r}, …], …}} and truth={(truth, '')!r}."
+        )
     raise LogError(
         f"the column {model!r} contains {number:,} labels, so models are stacked in rows. Expected "
-        f"a column of predictions for each model. Read such a table with cvstats.read_log(frame, "
-        f"model={model!r}, point=…, truth=…, prediction=…, loss=…)."
+        f"a column of predictions for each model. {way}"
     )
 
 

@@ -39,6 +39,7 @@ from cvstats.loss_functions.pointwise import (
     Values,
     checked_loss,
     facts_of_loss,
+    list_users,
     loss_name,
     map_columns,
     pointwise,
@@ -403,7 +404,7 @@ def make_log(
     several = reads_several(loss, metric)
     alone = several and member is None and metric is None and not callable(loss)
     chosen = find_columns_of_models(
-        prediction, truths if sets else asked.get("classes"), several, alone
+        prediction, truths if sets else asked.get("classes"), several, alone, loss
     )
     if member is not None:
         if not several:
@@ -475,6 +476,9 @@ OF_COLUMNS = ("strata", "event", "reference")
 
 
 INSTEAD = {
+    "classes": " For a table with a column of probabilities for each class, use "
+    "cvstats.losses(frame, prediction={'model': […]}, classes=[…]), for a frame with levels as its "
+    "index.",
     "missing": " A missing prediction has a missing loss. Pass missing='drop' to the function that "
     "uses the losses, as in losses.cvci.interval(missing='drop').",
     "scoring": " Pass the name of the score as loss=, as in loss='roc_auc'.",
@@ -870,8 +874,9 @@ def reads_several(loss: Any, metric: Any) -> bool:
 
 
 def find_columns_of_models(
-    prediction: Any, classes: Sequence[Hashable] | None, several: bool = False, alone: bool = False
-) -> dict[Hashable, list[Hashable]]:
+    prediction: Any, classes: Sequence[Hashable] | None, several: bool = False, alone: bool = False,
+    loss: Any = None,
+) -> dict[Hashable, list[Hashable]]:  # fmt: skip
     """Find the columns of each model; with ``alone`` a list has the columns of one model."""
     chosen: dict[Hashable, list[Hashable]]
     if isinstance(prediction, Mapping):
@@ -899,14 +904,13 @@ def find_columns_of_models(
     expected = 1 if classes is None else len(classes)
     for name, columns in chosen.items():
         if len(columns) != expected and (classes is not None or not several):
-            raise LogError(
-                f"model {name!r} has {len(columns)} columns of predictions. Expected {expected}"
-                + (
-                    ", or classes= with the label of each."
-                    if classes is None
-                    else f", one for each of {list(classes)!r}."
-                )
-            )
+            words = f"model {name!r} has {len(columns)} columns of predictions. Expected {expected}"
+            if classes is not None:
+                raise LogError(f"{words}, one for each of {list(classes)!r}.")
+            used = loss is None or loss_name(loss) in list_users("classes")
+            of = "" if used else " for a loss of probabilities, such as 'log_loss'"
+            way = "" if used else f" Compute {loss_name(loss)} of other columns in another call."
+            raise LogError(f"{words}, or classes= with the label of each{of}.{way}")
     return chosen
 
 

@@ -35,6 +35,7 @@ from cvstats.loss_functions.pointwise import (
     flattened,
     floats,
     known,
+    list_users,
     loss_name,
     map_columns,
     pointwise,
@@ -85,7 +86,7 @@ class MetricRequest:
         """Reject options that the metric does not use, or that are invalid."""
         for option in self.asked:
             if not self.metric.uses(option):
-                others = [m.name for m in METRICS.values() if m.uses(option)]
+                others = list_users(option)
                 raise LogError(
                     f"{self.metric.words} does not use {option}=, which applies only to "
                     f"loss={' or '.join(map(repr, others))}. Omit it."

@@ -558,11 +558,17 @@ def unknown_loss(loss: object) -> LogError:
     return LogError(f"Unknown loss {loss!r}. Expected one of {known}.{near}")
 
 
+def list_users(option: str) -> list[str]:
+    """List the losses and metrics that use an option."""
+    users = [name for name, loss in LOSSES.items() if option in loss.takes]
+    return users + [name for name, metric in METRICS.items() if metric.uses(option)]
+
+
 def refuse_unused(who: str, options: LossOptions, taken: Sequence[str]) -> None:
     """Reject an option that has no effect."""
     for option in fields(options):
         if getattr(options, option.name) is not None and option.name not in taken:
-            users = [name for name, known in LOSSES.items() if option.name in known.takes]
+            users = list_users(option.name)
             raise LogError(
                 f"{who} does not use {option.name}=, which applies only to "
                 f"loss={' or '.join(map(repr, users))}. Omit it, or use that loss."

@@ -247,6 +247,33 @@ def test_predictions_are_no_losses_and_the_words_say_what_is():
         cvstats.read_log(one_set, loss="squared_error")
 
 
+def test_probabilities_of_classes_of_models_in_rows():
+    """What the errors say to type works."""
+    draw = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
+    table = pd.DataFrame(draw, columns=["p_cat", "p_dog", "p_emu"])
+    table = table.assign(
+        model=["lr", "rf"] * 30, point=np.arange(60) // 2, fold=np.arange(60) // 2 % 3,
+        y_true=np.array(["cat", "dog", "emu"])[np.arange(60) // 2 % 3],
+    )  # fmt: skip
+    names, classes = ["p_cat", "p_dog", "p_emu"], ["cat", "dog", "emu"]
+    for options, error in (
+        ({"prediction": {"lr": names}}, LogError),
+        ({"prediction": names, "classes": classes}, TypeError),
+    ):
+        with pytest.raises(error, match=r"use cvstats.losses\(frame, .*classes="):
+            cvstats.read_log(table, loss="log_loss", **options)
+    with pytest.raises(LogError, match="models are stacked in rows") as refused:
+        cvstats.losses(table, prediction=names, loss="log_loss", classes=classes)
+    said = str(refused.value)
+    wide = eval(re.search(r"wide = (.*?reset_index\('y_true'\))", said)[1], {"frame": table})
+    assert "prediction={'lr': [('p_cat', 'lr'), …], …} and truth=('y_true', '')." in said
+    models = {model: [(name, model) for name in names] for model in ("lr", "rf")}
+    log = cvstats.losses(wide, ("y_true", ""), models, "log_loss", classes=classes)
+    alone = table[table["model"] == "rf"].drop(columns="model")
+    wanted = cvstats.losses(alone, "y_true", {"rf": names}, "log_loss", classes=classes)
+    pd.testing.assert_series_equal(log["rf"], wanted["rf"].reorder_levels(log.index.names))
+
+
 # --- options of individual losses and metrics -----------------------------------------------------
 
 

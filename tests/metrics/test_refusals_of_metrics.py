@@ -245,6 +245,10 @@ def test_an_average_over_many_small_folds_is_labelled(truth: str, metric: str) -
 REQUESTS = [
     ({"loss": "auc", "threshold": 0.5}, "AUC does not use threshold=", "'precision'"),
     ({"loss": "rmse", "positive": 1}, "RMSE does not use positive=", "'auc'"),
+    ({"loss": "f1", "classes": [0, 1]}, "F1 does not use classes=", "'log_loss' or 'brier' or"),
+    ({"loss": "zero_one", "classes": [0, 1]}, "does not use classes=", "or 'brier' or 'auc'"),
+    ({"loss": ["f1", "auc"], "prediction": {"m": ["w", "w"]}, "classes": [0, 1]},
+     "with the label of each for a loss of probabilities", "Compute f1 of other columns in"),
     ({"loss": "auc", "beta": 2}, "AUC does not use beta=", "only to loss='fbeta'"),
     ({"loss": "fbeta", "beta": -1, "prediction": "label"}, "beta=-1 is not a weight", ""),
     ({"loss": "fbeta", "beta": 0, "prediction": "label"}, "beta=0 is not a weight", ""),
