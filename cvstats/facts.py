@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,11 +12,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.core.cautions import list_cautions, sentences_of
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import count_folds, fold_level, is_resampled
 from cvstats.core.orientation import TURNED
 from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
+from cvstats.intervals._method import find_call
 from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import DIFFERENCE_FROM, Log, Losses, Sample
@@ -23,6 +26,7 @@ from cvstats.log.metadata import attrs_of_log, is_examined, names_of_metrics, sh
 from cvstats.log.pandas import NAMELESS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
+from cvstats.options import Missing
 
 LARGE = 1_000_000
 """Maximum number of losses kept in one table, rows by columns."""
@@ -42,7 +46,7 @@ class LogFacts:
         Whether NaN losses raise an error, or their evaluations are dropped for all models.
     """
 
-    def __init__(self, losses: Losses, missing: str = "raise") -> None:
+    def __init__(self, losses: Losses, missing: Missing = "raise") -> None:
         self.losses = as_container(losses)
         for dim in getattr(self.losses, "dims", ()):
             index = self.losses.indexes.get(dim)
@@ -59,8 +63,20 @@ class LogFacts:
         key = (function, repr(sorted(options.items())))
         if key not in self._results:
             result = function(self.log, **options)
-            self._results[key] = result.compute() if isinstance(result, xr.Dataset) else result
+            if isinstance(result, xr.Dataset) and self.log.lazy is not None:
+                result = self.advise(result.compute())
+            self._results[key] = result
         return self._results[key]
+
+    def advise(self, result: xr.Dataset) -> xr.Dataset:
+        """Add the sentences of cautions, and what to call instead, once a lazy result is known."""
+        if "caution" not in result:
+            return result
+        log = self.log.with_all_pairs() if "difference" in result else self.log
+        used = result.attrs.get("interval_method", result.attrs["method"])
+        found = list_cautions(result["caution"].to_numpy())
+        calls = tuple(find_call(caution, log, used) for caution in found)
+        return result.assign_attrs(cautions=json.dumps(sentences_of(found, calls)))
 
     # --- the log ----------------------------------------------------------------------------------
 

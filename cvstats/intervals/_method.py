@@ -590,13 +590,18 @@ def find_call(
     """
     if caution is Caution.SELECTED:
         return call_winner(log, used, options)
+    if log.cells is not None and log.cells.of_chunk:
+        return ""
     of_pairs, known, by = log.pairs is not None, log.design.facts, log.design.by
-    for entry in methods_instead(int(caution)).get(caution, ()) if log.in_memory else ():
+    for entry in methods_instead(int(caution)).get(caution, ()):
         name, _, listed = entry.partition("(")
+        if not log.in_memory and (find_method(name).needs_losses or "hall" in listed):
+            continue
         option = "by" if of_pairs else find_method(name).group_option
         groups = [] if by is None else [f"{option}={by!r}"]
         if listed:
-            other = ("wilson" in listed and not log.zero_one().all()) or (
+            unknown = log.lazy is not None  # whether all losses are 0 or 1
+            other = ("wilson" in listed and (unknown or not log.zero_one().all())) or (
                 "hall" in listed and log.design.metric
             )
             if name == used and not (of_pairs or other):

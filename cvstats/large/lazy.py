@@ -654,7 +654,14 @@ class MappedMethod:
             )  # fmt: skip
             sample = Sample(small, self.examined.step, self.examined.whole)
         cells = CellSource(
-            own, WORDS, known.design.count_points, columns, gaps, (left, right), sample
+            own,
+            WORDS,
+            known.design.count_points,
+            columns,
+            gaps,
+            (left, right),
+            sample,
+            of_chunk=True,
         )
         return replace(
             self.log, design=known.table, losses=hide_losses(columns.size, WORDS), labels=labels,

@@ -613,7 +613,7 @@ def count_nearly_tied(keys: FloatArray) -> int:
         _, value, number = np.unique(cells[:, 1], return_inverse=True, return_counts=True)
         return int(of_cell[number[value] > 1].sum())
     left_out = 1 + np.flatnonzero(((keys[:, 1:] != 0) & (keys[:, 1:] != 1)).any(axis=0))
-    if len(left_out) < 2:  # 0/1 losses tell little, so that leaving them out tells little
+    if len(left_out) < 2:  # leaving out 0/1 losses changes little
         left_out = np.arange(1, keys.shape[1])
     tied, *rest = (
         np.unique(some, axis=0, return_counts=True)[1]

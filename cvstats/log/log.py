@@ -181,6 +181,8 @@ class CellSource:
         The numbers of the two models of each pair; by default all pairs, as in ``triu_indices``.
     sample : Sample, optional
         Losses of some evaluations, to be examined one by one.
+    of_chunk : bool
+        Whether they are of a chunk of a lazy array, whose result has no sentences yet.
     """
 
     found: Cells
@@ -190,6 +192,7 @@ class CellSource:
     gaps: Cells | None = None
     pairs: tuple[IntArray, IntArray] | None = None
     sample: Sample | None = None
+    of_chunk: bool = False
 
     def moments(self, by: Sequence[str], losses: Differences | None) -> Cells:
         """Return the moments of all columns, or of differences between them, by some levels."""

@@ -32,6 +32,7 @@ from cvstats.log.log import Losses
 from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame
 from cvstats.metrics import METRICS
+from cvstats.options import Missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -251,7 +252,7 @@ def result_rows(result: Any, facts: LogFacts) -> pd.DataFrame:
     return table.assign(model=[" · ".join(filter(None, words)) for words in parts])
 
 
-def read_facts(losses: Losses | LogFacts, missing: str = "raise") -> LogFacts:
+def read_facts(losses: Losses | LogFacts, missing: Missing = "raise") -> LogFacts:
     """Return the facts of a log to draw; reject a frame whose losses are not in memory."""
     if is_dask_frame(losses):
         raise LogError(

@@ -475,12 +475,20 @@ def concerns_summary(verdict: Verdict, caution: Caution) -> bool:
 def find_scores(verdict: Verdict) -> str:
     """Describe losses that look like scores.
 
-    Only values above 1/2, and models named like a score, need another pass.
+    Only values above 1/2, and models named like a score, need another pass; a lazy array also
+    needs a first loss of 0 or 1.
     """
     if not (verdict.estimate > 0.5).any() and not any(map(names_a_score, verdict.models)):
         return ""
+    facts = verdict.facts
+    if facts.log.lazy is not None and not any(map(names_a_score, verdict.models)):
+        first = float(facts.log.lazy.array[(0,) * facts.log.lazy.array.ndim])
+        if abs(first) > 0 and abs(first - 1) > 0:
+            return ""
     try:
-        found = list(CHECKS[SCORES].find(verdict.facts))
+        if facts.log.lazy is not None:
+            facts = LogFacts(Moments.of_log(facts.losses, missing=facts.missing))
+        found = list(CHECKS[SCORES].find(facts))
     except LogError:  # not in memory
         return ""
     return f"{capitalize(CHECKS[SCORES].describe(found[0]))}." if found else ""
@@ -580,9 +588,10 @@ def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
     used = str(switch.before.attrs.get("interval_method", "the default"))
     if not (old > 0 and np.isfinite(new)):
         return words
-    if new == old and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
+    same = np.isclose(new, old, rtol=1e-9)  # limits of a batched log differ in their last digits
+    if same and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
         return f", widened {switch.caution.cause}"
-    if new == old:
+    if same:
         return f"; the default interval is used because it is wider than that of {switch.method}"
     if new >= 2 * old:
         return f"{words}: {new / old:.1f} times as wide as with {used}"

@@ -229,7 +229,8 @@ def test_scores_in_the_place_of_losses_are_said_first():
     named = pairs(models=1).set_axis(["auc"], axis=1)
     assert "losses named like a score" in str(named.cvci.summary()).lower()
     lazy = xr.DataArray(1.0 * right["m0"].to_numpy(), dims="point").chunk(point=50)
-    assert "scores instead of losses" not in lazy.cvci.summary().cautions
+    assert "scores instead of losses" in lazy.cvci.summary().cautions
+    assert "scores instead of losses" not in (2 * lazy).cvci.summary().cautions
 
 
 def test_cells_of_a_grid_are_counted():
