@@ -829,7 +829,7 @@ def compute_relative(
     root = is_root(log.metadata)  # tested by the difference of the squares
     if root:
         d, se, va, vb = d * (a + b), se * (a + b), 4 * a**2 * va, 4 * b**2 * vb
-        a, b = a**2, b**2
+        b = b**2
     vd, ratio = se**2, d / np.where(b > 0, b, np.nan)
     shared = (va - vb - vd) / 2  # the covariance of a - b with b
     lower, upper = (

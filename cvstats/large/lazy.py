@@ -971,7 +971,9 @@ def adjust_lazily(
 
 def concat_logs(one: Any, two: Any, models: Sequence[str]) -> xr.DataArray:
     """Put the models of two logs side by side under new names; the second is aligned."""
-    arrays = [as_array(log) for log in (one, two)]
+    arrays = [
+        log.to_dataarray("model") if isinstance(log, xr.Dataset) else log for log in (one, two)
+    ]
     dims = ("model", *(dim for dim in arrays[0].dims if dim != "model"))
     bare: list[xr.DataArray] = []
     for array in arrays:
@@ -983,18 +985,6 @@ def concat_logs(one: Any, two: Any, models: Sequence[str]) -> xr.DataArray:
         bare.append(wide)
     whole = xr.concat(bare, "model", coords="minimal", compat="override", join="override")
     return whole.assign_coords(model=pd.Index(list(models), name="model"))
-
-
-def as_array(losses: Any) -> xr.DataArray:
-    """Combine the models of a dataset into one array."""
-    if not isinstance(losses, xr.Dataset):
-        array: xr.DataArray = losses
-        return array
-    units = {array.attrs.get("units") for array in losses.data_vars.values()}
-    whole = losses.to_dataarray("model")
-    one = units.pop() if len(units) == 1 else None
-    whole.attrs = {"units": one} if one else {}
-    return whole
 
 
 def count_cells(log: Log, by: tuple[str, ...]) -> Any:

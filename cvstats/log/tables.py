@@ -236,8 +236,9 @@ def refuse_stacked(frame: pd.DataFrame, values: Sequence[Hashable]) -> None:
     if model is None:
         for name in filter(None, (own_column(name, free) for name in NAMES_OF_MODELS)):
             counts = frame[name].value_counts()
-            if model is None and len(counts) and counts.iloc[0] == counts.iloc[-1] > 1:
+            if counts.nunique() == 1 and counts.iloc[0] > 1:
                 model = name
+                break
     if model is None or (number := frame[model].nunique()) < 2:
         return
     way = (

@@ -568,7 +568,7 @@ def fill(losses: Any, work: Contrasts, names: list[str]) -> Any:
     models = pd.Index([losses.name]) if isinstance(losses, pd.Series) else losses.columns
     index = losses.index
     if work.by == "source":  # as groups, they are not a sampling unit
-        levels = index.to_frame(index=False)
+        levels = index.to_frame()
         if "point" in levels:
             levels["point"] = number_rows(log.design, ["source", "point"])
         levels = levels.rename(columns={"source": GROUP})

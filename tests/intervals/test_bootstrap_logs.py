@@ -173,6 +173,10 @@ def test_leave_one_out_meets_the_log_by_its_labels():
     np.testing.assert_allclose(result["estimate"].sel(lat=places), loo.mean("point"))
     for other in (loo.isel(lat=[2, 0, 1]), loo.isel(point=slice(None, None, -1), lat=[1, 2, 0]).T):
         xr.testing.assert_identical(cvstats.case_bootstrap(grid, leave_one_out=other), result)
+    both = {"lon": [1.0, 2.0]}  # dimensions pair by name, in any order
+    wide, other = grid.expand_dims(both), loo.expand_dims(both, axis=-1) * [[[1.0, 2.0]]]
+    found = cvstats.case_bootstrap(wide, leave_one_out=other.transpose("lat", "point", "lon"))
+    np.testing.assert_allclose(found["estimate"].T, other.mean("point"))
     for labels in ([10.0, 20.0, 31.0], [10.0, 20.0, 20.0]):
         with pytest.raises(cvstats.LogError, match="have different labels along 'lat'"):
             cvstats.case_bootstrap(grid, leave_one_out=loo.assign_coords(lat=labels))

@@ -80,6 +80,8 @@ def test_models_in_rows_are_seen_by_other_names(stacked):
         cvstats.losses(stacked, truth="actual", prediction="predicted")
     one = stacked[stacked["learner"] == "ridge"]
     assert len(cvstats.losses(one, truth="actual", prediction="predicted")) == 90
+    unequal = cvstats.losses(stacked.iloc[1:], truth="actual", prediction="predicted")
+    assert len(unequal) == 179  # these labels occur unequally often
 
 
 @pytest.mark.parametrize("command", ["interval", "summary"])

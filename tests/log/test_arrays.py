@@ -62,6 +62,8 @@ def test_variables_of_different_units_are_not_compared(grid, chunks):
             ask()
     both["new"].attrs["units"] = "K2"
     assert "lower mean loss than" in str(both.cvci.summary())
+    log = both if chunks is None else both.chunk(chunks)
+    assert log.cvci.compare(log)["difference"].attrs == {"units": "K2"}
 
 
 def test_a_dimension_of_several_levels_next_to_another():

@@ -249,7 +249,7 @@ REFUSED = [
     ("brier", [1, 2, 1], P, {}, "the truth has the labels 1, 2. Expected 0 and 1 (or -1 and 1, or"),
     ("brier", list("aba"), P, {}, "Specify the predicted label: positive='a' or positive='b'."),
     ("brier", [1.5, 2.5, 3.5], P, {}, "for numbers use a loss such as squared_error"),
-    ("hinge", list("aba"), P, {"positive": "c"}, "positive='c' is not a label of the truth."),
+    ("hinge", list("aba"), P, {"positive": "c"}, "'c' is not a label of the truth. Expected 'a'"),
     ("log_loss", list("abc"), P, {"positive": "a"}, "the truth has 3 labels. Expected two if"),
     ("zero_one", [0, 1, 1], P, {}, "look like probabilities (row 0: 0.2). Expected labels such as"),
     ("zero_one", list("aba"), P, {}, "one of truth and prediction is text and the other numeric"),
