@@ -570,7 +570,8 @@ class Moments(Methods):
         columns = np.take(np.arange(models.size).reshape(labels.sizes), own, axis=at).reshape(-1)
         cells = np.isin(models[0], columns)  # the same for all models and pairs
         pairs = len(models) * (len(models) - 1) // 2 * self.pairs
-        both = models.size + np.arange(pairs * len(cells)).reshape(pairs, -1)[:, cells].reshape(-1)
+        numbers = np.arange(pairs * len(cells)).reshape(pairs, len(cells))
+        both = models.size + numbers[:, cells].reshape(-1)
         table = self.table.take_columns(np.concatenate([columns, both]))
         kept = tuple(
             part.take_cells(len(models), cells)

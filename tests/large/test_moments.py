@@ -149,6 +149,24 @@ def test_batches_of_times_show_the_dependence_of_the_log(kind):
     assert "serial dependence" in only_row(found)["caution"]
 
 
+@pytest.mark.parametrize("pairs", [False, True])
+def test_batches_of_several_metrics_show_the_dependence_of_each(pairs):
+    walk = np.repeat(np.random.default_rng(0).normal(size=24), 10)
+    data = xr.Dataset(
+        {"y_true": ("point", walk), "a": ("point", 0 * walk), "b": ("point", walk / 9)},
+        {"point": pd.date_range("2013-01-01", periods=240), "fold": ("point", np.arange(240) % 5)},
+    )
+    loss = ["squared_error", "absolute_error"]
+    log = cvstats.losses(data, prediction=["a", "b"], loss=loss)
+    parts = [
+        Moments.of_log(log.sel(point=part), pairs=pairs)
+        for part in (log.point[:99], log.point[99:])
+    ]
+    found = (parts[0] + parts[1]).summary()
+    assert list(found) == loss
+    assert all("serial dependence" in each.cautions for each in found.values())
+
+
 # --- what attrs tell besides losses ---------------------------------------------------------------
 
 
