@@ -149,6 +149,17 @@ def test_batches_of_times_show_the_dependence_of_the_log(kind):
     assert "serial dependence" in only_row(found)["caution"]
 
 
+def test_cells_of_large_grids_have_the_cautions_of_their_neighbors():
+    """Of 4,000 cells every second one is examined, and stands for the next one."""
+    draw = np.random.default_rng(0)
+    kinds = np.stack([draw.uniform(size=60), draw.uniform(size=60) ** 40])
+    skewed = np.arange(4000) // 2 % 3 == 0
+    log = xr.DataArray(kinds[skewed.astype(int)], dims=("cell", "point"))
+    for result in (log.cvci.wald(), Moments.of_log(log).wald()):
+        found = ["skewed" in words for words in cvstats.cautions(result).to_numpy()]
+        np.testing.assert_array_equal(found, skewed)
+
+
 @pytest.mark.parametrize("pairs", [False, True])
 def test_batches_of_several_metrics_show_the_dependence_of_each(pairs):
     walk = np.repeat(np.random.default_rng(0).normal(size=24), 10)

@@ -411,7 +411,7 @@ def crossed() -> pd.Series:
         (lambda: REGIONS, {"by": "region", "between": PAIR, "reference": "f"},
          "Expected only one of"),
         (lambda: REGIONS.iloc[:60], {"by": "region"}, "one label of 'region', 'east'"),
-        (lambda: REGIONS.iloc[59:], {"by": "region"}, "the group 'east' of 'region' has one point"),
+        (lambda: REGIONS.iloc[59:], {"by": "region"}, "'east' of 'region' has one point. Expected"),
         (lambda: crossed().iloc[:-5], {"by": "judge"},
          "the same points occur under several labels of 'judge', such as judge='x', point=0."),
         (lambda: losses("auc"), {"by": "group"}, "the groups by 'group' split the cells"),

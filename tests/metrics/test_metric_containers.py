@@ -167,6 +167,9 @@ def test_a_function_without_weights_leaves_points_out() -> None:
         return float(np.mean(truth == prediction))
 
     narrow = one.assign(w=1 + one["point"] % 2 / 2)
+    mean, exact = (cvstats.losses(one, "y", ["label"], **of).cvci.wald()["se"].item()
+                   for of in ({"metric": plain}, {"loss": "accuracy"}))  # fmt: skip
+    assert mean == pytest.approx(exact, rel=1e-12)
     with pytest.raises(LogError, match="the function does not accept weights"):
         cvstats.losses(narrow, "y", ["label"], metric=plain, weight="w")
 
