@@ -47,6 +47,7 @@ def test_geometric_mean_over_data_sets_is_a_t_interval_of_logs():
     assert 1 + found["upper"] / 100 == pytest.approx(expected["upper"], rel=1e-9)
     assert found["p_value"] == pytest.approx(expected["p"], rel=1e-9)
     logs = SETS.groupby(level="source").mean().pipe(lambda mean: np.log(mean["a"] / mean["b"]))
+    assert found["se"] == pytest.approx(100 * expected["ratio"] * logs.sem(), rel=1e-9)
     for alternative in ("less", "greater"):
         one = SETS.cvci.compare(
             reference="b", relative=True, over="source", alternative=alternative
