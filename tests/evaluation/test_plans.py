@@ -236,6 +236,7 @@ def test_tables(name):
         (lambda: plans.leave_one_out().bind(1), "at least two points"),
         (lambda: plans.bootstrap().bind(1), "at least two points"),
         (lambda: plans.paired_subsampling(ratio=0.5).bind(20), "a larger ratio"),
+        (lambda: plans.holdout(ratio=0.9).bind(3), "gives 3 for training and 0 for testing"),
         (lambda: plans.k_fold().bind(0), "n=0 is out of range"),
     ],
 )

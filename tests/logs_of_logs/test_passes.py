@@ -147,6 +147,10 @@ def test_clusters_groups_and_every_consumer_work_on_a_log_of_problems():
     log = suites().cvci.passes(k=3)
     found = log.cvci.interval()
     assert found.attrs["method"] == "clustered"
+    array = suites().droplevel(["suite", "source"]).to_xarray().to_dataarray("model")
+    array = array.assign_coords(source=("point", np.arange(120) // 5)).cvci.passes(k=3)
+    np.testing.assert_allclose(array.cvci.interval(method="clustered")["se"], found["se"])
+    assert array.cvci.interval().attrs["method"] == "clustered"
     means = log.groupby(level="source").mean()
     assert found["se"]["large"] > log["large"].std() / np.sqrt(len(log))
     assert found["estimate"]["large"] == pytest.approx(means["large"].mean(), rel=1e-12)
