@@ -251,9 +251,8 @@ def ordered_gini(points: Points, options: MetricOptions) -> Influence:
     found = []
     for key in (prediction, truth):
         ranks, order = middle_ranks(key, weight)
-        covariance = mean(weight, middle * ranks)
         change = change_of_ranks(key, ranks, middle, weight, order)
-        found.append((covariance, middle * ranks - covariance + change))
+        found.append((mean(weight, middle * ranks), middle * ranks + change))
     (own, to_own), (best, to_best) = found
     if not best > ROUNDING * mean(weight, np.abs(middle)):
         raise UndefinedMetricError("the truth is constant")

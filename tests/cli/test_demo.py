@@ -151,6 +151,7 @@ def test_alpha_is_the_level_of_everything_shown(capsys):
     assert row_of(part, "ridge")[-2:] == written(limits, 0)
     pair = cvstats.compare(losses, alpha=0.2).loc[("ridge", "random_forest")]
     assert row_of(part, "ridge - random_forest")[1:3] == written(pair[["lower", "upper"]], 0)
+    assert out.count("has nearly the same limits") == 1  # flights has one repetition
     assert out.count("valid 80% interval") == out.count("  80% interval  Holm p") == 2
     assert "95%" not in out
 

@@ -124,6 +124,8 @@ def test_arrays_give_the_same_log_and_carry_dimensions():
     found = grid.cvci.passes(k=2).cvci.interval()
     assert found["estimate"].dims == ("temperature", "model")
     np.testing.assert_allclose(found["estimate"][0], frame.mean(), rtol=1e-14)
+    every = array.cvci.passes(k=5)
+    np.testing.assert_allclose(every.T, LOG.cvci.passes(k=5), rtol=1e-14)
     stacked = array.stack(evaluation=("point", "repetition")).dropna("evaluation")
     np.testing.assert_allclose(stacked.cvci.passes(k=2).T, frame, rtol=1e-14)
 

@@ -252,7 +252,7 @@ REFUSED = [
     ("hinge", list("aba"), P, {"positive": "c"}, "'c' is not a label of the truth. Expected 'a'"),
     ("log_loss", list("abc"), P, {"positive": "a"}, "the truth has 3 labels. Expected two if"),
     ("zero_one", [0, 1, 1], P, {}, "look like probabilities (row 0: 0.2). Expected labels such as"),
-    ("zero_one", list("aba"), P, {}, "one of truth and prediction is text and the other numeric"),
+    ("zero_one", [None, "b", "a"], P, {}, "is text and the other numeric (row 1: 'b' and 0.4)"),
     ("zero_one", [0, 1, 1], list("aba"), {}, "(row 0: 0 and 'a'). Expected the same labels in"),
     ("zero_one", [None, "a", None], [1, None, 1], {}, "the other numeric"),
     ("zero_one", [0, 1, 1], P, {"threshold": 50}, "threshold=50 is not a probability."),

@@ -299,6 +299,10 @@ def test_too_many_tests_are_not_made(monkeypatch):
         "Among 20 cells (lat and lon), the lowest mean loss is that of m0 in 20"
     )
     assert "no test of the differences is available" in first
+    _, first, _ = grid(3, shift=0.1).cvci.summary().sentences
+    wins = list(map(int, re.findall(r"m\d in (\d+)", first)))
+    assert wins == sorted(wins, reverse=True)
+    assert len(wins) > 1
 
 
 def test_models_that_cannot_be_compared_are_said_to_be():
