@@ -417,7 +417,7 @@ def count_combinations(log: Log, levels: tuple[str, ...], counted: CountedColumn
     k = len(counted.labels)
 
     def add(number: IntArray, size: int, power: int) -> FloatArray:
-        own = None if weight is None or power == 0 else weight**power
+        own = None if weight is None else weight**power
         sums = np.bincount(rows * size + number, own, minlength=n * size)
         return sums.reshape(n, size).astype(np.float64)
 

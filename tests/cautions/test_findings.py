@@ -183,6 +183,10 @@ def test_numbers_are_those_of_the_definitions():
         assert measure_shapes(unit * tail).tail_index == pytest.approx(hill, rel=1e-12)
     few = np.repeat([2.0, -2.0, 0.0], [50, 50, 4900])  # the top 2% of 5000, and no others
     assert measure_shapes(few).tail_index == np.inf
+    losses, *_ = FINDINGS["CVS017"]
+    runs = losses.groupby(level="repetition")
+    ratio = runs.mean().std() / np.sqrt((runs.var(ddof=0) / runs.size()).mean())
+    assert found(losses).loc["CVS017", "value"] == pytest.approx(ratio)
 
 
 def test_shapes_of_many_columns_are_those_of_each():

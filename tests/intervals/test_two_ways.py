@@ -92,6 +92,15 @@ def test_one_error_has_the_degrees_of_freedom_of_equal_mean_squares(points):
     assert found == pytest.approx(1 / (1 / 4 + 1 / (points - 1) + 1 / (4 * (points - 1))))
 
 
+def test_repetitions_of_a_pair_are_averaged():
+    index = pd.MultiIndex.from_product([range(3), range(6), range(8)])
+    index.names = names = ["repetition", "source", "point"]
+    log = pd.Series(np.random.default_rng(0).normal(size=144), index, name="net")
+    found = log.cvci.clustered(by=names[1:])
+    expected = log.groupby(level=names[1:]).mean().cvci.clustered(by=names[1:])
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("names", [BOTH, ("point", "repetition"), ("prompt", "judge")])
 def test_the_mean_squares_of_r(names):
     case, wanted = CROSSED["inputs"], CROSSED["outputs"]
