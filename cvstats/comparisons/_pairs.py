@@ -52,7 +52,7 @@ from cvstats.log.checks import find_whole
 from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import DifferentGroups, Groups
 from cvstats.log.log import Log, Losses
-from cvstats.log.metadata import has_several, is_ratio, is_root
+from cvstats.log.metadata import has_several, has_several_contrasts, is_ratio, is_root
 from cvstats.log.read import MISSING, read
 from cvstats.log.tables import as_container
 
@@ -157,10 +157,9 @@ def compare_pairs(
     """
     metadata: Any = getattr(losses, "attrs", {})
     kind = metadata.get("kind")
-    if other is None and reference is None and kind is not None:
-        of_groups = hasattr(losses, "columns") and isinstance(metadata.get("contrast"), list)
-        if of_groups or len(read(losses).labels.models) == 1:
-            other = 0
+    alone = other is None and reference is None and kind is not None
+    if alone and (has_several_contrasts(losses) or len(read(losses).labels.models) == 1):
+        other = 0
     if other is not None and is_number(other):
         if other != 0 or kind is None:
             way = f" An error rate has a name: alpha={other!r}." if 0 < other < 1 else ""

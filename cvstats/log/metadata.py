@@ -107,6 +107,16 @@ def has_several(metadata: Mapping[Any, Any]) -> bool:
     return isinstance(metadata.get("metrics"), Mapping)
 
 
+def has_several_contrasts(losses: Any) -> bool:
+    """Whether a log of differences between groups has several pairs of groups."""
+    columns, sizes = getattr(losses, "columns", None), getattr(losses, "sizes", None)
+    if isinstance(columns, pd.Index):
+        return "contrast" in columns.names and len(columns.unique("contrast")) > 1
+    if sizes is not None:
+        return bool(sizes.get("contrast", 1) > 1)
+    return isinstance(getattr(losses, "attrs", {}).get("contrast"), list)
+
+
 def names_of_metrics(losses: Any) -> list[Hashable] | None:
     """List the labels of the level or coordinate ``metric``; None without it."""
     index = getattr(losses, "index", None)

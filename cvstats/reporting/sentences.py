@@ -29,7 +29,7 @@ from cvstats.large.moments import Moments
 from cvstats.log.display import count_decimals, display_width
 from cvstats.log.groups import METRIC, Groups
 from cvstats.log.log import WITHOUT_PAIRS, Losses
-from cvstats.log.metadata import LOSS_WORDS, UNDESCRIBED
+from cvstats.log.metadata import LOSS_WORDS, UNDESCRIBED, has_several_contrasts
 from cvstats.log.read import MISSING, is_dask_frame, read
 from cvstats.log.tables import as_container, names_a_score
 from cvstats.metrics import METRICS
@@ -389,11 +389,10 @@ def describe_verdict(verdict: Verdict) -> Summary:
     """Write the sentences of a summary, and collect its cautions."""
     if units := getattr(verdict.facts.log.labels, "mixed_units", None):
         raise different_units(units)
-    if isinstance(verdict.facts.attrs.get("contrast"), list) and "contrast" not in verdict.dims:
+    if "contrast" in verdict.facts.attrs and has_several_contrasts(verdict.facts.losses):
         raise LogError(
-            "this log has differences between several groups, one per column. Expected one, "
-            "as in contrast(by=..., between=(a, b)). To test all of them, type "
-            "log.cvci.compare()."
+            "this log has the differences of several pairs of groups. Expected one, as in "
+            "contrast(by=..., between=(a, b)). To test all of them, type log.cvci.compare()."
         )
     sentences = write_sentences(verdict)
     cautions, advice = {}, {}

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from frontier import CASES
 from scipy import special, stats
+from strategies import by_row
 
 import cvstats
 
@@ -393,6 +394,26 @@ def test_sentences():
     several = REGIONS["a"].cvci.contrast(by="region")
     with pytest.raises(cvstats.LogError, match=r"To test all of them, type log\.cvci\.compare\(\)"):
         several.cvci.summary()
+
+
+def test_several_contrasts_in_an_array_are_tested_against_0_too():
+    """It compared the models, and averaged the differences of the groups."""
+    array = by_row(REGIONS)
+    for one in (array, array.to_dataset(dim="model")):
+        frame = REGIONS.cvci.contrast(by="region", reference="rest")
+        gaps = one.cvci.contrast(by="region", reference="rest")
+        found, expected = gaps.cvci.compare(), frame.cvci.compare()
+        names = ["difference", "lower", "upper", "p_adjusted"]
+        np.testing.assert_allclose(
+            np.sort(found[names].to_array().values.reshape(len(names), -1)),
+            np.sort(expected[names].to_numpy(float).T),
+        )
+        with pytest.raises(cvstats.LogError, match="differences of several pairs of groups"):
+            gaps.cvci.summary()
+        west = frame.xs("west - rest", level="contrast", axis=1).cvci.compare()
+        alone = gaps.sel(contrast="west - rest").cvci.compare()
+        assert float(alone["difference"].squeeze()) == pytest.approx(west["difference"].item())
+        assert "These differ by" in str(gaps.sel(contrast="west - rest").cvci.summary())
 
 
 def crossed() -> pd.Series:
