@@ -235,14 +235,16 @@ def scan_dask(
     columns = columns_of([*map(str, frame.columns)], loss, asked, by, model)
     check_stacked(columns, pairs, missing)
     work, add = delayed(part_of, pure=True), delayed(sum_parts, pure=True)
-    # dask keeps those of pandas in _meta, and what a user assigns in the frame itself
-    facts = {**frame._meta.attrs, **vars(frame).get("attrs", {})}
-    parts = [
-        work(part, columns, by, pairs, missing, facts) for part in frame[columns.names].to_delayed()
-    ]
+    facts, chosen = attrs_of_frame(frame), frame[columns.names]
+    parts = [work(part, columns, by, pairs, missing, facts) for part in chosen.to_delayed()]
     while len(parts) > 1:
         parts = [add(parts[at : at + SPLIT_EVERY]) for at in range(0, len(parts), SPLIT_EVERY)]
     return delayed(whole_of, pure=True)(parts[0])
+
+
+def attrs_of_frame(frame: Any) -> dict[Hashable, Any]:
+    """Return the attrs of a dask frame: those of pandas, and what a user assigned."""
+    return {**frame._meta.attrs, **vars(frame).get("attrs", {})}
 
 
 def has_columns_of_models(losses: Any, by: str | None = None) -> bool:
@@ -342,6 +344,17 @@ def map_predictions(
     meta = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in types.items()})
     meta.attrs = dict(facts)
     return frame.map_partitions(with_levels, ask, kept, models, meta=meta)
+
+
+def concat_metrics(logs: Mapping[str, Any], facts: Mapping[Hashable, Any]) -> Any:
+    """Concatenate dask frames with the losses of one metric each; its name is a column."""
+    import dask.dataframe
+
+    named = [log.assign(**{METRIC: name}) for name, log in logs.items()]
+    whole = dask.dataframe.concat(named)
+    meta = whole._meta.copy()
+    meta.attrs = dict(facts)
+    return whole.map_partitions(pd.DataFrame.copy, meta=meta)
 
 
 def with_levels(

@@ -23,7 +23,7 @@ from cvstats.errors import (
     plainly,
     read_names,
 )
-from cvstats.large.frames import map_predictions
+from cvstats.large.frames import attrs_of_frame, concat_metrics, map_predictions
 from cvstats.log.metadata import put_attrs
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_levels
@@ -790,10 +790,13 @@ def split_options(
 def join_metrics(logs: Mapping[str, Any]) -> Any:
     """Combine logs of one loss each, in the level (dimension) ``metric``."""
     names = list(logs)
+    lazy = is_dask_frame(logs[names[0]])
     facts = {
         "loss": ", ".join(names), "metric": names,
-        "metrics": {name: dict(log.attrs) for name, log in logs.items()},
+        "metrics": {n: attrs_of_frame(log) if lazy else dict(log.attrs) for n, log in logs.items()},
     }  # fmt: skip
+    if lazy:
+        return concat_metrics(logs, facts)
     if isinstance(logs[names[0]], (xr.DataArray, xr.Dataset)):
         whole = xr.concat(list(logs.values()), pd.Index(names, name="metric"), combine_attrs="drop")
     else:

@@ -280,6 +280,15 @@ def test_a_dask_frame_of_several_metrics_answers_as_the_frame() -> None:
         pd.testing.assert_frame_equal(ask(frame).compute(), ask(log), check_exact=False, rtol=1e-12)
 
 
+def test_several_losses_of_a_dask_frame_of_predictions() -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    table, options = predictions("fold"), {"truth": "y", "prediction": ["lr", "rf"]}
+    options["loss"], parts = ["brier", "log_loss"], dask.from_pandas(table.reset_index(), 4)
+    found, log = cvstats.losses(parts, **options), cvstats.losses(table, **options)
+    for ask in (cvstats.interval, cvstats.compare):
+        pd.testing.assert_frame_equal(ask(found).compute(), ask(log), check_exact=False, rtol=1e-12)
+
+
 @pytest.mark.parametrize("by", [None, "half"])
 def test_parts_of_several_metrics_are_refused(by: str | None) -> None:
     """Of arrays and frames, with dropped losses, lazily, and as moments."""
