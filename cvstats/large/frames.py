@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from importlib import import_module
 from operator import add
 from typing import Any
 
@@ -346,12 +347,10 @@ def map_predictions(
     return frame.map_partitions(with_levels, ask, kept, models, meta=meta)
 
 
-def concat_metrics(logs: Mapping[str, Any], facts: Mapping[Hashable, Any]) -> Any:
+def concat_metrics(logs: Mapping[str, Any], facts: Mapping[str, Any]) -> Any:
     """Concatenate dask frames with the losses of one metric each; its name is a column."""
-    import dask.dataframe
-
     named = [log.assign(**{METRIC: name}) for name, log in logs.items()]
-    whole = dask.dataframe.concat(named)
+    whole = import_module("dask.dataframe").concat(named)
     meta = whole._meta.copy()
     meta.attrs = dict(facts)
     return whole.map_partitions(pd.DataFrame.copy, meta=meta)
