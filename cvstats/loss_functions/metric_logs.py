@@ -390,19 +390,34 @@ class MetricRun:
         return bool((found**2 < ENOUGH_POINTS * squares).any())
 
     def has_heavy_parts(self, points: Points) -> bool:
-        """Whether a few points dominate one of the two means of a ratio metric."""
-        if self.design.size > LIMIT:
+        """Whether a few points of some group dominate one of the two means of a ratio metric."""
+        design, metric = self.design, self.request.metric
+        if design.size > LIMIT:
             return False
-        here = slice(None) if points.there is None else points.there
-        truth, prediction = (
-            np.asarray(x, dtype=np.float64)[here] for x in (points.truth, points.prediction)
-        )
-        parts = [truth, prediction]
-        if self.request.metric.reads == "numbers":
-            own = truth - prediction
-            absolute = self.request.metric.name == "wmape"
-            parts = [abs(own), abs(truth)] if absolute else [own**2, (truth - truth.mean()) ** 2]
-        return bool(mark_shapes(np.column_stack(parts)[None], [len(truth)]).any())
+        rows = np.arange(design.size) if points.there is None else np.flatnonzero(points.there)
+        names = [name for name in map(str, self.request.by) if name in design.levels]
+        group = design.cells(tuple(names), 0, design.size)[rows]
+        names = [name for name in ("source", "point") if name in design.levels]
+        own = names if "point" in names else [name for name in SPLIT if name in design.levels]
+        each = np.zeros(design.size, dtype=np.int64)  # the number of its point, or of its split
+        for name in own:
+            each = each * len(design.levels[name].labels) + design.codes(name)
+        order = np.argsort(group, kind="stable")
+        for at in np.split(rows[order], np.flatnonzero(np.diff(group[order])) + 1):
+            number = len(np.unique(each[at]))
+            n_points = number if "point" in names else len(at) // max(1, number)
+            truth, prediction = (
+                np.asarray(x, dtype=np.float64)[at] for x in (points.truth, points.prediction)
+            )
+            parts = [truth, prediction]
+            if metric.reads == "numbers":
+                error = truth - prediction
+                parts = [error**2, (truth - truth.mean()) ** 2]
+                if metric.name == "wmape":
+                    parts = [abs(error), abs(truth)]
+            if len(at) and mark_shapes(np.column_stack(parts)[None], [n_points]).any():
+                return True
+        return False
 
     def undefined(
         self, model: Hashable, points: Points, options: MetricOptions, row: int, why: str

@@ -108,6 +108,29 @@ def ratio_log(loss, outlier, dropped=()):
     return cvstats.losses(predictions, prediction=["a", "b"], loss=loss, **options)
 
 
+@pytest.mark.parametrize("by", [None, "half"])
+@pytest.mark.parametrize("pointed", [True, False])
+def test_repetitions_and_groups_do_not_hide_heavy_parts_of_a_ratio(pointed, by):
+    """150 points are not 300 after a second repetition, nor in each of their two halves."""
+    rng, n = np.random.default_rng(1), 150
+    truth = np.exp(0.75 * rng.normal(size=n))
+
+    def rows(repetition, half):
+        return pd.DataFrame({
+            "repetition": repetition, "half": half, "fold": rng.permutation(n) % 5,
+            "point": np.arange(n) + n * half, "y_true": truth,
+            "a": 0.5 * truth + 0.3 * rng.normal(size=n),
+        })  # fmt: skip
+
+    levels = ["repetition", "half", "fold", "point"][: 4 if pointed else 3]
+    again = [rows(repetition, 0) for repetition in (0, 1)]
+    if by is not None:
+        again = [rows(0, half) for half in (0, 1)]
+    table = pd.concat(again).set_index(levels)
+    log = cvstats.losses(table, prediction=["a"], loss="wmape", **({"by": by} if by else {}))
+    assert log.attrs.get("heavy_tails") is True
+
+
 @pytest.mark.parametrize("loss", RATIOS)
 @pytest.mark.parametrize("dropped", [[], ["source"], ["fold", "source"]])
 def test_differences_of_ratios_are_tested_above_the_line(loss, dropped):
