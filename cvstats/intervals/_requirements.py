@@ -520,8 +520,9 @@ def describe_missing_points(design: Design) -> str:
     """Describe repetitions that lack some points, and what to do if all were to be tested."""
     splits = design.splits()
     kept = [name for name in ("source", "point") if name in design.levels]
+    number = "" if splits.points is None else f"{splits.points:,} "  # moments keep no points
     return (
-        f"some repetitions evaluate only {int(splits.rows.min()):,} of the {splits.points:,} "
+        f"some repetitions evaluate only {int(splits.rows.min()):,} of the {number}"
         "points, so points would have unequal weights. Average the repetitions of each point "
         f"first: log.groupby({kept!r}).mean(); or add the missing evaluations"
     )

@@ -1,5 +1,7 @@
 """Logs of models that were only tested, such as language models: nothing is advised about folds."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,6 +92,15 @@ def test_repetitions_that_lack_questions_are_no_random_splits():
         averaged.attrs = LOSSES.attrs
         method = "clustered" if "source" in levels else "holdout"
         assert averaged.cvci.interval().attrs["method"] == method
+
+
+def test_moments_of_repetitions_that_lack_questions_have_no_number_of_all():
+    log = answers(share=0.5)
+    log.attrs["models_are"] = "fixed"
+    moments = cvstats.Moments.of_log(log)
+    for ask in (moments.interval, moments.summary):
+        words = refusal(ask)
+        assert re.match(r"some repetitions evaluate only \d+ of the points, so points would", words)
 
 
 def answers(share=1.0, repetitions=3):
