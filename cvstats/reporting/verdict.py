@@ -284,6 +284,13 @@ class Verdict:
                 pseudo = far > (1 + NOISE) * statistic * se
                 se = where(pseudo, far / statistic, se)
                 df = known["df"] if "df" in known else p * 0 + np.inf
+                # The statistic of equal means is 0 with any standard error: that of the limits.
+                half, level = (known["upper"] - known["lower"]) / 2, table.attrs["alpha"]
+                quantile = -special.stdtrit(df, level / 2)
+                if table.attrs.get("adjust") == "max-t":
+                    others = np.ravel(half / se)[np.ravel(statistic > 0)]
+                    quantile = np.fmax.reduce(others, initial=np.nan)
+                se = where(statistic == 0, np.fmax(se, half / quantile), se)
                 own = (abs(p - 2 * special.stdtr(df, -statistic)) <= 1e-12) & (se > 0)
                 df = where(~np.isfinite(df), np.inf if points is None else points - 1, df)
                 reach = -special.stdtrit(df, split_alpha(self.alpha, self.n_tests) / 2) * se

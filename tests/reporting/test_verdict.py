@@ -405,6 +405,27 @@ def test_few_points_are_judged_by_students_t():
     assert "Student" not in str(zero_one.cvci.summary())
 
 
+@pytest.mark.parametrize("joint", [True, False])
+def test_equal_means_have_the_pseudo_errors_of_other_differences(joint):
+    """Without them the limits of equal means were narrower than before the adjustment."""
+    index = pd.MultiIndex.from_product([range(2), range(24)], names=["repetition", "point"])
+    a, b = ((np.arange(48) % step == 0) * 1.0 for step in (8, 6))
+    b[[0, 24]] = 0
+    log = pd.DataFrame({"a": a, "b": b, "c": 1 - a}, index)
+    level, verdict = split_alpha(0.05, 3), Verdict(LogFacts(log), 0.05, 0)
+    options = {"adjust": "max-t", "rng": 0} if joint else {"adjust": None, "alpha": level}
+    table = cvstats.compare(log, **options)
+    assert table["difference"].iloc[0] == pytest.approx(0, abs=1e-15)
+    table.iloc[0, table.columns.get_indexer(["difference", "statistic"])] = 0
+    found = verdict.adjust_by_sidak(table)
+    wider = found["upper"] - found["lower"] - (table["upper"] - table["lower"])
+    assert (wider > 0).all()
+    if not joint:
+        quantiles = (few.isf(level / 2) for few in (stats.t(23), stats.norm))
+        ratio = next(quantiles) / next(quantiles)
+        assert found["upper"].iloc[0] == pytest.approx(table["upper"].iloc[0] * ratio)
+
+
 @pytest.mark.parametrize("container", ["frame", "array", "moments", "dask"])
 def test_the_verdict_on_few_discordant_points_is_that_of_every_container(container):
     """A lazy array took the normal test: p = 0.030 and "the best of 3 models"."""
