@@ -15,6 +15,7 @@ from scipy import special
 
 from cvstats.comparisons.compare import compare
 from cvstats.comparisons.winner import winner
+from cvstats.comparisons.zero_one import SOME_EXACT
 from cvstats.core.cautions import Caution, flag_attrs, list_cautions, narrow_labels
 from cvstats.core.orientation import TARGET, TURNED, targets_of, turn
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -290,8 +291,11 @@ class Verdict:
                 if table.attrs.get("adjust") == "max-t":
                     others = np.ravel(half / se)[np.ravel(statistic > 0)]
                     quantile = np.fmax.reduce(others, initial=np.nan)
-                se = where(statistic == 0, np.fmax(se, half / quantile), se)
+                se = where((statistic == 0) & (se > 0), np.fmax(se, half / quantile), se)
                 own = (abs(p - 2 * special.stdtr(df, -statistic)) <= 1e-12) & (se > 0)
+                if table.attrs.get("test") in ("exact", SOME_EXACT):  # their p-value is 1 too
+                    few = np.asarray(has_caution(table, Caution.DISCORDANT_FEW))
+                    own = own & ~((statistic == 0) & few)
                 df = where(~np.isfinite(df), np.inf if points is None else points - 1, df)
                 reach = -special.stdtrit(df, split_alpha(self.alpha, self.n_tests) / 2) * se
                 p = where(own, 2 * special.stdtr(df, -statistic), p)

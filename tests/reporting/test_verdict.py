@@ -424,6 +424,11 @@ def test_equal_means_have_the_pseudo_errors_of_other_differences(joint):
         quantiles = (few.isf(level / 2) for few in (stats.t(23), stats.norm))
         ratio = next(quantiles) / next(quantiles)
         assert found["upper"].iloc[0] == pytest.approx(table["upper"].iloc[0] * ratio)
+        once = log.loc[0].assign(b=np.roll(log.loc[0, "a"], 1))  # an exact test, and its limits
+        table = cvstats.compare(once, **options)
+        found = Verdict(LogFacts(once), 0.05, 0).adjust_by_sidak(table)
+        assert table.attrs["test"] == "exact"
+        assert found["lower"].iloc[0] == table["lower"].iloc[0]
 
 
 @pytest.mark.parametrize("container", ["frame", "array", "moments", "dask"])
