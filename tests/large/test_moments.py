@@ -176,6 +176,11 @@ def test_batches_of_several_metrics_show_the_dependence_of_each(pairs):
     found = (parts[0] + parts[1]).summary()
     assert list(found) == loss
     assert all("serial dependence" in each.cautions for each in found.values())
+    rows = [data.isel(point=part).to_dataframe() for part in (slice(99), slice(99, None))]
+    tables = [cvstats.losses(part, prediction=["a", "b"], loss=loss) for part in rows]
+    cautions = streamed(tables, pairs=pairs).wald()["caution"]
+    assert len(cautions) == 4
+    assert cautions.str.contains("serial dependence").all()
 
 
 # --- what attrs tell besides losses ---------------------------------------------------------------

@@ -244,6 +244,23 @@ def test_moments_know_what_was_left_out(kind, tmp_path):
                 )
 
 
+@pytest.mark.parametrize("dims", [("lat",), ("lat", "model"), ("model", "lat")])
+def test_moments_need_the_same_gaps_in_each_cell(dims):
+    sizes, fold = {"point": 60, "lat": 3, "model": 2}, np.arange(60) % 6
+    losses = np.random.default_rng(0).normal(size=[60, *(sizes[dim] for dim in dims)])
+    log = xr.DataArray(losses, dims=("point", *dims), coords={"fold": ("point", fold)})
+    log[{"point": 3, "lat": 0} | ({"model": 0} if "model" in dims else {})] = np.nan
+    for cells in (log, log.chunk(lat=1)):
+        with pytest.raises(LogError, match="lack different evaluations"):
+            cvstats.Moments.of_log(cells, missing="drop")
+    log[{"point": 3, "lat": slice(1, 3)} | ({"model": 1} if "model" in dims else {})] = np.nan
+    log[{"lat": 1}] = np.nan  # a masked cell
+    expected = log.cvci.wald(missing="drop")["se"]
+    for cells in (log, log.chunk(lat=1)):
+        found = cvstats.Moments.of_log(cells, missing="drop").wald()["se"]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_a_grid_without_anything_left_names_what_the_method_needs():
     losses = np.full((2, 4, 3), np.nan)
     losses[0, :2], losses[1, 2:] = 1.0, 2.0  # no point is tested in both repetitions

@@ -202,7 +202,10 @@ def test_tasks_are_sources_by_every_road(tmp_path):
     table, several = cvstats.read_log(pd.DataFrame(rows)), cvstats.read_log(files)
     assert set(table.index.get_level_values("source")) == {"sums", "parity", "words"}
     pd.testing.assert_frame_equal(several.sort_index(), table.sort_index(), check_like=True)
-    assert "task" not in several.attrs
+    assert several.attrs == {**table.attrs, "read_from": "list"}
+    assert several.attrs["task_metrics"] == dict.fromkeys(["sums", "parity", "words"], "match")
+    named = dict.fromkeys(["words", "sums"], "match")  # tasks of different files
+    pd.testing.assert_frame_equal(cvstats.read_log(files, metric=named), several)
     ours, theirs = several.cvci.compare(), table.cvci.compare()
     pd.testing.assert_frame_equal(ours, theirs)
     one = cvstats.read_log([files[0], files[3]])
