@@ -463,6 +463,14 @@ def test_errors_of_many_groups_are_counted_in_each():
     found = cvstats.out_of_source(log.assign(site=site).set_index("site", append=True), by="site")
     few = found["caution"].str.contains("few errors")
     assert list(few[few].index.get_level_values("site")) == [7]
+    sizes = np.tile([40, 400], 100)  # with an error in ten
+    of_site = np.concatenate([np.arange(size) for size in sizes])
+    levels = {"site": np.repeat(np.arange(200), sizes), "fold": of_site % 4}
+    errors = pd.DataFrame(
+        {"a": (of_site % 10 == 0) * 1.0}, pd.MultiIndex.from_frame(pd.DataFrame(levels))
+    )
+    found = cvstats.cv_t(errors, by="site")
+    assert found["caution"].str.contains("few errors").tolist() == [True, False] * 100
 
 
 @pytest.fixture(scope="module")

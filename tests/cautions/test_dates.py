@@ -159,6 +159,7 @@ def test_numbers_of_points_are_no_days_without_a_look_at_all_of_them(monkeypatch
     [202400 + month for month in range(1, 14)],  # no month 13
     [f"{number}.1.2024" for number in range(20, 40)],  # no day 32
     ["31.12.2024", "b"],
+    ["31.12.2024", 5],
     ["20240131", "7"],
     ["1.2.3", "1.2.4"],
     [1000001, 1000002],

@@ -366,3 +366,12 @@ def test_moments_of_differences_are_not_compared_with_zero():
     moments = cvstats.Moments.of_log(frame.cvci.difference(reference="b"))
     with pytest.raises(LogError, match="Use interval, which has the same limits"):
         moments.compare(0)
+
+
+def test_differences_by_rounding_are_none():
+    losses = 1000 + np.random.default_rng(0).normal(size=200)
+    log = pd.DataFrame({"a": losses, "b": losses * 3.3 / 3.3}).rename_axis("point")
+    assert 0 < (log["a"] - log["b"]).abs().max() < 1e-12
+    row = only_row(log.cvci.compare())
+    assert row[["difference", "se", "lower", "upper", "statistic"]].tolist() == [0] * 5
+    assert (row["p_value"], row["caution"]) == (1, "zero variance")

@@ -99,6 +99,12 @@ def test_other_programs_find_short_texts_and_numbers_of_64_bits_in_attrs(tmp_pat
         assert dataset.attrs == readable
 
 
+def test_categories_are_written_as_their_labels(tmp_path):
+    labels = pd.Categorical(["north", "south", "north"], ["south", "north"])
+    cvstats.save_log(pd.Series([0.0, 1, 2], pd.Index(labels, name="source")), tmp_path / "log.csv")
+    assert pd.read_csv(tmp_path / "log.csv", comment="#")["source"].tolist() == list(labels)
+
+
 # The CSV reader of pandas 2 ends a cell at a NUL.
 NOT_READ = "\0" if pd.__version__ < "3" else ""
 ANY = st.characters(exclude_categories=["Cs"], exclude_characters=NOT_READ)

@@ -79,6 +79,8 @@ def test_the_parts_of_the_weighted_interval_score_add_up():
     wanted = ["weighted_interval_score", *PARTS]
     log = cvstats.losses(frame(), "y", {"ets": WIS}, wanted, level=[0.5, 0.9])["ets"]
     whole = log.xs("weighted_interval_score", level="metric")
+    point = cvstats.losses(frame(), "y", {"ets": ["mu"] * 5}, wanted[0], level=[0.5, 0.9])["ets"]
+    np.testing.assert_allclose(point, (frame()["y"] - frame()["mu"]).abs(), rtol=1e-14)
     parts = sum(log.xs(part, level="metric") for part in PARTS)
     np.testing.assert_allclose(parts, whole, rtol=1e-14)
     table = cvstats.wald(log.to_frame("ets"), by="metric")

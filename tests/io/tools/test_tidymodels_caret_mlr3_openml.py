@@ -244,6 +244,8 @@ def test_predictions_without_a_loss_are_not_taken_for_losses(table):
 def test_learning_curves_and_several_tasks_are_refused(table):
     with pytest.raises(LogError, match="learning curve"):
         cvstats.read_log(openml(table).assign(sample=range(2 * N)), loss="squared_error")
+    one = cvstats.read_log(openml(table).assign(sample=0), loss="squared_error")
+    pd.testing.assert_series_equal(one, cvstats.read_log(openml(table), loss="squared_error"))
     tasks = np.where(np.arange(len(table)) < 5, "iris", "wine")
     with pytest.raises(LogError, match="several tasks"):
         cvstats.read_log(mlr3(table).assign(task_id=tasks), loss="squared_error")
