@@ -219,6 +219,11 @@ def several_groups(design: Design, name: str = "source") -> str | None:
     """Require at least two groups of one data set."""
     if (problem := single_dataset(design)) is not None:
         return problem
+    if name == "metric":
+        return (
+            "by='metric' does not name groups of points: each metric has a result of its own "
+            "without by=. Omit it, or name the level of the groups, as in by='source'."
+        )
     if name not in design.levels:
         return f"{no_level(name)}, or name another level, as in by='month'."
     if design.number(name) < 2:

@@ -133,6 +133,8 @@ def test_a_series_and_groups_of_several_metrics() -> None:
     assert found.index.names == ["half", "metric", "model"]
     found = found.reorder_levels(["metric", "half", "model"])
     assert_rows_of_each(found, log, lambda one: cvstats.interval(one, by="half"))
+    with pytest.raises(LogError, match="each metric has a result of its own without by="):
+        table_of("source", metrics=RANKED).cvci.clustered(by="metric")
 
 
 def test_a_frame_of_plain_losses_is_contrasted_for_each_label() -> None:
