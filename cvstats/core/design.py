@@ -490,11 +490,13 @@ class Design:
                 if self.valid is not None:
                     bad = bad[self.valid[start:stop][bad]]
                 if len(bad):
+                    keep = f"log[log.index.get_level_values({name!r}).notna()]"
+                    if self.taking.startswith("log.sel"):  # an array
+                        keep = f"log.where(log[{name!r}].notnull(), drop=True)"
                     raise LogError(
                         f"level {name!r} has no label (NaN) in row {start + bad[0]:,}: "
                         f"{self.format_labels(start + int(bad[0]), name)}. Expected a label for "
-                        f"every evaluation. Give these rows a label, or drop them: "
-                        f"log[log.index.get_level_values({name!r}).notna()]."
+                        f"every evaluation. Give these rows a label, or drop them: {keep}."
                     )
 
     def _unique_splits(self, by: tuple[str, ...]) -> SplitSizes | None:

@@ -105,6 +105,15 @@ def test_times_of_a_coordinate_keep_their_zone():
     assert list(array.cvci.summary(by="month")) == month.unique().tolist()
 
 
+def test_rows_without_a_label_are_dropped_as_the_error_says():
+    site = np.array(["x", "y", None], dtype=object)[np.arange(30) % 3]
+    log = xr.DataArray(np.arange(30.0), {"site": ("point", site)}, "point")
+    with pytest.raises(LogError, match="drop them: ") as refused:
+        log.cvci.holdout(by="site")
+    kept = eval(str(refused.value).split("drop them: ")[1].rstrip("."), {"log": log})
+    np.testing.assert_array_equal(kept.cvci.holdout(by="site")["estimate"], [13.5, 14.5])
+
+
 def test_caution_is_a_cf_flag_variable(grid):
     caution = grid.cvci.naive()["caution"]
     assert caution.dtype == np.int64
