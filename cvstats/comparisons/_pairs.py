@@ -52,7 +52,7 @@ from cvstats.log.checks import find_whole
 from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import DifferentGroups, Groups
 from cvstats.log.log import Log, Losses
-from cvstats.log.metadata import has_several, has_several_contrasts, is_ratio, is_root
+from cvstats.log.metadata import SIDES, has_several, has_several_contrasts, is_ratio, is_root
 from cvstats.log.read import MISSING, read
 from cvstats.log.tables import as_container
 
@@ -202,6 +202,8 @@ def read_pairs(
         ]
         both = concat_logs(one, two, models).assign_attrs(facts)
         log = read(both, missing=missing, levels=levels)
+        own = [list(log.labels.models) for log in (first, second)]
+        log = replace(log, metadata={**log.metadata, SIDES: own})
     else:
         tables = LossColumns((*first.losses.tables, *second.losses.tables))
         log = replace(first, losses=tables, other=second.labels, metadata=facts)

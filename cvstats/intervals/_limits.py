@@ -50,6 +50,7 @@ from cvstats.log.metadata import (
     PROPORTION_NAMES,
     RATIOS,
     SCALES,
+    SIDES,
     has_own_scale,
     has_several,
     note_of_model,
@@ -500,6 +501,8 @@ def find_reach(log: Log, of_clusters: bool) -> Reach | None:
 
     For two logs side by side, the columns of both are included. None if unknown.
     """
+    if SIDES in log.metadata:
+        return find_reach_of_joined(log, of_clusters)
     found = [tabulate_reach(log, log.labels, ONE_PREDICTION, of_clusters)]
     if log.other is not None:
         found.append(tabulate_reach(log, log.other, OF_OTHER, of_clusters))
@@ -508,6 +511,30 @@ def find_reach(log: Log, of_clusters: bool) -> Reach | None:
         return None
     table = np.concatenate(known, axis=1).reshape(-1, 2)
     return Reach(table[:, 0], table[:, 1])
+
+
+def find_reach_of_joined(log: Log, of_clusters: bool) -> Reach | None:
+    """Find the same for two lazy logs, whose models are columns of one array."""
+    mine, yours = log.metadata[SIDES]
+    tables = [
+        tabulate_reach(log, rename_models(log.labels, [*own, *own]), key, of_clusters)
+        for own, key in ((mine, ONE_PREDICTION), (yours, OF_OTHER))
+    ]
+    first, table = tables
+    if first is None or table is None:
+        return None
+    for model in range(len(mine)):
+        columns = log.labels.columns(model)
+        table[:, columns] = first[:, columns]
+    table = table.reshape(-1, 2)
+    return Reach(table[:, 0], table[:, 1])
+
+
+def rename_models(labels: Any, models: list[Hashable]) -> Any:
+    """Give the models of labels other names."""
+    if isinstance(labels, SomeLabels):
+        return replace(labels, whole=rename_models(labels.whole, models))
+    return replace(labels, models=models)
 
 
 def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> FloatArray | None:
@@ -562,7 +589,7 @@ def tabulate_reach(log: Log, labels: Labels, key: str, of_clusters: bool) -> Flo
         return sum_cells(columns, metadata["models"])
     models, others = name_sides(columns, labels, metadata)
     one = sum_cells(models, metadata["models"])
-    of_pairs = log.pairs is not None and log.other is None
+    of_pairs = log.pairs is not None and log.other is None and SIDES not in log.metadata
     if of_pairs and metadata["differences"] is not None:  # the same reference is in both columns
         return one
     two = sum_cells(others, metadata.get("others", metadata["models"]))

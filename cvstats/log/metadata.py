@@ -271,6 +271,9 @@ def note_of_model(notes: Mapping[str, Any], model: Hashable) -> Any:
     return first if all(other == first for other in others) else None
 
 
+SIDES = "models_of_both_logs"
+"""In the metadata of two lazy logs that were joined: the models of each, by their own names."""
+
 OF_PROBLEMS = "korn-graubard of problems"
 """The bounds of a log of pass@k, in which one problem changes the rate by 1 / n."""
 

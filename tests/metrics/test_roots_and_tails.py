@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import cvstats
 
@@ -129,6 +130,37 @@ def test_repetitions_and_groups_do_not_hide_heavy_parts_of_a_ratio(pointed, by):
     table = pd.concat(again).set_index(levels)
     log = cvstats.losses(table, prediction=["a"], loss="wmape", **({"by": by} if by else {}))
     assert log.attrs.get("heavy_tails") is True
+
+
+@pytest.mark.parametrize("loss", ["r2", "wmape", "auc"])
+@pytest.mark.parametrize("form", ["two logs", "two datasets", "difference", "cells"])
+def test_two_lazy_logs_are_tested_as_in_memory(loss, form):
+    """An outlier of the truth made the limits of two lazy R2 a third narrower."""
+    pytest.importorskip("dask")
+    rng, n = np.random.default_rng(0), 60
+    truth = rng.normal(size=n)
+    truth[5] += 20 * (loss != "auc")
+    coords = {"point": ("row", np.arange(n)), "fold": ("row", np.arange(n) % 3)}
+    data = xr.Dataset({"y": ("row", (truth > 0.4) * 1 if loss == "auc" else truth)}, coords)
+    for name, spread in (("a", 0.1), ("b", 0.3), ("c", 1.0)):
+        shape = (n, 2) if form == "cells" else (n,)
+        own = data["y"] + spread * xr.DataArray(
+            rng.normal(size=shape), dims=("row", "lat")[: len(shape)]
+        )
+        data[name] = own
+    log = cvstats.losses(data, "y", ["a", "b", "c"], loss)
+    one, two = {
+        "two logs": (log["a"], log["c"]),
+        "two datasets": (log[["a", "b"]], log[["b", "c"]].rename({"b": "a", "c": "b"})),
+        "difference": (cvstats.difference(log, reference="c"), 0),
+        "cells": (log["a"], log["c"]),
+    }[form]
+    wanted = cvstats.compare(one, two)
+    other = two if form == "difference" else two.chunk(row=25)
+    found = cvstats.compare(one.chunk(row=25), other).compute()
+    for name in ("difference", "lower", "upper", "se", "p_value"):
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-8, err_msg=name)
+    np.testing.assert_array_equal(cvstats.cautions(found), cvstats.cautions(wanted))
 
 
 @pytest.mark.parametrize("loss", RATIOS)
