@@ -363,12 +363,7 @@ def interval(
         reads_losses = partial(find_method(name).reads_lazy_losses, chosen)
         facts["reason"] = "; ".join(filter(None, [reason, describe(binary=None)]))
         table: Any = answer_log(log, run, reads_losses=reads_losses)
-        limits = None if asked else name_limits(log, name, table.attrs.get("interval"))
-        if limits:
-            works = (work for part, work in WORKS["interval"].items() if part in limits)
-            cited = table.attrs["reference"]
-            facts["reference"] = "; ".join([cited, *(work for work in works if work not in cited)])
-            facts["interval"] = limits
+        facts |= {} if asked else facts_of_lazy_limits(log, name, table.attrs)
         return cast(Table, table.assign_attrs(facts))
     several = method is None and "metrics" in log.metadata and metrics_of_cells(log) is not None
     if several:
@@ -423,7 +418,7 @@ def interval_by_label(
 ) -> Table:
     """Compute an interval for each label of a level, by the method recommended for all of them."""
     of_metrics = by == METRIC and has_several(log.metadata)
-    if method is None and log.lazy is not None:
+    if method is None and log.lazy is not None and log.lazy.known_later:
         raise LogError(
             f"this log is lazy, so the default method for the labels of {by!r} cannot be "
             f"determined. Pass a method by name, as in interval(losses, by={by!r}, "
@@ -451,10 +446,30 @@ def interval_by_label(
     if method is None and of_metrics:
         run, facts = partial(run_recommended, alpha, options), {"suggestion": ""}
     reads_losses = partial(find_method(name).reads_lazy_losses, options)
+    if method is None:
+        reads_losses = partial(reads_lazy_losses, name, options)
     run = partial(add_attrs, facts, run)
     table: Any = answer_log(log, run, by=by, reads_losses=reads_losses)
     table.attrs.setdefault("reason", OF_METRICS)
+    if log.lazy is not None and method is None and not options:
+        table.attrs |= facts_of_lazy_limits(log, name, table.attrs)
     return cast(Table, table)
+
+
+def reads_lazy_losses(name: str, options: Mapping[str, Any], log: Log) -> bool:
+    """Whether a default method needs individual losses of a group, with its default options."""
+    chosen = {**recommend_options(log), **options}
+    return find_method(name).reads_lazy_losses(chosen, log)
+
+
+def facts_of_lazy_limits(log: Log, name: str, attrs: Mapping[str, Any]) -> dict[str, str]:
+    """Name the limits of a lazy interval, which depend on its losses, and the works on them."""
+    limits, cited = name_limits(log, name, attrs.get("interval")), attrs["reference"]
+    if not limits:
+        return {}
+    works = (work for part, work in WORKS["interval"].items() if part in limits)
+    reference = "; ".join([cited, *(work for work in works if work not in cited)])
+    return {"interval": limits, "reference": reference}
 
 
 def choose_for_labels(log: Log, by: str, options: Mapping[str, Any], *, of_metrics: bool) -> Choice:
@@ -468,7 +483,9 @@ def choose_for_labels(log: Log, by: str, options: Mapping[str, Any], *, of_metri
     groups = Groups(log, by)
     chosen = {}
     for at in reversed(groups.kinds()):
-        *choice, taken = choose(groups.part(at), None, options)
+        kind = groups.kind(at)
+        part = groups.part(at) if log.lazy is None else replace(log, design=kind)
+        *choice, taken = choose(part, None, options)
         chosen[tuple(choice)] = at, taken
     (name, reason), (first, taken) = min(chosen.items(), key=lambda found: found[1][0])
     labels = groups.labels

@@ -294,13 +294,24 @@ def test_interval_takes_one_method_for_all_labels():
         cvstats.interval(log, by="site")
 
 
-def test_interval_of_a_lazy_array_by_label_needs_a_method():
-    losses = xr.DataArray(
-        np.random.default_rng(0).normal(size=(40, 2)), dims=("point", "lat"),
-        coords={"region": ("point", np.arange(40) // 20)},
-    )  # fmt: skip
+def test_interval_of_a_lazy_array_by_label():
+    rng = np.random.default_rng(0)
+    crossed = {"source": ("point", np.arange(40) // 5), "point": np.arange(40) % 5}
+    levels = {"one set": {}, "crossed": crossed, "clusters": {"source": crossed["source"]}}
+    for name, coords in levels.items():
+        losses = xr.DataArray(
+            rng.normal(size=(40, 2)) if name == "crossed" else (rng.random((40, 2)) < 0.3) * 1.0,
+            dims=("point", "lat"), coords={"region": ("point", np.arange(40) // 20), **coords},
+        )  # fmt: skip
+        wanted = cvstats.interval(losses, by="region")
+        for chunks in ({"lat": 1}, {"point": 15}):
+            found = cvstats.interval(losses.chunk(chunks), by="region")
+            assert found.attrs["method"] == wanted.attrs["method"]
+            assert found.attrs["reason"] == wanted.attrs["reason"]
+            xr.testing.assert_allclose(found.compute()[list(wanted)], wanted, rtol=1e-10)
     lazy = losses.chunk({"lat": 1})
     with pytest.raises(cvstats.LogError, match=r"method='wald'\); or load the log"):
-        cvstats.interval(lazy, by="region")
-    found = cvstats.interval(lazy, by="region", method="holdout").compute()
-    np.testing.assert_allclose(found["se"], losses.cvci.holdout(by="region")["se"])
+        cvstats.interval(lazy, by="region", missing="drop")  # evaluations are not known yet
+    options = {"method": wanted.attrs["method"], "missing": "drop"}
+    found = cvstats.interval(lazy, by="region", **options).compute()
+    np.testing.assert_allclose(found["se"], wanted["se"])
