@@ -201,7 +201,7 @@ def read_pairs(
             for name in log.labels.models
         ]
         both = concat_logs(one, two, models).assign_attrs(facts)
-        log = read(both, missing=missing, levels=levels)
+        log = read(both, missing=missing, levels=levels, by=by)
         own = [list(log.labels.models) for log in (first, second)]
         log = replace(log, metadata={**log.metadata, SIDES: own})
     else:

@@ -133,6 +133,9 @@ def count_points(log: Log, by: str, cells: Cells, method: str) -> IntArray:
     if design.by is None or log.cells is not None:
         counts, shared = log.count_points(by)
         counts = counts[cells.codes[:, -1]]
+        if design.by is not None:  # those are of all labels of by= together
+            each, left = np.divmod(cells.count.astype(np.int64), cells.repeat(splits.n_cells)[:, 0])
+            counts = counts if left.any() else each  # every repetition tests all points
     else:
         names = ("source", "point") if design.facts.get("scoped") else ("point",)
         points = tally(design, by, *names)

@@ -254,7 +254,7 @@ class Groups:
         for label, part in zip(self.labels, self.parts(), strict=True):
             try:
                 own = cautions_of_metric(part.metadata) if self.name == "metric" else Caution(0)
-                found = add_cautions(run(part), own)
+                found = add_cautions(run(part), own) if own else run(part)
                 used = (result.attrs.get("interval_method") for result in (found, *results[:1]))
                 if len(methods := [*dict.fromkeys(used)]) > 1 and self.name != "metric":
                     raise LogError(

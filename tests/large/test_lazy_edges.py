@@ -157,6 +157,49 @@ def test_many_labels_of_many_levels():
         np.testing.assert_array_equal(getattr(lazy.cells, name), getattr(whole.cells, name))
 
 
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        partial(cvstats.compare, by="half"),
+        partial(cvstats.interval, by="half", method="clustered"),
+        partial(cvstats.ordered, by="half"),
+        partial(cvstats.wald, by="half"),
+        lambda log: cvstats.compare(log.isel(model=0), log.isel(model=1), by="half"),
+    ],
+)
+def test_points_of_groups_are_counted_as_in_memory(ask, even):
+    """They were 0 where individual losses are read, and those of all groups by sources."""
+    rng, n = np.random.default_rng(0), 60
+    point, source = np.tile(np.arange(n), 2), np.tile(np.arange(n) // 3, 2)
+    fold = np.concatenate([rng.permutation(20)[source[:n]] % 5 for _ in range(2)])
+    coords = {"repetition": np.repeat([0, 1], n), "fold": fold, "source": source, "point": point,
+              "half": (point % 2 if even else point % 3 == 0) * 1}  # fmt: skip
+    log = xr.DataArray(
+        rng.random((2 * n, 2)), {name: ("row", own) for name, own in coords.items()},
+        ("row", "model"),
+    ).assign_coords(model=["a", "b"])  # fmt: skip
+    with now():
+        wanted, found = ask(log), ask(log.chunk(row=25)).compute()
+    for name in ("n_points", "n_clusters", "smallest", "largest", "n_times"):
+        assert (name in wanted) == (name in found)
+        if name in wanted:
+            np.testing.assert_array_equal(found[name], wanted[name])
+        assert found.attrs.get(name) == wanted.attrs.get(name)
+
+
+def test_the_level_of_groups_of_two_logs_is_used():
+    log = xr.DataArray(
+        np.random.default_rng(0).random((40, 2)),
+        {"point": ("row", np.arange(40)), "hospital": ("row", np.arange(40) % 2)}, ("row", "model"),
+    )  # fmt: skip
+    parts = log.isel(model=0), log.isel(model=1)
+    with now():
+        found = cvstats.compare(*(part.chunk(row=20) for part in parts), by="hospital").compute()
+    wanted = cvstats.cautions(cvstats.compare(*parts, by="hospital"))
+    np.testing.assert_array_equal(cvstats.cautions(found), wanted)
+
+
 def test_groups_of_few_points():
     """The shape of an answer is found without losses, also if each cell of a group has one."""
     levels = {"fold": [1, 0, 0, 1, 0, 1], "source": [2, 2, 0, 2, 2, 0]}
