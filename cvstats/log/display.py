@@ -173,15 +173,17 @@ def split_labels(cell: str) -> list[str]:
 
 def stack_pairs(text: pd.DataFrame) -> pd.DataFrame:
     """Write the first model of each pair above the second, where it changes."""
-    rows: dict[tuple[int, str], Any] = {}
+    names: list[str] = []
+    rows: list[Any] = []
     last = None
-    for at, ((model, other), cells) in enumerate(zip(text.index, text.to_numpy(), strict=True)):
+    for (model, other), cells in zip(text.index, text.to_numpy(), strict=True):
         if model != last:
-            rows[(2 * at, str(model))] = [""] * text.shape[1]
-        rows[(2 * at + 1, f"- {other}")] = cells
+            names.append(str(model))
+            rows.append([""] * text.shape[1])
+        names.append(f"- {other}")
+        rows.append(cells)
         last = model
-    names = pd.Index([name for _, name in rows], name="model - other")
-    return pd.DataFrame(list(rows.values()), index=names, columns=text.columns)
+    return pd.DataFrame(rows, index=pd.Index(names, name="model - other"), columns=text.columns)
 
 
 def write_html(frame: pd.DataFrame) -> str:

@@ -92,6 +92,8 @@ def test_a_single_series_is_not_a_source():
     assert one.index.names == ["fold", "point"]
     two = cvstats.read_log(nixtla(("a", "b")), loss="squared_error")
     assert two.index.names == ["fold", "source", "point"]
+    of_old_versions = nixtla(("a", "b")).set_index("unique_id")
+    assert cvstats.read_log(of_old_versions, loss="squared_error").equals(two)
 
 
 def test_columns_of_some_classes_are_neither_probabilities_nor_models(table):
