@@ -12,9 +12,10 @@ finds its lines again, and records only the tests that are new. The examples of 
 are tests too. Then, for each change in a line that some test runs, these tests run until one fails,
 first those that run few lines: they are about this one. The lines of a compiled function are run by
 the tests that run its calls. A change that no test notices within ``--patience`` seconds is tried
-again at the end, with ten times as many tests and seconds; one that makes them hang counts as
-killed. Times are processor times, so that a record made on a busy machine chooses the same tests.
-The last line says how many of the changes were killed, with an interval for the share.
+again at the end, with ten times as many tests and seconds, and with the other tests of these files,
+which may use what the first of them computed; one that makes them hang counts as killed. Times are
+processor times, so that a record made on a busy machine chooses the same tests. The last line says
+how many of the changes were killed, with an interval for the share.
 
 What cannot change an answer is left alone: annotations, docstrings, names of types, imports, blocks
 for type checkers, ``strict=`` of ``zip``, which only checks that lengths are equal, and the 1 of
@@ -304,6 +305,7 @@ class Record:
         self.lines: dict[str, int] = {}
         self.times: dict[str, float] = {}
         self.compiled = find_compiled(tree)
+        self.known: list[str] = []
         for path in sorted(folder.glob("*.data")):
             self.times |= Times(path.with_suffix(".times")).read()
             self.read(path, tree)
@@ -327,17 +329,28 @@ class Record:
                     for now in moved[name].get(line, ()):
                         self.tests.setdefault((name, now), set()).add(test)
 
-    def keep(self, tests: set[str]) -> None:
+    def keep(self, tests: list[str]) -> None:
         """Forget the tests that no longer exist."""
+        self.known = tests
         for found in self.tests.values():
-            found &= tests
+            found.intersection_update(tests)
 
-    def tests_of(self, mutant: Mutant, most: int, patience: float) -> list[str]:
-        """Tests of its line, of few lines first: one of each file, then one more, and so on."""
+    def tests_of(
+        self, mutant: Mutant, most: int, patience: float, *, others: bool = False
+    ) -> list[str]:
+        """Tests of its line, of few lines first: one of each file, then one more, and so on.
+
+        ``others``: then the other tests of these files.
+        """
         line = mutant.file, mutant.line
         places = [line, *self.compiled.get(line, ())]
         every = set().union(*(self.tests.get(place, ()) for place in places))
         found = sorted(every, key=self.lines.__getitem__)
+        if others:
+            files = {test.split("::")[0] for test in every}
+            found += [
+                test for test in self.known if test.split("::")[0] in files and test not in every
+            ]
         by_file: dict[str, list[str]] = {}
         for test in found:
             if self.time_of(test) != FAILS:
@@ -472,11 +485,12 @@ def find_killer(mutant: Mutant, tree: Path, tests: list[str], patience: float) -
 
 
 def survives(
-    mutant: Mutant, tree: Path, record: Record, sound: set[str], chosen: argparse.Namespace
-) -> bool:
+    mutant: Mutant, tree: Path, record: Record, sound: set[str], chosen: argparse.Namespace,
+    *, others: bool = False,
+) -> bool:  # fmt: skip
     """Whether the change survives all tests that pass without it."""
     while True:
-        tests = record.tests_of(mutant, chosen.most, chosen.patience)
+        tests = record.tests_of(mutant, chosen.most, chosen.patience, others=others)
         killer = find_killer(mutant, tree, tests, chosen.patience)
         if killer is None:
             return True
@@ -510,7 +524,7 @@ def main() -> None:
         if new := [test for test in tests if test not in record.times]:
             add_to_record(tree, kept, new if record.times else chosen.tests)
             record = Record(kept, tree)
-        record.keep(set(tests))
+        record.keep(tests)
         files = sorted(
             file for only in chosen.only for file in
             ([tree / only] if only.endswith(".py") else (tree / only).rglob("*.py"))
@@ -543,7 +557,9 @@ def report(sample: list[Mutant], tree: Path, record: Record, chosen: argparse.Na
             print(f"survived so far: {mutant}", flush=True)
             alive.append(mutant)
     chosen.patience, chosen.most = LONGER * chosen.patience, LONGER * chosen.most
-    alive = [mutant for mutant in alive if survives(mutant, tree, record, sound, chosen)]
+    alive = [
+        mutant for mutant in alive if survives(mutant, tree, record, sound, chosen, others=True)
+    ]
     for mutant in alive:
         print(f"survived: {mutant}")
     tried, killed = len(tries), len(tries) - len(alive)
