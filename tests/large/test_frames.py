@@ -86,6 +86,14 @@ def test_methods_read_the_frame_once():
     assert wald.attrs["checked"].startswith("within each of 5 batches and across them")
 
 
+@pytest.mark.parametrize("by", ["month", ("repetition", "month")])
+def test_moments_by_a_column_of_its_own(by):
+    whole = table()
+    log = whole.set_index([name for name in whole if name not in MODELS])
+    found = cvstats.moments(parted(whole), by=by).compute()
+    pd.testing.assert_frame_equal(found, cvstats.moments(log, by=by), rtol=1e-12)
+
+
 def test_frames_from_parquet(tmp_path):
     pytest.importorskip("pyarrow", reason="the extra io is not installed")
     names = {"loss": MODELS, "fold": "split", "point": "id"}
