@@ -493,10 +493,17 @@ def choose_for_labels(log: Log, by: str, options: Mapping[str, Any], *, of_metri
         reason = f"{by}={spelled(labels[first])}: {reason}"
     for (other, _), (at, _) in chosen.items():
         if other != name and not of_metrics:
+            kinds = list(map(groups.kind, groups.kinds()))
+            for_all = [
+                one for one in dict.fromkeys((name, *(each for each, _ in chosen)))
+                if all(find_method(one).problem(kind, options) is None for kind in kinds)
+            ]  # fmt: skip
+            way = "Analyze each label separately."
+            if for_all:
+                way = f"Pass a method by name: interval(losses, by={by!r}, method={for_all[0]!r})."
             raise LogError(
                 f"the labels of {by!r} have different default methods: {name} for "
-                f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. Pass a "
-                f"method by name: interval(losses, by={by!r}, method={name!r})."
+                f"{spelled(labels[first])}, but {other} for {spelled(labels[at])}. {way}"
             )
     return name, reason, {option: taken[option] for option in options if option in taken}
 

@@ -286,12 +286,30 @@ def test_interval_takes_one_method_for_all_labels():
     errors = (log > 1).astype(float)
     assert cvstats.interval(errors, by="region").attrs["interval"].startswith("wilson")
     kept = log[(label_of(log, "region") > 0) | (label_of(log, "fold") == 0)]
-    with pytest.raises(
-        cvstats.LogError, match="different default methods: holdout for 0, but wald for 1"
-    ):
-        cvstats.interval(kept, by="region")
+    words = refusal(cvstats.interval, kept, by="region")
+    assert "different default methods: holdout for 0, but wald for 1. Pass a method" in words
+    assert words.endswith("method='wald').")  # holdout refuses the region 1
     with pytest.raises(cvstats.LogError, match="no level 'site'"):
         cvstats.interval(log, by="site")
+
+
+def test_the_method_that_is_named_is_one_for_all_labels():
+    source = np.tile(np.arange(120) % 12, 2)
+    levels = {"segment": np.repeat(["x", "y"], 120), "source": source, "point": np.arange(240)}
+    index = pd.MultiIndex.from_arrays(list(levels.values()), names=list(levels))
+    log = pd.DataFrame({"fold": np.where(index.codes[0] == 0, source, source // 2)}, index)
+    log = log.assign(net=np.arange(240.0) % 7).set_index("fold", append=True)
+    words = refusal(cvstats.interval, log, by="segment")
+    assert "out_of_source for 'x', but clustered for 'y'. Pass a method by name" in words
+    assert words.endswith("method='clustered').")
+    splits = log.droplevel(["fold", "source"]).reset_index()
+    splits["repetition"] = np.where(splits["segment"] == "x", np.arange(240) // 30 % 4, 0)
+    splits = splits.set_index(["segment", "repetition", "point"])
+    splits.attrs["n_train"] = 90
+    words = refusal(cvstats.interval, splits, by="segment")
+    assert words.endswith(
+        "corrected_t for 'x', but holdout for 'y'. Analyze each label separately."
+    )
 
 
 def test_interval_of_a_lazy_array_by_label():
