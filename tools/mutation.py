@@ -19,7 +19,8 @@ how many of the changes were killed, with an interval for the share.
 
 What cannot change an answer is left alone: annotations, docstrings, names of types, imports, blocks
 for type checkers, ``strict=`` of ``zip``, which only checks that lengths are equal, and the 1 of
-``reshape(-1)``, for which numpy takes any other negative number too.
+``reshape(-1)``, for which numpy takes any other negative number too. ``return False`` becomes
+``return True``, and not also ``return None``, which is false too.
 
 The tests of a change run in a fork of this process, which has imported the libraries that they
 need: two of them first, then ten, then the others. The test that fails runs again without the
@@ -163,8 +164,9 @@ def changes_of(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr | None]]:
     elif isinstance(node, ast.Constant) and is_number(node):
         yield node, ast.Constant(node.value + 1)
     elif isinstance(node, ast.Return) and node.value is not None:
-        if not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            yield node.value, ast.Constant(None)
+        value = node.value
+        if not (isinstance(value, ast.Constant) and isinstance(value.value, bool | None)):
+            yield value, ast.Constant(None)
     elif isinstance(node, ast.If | ast.IfExp | ast.While) and isinstance(
         node.test, ast.Name | ast.Attribute | ast.Call | ast.NamedExpr
     ):
