@@ -261,10 +261,10 @@ def has_crossed_sources(design: Design) -> bool:
     if recurs and design.weights is None:
         design.splits()
         recurs = bool(design.facts.get("scoped", False))
-    elif recurs:  # cells without points do not show it
-        pairs = ("source", "point")
-        recurs = len(design.levels["point"].labels) > 0
-        recurs = recurs and design.number("point") < len(design.cell_table(pairs).used)
+    elif recurs and not len(design.levels["point"].labels):  # cells do not show it, but may know it
+        return bool(design.facts.get(("crossed", None), False))
+    elif recurs:
+        recurs = design.number("point") < len(design.cell_table(("source", "point")).used)
     return recurs and design.has("point")
 
 

@@ -23,6 +23,7 @@ from cvstats.core.folds import (
     find_whole_sources,
     fold_level,
     fold_levels,
+    has_crossed_sources,
     repetition_level,
     tally,
 )
@@ -140,7 +141,7 @@ class Groups:
                 if (label := self.labels[at]) in groups.labels:
                     seen = groups.part(groups.labels.index(label))
                     cells = replace(cells, sample=replace(sample, log=seen))
-            design.facts["splits"] = self._splits(at)
+            design.facts.update(self._facts(at, design))
             return replace(log, cells=cells, losses=hide_losses(log.losses.width, WORDS))
         rows = self._rows(at)
         losses = LossColumns(tuple(table[rows] for table in log.losses.tables))
@@ -155,7 +156,7 @@ class Groups:
         if key not in known.facts:
             part = take_rows(known, self._rows(at))
             codes = {name: level.codes for name, level in part.levels.items()}
-            facts = {} if self.log.cells is None else {"splits": self._splits(at)}
+            facts = {} if self.log.cells is None else self._facts(at, part)
             known.facts[key] = codes, part.size, part.valid, part.weights, facts
         codes, size, valid, weights, facts = known.facts[key]
         levels = {name: Level(known.levels[name].labels, codes[name]) for name in codes}
@@ -190,6 +191,14 @@ class Groups:
             chosen = kinds if at in kinds else range(len(self.codes))
             self._known.update(zip(chosen, self.find_rows(chosen), strict=True))
         return self._known[at]
+
+    def _facts(self, at: int, part: Design) -> dict[Any, Any]:
+        """List what the cells of a group do not show: its points, and whether sources share them.
+
+        Sources are taken to share points in each group if they do in any.
+        """
+        crossed = has_crossed_sources(self.design) and part.has("source")
+        return {"splits": self._splits(at), ("crossed", None): crossed}
 
     def _splits(self, at: int) -> SplitSizes:
         """Count the rows of each split of a group, and its points."""

@@ -1,5 +1,6 @@
 """Crossed logs, where the same points occur under several sources: the default, and its numbers."""
 
+import dask.dataframe
 import golden
 import numpy as np
 import pandas as pd
@@ -286,6 +287,14 @@ def test_groups_of_a_log(start):
     each = cvstats.clustered(log, by=BOTH, per="region")
     wanted = cvstats.interval(parts[0]).loc["a", "se"]
     assert each["se"].iloc[0] == pytest.approx(wanted, rel=1e-12)
+    moments = cvstats.Moments.of_log(log, by=["region", "source"], pairs=True)
+    words = "the same points occur in several sources, so both are sampling units"
+    for given in (moments, dask.dataframe.from_pandas(log.reset_index(), 3)):  # one way, narrower
+        for ask in (cvstats.interval, cvstats.compare):
+            with pytest.raises(LogError, match=words):
+                golden.computed(ask(given, by="region"))
+        table = golden.computed(cvstats.out_of_source(given, by="region"))
+        assert table["caution"].str.contains("dependence ignored").all()
 
 
 def test_looks_count_one_kind():
