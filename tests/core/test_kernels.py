@@ -90,6 +90,9 @@ def test_mark(log, low, groups):
         if low <= cell < low + groups and cell >= 0 and point >= 0:
             wanted[cell - low, point] = 1
     np.testing.assert_array_equal(seen.reshape(groups, -1), wanted[:, 1:-1])
+    few = np.zeros_like(table)
+    kernels.mark_few_seen(few, cells, points, low, 1, width - 2)
+    np.testing.assert_array_equal(few, seen)
 
 
 def pairs_of(sums, cells=5):

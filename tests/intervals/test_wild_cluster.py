@@ -69,6 +69,7 @@ def test_draws_are_the_same_for_the_same_log():
     once = cvstats.wild_cluster(log, n_draws=499)
     pd.testing.assert_frame_equal(cvstats.wild_cluster(log, n_draws=499), once)
     assert (once.attrs["n_draws"], once.attrs["seed"]) == (499, 0)
+    assert only_row(cvstats.wild_cluster(0 * log + 1, n_draws=499))["p_value"] == 1 / 500
     moved = log.sample(frac=1, random_state=0)
     levels = {name: ("row", moved.index.get_level_values(name)) for name in moved.index.names}
     array = xr.DataArray(moved.to_numpy(), dims="row", coords=levels)
