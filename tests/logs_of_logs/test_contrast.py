@@ -140,6 +140,14 @@ def three_groups() -> pd.DataFrame:
 REGIONS = three_groups()
 
 
+def test_errors_of_several_models_have_the_limits_of_each():
+    errors = (REGIONS > REGIONS.median()) * 1.0
+    table = errors.cvci.contrast(by="region").cvci.interval()
+    for model in errors:
+        alone = errors[model].cvci.contrast(by="region").cvci.interval()
+        np.testing.assert_allclose(table.loc[model, "lower"], alone["lower"], rtol=1e-12)
+
+
 def test_all_pairs_are_columns_and_holm_adjusts_for_them():
     gaps = REGIONS["a"].cvci.contrast(by="region")
     assert list(gaps.columns) == ["east - north", "east - west", "north - west"]
