@@ -159,6 +159,11 @@ BAD_LOGS = {
 }  # fmt: skip
 
 
+def test_an_array_without_a_name():
+    words = refused(wald, xr.DataArray([1.0, np.nan], dims="point"))
+    assert words.startswith("the loss of the log is missing (NaN) at point=1")
+
+
 @together(BAD_LOGS)
 def test_no_log(name):
     make, *words = BAD_LOGS[name]

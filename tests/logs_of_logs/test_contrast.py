@@ -141,7 +141,7 @@ REGIONS = three_groups()
 
 
 def test_errors_of_several_models_have_the_limits_of_each():
-    errors = (REGIONS > REGIONS.median()) * 1.0
+    errors = REGIONS.gt(REGIONS.median()) * 1.0
     table = errors.cvci.contrast(by="region").cvci.interval()
     for model in errors:
         alone = errors[model].cvci.contrast(by="region").cvci.interval()
