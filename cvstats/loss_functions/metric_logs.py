@@ -196,7 +196,7 @@ def metric_log(
         if missing:
             predictions = predictions.set_index(missing, append=True)
         design = design_of(predictions.index)
-        run = MetricRun(design, choose_folds(request, design), classes)
+        run = prepare_run(design, request, classes)
         for model, (found, noticed) in zip(models, run.models(every, arrays), strict=True):
             values[model] = pd.Series(found, index=predictions.index, copy=False)
             notes.append(noticed)
@@ -253,7 +253,13 @@ def prepare_arrays(
             f"needs whole cells. Expected one chunk: predictions.chunk({{{split[0]!r}: -1}})."
         )
     design = Design(levels_along(whole, dims), int(np.prod([whole.sizes[d] for d in dims])))
-    return whole, MetricRun(design, choose_folds(request, design), classes), dims
+    return whole, prepare_run(design, request, classes), dims
+
+
+def prepare_run(design: Design, request: MetricRequest, classes: Labelling) -> MetricRun:
+    """Find the folds of a metric; evaluations may have the same labels in different groups."""
+    design = replace(design, within=tuple(n for n in map(str, request.by) if n in design.levels))
+    return MetricRun(design, choose_folds(request, design), classes)
 
 
 def notes_of_truth(

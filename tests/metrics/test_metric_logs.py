@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from metric_peers import CLASSES, PEERS, UNWEIGHTED
 from sklearn import metrics as sk
 from together import together
@@ -298,3 +299,27 @@ def test_weights_and_strata_are_those_of_survey() -> None:
         frame.rename(columns={"ids": "source"}).reset_index(), "y", "loss", loss=mean, weight="w"
     ).cvci.clustered(correction="CR1")
     assert clusters["se"].item() == pytest.approx(stored["svymean_cl_se"], abs=1e-12)
+
+
+@pytest.mark.parametrize("levels", [["point"], ["source", "point"]])
+def test_sites_may_number_sources_and_points_alike(levels: list[str]) -> None:
+    """With sources it was refused, as if an evaluation occurred twice."""
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"source": np.arange(60) // 5, "point": np.arange(60) % 5})
+    if levels == ["point"]:
+        table = table[[]].assign(point=np.arange(60))
+    parts = {
+        site: table.assign(y=rng.normal(size=60), a=rng.normal(size=60)).set_index(levels)
+        for site in "pq"
+    }
+    whole = pd.concat(parts, names=["site"])
+    array = xr.Dataset.from_dataframe(whole.reset_index()).set_coords(["site", *levels])
+    ask = cvstats.clustered if "source" in levels else cvstats.wald
+    options = {"by": ["source", "point"], "per": "site"} if "source" in levels else {"by": "site"}
+    for log in (whole, array):
+        losses = cvstats.losses(log, "y", ["a"], "rmse", by="site")
+        found = np.ravel(ask(losses, **options)["se"])
+        for site, se in zip("pq", found, strict=True):
+            own = cvstats.losses(parts[site], "y", ["a"], "rmse")
+            alone = {"by": options["by"]} if "per" in options else {}
+            assert ask(own, **alone)["se"].item() == pytest.approx(se, rel=1e-12)
