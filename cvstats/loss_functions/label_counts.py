@@ -474,6 +474,7 @@ def levels_and_slopes(
 ) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
     """Compute the metric of each cell if defined, and the influence of each combination."""
     cells, k, m = part.cells, len(counted.labels), len(counted.models)
+    first = planes[:, :, min(1, counted.planes - 1)]  # sums of the weights
     if counted.threshold is None:
         classes = choose_classes(list(counted.labels), request)
     else:
@@ -496,7 +497,7 @@ def levels_and_slopes(
         keys.append(", ".join(map(str, where.values())))
         for j, model in enumerate(counted.models):
             tables = planes[here, j].sum(axis=0)
-            weights = tables[min(1, counted.planes - 1)]
+            weights = first[here, j].sum(axis=0)
             try:
                 if tables[0].sum() < 2:
                     raise UndefinedMetricError("the cell has only one point")
@@ -505,7 +506,7 @@ def levels_and_slopes(
                 value, phi = influence_of_counts(request.metric, weights, options, notes)
             except UndefinedMetricError as error:
                 whose = None if counted.single else model
-                whole = planes[:, j, min(1, counted.planes - 1)].sum(axis=0)
+                whole = first[:, j].sum(axis=0)
                 folded = bool(whole.sum() > 0) and ("fold" in names or "source" in names)
                 if folded:
                     try:
@@ -514,9 +515,14 @@ def levels_and_slopes(
                         folded = False
                 raise undefined(request, whose, classes, where, folded, str(error)) from None
             notes.see_class(int(tables[0].sum(axis=1).min()))
-            sums = weights.sum(axis=1), tables[-1].sum(axis=1)
-            reach = reach_of_labels(float(np.ptp(phi)), *sums) if phi.any() else [np.nan] * 2
-            reaches[str(model)].append([*reach, np.nan, np.nan])
+            total, squares = weights.sum(axis=1), [tables[-1].sum(axis=1)]
+            if "source" in cells.levels:  # all predictions of a source may change together
+                source = cells.codes[here, cells.levels.index("source")]
+                sums = np.zeros((source.max() + 1, k))
+                np.add.at(sums, source, first[here, j].sum(axis=2))
+                squares.append((sums**2).sum(axis=0))
+            known = [reach_of_labels(float(np.ptp(phi)), total, each) for each in squares]
+            reaches[str(model)].append(known[0] + known[-1] if phi.any() else [np.nan] * 4)
             level[here, j] = request.metric.loss(value)
             slope[here, j] = request.metric.sign * phi * (tables[0].sum() / weights.sum())
     if request.metric.name == "accuracy" and counted.weight is None:

@@ -135,6 +135,11 @@ def test_groups_and_clusters() -> None:
         log = cvstats.losses(clusters, "y", ["a"], "kappa", folds=folds)
         found = counted(clusters, ["a"], labels=[0, 1, 2]).moments("kappa", folds=folds)
         assert_same(log.cvci.clustered(), found.clustered())
+    for weight in (None, "w"):  # limits of `interval` depend on how much one source can change
+        log = cvstats.losses(clusters, "y", ["a", "b"], "kappa", weight=weight)
+        found = counted(clusters, ["a", "b"], labels=[0, 1, 2], weight=weight, pairs=True)
+        for ask in (cvstats.interval, cvstats.compare):
+            assert_same(ask(log), ask(found.moments("kappa")))
 
 
 def test_files_are_counted_batch_by_batch(tmp_path: Any) -> None:
