@@ -116,6 +116,17 @@ def test_batches_of_a_log_make_the_whole():
         one.wald()
 
 
+def test_batches_of_several_data_sets_make_the_whole():
+    table = pd.concat(
+        [make_predictions().assign(dataset=name, a=at) for at, name in enumerate("xy")]
+    )
+    log = cvstats.losses(table, prediction=["a", "b"], loss="rmse", by="dataset")
+    late = log.index.get_level_values("point") > 90
+    one, two = (cvstats.Moments.of_log(part, by="dataset") for part in (log[late], log[~late]))
+    whole, numbers = log.cvci.wald(by="dataset"), ["estimate", "lower", "upper", "se"]
+    pd.testing.assert_frame_equal((one + two).wald(by="dataset")[numbers], whole[numbers])
+
+
 @pytest.mark.parametrize("loss", ["auc", "rmse"])
 def test_a_missing_prediction_is_named_as_such(loss):
     rng = np.random.default_rng(3)

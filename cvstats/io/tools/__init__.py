@@ -114,7 +114,7 @@ FORMATS = {
         has_columns("repeat fold row_id prediction"), "tables:openml",
         ("truth", "model", "source", "y"),
     ),
-    "autogluon": Format(None, "tables:autogluon", ("truth", "point", "y", "groups"), False),
+    "autogluon": Format(None, "tables:autogluon", ("truth", "point", "y", "groups")),
     "lm-eval": Format(has_columns("doc_id scores"), "llm:lm_eval", ("filter", *SCORING)),
     "inspect": Format(is_inspect, "llm:inspect", ("model", *SCORING, "source")),
     "nixtla": Format(

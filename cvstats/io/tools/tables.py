@@ -308,10 +308,9 @@ LOST = (
 )
 
 
-def autogluon(predictions: pd.Series | pd.DataFrame, options: ReadOptions) -> PredictionTable:
+def autogluon(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read ``predict_oof`` or ``predict_proba_oof``, aligned with the truth by index."""
     y = options.data.get("y")
-    table = predictions.to_frame() if isinstance(predictions, pd.Series) else predictions
     if options.levels.get("point"):
         require_columns(table, [options.levels["point"]], "table with this point=")
         table = table.set_index(options.levels["point"])

@@ -235,3 +235,5 @@ def test_autogluon_copies_of_rare_rows_are_refused():
             cvstats.read_log(table["no"], format="autogluon", y=y, loss="brier")
     with pytest.raises(LogError, match="Pass the label column"):
         cvstats.read_log(table["no"], format="autogluon", loss="brier")
+    with pytest.raises(LogError, match="a numpy ndarray cannot be read. Expected a path, a pandas"):
+        cvstats.read_log(table["no"].to_numpy(), format="autogluon", y=table["label"])
