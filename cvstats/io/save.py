@@ -104,9 +104,10 @@ def write(log: object, path: Path) -> None:
     elif isinstance(log, (pd.Series, pd.DataFrame)):
         columns, header = flatten_frame(log)
     else:
+        way = " Save moments by moments.save(path)." if hasattr(log, "save") else ""
         raise LogError(
             f"{describe_type(log)} is not a loss log. Expected a Series, DataFrame, DataArray "
-            f"or Dataset."
+            f"or Dataset.{way}"
         )
     with replacing(path) as beside:
         try:

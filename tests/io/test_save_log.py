@@ -214,6 +214,11 @@ def test_a_compressed_multiindex_is_decoded(tmp_path):
         (pd.Series([1.0]), "log.arff", "does not write .arff"),
         (pd.Series([], dtype=float), "log.csv", "the log is empty"),
         ([1.0], "log.csv", "a list is not a loss log"),
+        (
+            cvstats.Moments.of_log(pd.Series([1.0]).rename_axis("point")),
+            "log.csv",
+            r"a Moments is not a loss log.*Save moments by moments\.save\(path\)",
+        ),
         (pd.Series([1j]), "log.csv", "the type complex128"),
         (pd.Series([1.0], index=[object()]), "log.csv", "has the type object"),
         (pd.Series([1.0], index=pd.period_range("2024", periods=1)), "log.csv", "the type period"),
