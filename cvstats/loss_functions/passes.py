@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
+from cvstats.core.design import LEVELS
 from cvstats.core.orientation import facts_of_score
 from cvstats.errors import (
     LogError,
@@ -230,9 +231,14 @@ def _(losses: xr.DataArray, share: Share, k: int, one_fold: bool) -> xr.DataArra
             losses = losses.unstack(dim)
             break
     if "repetition" not in losses.dims:
+        dims = losses.coords["repetition"].dims if "repetition" in losses.coords else ()
+        along = [name for name in LEVELS if name in losses.coords and losses[name].dims == dims]
+        way = "Rename that of the attempts: log.rename(attempt='repetition')."
+        if len(dims) == 1:
+            way = f"Type log.set_index({dims[0]}={along!r}).unstack()."
         raise LogError(
             "passes needs the attempts as a dimension of the array. Expected a dimension "
-            "'repetition'. Type log.set_index(evaluation=['point', 'repetition']).unstack()."
+            f"'repetition'. {way}"
         )
     check_right_or_wrong(losses.to_numpy().astype(np.float64))
     known = losses.notnull()

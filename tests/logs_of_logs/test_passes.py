@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special, stats
+from strategies import by_row
 
 import cvstats
 from cvstats.loss_functions.passes import share_all, share_any, share_majority
@@ -238,3 +239,18 @@ def test_tasks_that_were_chosen_are_not_a_sample_of_tasks(container):
     assert float(np.ravel(found["se"])[0]) == pytest.approx(sum(var) ** 0.5 / 4)
     assert found.attrs["method"] == "out_of_source"
     assert "averaged over these sources" in " ".join(str(problems.cvci.summary()).split())
+
+
+@pytest.mark.parametrize("names", [["repetition", "point"], ["repetition", "source", "point"]])
+def test_what_to_type_for_attempts_in_the_rows_of_an_array_works(names):
+    index = pd.MultiIndex.from_product([range(3), range(8)], names=["repetition", "point"])
+    rows = index.to_frame(index=False).assign(source=index.get_level_values("point") // 2)
+    wrong = np.random.default_rng(0).random((24, 2)) < 0.5
+    frame = pd.DataFrame(wrong * 1.0, pd.MultiIndex.from_frame(rows[names]), list("ab"))
+    log = by_row(frame)
+    with pytest.raises(cvstats.LogError, match="Expected a dimension 'repetition'") as caught:
+        log.cvci.passes(k=2)
+    found = eval(str(caught.value).partition("Type ")[2].rstrip("."), {"log": log}).cvci.passes(k=2)
+    np.testing.assert_allclose(
+        found.cvci.interval()["se"], frame.cvci.passes(k=2).cvci.interval()["se"]
+    )
