@@ -231,11 +231,11 @@ def _(losses: xr.DataArray, share: Share, k: int, one_fold: bool) -> xr.DataArra
             losses = losses.unstack(dim)
             break
     if "repetition" not in losses.dims:
-        dims = losses.coords["repetition"].dims if "repetition" in losses.coords else ()
-        along = [name for name in LEVELS if name in losses.coords and losses[name].dims == dims]
         way = "Rename that of the attempts: log.rename(attempt='repetition')."
-        if len(dims) == 1:
-            way = f"Type log.set_index({dims[0]}={along!r}).unstack()."
+        if "repetition" in losses.coords and losses["repetition"].ndim == 1:
+            (dim,) = losses["repetition"].dims
+            names = [n for n in LEVELS if n in losses.coords and losses[n].dims == (dim,)]
+            way = f"Type log.set_index({dim}={names!r}).unstack()."
         raise LogError(
             "passes needs the attempts as a dimension of the array. Expected a dimension "
             f"'repetition'. {way}"
