@@ -277,7 +277,8 @@ def notes_of_truth(
     labels = np.asarray(predictions[truth[0]].values).reshape(-1)
     if len(labels) != run.design.size:
         return []
-    _, noticed = run.losses(None, labels, np.linspace(0, 1, len(labels)))
+    scores = [np.linspace(0, 1, len(labels))] * len(run.request.options.classes or [None])
+    _, noticed = run.losses(None, labels, *scores)
     return [noticed] * (len(models) * int(np.prod([len(each) for each in carried.values()])))
 
 

@@ -343,3 +343,20 @@ def test_arrays_without_attrs_are_named_after_their_labels(chunks: Any, as_array
         assert " R2 " in str(described["r2"])
         assert "R2 loss" not in str(described["r2"])
     assert array.drop_vars("metric").cvci.wald().attrs["loss"] == "loss"
+
+
+@pytest.mark.parametrize("how", ["ovr", "ovo"])
+def test_the_auc_of_several_classes_is_computed_lazily(how: str) -> None:
+    """It was refused, as if there were one score for three classes."""
+    pytest.importorskip("dask")
+    rng = np.random.default_rng(2)
+    rows = {name: ("point", rng.random(90)) for name in ("p0", "p1", "p2")}
+    table = xr.Dataset(
+        {**rows, "y": ("point", np.arange(90) % 3)}, {"fold": ("point", np.arange(90) // 18)}
+    )
+    options = {"truth": "y", "prediction": {"m": ["p0", "p1", "p2"]}, "classes": [0, 1, 2]}
+    found, wanted = (
+        cvstats.losses(one, loss="auc", multi_class=how, **options).cvci.interval().compute()
+        for one in (table.chunk(), table)
+    )
+    xr.testing.assert_allclose(found[list(wanted)], wanted, rtol=1e-12)
