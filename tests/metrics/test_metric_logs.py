@@ -288,6 +288,11 @@ def test_weights_and_strata_are_those_of_survey() -> None:
     ).cvci.wald()
     assert found["estimate"].item() == pytest.approx(stored["ps"], abs=1e-12)
     assert found["se"].item() * small == pytest.approx(stored["ps_se"], abs=1e-12)
+    small_weights = frame.assign(w=1e-4)
+    again = cvstats.losses(
+        small_weights, "y", "loss", loss=mean, weight="w", strata="strata", shares=shares
+    ).cvci.wald()
+    np.testing.assert_allclose(again[["estimate", "se"]], found[["estimate", "se"]], rtol=1e-12)
     parts = frame.assign(fold=np.where(frame["strata"] == 2, 1, np.arange(n) % 2)).reset_index()
     shares = {0: 0.4, 1: 0.6, 2: 0.0}  # the last one has no points in a fold
     options = {"strata": "strata", "shares": shares, "folds": "average"}
