@@ -339,6 +339,7 @@ def test_each_model_is_named_and_worst_cells_are_counted():
 def test_enough_of_everything_is_not_told():
     assert "CVS014" not in found(by_source(3)).index  # its folds are sources
     assert "CVS020" not in found(by_source(12)).index
+    assert "CVS020" in found(by_source(12, folds=2)).index
     losses = pd.Series(np.r_[np.ones(100), np.zeros(100)], k_fold(200).index)
     assert found(losses).empty
 
