@@ -41,6 +41,7 @@ from cvstats.loss_functions.metric_logs import (
     combine_masks,
     encode_labels,
     find_known,
+    is_biased_by_fold,
     metric_facts,
     metric_options,
     read_numbers,
@@ -528,6 +529,8 @@ def levels_and_slopes(
     if request.metric.name == "accuracy" and counted.weight is None:
         return level, slope, facts_of_loss("accuracy", request.options)
     facts = metric_facts(request, names, classes, [notes])
+    if is_biased_by_fold(request, design, names, lambda: np.bincount(group, cells.count)):
+        facts["biased_by_fold"] = True
     written = write_reaches(keys, {}, {model: [own] for model, own in reaches.items()})
     return level, slope, facts if written is None else {**facts, ONE_PREDICTION: written}
 

@@ -213,7 +213,7 @@ def metric_log(
     if isinstance(predictions, xr.Dataset) and not notes:
         notes += notes_of_truth(predictions, truth, models, run, carried)
     facts = metric_facts(run.request, run.cells, classes, notes) | {MADE_OF: made_of}
-    if is_biased_by_fold(run):
+    if is_biased_by_fold(run.request, run.design, run.cells, lambda: map(count_rows, run.rows)):
         facts["biased_by_fold"] = True
     if (reach := note_reach(run, list(map(str, models)), notes, carried)) is not None:
         facts[ONE_PREDICTION] = reach
@@ -826,17 +826,23 @@ def has_two_scores(points: Points) -> bool:
     return len(np.unique(scores)) == 2
 
 
-def is_biased_by_fold(run: MetricRun) -> bool:
+def is_biased_by_fold(
+    request: MetricRequest,
+    design: Design,
+    cells: Sequence[str],
+    sizes: Callable[[], Iterable[float]],
+) -> bool:
     """Whether the bias of the metric in a fold matters beside the standard error of its mean.
 
-    The bias of a mean over K folds of m points is of order 1 / m, its standard error of order
+    ``cells`` are the levels within which it is computed, and ``sizes`` counts the points of each
+    cell. The bias of a mean over K folds of m points is of order 1 / m, its standard error of order
     1 / sqrt(K m).
     """
-    levels = set(run.cells).difference(SPLIT, map(str, run.request.by))
-    if run.request.pools or not levels or not run.request.metric.fold_bias:
+    levels = set(cells).difference(SPLIT, map(str, request.by))
+    if request.pools or not levels or not request.metric.fold_bias:
         return False
-    folds = run.design.cell_table(tuple(name for name in run.cells if name in levels)).size
-    return min(map(count_rows, run.rows)) < run.request.metric.fold_bias * folds
+    folds = design.cell_table(tuple(name for name in cells if name in levels)).size
+    return min(sizes()) < request.metric.fold_bias * folds
 
 
 def count_points_of_cells(run: MetricRun, models: list[str], notes: list[CellNotes]) -> str:

@@ -234,7 +234,11 @@ def test_an_average_over_many_small_folds_is_labelled(truth: str, metric: str) -
                 cvstats.losses(one, truth, ["score"], metric, folds=how, **options)
                 for one in (array, array.chunk())
             ]
-            for one in (log, *arrays, cvstats.Moments.of_log(log)):
+            counted = ()
+            if truth == "y":  # streamed
+                counts = cvstats.LabelCounts.of_predictions(table, truth="y", prediction="score")
+                counted = (counts.moments(metric, folds=how),)
+            for one in (log, *arrays, cvstats.Moments.of_log(log), *counted):
                 result = cvstats.wald(one)
                 found = cvstats.cautions(result.compute() if one is arrays[1] else result)
                 assert ("biased by fold" in str(found)) is labelled, (folds, how, type(one))
