@@ -76,7 +76,8 @@ class LogFacts:
         used = result.attrs.get("interval_method", result.attrs["method"])
         found = list_cautions(result["caution"].to_numpy())
         calls = tuple(find_call(caution, log, used) for caution in found)
-        return result.assign_attrs(cautions=json.dumps(sentences_of(found, calls)))
+        words = json.dumps(sentences_of(found, calls), ensure_ascii=False)
+        return result.assign_attrs(cautions=words)
 
     # --- the log ----------------------------------------------------------------------------------
 

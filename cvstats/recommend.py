@@ -483,8 +483,7 @@ def choose_for_labels(log: Log, by: str, options: Mapping[str, Any], *, of_metri
     groups = Groups(log, by)
     chosen = {}
     for at in reversed(groups.kinds()):
-        kind = groups.kind(at)
-        part = groups.part(at) if log.lazy is None else replace(log, design=kind)
+        part = groups.part(at) if log.lazy is None else groups.outline(at)
         *choice, taken = choose(part, None, options)
         chosen[tuple(choice)] = at, taken
     (name, reason), (first, taken) = min(chosen.items(), key=lambda found: found[1][0])

@@ -51,13 +51,14 @@ def cached(name: str, *, of_labels: bool = False) -> Callable[[F], F]:
         @wraps(function)
         def look_up(design: Design, *args: str) -> Any:
             key = name, design.by, *args
-            labels: tuple[Any, ...] = ()
+            known = key in design.facts
             if of_labels:
                 labels = tuple(map(attrgetter("labels"), design.levels.values()))
-            before = design.facts.get((key, "labels"), ())
-            same = len(before) == len(labels) and all(map(is_, before, labels))
-            if not same or key not in design.facts:
+                before = design.facts.get((key, "labels"), ())
+                known = known and len(before) == len(labels) and all(map(is_, before, labels))
+            if not known:
                 design.facts[key] = function(design, *args)
+            if of_labels:
                 design.facts[key, "labels"] = labels
             return design.facts[key]
 

@@ -502,8 +502,9 @@ def find_reach(log: Log, of_clusters: bool) -> Reach | None:
     For two logs side by side, the columns of both are included. None if unknown.
     """
     if SIDES in log.metadata:
-        return find_reach_of_joined(log, of_clusters)
-    found = [tabulate_reach(log, log.labels, ONE_PREDICTION, of_clusters)]
+        found = [tabulate_joined_reach(log, of_clusters)]
+    else:
+        found = [tabulate_reach(log, log.labels, ONE_PREDICTION, of_clusters)]
     if log.other is not None:
         found.append(tabulate_reach(log, log.other, OF_OTHER, of_clusters))
     known = [table for table in found if table is not None]
@@ -513,8 +514,8 @@ def find_reach(log: Log, of_clusters: bool) -> Reach | None:
     return Reach(table[:, 0], table[:, 1])
 
 
-def find_reach_of_joined(log: Log, of_clusters: bool) -> Reach | None:
-    """Find the same for two lazy logs, whose models are columns of one array."""
+def tabulate_joined_reach(log: Log, of_clusters: bool) -> FloatArray | None:
+    """Tabulate the same for two lazy logs, whose models are columns of one array."""
     mine, yours = log.metadata[SIDES]
     tables = [
         tabulate_reach(log, rename_models(log.labels, [*own, *own]), key, of_clusters)
@@ -526,8 +527,7 @@ def find_reach_of_joined(log: Log, of_clusters: bool) -> Reach | None:
     for model in range(len(mine)):
         columns = log.labels.columns(model)
         table[:, columns] = first[:, columns]
-    table = table.reshape(-1, 2)
-    return Reach(table[:, 0], table[:, 1])
+    return table
 
 
 def rename_models(labels: Any, models: list[Hashable]) -> Any:

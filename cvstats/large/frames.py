@@ -353,7 +353,7 @@ def concat_metrics(logs: Mapping[str, Any], facts: Mapping[str, Any]) -> Any:
     whole = import_module("dask.dataframe").concat(named)
     meta = whole._meta.copy()
     meta.attrs = dict(facts)
-    return whole.map_partitions(pd.DataFrame.copy, meta=meta)
+    return whole.map_partitions(pd.DataFrame.copy, deep=False, meta=meta)
 
 
 def with_levels(

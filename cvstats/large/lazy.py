@@ -9,7 +9,7 @@ losses, to find the names of its columns and to check the levels.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -34,7 +34,7 @@ from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
 from cvstats.log.checks import LIMIT, choose_step, find_dates, sample_rows
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
-from cvstats.log.groups import Groups, answer_groups, list_kinds, take_rows
+from cvstats.log.groups import Groups, answer_groups, take_rows
 from cvstats.log.log import (
     DIFFERENT_GAPS,
     Axis,
@@ -654,15 +654,9 @@ class MappedMethod:
             )  # fmt: skip
             sample = Sample(small, self.examined.step, self.examined.whole)
         cells = CellSource(
-            own,
-            WORDS,
-            known.design.count_points,
-            columns,
-            gaps,
-            (left, right),
-            sample,
+            own, WORDS, known.design.count_points, columns, gaps, (left, right), sample,
             of_chunk=True,
-        )
+        )  # fmt: skip
         return replace(
             self.log, design=known.table, losses=hide_losses(columns.size, WORDS), labels=labels,
             complete=None if known.complete is None else known.complete.table, cells=cells,
@@ -770,11 +764,11 @@ def map_method(
         examined=examined,
     )  # fmt: skip
     quick = replace(method, run=example or run)
-    reads = reads_losses is not None and (
-        reads_losses(log)
-        if by is None or by in log.labels.dims
-        else any(map(reads_losses, logs_of_kinds(log, by)))
-    )
+    parts = [log]
+    if by is not None and by not in log.labels.dims:
+        groups = Groups(log, by)
+        parts = list(map(groups.outline, groups.kinds()))
+    reads = reads_losses is not None and any(map(reads_losses, parts))
     form = run_on_blank(log, quick) if reads else run_on_sketch(lazy, quick, now)
     columns, counts = (form.columns, {}) if lazy.known_later else separate_counts(form)
     kinds = {name: np.asarray(values).dtype for name, values in columns.items()}
@@ -794,12 +788,6 @@ def map_method(
     if cells is None or not lazy.drop:
         return table
     return table.assign(n_dropped=((), cells.known.map_blocks(count_dropped, dtype=np.int64)))
-
-
-def logs_of_kinds(log: Log, by: str) -> Iterator[Log]:
-    """Iterate over representative groups of a lazy log, without their losses."""
-    for design in list_kinds(Groups(log, by).together()):
-        yield replace(log, design=design)
 
 
 def levels_needed(log: Log, by: str | None = None) -> tuple[str, ...]:

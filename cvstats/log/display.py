@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.orientation import TURNED
+from cvstats.log.metadata import has_several
 
 Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9
@@ -115,10 +116,10 @@ def describe_scale(frame: pd.DataFrame) -> str:
     facts = frame.attrs
     if "score" in facts or not {"estimate", "difference", "mean"} & set(frame.columns):
         return ""
-    several = facts.get("metrics")
-    if isinstance(several, Mapping) and "metric" not in frame.index.names:  # one of them, unknown
+    several = has_several(facts)
+    if several and "metric" not in frame.index.names:  # one of them, unknown
         return ""
-    parts = several.values() if isinstance(several, Mapping) else [facts]
+    parts = facts["metrics"].values() if several else [facts]
     names = [str(part.get("loss")) for part in parts if part.get("orientation") in TURNED]
     return f"loss: {', '.join(names)} (cvstats.as_scores converts it)" if names else ""
 

@@ -147,6 +147,10 @@ class Groups:
         losses = LossColumns(tuple(table[rows] for table in log.losses.tables))
         return replace(log, losses=losses)
 
+    def outline(self, at: int) -> Log:
+        """Return a group of a lazy log, without its losses."""
+        return replace(self.log, design=self.kind(at))
+
     def kind(self, at: int) -> Design:
         """Return the design of a group; its codes, and what was computed from them, are cached.
 

@@ -20,7 +20,7 @@ from cvstats.core.orientation import TARGET, TURNED, Better, facts_of_score
 from cvstats.core.threads import BLOCK, ordered_map
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
-from cvstats.log.checks import LIMIT, mark_shapes
+from cvstats.log.checks import LIMIT, cell_numbers, mark_shapes
 from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along
@@ -406,12 +406,10 @@ class MetricRun:
         group = design.cells(tuple(names), 0, design.size)[rows]
         names = [name for name in ("source", "point") if name in design.levels]
         own = names if "point" in names else [name for name in SPLIT if name in design.levels]
-        each = np.zeros(design.size, dtype=np.int64)  # the number of its point, or of its split
-        for name in own:
-            each = each * len(design.levels[name].labels) + design.codes(name)
+        each = cell_numbers(design, tuple(own), rows)  # the number of its point, or of its split
         order = np.argsort(group, kind="stable")
-        for at in np.split(rows[order], np.flatnonzero(np.diff(group[order])) + 1):
-            number = len(np.unique(each[at]))
+        for some in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+            at, number = rows[some], len(np.unique(each[some]))
             n_points = number if "point" in names else len(at) // max(1, number)
             truth, prediction = (
                 np.asarray(x, dtype=np.float64)[at] for x in (points.truth, points.prediction)

@@ -231,7 +231,7 @@ def _(losses: xr.DataArray, share: Share, k: int, one_fold: bool) -> xr.DataArra
             losses = losses.unstack(dim)
             break
     if "repetition" not in losses.dims:
-        way = "Rename that of the attempts: log.rename(attempt='repetition')."
+        way = "Rename the dimension of the attempts: log.rename(attempt='repetition')."
         if "repetition" in losses.coords and losses["repetition"].ndim == 1:
             (dim,) = losses["repetition"].dims
             names = [n for n in LEVELS if n in losses.coords and losses[n].dims == (dim,)]

@@ -346,13 +346,11 @@ METRICS = [
     ),
     Metric(
         "skill", "skill", "losses", skill, UP_TO_ONE, takes=("reference",), fold_bias=5.0,
-        limits="fieller",
-        shape=partial(fieller, both_losses),
+        limits="fieller", shape=partial(fieller, both_losses),
     ),
     Metric(
         "relative_error", "relative error", "losses", relative_error, FROM_ZERO, better="smaller",
-        takes=("reference",), fold_bias=5.0, limits="fieller",
-        shape=partial(fieller, both_losses),
+        takes=("reference",), fold_bias=5.0, limits="fieller", shape=partial(fieller, both_losses),
     ),
     Metric(
         "calibration_slope", "calibration slope", "probabilities", calibration_slope, UP_AND_DOWN,

@@ -479,13 +479,13 @@ def find_scores(verdict: Verdict) -> str:
     """
     if not (verdict.estimate > 0.5).any() and not any(map(names_a_score, verdict.models)):
         return ""
-    facts = verdict.facts
-    if facts.log.lazy is not None and not any(map(names_a_score, verdict.models)):
-        first = float(facts.log.lazy.array[(0,) * facts.log.lazy.array.ndim])
+    facts, lazy = verdict.facts, verdict.facts.log.lazy
+    if lazy is not None and not any(map(names_a_score, verdict.models)):
+        first = float(lazy.array[(0,) * lazy.array.ndim])
         if abs(first) > 0 and abs(first - 1) > 0:
             return ""
     try:
-        if facts.log.lazy is not None:
+        if lazy is not None:
             facts = LogFacts(Moments.of_log(facts.losses, missing=facts.missing))
         found = list(CHECKS[SCORES].find(facts))
     except LogError:  # not in memory
