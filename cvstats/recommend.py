@@ -390,7 +390,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
         if option not in record.options:
             shared = ["method", "points", "alpha", "by", "missing"]
             known = [*dict.fromkeys([*shared, *record.options])]
-            raise unknown_option("interval", option, known, options[option])
+            raise unknown_option("interval", option, known, options)
     record.check_options(options)
 
 

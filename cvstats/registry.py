@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
@@ -148,7 +148,7 @@ def make_method(function: Callable[..., Any], attribute: str | None) -> Any:
         for option in options:
             if closed and option not in signature.parameters:
                 names, log = [known.name for known in rest], "log.cvci" if attribute else "moments"
-                raise unknown_option(function.__name__, option, names, options[option], log)
+                raise unknown_option(function.__name__, option, names, options, log)
         return function(getattr(self, attribute) if attribute else self, *args, **options)
 
     itself = first.replace(name="self", annotation=inspect.Parameter.empty)
@@ -168,12 +168,16 @@ def unnamed_option(name: str, value: object, known: Sequence[inspect.Parameter])
 
 
 def unknown_option(
-    name: str, option: str, known: list[str], value: object = None, log: str = "log.cvci"
+    name: str, option: str, known: list[str], given: Mapping[str, Any], log: str = "log.cvci"
 ) -> TypeError:
-    """List the options of a method, and explain how to compare models by label."""
+    """List the options of a function, and explain where options of other functions go."""
+    value, method = given[option], given.get("method")
     way = nearest_option(option, known, value)
     if option == "by" and "reference" in known and isinstance(value, str):
         way = f" For the difference at each label, use {log}.compare(by={value!r})."
+    interval = find_function(method) if isinstance(method, str) and method in INTERVALS else None
+    if "options" in known and interval and option in inspect.signature(interval).parameters:
+        way = f" Pass the options of {method} as options={{{option!r}: …}}."
     several = f" Valid options: {', '.join(known)}." if known else f" {name}() has no options."
     return TypeError(f"{name}() got an unexpected option {option!r}.{several}{way}")
 

@@ -236,6 +236,11 @@ def test_leave_one_out_losses_that_are_none(wrong):
         ("winner", {"random_state": 1}, "Did you mean 'rng'"),
         ("equivalence", {"delta": 0.1, "margin": 0.1}, "Did you mean 'margin'"),
         ("holdout", {"groups": "site"}, "Did you mean 'by'"),
+        (
+            "compare",
+            {"train_size": 90, "method": "corrected_t"},
+            r"Pass the options of corrected_t as options=\{'train_size': …\}\.$",
+        ),
     ],
 )
 def test_an_option_that_is_not_there(name, given, words, of_log):

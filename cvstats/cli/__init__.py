@@ -131,10 +131,11 @@ def option_names(command: Callable[..., Any]) -> set[str]:
 def add_options(message: str, options: Iterable[str]) -> str:
     """Append the command-line options for the arguments that a message recommends.
 
-    Messages are written for Python: ``read_log(path, fold='split')``. A level outside of a call
-    is part of a label, as in ``fold=2, point='a'``, not a recommendation.
+    Messages are written for Python: ``read_log(path, fold='split')`` or ``log.attrs['n_train'] =
+    90``. A level outside of a call is part of a label, as in ``fold=2, point='a'``, not a
+    recommendation.
     """
-    named = dict.fromkeys(re.findall(r"\b([a-z_]+)=", message))
+    named = dict.fromkeys(re.findall(r"\b([a-z_]+)(?:=|'\] = )", message))
     call = "read_log(" in message
     found = [
         f"--{OTHER_NAMES.get(name, name).replace('_', '-')}"

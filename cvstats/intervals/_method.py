@@ -296,7 +296,7 @@ class Comparison(Method):
         def public(*args: P.args, **options: P.kwargs) -> T_co:
             if not options.keys() <= known.keys():
                 unknown = next(name for name in options if name not in known)
-                raise unknown_option(self.name, unknown, [*known][1:], options[unknown])
+                raise unknown_option(self.name, unknown, [*known][1:], options)
             for name in ("method", "adjust"):
                 if name in options:
                     options[name] = known_name(name, options[name], *args[:1])
@@ -365,7 +365,7 @@ class LogMethod(Method):
             options = {**self.options, **given}
             if len(options) > len(self.options):
                 unknown = next(name for name in given if name not in self.options)
-                raise unknown_option(self.name, unknown, [*self.options], given[unknown])
+                raise unknown_option(self.name, unknown, [*self.options], given)
             missing, by = options.pop("missing"), None
             self.check_options(options)
             if self.group_option != self.level_option:

@@ -235,7 +235,8 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
                 "corrected_t needs the number of points each model was trained on. A log of "
                 "random splits, or of folds with missing points, does not contain this number. "
                 "Pass one number for all splits, or one for each split, as in "
-                "corrected_t(losses, train_size=90)."
+                "corrected_t(losses, train_size=90), or record it in the log for all functions: "
+                "losses.attrs['n_train'] = 90."
             )
     check_train_size(train_size)  # from attrs, or from the options of compare
     if isinstance(train_size, Real):

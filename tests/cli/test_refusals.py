@@ -185,3 +185,15 @@ def test_options_are_those_of_the_command():
     assert add_options("rng=3", option_names(compare)).endswith("On the command line: --seed.")
     assert add_options("method='wald'", option_names(report)) == "method='wald'"
     assert add_options("format='csv'", option_names(demo)) == "format='csv'"
+
+
+def test_the_size_of_the_training_sets(capsys, tmp_path):
+    rows = [(split, point, (point + split) % 3) for split in range(6) for point in range(split, 9)]
+    table = pd.DataFrame(rows, columns=["repetition", "point", "loss"])
+    table.to_csv(path := tmp_path / "splits.csv", index=False)
+    status, _, err = run(capsys, f"summary {path}")
+    assert (status, err.rstrip().endswith("= 90. On the command line: --n-train.")) == (2, True)
+    status, out, _ = run(capsys, f"summary {path} --n-train 90")
+    log = cvstats.as_log(table)
+    log.attrs["n_train"] = 90
+    assert (status, " ".join(out.split())) == (0, str(log.cvci.summary()).replace("\n", " "))
