@@ -717,12 +717,16 @@ def make_prediction_spec(
                 f"and use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
             )
     responses, ranked = find_responses(wanted)
-    labels = {"predict_proba", "decision_function"} & set(responses) or any(
-        isinstance(one, str)
-        and (one == "zero_one" or (one in METRICS and METRICS[one].reads == "labels"))
-        for one, _ in wanted
-    )
+    labels = [
+        one for one, own in wanted if isinstance(one, str)
+        and (one == "zero_one" or (one in METRICS and METRICS[one].reads == "labels")
+             or name_response(one, own) != "predict")
+    ]  # fmt: skip
+    if labels:
+        refuse_decimals(labels[0], truth)
     classes = tuple(np.unique(truth).tolist()) if labels else ()
+    for one, own in wanted:
+        refuse_several(one, own, len(classes))
     ranks = ranked and len(classes) == 2
     response, loss = next(iter(responses.items()))
     return ScoringSpec(loss, response, classes, LossOptions(), responses, ranks)
@@ -861,6 +865,26 @@ class FitResult:
     failure: BaseException | None = None
 
 
+def refuse_decimals(loss: str, truth: NDArray[Any]) -> None:
+    """Reject a target of decimal numbers for a loss of classes."""
+    if truth.dtype.kind == "f" and np.any(truth % 1 != 0):
+        raise LogError(
+            f"loss={loss!r} is for classes, but y looks continuous. Expected labels, or another "
+            "loss, such as squared_error."
+        )
+
+
+def refuse_several(loss: Loss, given: Mapping[str, Any], classes: int) -> None:
+    """Reject more than two classes for a loss of two."""
+    metric = METRICS.get(loss) if isinstance(loss, str) else None
+    response = name_response(loss, given)
+    of_two = response == "decision_function" or given.get("threshold") is not None
+    if metric is not None and response != "predict":
+        of_two = not metric.uses("classes")
+    if of_two and classes > 2:
+        raise LogError(f"loss={loss!r} is for two classes, but y has {classes}.")
+
+
 def make_pointwise_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any]) -> ScoringSpec:
     """Check the loss against the target, and find which predictions it uses."""
     if loss == "accuracy":  # its mean is the same for pooled and averaged folds
@@ -872,20 +896,16 @@ def make_pointwise_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any
             f"loss={loss_name(loss)!r} is a mean over points and does not use {more[0]}=. Omit it."
         )
     response = name_response(loss, given)
+    if loss == "zero_one" or response != "predict":
+        refuse_decimals(str(loss), truth)
     if response == "predict":
         return ScoringSpec(loss, response, (), options)
-    if truth.dtype.kind == "f" and np.any(truth % 1 != 0):
-        raise LogError(
-            f"loss={loss!r} is for classes, but y looks continuous. Expected labels, or another "
-            "loss, such as squared_error."
-        )
     classes = tuple(np.unique(truth).tolist())
     if len(classes) < 2:
         raise LogError(f"loss={loss!r} is for classes, but y has only {classes[0]!r}.")
     if len(classes) == 2:
         return ScoringSpec(loss, response, classes, replace(options, positive=classes[1]))
-    if response == "decision_function" or options.threshold is not None:
-        raise LogError(f"loss={loss!r} is for two classes, but y has {len(classes)}.")
+    refuse_several(loss, given, len(classes))
     return ScoringSpec(loss, response, classes, replace(options, classes=classes))
 
 

@@ -38,6 +38,7 @@ NAMES = {
     "huber": "Huber loss",
     "percentage error": "absolute percentage error",
     "pinball": "pinball loss",
+    "poisson deviance": "Poisson deviance",
     "zero one": "error rate",
 }
 """Names of losses in words, unless it is the name with spaces."""

@@ -130,8 +130,9 @@ def names_of_metrics(losses: Any) -> list[Hashable] | None:
 
 NOT_ZERO_ONE = (
     "squared_error", "absolute_error", "percentage_error", "pinball", "log_loss", "brier", "hinge",
-    "net_benefit", "squared_log_error", "huber", "interval_score", "weighted_interval_score",
-    "overprediction", "underprediction", "dispersion", "crps", "energy_score",
+    "net_benefit", "squared_log_error", "poisson_deviance", "gamma_deviance", "huber",
+    "interval_score", "weighted_interval_score", "overprediction", "underprediction", "dispersion",
+    "crps", "energy_score",
 )  # fmt: skip
 """Losses that may be zero everywhere without being 0/1 errors."""
 

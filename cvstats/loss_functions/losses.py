@@ -191,11 +191,12 @@ def losses(
         ``brier`` and ``auc`` their class probabilities.
     loss : str, callable or list, optional
         A pointwise loss: ``squared_error``, ``absolute_error``, ``percentage_error`` (a fraction:
-        0.1 is 10%), ``squared_log_error``, ``huber``, ``pinball``, ``zero_one``, ``log_loss``
-        (nats), ``brier``, ``hinge``, ``net_benefit`` (a score); of probabilistic forecasts
-        ``interval_score`` (limits), ``weighted_interval_score`` (the median, then the limits of
-        each level) and its parts ``overprediction``, ``underprediction`` and ``dispersion``,
-        ``crps`` (members), ``energy_score`` (members of each component), ``coverage`` (limits);
+        0.1 is 10%), ``squared_log_error``, ``poisson_deviance``, ``gamma_deviance``, ``huber``,
+        ``pinball``, ``zero_one``, ``log_loss`` (nats), ``brier``, ``hinge``, ``net_benefit`` (a
+        score); of probabilistic forecasts ``interval_score`` (limits), ``weighted_interval_score``
+        (the median, then the limits of each level) and its parts ``overprediction``,
+        ``underprediction`` and ``dispersion``, ``crps`` (members), ``energy_score`` (members of
+        each component), ``coverage`` (limits);
         or a function of two arrays that returns one loss per point; the second array has a column
         for each column of the model. Or a metric, which is not a mean of such losses: of labels
         ``accuracy``, ``precision``, ``recall``, ``specificity``, ``npv``, ``f1``, ``fbeta``,

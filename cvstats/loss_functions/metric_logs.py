@@ -40,9 +40,9 @@ from cvstats.loss_functions.pointwise import (
     map_columns,
     pointwise,
     probabilities,
+    refuse_other_labels,
     signs,
     stack_columns,
-    which_label,
 )
 from cvstats.metrics import METRICS
 from cvstats.metrics.metric import (
@@ -655,14 +655,9 @@ def find_classes(
         average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, average)
-    scored = reads in ("scores", "probabilities")
-    if scored and (request["average"] is not None or request["multi_class"] is not None):
-        raise LogError(
-            "average= and multi_class= apply to several classes, but "
-            f"{request.metric.words} has one score per point here. Omit them, or pass "
-            "classes= with a column for each class."
-        )
-    if scored or (reads == "labels" and options.threshold is not None):
+    if reads in ("scores", "probabilities"):  # of two classes, for which averages are the same
+        return Labelling(list(OF_THRESHOLD), "binary", 1)
+    if reads == "labels" and options.threshold is not None:
         return two_classes(request)
     if reads != "labels":
         return Labelling([], "binary")
@@ -671,8 +666,9 @@ def find_classes(
         check_labels(labels)
     else:
         (own,) = (arrays[name] for name in truth)
+        for names in models.values():
+            refuse_other_labels(request.metric.words, own, arrays[names[0]])
         labels = list_labels(own, *(arrays[c] for cs in models.values() for c in cs))
-        refuse_probabilities(arrays, models, list_labels(own), request)
     return choose_classes(labels, request)
 
 
@@ -721,23 +717,6 @@ def list_labels(*columns: Values) -> list[Any]:
         return list(found)
 
 
-def refuse_probabilities(
-    arrays: Mapping[Hashable, Values], models: Columns, labels: list[Any], request: MetricRequest
-) -> None:
-    """Reject predictions that look like probabilities and must be converted to labels first."""
-    for names in models.values():
-        values = arrays[names[0]]
-        if values.dtype.kind != "f" or not all(isinstance(label, (int, float)) for label in labels):
-            continue
-        between = np.flatnonzero((values > 0) & (values < 1))
-        if len(between):
-            raise LogError(
-                f"{request.metric.words} compares labels, and the predictions look like "
-                f"probabilities (row {between[0]:,}: {spelled(values.reshape(-1)[between[0]])}). "
-                f"Expected labels. Pass threshold=0.5."
-            )
-
-
 def choose_classes(labels: list[Any], request: MetricRequest) -> Labelling:
     """Decide between one positive class and an average over classes."""
     positive, average = request.options.positive, request["average"]
@@ -759,8 +738,8 @@ def choose_classes(labels: list[Any], request: MetricRequest) -> Labelling:
             )
         if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
             raise LogError(
-                f"the labels are {listed(map(repr, labels))}. Specify which one is positive. "
-                f"{which_label(labels)}"
+                f"the labels are {listed(map(repr, labels))}. Specify which one is positive: "
+                f"{' or '.join(f'positive={label!r}' for label in labels)}."
             )
         positive = 1
         labels = labels if len(labels) == 2 else sorted({*labels, 1, 0 if -1 not in labels else -1})

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, xlogy
 
 from cvstats.core.design import readonly
 from cvstats.core.orientation import TARGET, facts_of_score
@@ -41,6 +41,8 @@ from cvstats.metrics import METRICS
 
 Values = NDArray[Any]
 NUMBERS = (Real, Decimal, np.bool_)
+MANY_DECIMALS = 10
+"""Number of different decimal predictions, none of them a true label, that cannot be labels."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +81,40 @@ def absolute_error(truth: Values, prediction: Values, options: LossOptions) -> F
 
 def squared_log_error(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
     """Squared difference of log(1 + value)."""
-    logs = []
-    for what, column in (("truth", truth), ("prediction", prediction)):
-        values = floats(column, what)
-        if len(wrong := np.flatnonzero(values <= -1)):
-            raise LogError(
-                f"squared_log_error uses log(1 + value), but the {what} in row {wrong[0]:,} is "
-                f"{spelled(values[wrong[0]])}. Expected numbers above -1. Use squared_error."
-            )
-        logs.append(np.log1p(values))
-    return (logs[0] - logs[1]) ** 2
+    why = "squared_log_error uses log(1 + value)"
+    y = numbers_above(-1, why, "truth", truth)
+    mean = numbers_above(-1, why, "prediction", prediction)
+    return (np.log1p(y) - np.log1p(mean)) ** 2
+
+
+def poisson_deviance(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Deviance of counts or rates from their predicted mean: 2 (y log(y / mean) - y + mean)."""
+    why = "poisson_deviance is for counts and rates, whose predicted mean is positive"
+    y = numbers_above(0, why, "truth", truth, or_equal=True)
+    mean = numbers_above(0, why, "prediction", prediction)
+    return np.maximum(2 * (xlogy(y, y / mean) - y + mean), 0.0)
+
+
+def gamma_deviance(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
+    """Deviance of positive amounts from their predicted mean: 2 (log(mean / y) + y / mean - 1)."""
+    why = "gamma_deviance is for positive amounts"
+    y = numbers_above(0, why, "truth", truth)
+    mean = numbers_above(0, why, "prediction", prediction)
+    return np.maximum(2 * (y / mean - 1 - np.log(y / mean)), 0.0)
+
+
+def numbers_above(
+    least: float, why: str, what: str, column: Values, *, or_equal: bool = False
+) -> FloatArray:
+    """Return numbers, after rejecting those outside of the domain of a loss."""
+    values = floats(column, what)
+    wrong = np.flatnonzero(values < least if or_equal else values <= least)
+    if len(wrong):
+        raise LogError(
+            f"{why}, but the {what} in row {wrong[0]:,} is {spelled(values[wrong[0]])}. Expected "
+            f"numbers {'from' if or_equal else 'above'} {least}. Use squared_error."
+        )
+    return values
 
 
 def huber(truth: Values, prediction: Values, options: LossOptions) -> FloatArray:
@@ -145,15 +171,7 @@ def zero_one(truth: Values, prediction: Values, options: LossOptions) -> FloatAr
             "zero_one compares labels, and uses positive= only for probabilities. Pass "
             "threshold= with it, such as threshold=0.5."
         )
-    refuse_other_kinds(truth, prediction)
-    if prediction.dtype.kind == "f" and truth.dtype.kind in "biuf":
-        between = np.flatnonzero((prediction > 0) & (prediction < 1))
-        if len(between) and set(np.unique(truth[known(truth) == 1])) <= {0, 1}:
-            raise LogError(
-                "zero_one compares labels, but the predictions look like probabilities (row "
-                f"{between[0]:,}: {spelled(prediction[between[0]])}). Expected labels such as 0 "
-                "and 1. Pass threshold=0.5, or use brier or log_loss."
-            )
+    refuse_other_labels("zero_one", truth, prediction)
     wrong = np.asarray(truth != prediction, dtype=np.float64)
     return wrong * known(truth) * known(prediction)
 
@@ -462,6 +480,8 @@ LOSSES = {
         net_benefit, "probabilities", ("threshold", "positive"), cut_of, facts_of_net_benefit
     ),
     "squared_log_error": PointwiseLoss(squared_log_error, "numbers"),
+    "poisson_deviance": PointwiseLoss(poisson_deviance, "numbers"),
+    "gamma_deviance": PointwiseLoss(gamma_deviance, "numbers"),
     "huber": PointwiseLoss(huber, "numbers", ("delta",), delta_of),
     "interval_score": PointwiseLoss(interval_score, "forecasts", ("level",)),
     "weighted_interval_score": PointwiseLoss(weighted_interval_score, "forecasts", ("level",)),
@@ -611,21 +631,45 @@ def known(values: Values) -> FloatArray:
     return np.where(missing, np.nan, 1.0)
 
 
-def refuse_other_kinds(truth: Values, prediction: Values) -> None:
-    """Reject comparisons of text with numbers: every label would be wrong."""
-    kinds = []
-    for values in (truth, prediction):
-        labels = values[known(values) == 1]
-        plain = labels.dtype.kind not in "OU"
-        kinds.append({False} if plain and len(labels) else {isinstance(v, str) for v in labels})
-    if all(kinds) and not kinds[0] & kinds[1]:
+def find_kinds(labels: Values) -> set[bool]:
+    """Find whether labels are text, numbers, or both; nothing if all are missing."""
+    if labels.dtype == object:
+        return {isinstance(label, str) for label in pd.unique(labels[known(labels) == 1])}
+    return {labels.dtype.kind == "U"} if (labels == labels).any() else set()
+
+
+def refuse_other_labels(who: str, truth: Values, prediction: Values) -> None:
+    """Reject predictions that cannot be labels of the truth, so all of them would be wrong."""
+    kinds = find_kinds(truth), find_kinds(prediction)
+    if all(kinds) and kinds[0].isdisjoint(kinds[1]):
         here = (known(truth) * known(prediction)) == 1
         row = int(here.argmax())
         raise LogError(
-            "zero_one compares labels, but one of truth and prediction is text and the other "
+            f"{who} compares labels, but one of truth and prediction is text and the other "
             f"numeric (row {row:,}: {spelled(truth[row])} and {spelled(prediction[row])}). "
             "Expected the same labels in both. Convert one of them, as in "
             "frame['prediction'].astype(int); for probabilities pass threshold=0.5 and positive=."
+        )
+    if prediction.dtype.kind != "f" or truth.dtype.kind not in "biuf":
+        return
+    decimal = np.flatnonzero((prediction != np.floor(prediction)) & (prediction == prediction))
+    if not len(decimal):
+        return
+    labels = np.unique(truth[known(truth) == 1])
+    decimal = decimal[~np.isin(prediction[decimal], labels)]
+    values = prediction[decimal]
+    shares = decimal[(values > 0) & (values < 1)]
+    if len(shares) and set(labels) <= {0, 1}:
+        raise LogError(
+            f"{who} compares labels, but the predictions look like probabilities (row "
+            f"{shares[0]:,}: {spelled(prediction[shares[0]])}). Expected labels such as 0 "
+            "and 1. Pass threshold=0.5, or use brier or log_loss."
+        )
+    if len(np.unique(values)) >= MANY_DECIMALS:
+        raise LogError(
+            f"{who} compares labels, but the predictions are decimal numbers that do not occur in "
+            f"the truth (row {decimal[0]:,}: {spelled(values[0])}). Expected labels. For numbers "
+            "use squared_error or absolute_error."
         )
 
 

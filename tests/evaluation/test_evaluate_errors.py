@@ -108,6 +108,14 @@ def test_a_failing_holdout_has_no_level_to_name():
         (lambda: run(groups=[None, *range(19)]), "groups has no label .NaN. in row 0"),
         (lambda: run(loss="squarish"), "Unknown loss 'squarish'"),
         (lambda: run(loss="brier"), "is for classes, but y looks continuous"),
+        *[
+            (partial(run, loss=loss), "is for classes, but y looks continuous")
+            for loss in ("zero_one", "accuracy", "f1_macro", ["squared_error", "balanced_accuracy"])
+        ],
+        (
+            lambda: run(LogisticRegression(), y=np.arange(20) % 3, loss="average_precision"),
+            "loss='average_precision' is for two classes, but y has 3",
+        ),
         (lambda: run(y=LABELS * 0, loss="brier"), "is for classes, but y has only 0"),
         (lambda: run(LinearSVC(), y=LABELS, loss="brier"), "LinearSVC has no predict_proba"),
         (lambda: run(LogisticRegression(), y=LABELS, quantile=0.5, loss="brier"), "quantile"),

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
+import sklearn.metrics
+from sklearn.datasets import load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -72,6 +73,26 @@ def test_other_names_give_the_same_log(name, own, options):
     pd.testing.assert_series_equal(read, cvstats.read_log(table, loss=own, **options, **given))
 
 
+@pytest.mark.parametrize("name", ["roc_auc_ovr", "roc_auc_ovo_weighted", "roc_auc_ovr_weighted"])
+def test_auc_of_two_classes_by_the_names_for_several(name):
+    """As in scikit-learn; the averages over two classes are the same."""
+    made, same = (cvstats.losses(YES, loss=loss) for loss in (name, "auc"))
+    pd.testing.assert_series_equal(made, same)
+    X, y = make_classification(60, random_state=0)
+    log = cvstats.evaluate({"lr": LogisticRegression()}, X, y, cv=3, loss=name, progress=False)
+    score = cross_val_score(LogisticRegression(), X, y, cv=3, scoring=name).mean()
+    assert np.isclose(cvstats.as_scores(log.cvci.wald())["estimate"].iloc[0], score)
+
+
+@pytest.mark.parametrize("name", ["neg_mean_poisson_deviance", "neg_mean_gamma_deviance"])
+def test_deviances_of_scikit_learn(name):
+    table = NUMBERS.assign(y_true=np.exp(NUMBERS["y_true"]), y_pred=np.exp(NUMBERS["y_pred"]))
+    log = cvstats.losses(table, loss=name)
+    deviance = getattr(sklearn.metrics, name.removeprefix("neg_"))
+    assert np.isclose(log.mean(), deviance(table["y_true"], table["y_pred"]), rtol=1e-12)
+    assert log.attrs["loss"] == name.removeprefix("neg_mean_")
+
+
 def test_several_names_are_told_apart():
     log = cvstats.losses(LABELS, loss=["f1_macro", "f1_micro", "acc"])
     assert list(log.index.unique("metric")) == ["f1_macro", "f1_micro", "acc"]
@@ -127,7 +148,7 @@ def test_the_score_of_a_search_has_its_direction():
         (lambda: cvstats.read_log(LABELS, loss="f1_macro", average="micro"),
          "loss='f1_macro' implies average='macro', but average='micro' was given"),
         (lambda: cvstats.losses(NUMBERS, loss="median_absolute_error"), "no standard error"),
-        (lambda: cvstats.losses(NUMBERS, loss="poisson"), "Did you mean 'squared_error'"),
+        (lambda: cvstats.losses(NUMBERS, loss="max_error"), "Did you mean 'absolute_error'"),
         (lambda: cvstats.losses(NUMBERS, loss="mae_macro"), "Unknown loss 'mae_macro'"),
         (lambda: cvstats.read_log(LABELS, loss="f1", event="fold"), "is for censored times"),
         (lambda: cvstats.read_log(NUMBERS, loss="mae", average="macro"), "does not use average="),

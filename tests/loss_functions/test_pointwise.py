@@ -56,6 +56,11 @@ BY_HAND = {
     "squared_log_error": (
         [1.0, 2.0, 0.0], [3.0, 2.0, 1.0], {}, [math.log(2) ** 2, 0.0, math.log(2) ** 2],
     ),
+    "poisson_deviance": (
+        [0, 2, 3.0], [1.5, 2.0, 1.0], {}, [3.0, 0.0, 6 * math.log(3) - 4],
+    ),
+    "gamma_deviance": ([1.0, 2.0, 3.0], [2.0, 2.0, 1.0], {},
+                       [2 * math.log(2) - 1, 0.0, 4 - 2 * math.log(3)]),
     "huber": ([1.0, 2.0, -3.0], [2.5, 2.0, 1.0], {"delta": 2}, [1.125, 0.0, 6.0]),
 }  # fmt: skip
 
@@ -66,6 +71,17 @@ def test_by_hand(loss):
     got = lost(truth, prediction, loss, **options)
     np.testing.assert_allclose(got, expected, rtol=1e-15)
     assert not np.signbit(got[got == 0]).any()  # no loss is -0.0
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "f1_macro", "balanced_accuracy", "kappa"])
+def test_decimal_numbers_are_no_labels(loss):
+    """The accuracy of a regression was 0, and a metric had as many classes as there were points."""
+    truth, halves = np.linspace(2, 40, 39) + 0.1, np.arange(39) % 5 / 2
+    with pytest.raises(cvstats.LogError, match="decimal numbers that do not occur .*row 0: 4.2"):
+        lost(truth, 2 * truth, loss)
+    with pytest.raises(cvstats.LogError, match=r"numeric \(row 0: 0 and '0'\)"):
+        lost([0, 1, 1], ["0", "1", "1"], loss)
+    assert len(set(lost(halves, halves, loss))) == 1  # half stars
 
 
 def test_by_hand_for_classes():
@@ -239,6 +255,9 @@ REFUSED = [
     ("absolute_error", ["a,b", "3", "4"], P, {}, "Convert them with pd.to_numeric"),
     ("hinge", [1, -1, 1], [1j, 2, 3], {}, "the prediction contains 1j, which is not a number"),
     ("squared_error", pd.to_datetime(["2013"] * 3), P, {}, "which is not a number"),
+    ("poisson_deviance", [1, -1, 2], P, {}, "truth in row 1 is -1.0. Expected numbers from 0"),
+    ("poisson_deviance", P, [1, 0, 2], {}, "prediction in row 1 is 0.0. Expected numbers above 0"),
+    ("gamma_deviance", [1, 0, 2], P, {}, "truth in row 1 is 0.0. Expected numbers above 0"),
     ("percentage_error", [1, 0, 0], P, {}, "which is 0 in row 1 (and 1 more). Expected nonzero"),
     ("percentage_error", [1, 0, 2], P, {}, "which is 0 in row 1. Expected"),
     ("pinball", [1, 2, 3], P, {}, "got quantile=None. Expected a number between 0 and 1, such as"),

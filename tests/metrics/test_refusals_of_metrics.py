@@ -264,7 +264,6 @@ REQUESTS = [
     ({"loss": "zero_one", "folds": "pool", "prediction": "label"}, "does not use folds=", "'f1'"),
     ({"loss": "f1"}, "look like probabilities (row 0: 0.12573", "threshold=0.5"),
     ({"loss": "f1", "threshold": "a"}, "threshold='a' is not a number", ""),
-    ({"loss": "auc", "average": "macro"}, "apply to several classes", "classes="),
     ({"loss": "auc", "by": "ward"}, "no column 'ward'", ""),
     ({"loss": "f1_macro", "average": "micro"},
      "implies average='macro'", "loss='f1' with average="),
