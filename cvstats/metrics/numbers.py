@@ -152,9 +152,9 @@ STEP = 1e-5
 def metric_of(function: Callable[..., float], better: Literal["larger", "smaller"]) -> Metric:
     """Create the record of a function of truth, prediction and, optionally, weights.
 
-    With weights the influence is the central difference in each of them, otherwise the jackknife,
-    recentered so that the mean of the pseudo-values is the metric. Either calls the metric about
-    once per point.
+    With weights the influence is the central difference in each of them, otherwise (also if the
+    function does not change with its weights) the jackknife, recentered so that the
+    mean of the pseudo-values is the metric. Either calls the metric about once or twice per point.
     """
     weighted, own_event, needs_event = arguments_of(function)
 
@@ -173,12 +173,11 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
                 return number(function(first, second, *weights, event=events[0]))
             return number(function(first, second, *weights, *events))
 
-        if weighted:
-            own = points.weights if weight is None else weight / weight.mean()
-            return by_weights(ask, own)
-        if weight is not None and np.ptp(weight) > 0:
-            raise UndefinedMetricError("the function does not accept weights")
-        return by_jackknife(ask, len(points.truth))
+        if not weighted:
+            if weight is not None and np.ptp(weight) > 0:
+                raise UndefinedMetricError("the function does not accept weights")
+            return by_jackknife(ask, len(points.truth))
+        return by_weights(ask, points.weights if weight is None else weight / weight.mean())
 
     name = getattr(function, "__name__", "metric")
     takes = ("event",) if own_event else ()
@@ -188,7 +187,8 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
 def arguments_of(function: Callable[..., float]) -> tuple[bool, str, bool]:
     """Whether a function accepts weights, how it accepts events, and whether it needs them.
 
-    Events are its parameter ``event``, or its fourth parameter.
+    Weights are its third parameter, unless its default is an option's. Events are its parameter
+    ``event``, or its fourth parameter.
     """
     try:
         parameters = inspect.signature(function).parameters
@@ -197,8 +197,12 @@ def arguments_of(function: Callable[..., float]) -> tuple[bool, str, bool]:
     kinds = [p.kind for p in parameters.values()]
     positional = [p for p in parameters.values() if p.kind in (0, 1)]
     unnamed = [p for p in positional if p.name != "event"]
-    weighted = len(unnamed) > 2 or inspect.Parameter.VAR_POSITIONAL in kinds
-    event = parameters.get("event", unnamed[3] if len(unnamed) > 3 else None)
+    weighted = inspect.Parameter.VAR_POSITIONAL in kinds
+    if len(unnamed) > 2:
+        name, default = unnamed[2].name, unnamed[2].default
+        required = default is inspect.Parameter.empty or default is None
+        weighted = required or name == "w" or "weight" in name
+    event = parameters.get("event", unnamed[3] if weighted and len(unnamed) > 3 else None)
     if event is None:
         return weighted, "", False
     by_name = "keyword" if event.name == "event" else "position"
@@ -206,7 +210,7 @@ def arguments_of(function: Callable[..., float]) -> tuple[bool, str, bool]:
 
 
 def by_weights(ask: Callable[..., float], weight: FloatArray) -> Influence:
-    """Differentiate with respect to the weight of each point."""
+    """Differentiate with respect to the weight of each point, if the metric changes with any."""
     every, n = slice(None), len(weight)
     value, slopes = ask(every, weight.copy()), np.empty(n)
     for i in range(n):
@@ -216,7 +220,12 @@ def by_weights(ask: Callable[..., float], weight: FloatArray) -> Influence:
             moved[i] += step
             ends.append(ask(every, moved))
         slopes[i] = (ends[0] - ends[1]) / (2 * STEP) * n
-    return value, slopes - weight @ slopes / n
+    if slopes.any():
+        return value, slopes - weight @ slopes / n
+    value, influences = by_jackknife(lambda rows: ask(rows, weight[rows]), n)
+    if np.ptp(weight) > 0 and influences.any():
+        raise UndefinedMetricError("the function does not change with its weights")
+    return value, influences
 
 
 def by_jackknife(ask: Callable[..., float], n: int) -> Influence:

@@ -173,6 +173,20 @@ def test_a_function_without_weights_leaves_points_out() -> None:
     with pytest.raises(LogError, match="the function does not accept weights"):
         cvstats.losses(narrow, "y", ["label"], metric=plain, weight="w")
 
+    def unused(truth: Any, prediction: Any, weight: Any) -> float:
+        return plain(truth, prediction)
+
+    def optioned(truth: Any, prediction: Any, tolerance: float = 0.5) -> float:
+        return float(np.mean(np.abs(truth - prediction) < tolerance))
+
+    for function in (unused, optioned, lambda truth, prediction, *_: plain(truth, prediction)):
+        own = cvstats.losses(one, "y", ["label"], metric=function)
+        assert own.cvci.wald()["se"].item() == pytest.approx(exact, rel=1e-12)
+    with pytest.raises(LogError, match="the function does not change with its weights"):
+        cvstats.losses(narrow, "y", ["label"], metric=unused, weight="w")
+    same = narrow.assign(label=narrow["y"])
+    assert cvstats.losses(same, "y", ["label"], metric=unused, weight="w").eq(-1).all(axis=None)
+
     def broken(truth: Any, prediction: Any) -> Any:
         return [1, 2]
 
