@@ -186,7 +186,8 @@ def to_latex(
     head = [*(["model $-$ other"] if paired else [escape_latex(heads[0])])]
     further = [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
     head += [re.sub(r"(?<!\S)-", "$-$", name) for name in further]
-    short = [re.sub(r"^(difference in) (.*)", r"\\shortstack[r]{\1\\\\\2}", name) for name in head]
+    parts = r"^(difference (?:between groups .*?)?in) (.*)"
+    short = [re.sub(parts, r"\\shortstack[r]{\1\\\\\2}", name) for name in head]
     size, sides = choose_latex_size([short, *body]), sides[paired:]
     if size is None:
         short, *body = stack_columns(head, body)
@@ -355,7 +356,9 @@ def name_estimate(facts: Mapping[Any, Any], first: str) -> str:
     """Name what a row estimates: a mean, or a difference of models or groups in it."""
     what, target = name_value(facts, "" if first == "difference" else "mean "), facts.get("target")
     if "difference between groups" in str(target):
-        what = f"difference between groups in {what}"
+        groups = facts.get("contrast")
+        named = f" ({groups})" if isinstance(groups, str) else ""
+        what = f"difference between groups{named} in {what}"
     if first == "difference" or str(target).startswith("difference of two models"):
         what = f"difference in {what}"
     return what

@@ -304,7 +304,9 @@ def contrast(
     differences = contrast_groups(log, by=by, **groups)
     nothing: Any = 0
     chosen: Any = None if adjust == "none" else adjust
-    show_result(compare_models(differences, nothing, adjust=chosen, alpha=alpha), format, FACTS)
+    result = compare_models(differences, nothing, adjust=chosen, alpha=alpha)
+    named = ["contrast"] if isinstance(result.attrs.get("contrast"), str) else []
+    show_result(result, format, [*named, *FACTS])
 
 
 @from_signature(reporting.summary, "method", "by", "alpha", "seed", "missing")

@@ -107,7 +107,8 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
         lines = text.to_string(line_width=width if measure(text) > width else None)
     lines = "\n".join(line.rstrip() for line in lines.splitlines())
     rows = f"[{len(frame):,} rows]" if len(frame) > len(text) else ""
-    notes = "\n".join(fill(note, width) for note in (describe_scale(frame), notes) if note)
+    about = (describe_contrast(frame), describe_scale(frame), notes)
+    notes = "\n".join(fill(note, width) for note in about if note)
     return "\n\n".join(filter(None, [lines, rows, notes]))
 
 
@@ -122,6 +123,12 @@ def describe_scale(frame: pd.DataFrame) -> str:
     parts = facts["metrics"].values() if several else [facts]
     names = [str(part.get("loss")) for part in parts if part.get("orientation") in TURNED]
     return f"loss: {', '.join(names)} (cvstats.as_scores converts it)" if names else ""
+
+
+def describe_contrast(frame: pd.DataFrame) -> str:
+    """Name the groups, and which is subtracted, if no row does."""
+    groups = frame.attrs.get("contrast")
+    return f"contrast: {groups}" if isinstance(groups, str) else ""
 
 
 def measure(text: pd.DataFrame) -> int:
@@ -204,7 +211,8 @@ def write_html(frame: pd.DataFrame) -> str:
         )
         rows.append(f"<tr>{side}{body}</tr>")
     counted = f"<p>{len(frame):,} rows</p>" if len(frame) > len(text) else ""
-    caption = "; ".join(filter(None, [describe(frame.attrs), describe_scale(frame)]))
+    about = [describe(frame.attrs), describe_contrast(frame), describe_scale(frame)]
+    caption = "; ".join(filter(None, about))
     return "\n".join([
         '<table border="1" class="dataframe">',
         f'<caption style="text-align: left">{escape(caption)}</caption>',

@@ -17,7 +17,7 @@ from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, listed, place
 
 FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels", "positive",
-         "average", "metrics", "at", TARGET)  # fmt: skip
+         "average", "metrics", "at", "contrast", TARGET)  # fmt: skip
 """Attrs of a metric that are copied to every result."""
 
 

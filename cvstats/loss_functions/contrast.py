@@ -143,6 +143,8 @@ def contrast(
     model
     naive_bayes           0.018 -0.017  0.053  8.037
     gradient_boosting     0.017 -0.019  0.053  8.614
+    <BLANKLINE>
+    contrast: summer - other
     """
     checked_level("by", by)
     losses = as_container(losses, [by])

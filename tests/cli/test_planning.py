@@ -61,6 +61,7 @@ def test_the_commands_print_what_the_functions_return(capsys, folder, words, ask
     status, out, _ = run(capsys, words[0], folder / "flights.csv", *words[1:])
     assert status == 0
     assert "target: " in out
+    assert ("contrast: 0 - 2." in out) == ("--between" in words)
 
 
 def test_an_interval_for_each_group(capsys, folder):

@@ -396,7 +396,15 @@ def test_sentences():
     assert "These differ by 0.037, which is not statistically significant (p = 0.52)." in text
     with pytest.raises(cvstats.LogError, match="best_set ranks models, but a difference between"):
         gaps.cvci.best_set()
+    for result in (gap.cvci.interval(), gaps.cvci.compare(), gaps.cvci.compare(0)):
+        assert result.attrs["contrast"] == "f - m"
+        assert "contrast: f - m" in str(result)
+        assert "contrast: f - m" in result._repr_html_()
+    assert "groups (f - m) in 1 - AUC (95% CI)" in cvstats.to_markdown(gap.cvci.interval())
+    text = cvstats.to_latex(cvstats.as_scores(gap.cvci.interval()))
+    assert r"difference between groups (f $-$ m) in\\AUC" in text
     text = str(REGIONS.cvci.contrast(by="region", reference="rest").cvci.compare())
+    assert "contrast:" not in text
     assert "a · " in text
     assert "('a'" not in text
     several = REGIONS["a"].cvci.contrast(by="region")

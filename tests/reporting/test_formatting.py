@@ -225,8 +225,8 @@ def test_sentences_name_differences_and_the_number_of_sources():
         "a: mean absolute error = ": points.cvci.interval(),
         "a minus b: difference in absolute error = ": points.cvci.compare(),
         "a minus b: difference in mean absolute error = ": points.cvci.difference().cvci.interval(),
-        "a: difference between groups in mean absolute error = ": groups.cvci.interval(),
-        "a minus b: difference in difference between groups in absolute error = ": (
+        "a: difference between groups (f - m) in mean absolute error = ": groups.cvci.interval(),
+        "a minus b: difference in difference between groups (f - m) in absolute error = ": (
             groups.cvci.compare()
         ),
     }
