@@ -21,8 +21,14 @@ from cvstats.errors import LogError
 from cvstats.intervals._method import find_call
 from cvstats.intervals._requirements import recommend_method
 from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
-from cvstats.log.log import DIFFERENCE_FROM, Log, Losses, Sample
-from cvstats.log.metadata import attrs_of_log, is_examined, names_of_metrics, shared_attrs
+from cvstats.log.log import Log, Losses, Sample
+from cvstats.log.metadata import (
+    DIFFERENCE_FROM,
+    attrs_of_log,
+    is_examined,
+    names_of_metrics,
+    shared_attrs,
+)
 from cvstats.log.pandas import NAMELESS
 from cvstats.log.read import read
 from cvstats.log.tables import as_container

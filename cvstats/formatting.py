@@ -26,7 +26,7 @@ from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, describe_type, is_number, spelled
 from cvstats.log.display import AnyFrame, Digits, display_width, join_tuple, print_cells
-from cvstats.log.metadata import has_several, select_metric
+from cvstats.log.metadata import has_several, name_subtracted, select_metric
 from cvstats.log.pandas import NAMELESS
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
@@ -186,7 +186,7 @@ def to_latex(
     head = [*(["model $-$ other"] if paired else [escape_latex(heads[0])])]
     further = [HEADS.get(name, escape_latex(name)) for name in heads[1 + paired :]]
     head += [re.sub(r"(?<!\S)-", "$-$", name) for name in further]
-    parts = r"^(difference (?:between groups .*?)?in) (.*)"
+    parts = r"^(difference (?:between groups .*?|from .*? )?in) (.*)"
     short = [re.sub(parts, r"\\shortstack[r]{\1\\\\\2}", name) for name in head]
     size, sides = choose_latex_size([short, *body]), sides[paired:]
     if size is None:
@@ -355,12 +355,11 @@ def select_facts(facts: Mapping[Any, Any], metric: Hashable) -> Mapping[Any, Any
 def name_estimate(facts: Mapping[Any, Any], first: str) -> str:
     """Name what a row estimates: a mean, or a difference of models or groups in it."""
     what, target = name_value(facts, "" if first == "difference" else "mean "), facts.get("target")
+    groups, model = name_subtracted(facts) if first == "estimate" else ("", None)
     if "difference between groups" in str(target):
-        groups = facts.get("contrast")
-        named = f" ({groups})" if isinstance(groups, str) else ""
-        what = f"difference between groups{named} in {what}"
+        what = f"difference between groups{groups and f' ({groups})'} in {what}"
     if first == "difference" or str(target).startswith("difference of two models"):
-        what = f"difference in {what}"
+        what = f"difference in {what}" if model is None else f"difference from {model} in {what}"
     return what
 
 
@@ -419,6 +418,7 @@ def join_limits(shown: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
         return shown
     level = write_level(table.attrs)
     named = table.attrs.get("loss", "loss") != "loss" and not any(list_metrics(table))
+    named = named or (first == "estimate" and name_subtracted(table.attrs) != ("", None))
     what = name_estimate(table.attrs, first) if named else first
     joined = shown[first] + " (" + shown["lower"] + " to " + shown["upper"] + ")"
     shown.insert(0, f"{what} ({level}CI)", joined)

@@ -76,8 +76,15 @@ from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtract_logs
 from cvstats.log.checks import EVERY_LOOK, take_sample
 from cvstats.log.groups import DifferentGroups
-from cvstats.log.log import DIFFERENCE_FROM, DIFFERENCES, Log, Losses
-from cvstats.log.metadata import STRENGTHS, is_ratio, is_root, names_of_metrics, put_attrs
+from cvstats.log.log import DIFFERENCES, Log, Losses
+from cvstats.log.metadata import (
+    DIFFERENCE_FROM,
+    STRENGTHS,
+    is_ratio,
+    is_root,
+    names_of_metrics,
+    put_attrs,
+)
 from cvstats.log.read import read
 from cvstats.log.tables import as_container
 from cvstats.options import Adjust, Alternative, Missing, Rng, check_rng, seed_of, whole_number

@@ -20,8 +20,9 @@ from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled, unpaired
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
-from cvstats.log.log import DIFFERENCE_FROM, Log
+from cvstats.log.log import Log
 from cvstats.log.metadata import (
+    DIFFERENCE_FROM,
     OF_OTHER,
     ONE_PREDICTION,
     RATIOS,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.orientation import TURNED
-from cvstats.log.metadata import has_several
+from cvstats.log.metadata import has_several, name_subtracted
 
 Digits: TypeAlias = int | Literal["auto"] | None
 LONG = 9
@@ -107,15 +107,19 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
         lines = text.to_string(line_width=width if measure(text) > width else None)
     lines = "\n".join(line.rstrip() for line in lines.splitlines())
     rows = f"[{len(frame):,} rows]" if len(frame) > len(text) else ""
-    about = (describe_contrast(frame), describe_scale(frame), notes)
+    about = (describe_difference(frame), describe_scale(frame), notes)
     notes = "\n".join(fill(note, width) for note in about if note)
     return "\n\n".join(filter(None, [lines, rows, notes]))
+
+
+SHOWN = {"estimate", "difference", "mean"}
+"""Columns whose values need the notes below a table."""
 
 
 def describe_scale(frame: pd.DataFrame) -> str:
     """Say that values are losses made from scores, so that 1 - AUC is not read as an AUC."""
     facts = frame.attrs
-    if "score" in facts or not {"estimate", "difference", "mean"} & set(frame.columns):
+    if "score" in facts or not SHOWN & set(frame.columns):
         return ""
     several = has_several(facts)
     if several and "metric" not in frame.index.names:  # one of them, unknown
@@ -125,10 +129,16 @@ def describe_scale(frame: pd.DataFrame) -> str:
     return f"loss: {', '.join(names)} (cvstats.as_scores converts it)" if names else ""
 
 
-def describe_contrast(frame: pd.DataFrame) -> str:
-    """Name the groups, and which is subtracted, if no row does."""
-    groups = frame.attrs.get("contrast")
-    return f"contrast: {groups}" if isinstance(groups, str) else ""
+def describe_difference(frame: pd.DataFrame) -> str:
+    """Name the model or the group that was subtracted, if no row does."""
+    if not SHOWN & set(frame.columns):
+        return ""
+    groups, model = name_subtracted(frame.attrs)
+    notes = [f"contrast: {groups}"] if groups else []
+    if "other" in frame.index.names and any(frame.index.get_level_values("other") != 0):
+        model = None  # cancels out
+    notes += [] if model is None else [f"difference from: {model}"]
+    return "; ".join(notes)
 
 
 def measure(text: pd.DataFrame) -> int:
@@ -211,7 +221,7 @@ def write_html(frame: pd.DataFrame) -> str:
         )
         rows.append(f"<tr>{side}{body}</tr>")
     counted = f"<p>{len(frame):,} rows</p>" if len(frame) > len(text) else ""
-    about = [describe(frame.attrs), describe_contrast(frame), describe_scale(frame)]
+    about = [describe(frame.attrs), describe_difference(frame), describe_scale(frame)]
     caption = "; ".join(filter(None, about))
     return "\n".join([
         '<table border="1" class="dataframe">',

@@ -24,6 +24,7 @@ from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import MOST, LogError, NeedsLosses, listed, spelled, unpaired
 from cvstats.log.metadata import (
+    DIFFERENCE_FROM,
     NOT_ZERO_ONE,
     PROPORTION_NAMES,
     assumptions_of,
@@ -306,9 +307,6 @@ ONLY_TESTED = ("lm-eval", "inspect")
 DIFFERENCES = {"kind": "differences"}
 """The attrs of a log of paired differences."""
 
-DIFFERENCE_FROM = "difference_from"
-"""The attr of such a log that names the model that was subtracted."""
-
 CONTRASTS = {"kind": "contrasts"}
 """The attrs of a log of differences between its groups."""
 
@@ -342,6 +340,8 @@ def facts_of(result: Result, metadata: Mapping[Hashable, Any]) -> dict[str, Any]
             facts["target"] = name_target(facts["target"], metadata)
         if "guarantee" in facts and (assumptions := assumptions_of(metadata)):
             facts["guarantee"] = f"{facts['guarantee']}; and {assumptions}"
+    if DIFFERENCE_FROM in metadata:
+        facts[DIFFERENCE_FROM] = metadata[DIFFERENCE_FROM]
     for attr, works in WORKS.items():
         for part, work in works.items():
             if part in str(facts.get(attr)) and work not in facts["reference"]:

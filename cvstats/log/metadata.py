@@ -21,6 +21,16 @@ FACTS = ("metric", "orientation", "range", "folds", "cells", "weight", "labels",
 """Attrs of a metric that are copied to every result."""
 
 
+DIFFERENCE_FROM = "difference_from"
+"""The attr of a log of differences that names the model that was subtracted."""
+
+
+def name_subtracted(facts: Mapping[Any, Any]) -> tuple[str, Hashable]:
+    """Name the groups of a contrast, unless rows do, and the model that was subtracted, if any."""
+    groups = facts.get("contrast")
+    return groups if isinstance(groups, str) else "", facts.get(DIFFERENCE_FROM)
+
+
 def facts_of_metric(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the attrs that are copied to results; none if the log is not of a metric."""
     return {

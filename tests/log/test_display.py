@@ -157,3 +157,16 @@ def test_every_table_that_says_so_can_be_converted():
             noted.add(name)
             assert "as_scores" not in repr(cvstats.as_scores(table)), name
     assert {"wald", "compare", "best_set", "winner", "power", "equivalence"} <= noted
+
+
+def test_a_table_of_differences_names_what_was_subtracted(losses):
+    gap = losses.cvci.difference(reference="ridge")
+    for result in (gap.cvci.interval(), gap.cvci.compare(0)):
+        assert "\ndifference from: ridge" in str(result)
+        assert "difference from: ridge" in result._repr_html_()
+    assert cvstats.to_markdown(gap.cvci.interval()).startswith("| model | difference from ridge in")
+    assert "difference from" not in str(gap.cvci.compare())
+    assert "difference from" not in str(losses.cvci.difference().cvci.interval())
+    assert "difference from" not in str(gap.cvci.interval()[["se"]])
+    array = losses.to_xarray().to_array("model").cvci.difference(reference="ridge")
+    assert array.cvci.interval().attrs["difference_from"] == "ridge"

@@ -221,12 +221,14 @@ def test_sentences_name_differences_and_the_number_of_sources():
     whole = log.set_index(pd.Index(points // 8, name="source"), append=True)
     points = log.set_index(pd.Index(np.where(points % 2, "f", "m"), name="sex"), append=True)
     groups = points.cvci.contrast(by="sex")
+    from_b = points.cvci.difference(reference="b")
     beginnings = {
         "a: mean absolute error = ": points.cvci.interval(),
         "a minus b: difference in absolute error = ": points.cvci.compare(),
         "a minus b: difference in mean absolute error = ": points.cvci.difference().cvci.interval(),
+        "a: difference from b in mean absolute error = ": from_b.cvci.interval(),
         "a: difference between groups (f - m) in mean absolute error = ": groups.cvci.interval(),
-        "a minus b: difference in difference between groups (f - m) in absolute error = ": (
+        "a minus b: difference in difference between groups in absolute error = ": (
             groups.cvci.compare()
         ),
     }
