@@ -106,6 +106,25 @@ def fold_levels(design: Design) -> tuple[str, ...]:
     return levels if fold is None else (*levels, fold)
 
 
+@cached("splits of sources")
+def splits_sources(design: Design) -> bool:
+    """Whether repetitions are random splits, so that sources are not folds (cached)."""
+    if not design.has("repetition"):
+        return False
+    if not covers_all_points(design):
+        return True
+    codes, count = count_cells(design, ("source", "repetition"))
+    size = np.bincount(codes[:, 0], count) / design.number("repetition")
+    return bool((count != size[codes[:, 0]]).any())
+
+
+def test_level(design: Design) -> str | None:
+    """Find the level that names the test folds; none if repetitions are random splits."""
+    if "fold" not in design.levels and splits_sources(design):
+        return None
+    return fold_level(design)
+
+
 def count_folds(design: Design) -> int:
     """Count the folds of the first repetition; 1 if no level names folds."""
     return int(count_folds_by_group(design)[0, 0])
@@ -114,7 +133,7 @@ def count_folds(design: Design) -> int:
 @cached("folds")
 def count_folds_by_group(design: Design) -> IntArray:
     """Count the folds of the first repetition of each group, one row per group (cached)."""
-    if fold_level(design) is None:
+    if fold_level(design) is None or ("fold" not in design.levels and splits_sources(design)):
         return np.ones((1, 1), dtype=np.int64)
     folds = tally(design, *fold_levels(design)).within(repetition_level(design))
     groups = folds.codes[folds.starts, : int(design.by is not None)]

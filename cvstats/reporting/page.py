@@ -329,7 +329,7 @@ def list_facts(facts: LogFacts) -> list[tuple[str, str]]:
         if design.has(level):
             name = "outer folds" if level == "outer" else f"{level}s"
             rows.append((name, f"{design.number(level):,}"))
-    folds = count_folds(log.design)
+    folds = count_folds(design)
     folds_are = fold_level(design)
     of_sources = folds_are == "source"
     are_folds = folds > 1 and not log.only_tested and not (of_sources and log.crossed)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GroupShuffleSplit, LeavePGroupsOut, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import RadiusNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -109,3 +109,25 @@ def test_metrics_of_nested_folds_have_an_interval(plan, method, loss):
     by = {} if isinstance(loss, str) else {"by": "metric"}
     assert log.cvci.interval(**by).attrs["method"] == method
     assert log.cvci.compare(**by)["se"].notna().all()
+
+
+@pytest.mark.parametrize("cv", [GroupShuffleSplit(6, test_size=0.3, random_state=0),
+                                LeavePGroupsOut(2)])  # fmt: skip
+@pytest.mark.parametrize("name", ["roc_auc", "f1", "neg_root_mean_squared_error"])
+def test_random_splits_of_groups_have_a_value_each(cv, name):
+    """A metric was averaged over the groups of each test set, as if they were folds."""
+    X, y = make_classification(180, 4, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
+    groups, model = np.repeat(np.arange(12), 15), LogisticRegression()
+    log = cvstats.evaluate({"m": model}, X, y, cv=cv, groups=groups, loss=name, progress=False)
+    scores = cross_val_score(model, X, y, cv=cv, groups=groups, scoring=name)
+    rows = log.reset_index()
+    table = rows.rename_axis("row").to_xarray().set_coords(["repetition", "source", "point"])
+    array = table["m"].assign_attrs(log.attrs)
+    for one in (log, array, array.chunk(row=50), cvstats.Moments.of_log(log)):
+        result = cvstats.as_scores(cvstats.interval(one))
+        result = result.compute() if one is not log and hasattr(result, "compute") else result
+        assert result.attrs["method"] == "corrected_t"
+        assert np.isclose(abs(np.ravel(result["estimate"])), abs(scores.mean()), rtol=1e-9)
+    assert np.isclose(log.groupby("repetition").mean().std().item(), scores.std(ddof=1), rtol=1e-9)
+    assert "which are the folds" not in str(log.cvci.report())
+    assert set(log.cvci.diagnose()["code"]).isdisjoint({"CVS003"})
