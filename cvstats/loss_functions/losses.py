@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
@@ -162,7 +163,7 @@ def losses(
     classes: Sequence[Hashable] | None = None,
     positive: Hashable = None,
     metric: Callable[..., float] | None = None,
-    higher_is_better: bool = True,
+    higher_is_better: bool | None = None,
     folds: Literal["average", "pool"] | None = None,
     by: Hashable | Sequence[Hashable] | None = None,
     weight: Hashable = None,
@@ -220,7 +221,8 @@ def losses(
         weights; a parameter ``event`` receives the column of ``event=``. It is called about twice
         per point.
     higher_is_better : bool, optional
-        For ``metric``, whether larger values are better.
+        For ``metric``, whether larger values are better; by default true, but required if the
+        name of the function ends like that of an error or a loss.
     folds : {"average", "pool"}, optional
         For metrics, whether values are computed per fold and averaged, or computed once over all
         folds of a repetition. By default averaged for scores, ranks and custom functions, and for
@@ -390,8 +392,8 @@ def losses(
 
 
 def make_log(
-    predictions: Any, truth: Any, prediction: Any, loss: Any, metric: Any, higher_is_better: bool,
-    asked: dict[str, Any],
+    predictions: Any, truth: Any, prediction: Any, loss: Any, metric: Any,
+    higher_is_better: bool | None, asked: dict[str, Any],
 ) -> Any:  # fmt: skip
     """Compute the log of one loss or metric, for the models in some columns."""
     baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
@@ -530,6 +532,9 @@ def resolve_loss(loss: Loss, asked: Mapping[str, Any]) -> tuple[Loss, dict[str, 
         own["base"] = find_loss(own["base"])[0]
     return found, own
 
+
+ERRORS = re.compile(r"(?:error|loss|deviance|(?:^|_)[rs]?m[as]p?e)$", re.IGNORECASE)
+"""Names of functions for which smaller values are usually better."""
 
 PREDICTION = "y_pred"
 """The default column of predictions."""
@@ -681,7 +686,7 @@ def refuse_labels(
 
 
 def metric_request(
-    loss: Any, metric: Any, higher_is_better: bool, asked: Mapping[str, Any], truth: Any
+    loss: Any, metric: Any, higher_is_better: bool | None, asked: Mapping[str, Any], truth: Any
 ) -> MetricRequest | None:
     """Find the requested metric; None for a pointwise loss."""
     for asked_for in (loss, metric):
@@ -710,8 +715,19 @@ def metric_request(
                 f"metric={metric!r} is not a function. Expected (truth, prediction, weight) -> "
                 f"float. Pass a metric by name as loss={name!r}."
             )
-        better: Literal["larger", "smaller"] = "larger" if higher_is_better else "smaller"
+        called = str(getattr(metric, "__name__", ""))
+        if higher_is_better is None and ERRORS.search(called):
+            raise LogError(
+                f"the direction of {called} is unknown, because its name is that of an error. Pass "
+                "higher_is_better=False if smaller values are better, and otherwise True."
+            )
+        better: Literal["larger", "smaller"] = "smaller" if higher_is_better is False else "larger"
         return MetricRequest(metric_of(metric, better), asked)
+    if callable(loss) and higher_is_better:
+        raise LogError(
+            "higher_is_better=True applies to metric=, but loss= is a function, which returns a "
+            "loss for each point. Return scores with the opposite sign, or 1 minus the score."
+        )
     if isinstance(loss, str) and loss in METRICS and (loss != "accuracy" or sampled):
         refuse_times(loss, METRICS[loss].uses, asked)
         return MetricRequest(METRICS[loss], asked)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import brier_score_loss, mean_squared_error, roc_auc_score
 
 import cvstats
 from cvstats import LogError
@@ -186,6 +186,15 @@ def test_a_function_without_weights_leaves_points_out() -> None:
         cvstats.losses(narrow, "y", ["label"], metric=unused, weight="w")
     same = narrow.assign(label=narrow["y"])
     assert cvstats.losses(same, "y", ["label"], metric=unused, weight="w").eq(-1).all(axis=None)
+
+    for function in (mean_squared_error, brier_score_loss):
+        with pytest.raises(LogError, match=f"the direction of {function.__name__} is unknown"):
+            cvstats.losses(one, "y", ["label"], metric=function)
+        error = cvstats.losses(one, "y", ["label"], metric=function, higher_is_better=False)
+        score = cvstats.losses(one, "y", ["label"], metric=function, higher_is_better=True)
+        pd.testing.assert_frame_equal(error, -score)
+    with pytest.raises(LogError, match="Return scores with the opposite sign"):
+        cvstats.losses(one, "y", ["label"], lambda t, p: t == p, higher_is_better=True)
 
     def broken(truth: Any, prediction: Any) -> Any:
         return [1, 2]
