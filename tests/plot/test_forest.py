@@ -33,6 +33,16 @@ def test_each_difference_of_a_log_of_differences_has_a_row(ax):
         assert ax.get_xlabel().endswith("← first is better")
 
 
+def test_the_axis_of_a_contrast_names_its_groups():
+    log = DIABETES.xs(0, level="repetition")
+    odd = pd.Index(np.where(log.index.get_level_values("point") % 2, "odd", "even"), name="kind")
+    groups = log.set_index(odd, append=True).cvci.contrast(by="kind", between=("odd", "even"))
+    for draw in (plot.forest, plot.comparison):
+        label = draw(groups, ax=Figure().subplots()).get_xlabel()
+        assert label.startswith("difference in ")
+        assert "(odd - even)" in label
+
+
 @pytest.mark.parametrize(("models", "between"), [(10, "\n− "), (13, " − ")])
 def test_pairs_have_two_lines_each_if_there_is_room(models, between):
     pairs = plot.comparison(many(models), reference="model_0", ax=Figure().subplots())
