@@ -26,7 +26,7 @@ from cvstats.core.orientation import TURNED, turn
 from cvstats.core.types import IntArray
 from cvstats.errors import LogError, describe_type, is_number, spelled
 from cvstats.log.display import AnyFrame, Digits, display_width, join_tuple, print_cells
-from cvstats.log.metadata import has_several, name_subtracted, select_metric
+from cvstats.log.metadata import LOSS_WORDS, has_several, name_subtracted, select_metric
 from cvstats.log.pandas import NAMELESS
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
@@ -852,14 +852,16 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
     found.attrs = {**facts, "score": known.words_at(facts.get("at")) if known else metric}
     if orientation not in TURNED:
         return found
-    if "target" in facts and facts["loss"] in facts["target"]:
-        words = facts["target"].replace(facts["loss"], found.attrs["score"])
+    if "target" in facts:
+        score, target = found.attrs["score"], str(facts["target"])
+        named = facts["loss"] in target
+        words = target.replace(facts["loss"], score) if named else LOSS_WORDS.sub(score, target)
         found.attrs["target"] = words.replace("smallest", "largest")
     way = "-score" if "difference" in found else orientation
     for name in found:
         if name in VALUES:
             found[name] = turn(found[name], way)
-        elif name in SIGNED and "in_set" not in found:  # that of a best set has no direction
+        elif name in SIGNED and (name != "statistic" or is_signed(found)):
             found[name] = 0 - found[name]
     if "lower" in found and "upper" in found:
         lower, upper = found["lower"].copy(), found["upper"].copy()
@@ -870,6 +872,11 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
     if facts.get("alternative") in OTHER_SIDE:
         found.attrs["alternative"] = OTHER_SIDE[facts["alternative"]]
     return found
+
+
+def is_signed(result: Result) -> bool:
+    """Whether the statistic of a result has the sign of a difference, unlike F or chi-squared."""
+    return "difference" in result and result.attrs.get("test") != "f"
 
 
 def name_mean(loss: str, mean: str = "mean ") -> str:

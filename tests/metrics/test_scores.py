@@ -62,6 +62,28 @@ def test_differences_change_their_sign(container: Any) -> None:
     np.testing.assert_allclose(own["estimate"], turned["difference"])
 
 
+def test_statistics_without_a_sign_keep_theirs() -> None:
+    rng = np.random.default_rng(5)
+    index = pd.MultiIndex.from_product(
+        [range(5), range(2), range(12)], names=["repetition", "fold", "source"]
+    )
+    point = index.get_level_values("fold") * 12 + index.get_level_values("source")
+    table = pd.DataFrame({"y": point % 2}, index=index).set_index(point, append=True)
+    table.index.names = [*index.names, "point"]
+    for name in "abc":
+        table[name] = np.where(rng.random(len(table)) < 0.3, 1 - table["y"], table["y"])
+    log = cvstats.losses(table, "y", list("abc"), "accuracy")
+    one, sources = log.xs(0, level="repetition"), log.loc[0].droplevel("fold")
+    for result in (
+        log.cvci.five_by_two(test="f"), log.cvci.compare(method="five_by_two", options={"test": "f"}),
+        one.cvci.mcnemar(), one.cvci.cochran_q(), sources.cvci.friedman(),
+        sources.cvci.wild_cluster(),
+    ):  # fmt: skip
+        turned = cvstats.as_scores(result)
+        assert (turned["statistic"] >= 0).all()
+        np.testing.assert_array_equal(turned["statistic"], result["statistic"])
+
+
 def test_a_margin_changes_sides() -> None:
     found = made().cvci.equivalence(margin=(-0.3, 0.1))
     turned = cvstats.as_scores(found)
@@ -180,7 +202,10 @@ IN_FOLDS = "the models trained in this cross-validation"
         ),
         (["auc", "rmse"], "wald", f"average loss of {IN_FOLDS}", None),
         ("squared_error", "wald", f"average test error of {IN_FOLDS}", None),
-        ("accuracy", "wald", f"average test error of {IN_FOLDS}", None),
+        (
+            "accuracy", "wald", f"average test error of {IN_FOLDS}",
+            f"average accuracy of {IN_FOLDS}",
+        ),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("container", [frame, arrays])
