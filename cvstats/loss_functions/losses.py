@@ -163,7 +163,7 @@ def losses(
     classes: Sequence[Hashable] | None = None,
     positive: Hashable = None,
     metric: Callable[..., float] | None = None,
-    higher_is_better: bool | None = None,
+    higher_is_better: bool = True,
     folds: Literal["average", "pool"] | None = None,
     by: Hashable | Sequence[Hashable] | None = None,
     weight: Hashable = None,
@@ -221,8 +221,7 @@ def losses(
         weights; a parameter ``event`` receives the column of ``event=``. It is called about twice
         per point.
     higher_is_better : bool, optional
-        For ``metric``, whether larger values are better; by default true, but required if the
-        name of the function ends like that of an error or a loss.
+        For ``metric``, whether larger values are better.
     folds : {"average", "pool"}, optional
         For metrics, whether values are computed per fold and averaged, or computed once over all
         folds of a repetition. By default averaged for scores, ranks and custom functions, and for
@@ -392,8 +391,8 @@ def losses(
 
 
 def make_log(
-    predictions: Any, truth: Any, prediction: Any, loss: Any, metric: Any,
-    higher_is_better: bool | None, asked: dict[str, Any],
+    predictions: Any, truth: Any, prediction: Any, loss: Any, metric: Any, higher_is_better: bool,
+    asked: dict[str, Any],
 ) -> Any:  # fmt: skip
     """Compute the log of one loss or metric, for the models in some columns."""
     baselines = asked.pop("baselines", None) if loss == "net_benefit" else None
@@ -686,7 +685,7 @@ def refuse_labels(
 
 
 def metric_request(
-    loss: Any, metric: Any, higher_is_better: bool | None, asked: Mapping[str, Any], truth: Any
+    loss: Any, metric: Any, higher_is_better: bool, asked: Mapping[str, Any], truth: Any
 ) -> MetricRequest | None:
     """Find the requested metric; None for a pointwise loss."""
     for asked_for in (loss, metric):
@@ -716,18 +715,13 @@ def metric_request(
                 f"float. Pass a metric by name as loss={name!r}."
             )
         called = str(getattr(metric, "__name__", ""))
-        if higher_is_better is None and ERRORS.search(called):
+        if higher_is_better and ERRORS.search(called) and not called.startswith("neg"):
             raise LogError(
-                f"the direction of {called} is unknown, because its name is that of an error. Pass "
-                "higher_is_better=False if smaller values are better, and otherwise True."
+                f"{called} has the name of an error, for which smaller values are better. Pass "
+                "higher_is_better=False; if larger values are better, rename the function."
             )
-        better: Literal["larger", "smaller"] = "smaller" if higher_is_better is False else "larger"
+        better: Literal["larger", "smaller"] = "larger" if higher_is_better else "smaller"
         return MetricRequest(metric_of(metric, better), asked)
-    if callable(loss) and higher_is_better:
-        raise LogError(
-            "higher_is_better=True applies to metric=, but loss= is a function, which returns a "
-            "loss for each point. Return scores with the opposite sign, or 1 minus the score."
-        )
     if isinstance(loss, str) and loss in METRICS and (loss != "accuracy" or sampled):
         refuse_times(loss, METRICS[loss].uses, asked)
         return MetricRequest(METRICS[loss], asked)

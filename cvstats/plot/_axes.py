@@ -29,7 +29,7 @@ from cvstats.formatting import (
 from cvstats.large.moments import Moments
 from cvstats.log.groups import METRIC
 from cvstats.log.log import Losses
-from cvstats.log.metadata import has_several, name_subtracted
+from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame
 from cvstats.metrics import METRICS
 from cvstats.options import Missing
@@ -430,8 +430,8 @@ def describe_loss(facts: LogFacts, before: str = "", *, power: int = 1) -> str:
     before = "" if before == MEAN and name in OF_CELLS else before
     if before in ("", MEAN) and (facts.log.of_differences or facts.log.of_contrasts):
         before = f"difference in {before}"
-    groups, _ = name_subtracted(facts.attrs)
-    name += f" ({escape_math(printable(groups))})" if groups else ""
+    groups = facts.attrs.get("contrast")
+    name += f" ({escape_math(printable(groups))})" if isinstance(groups, str) else ""
     units = escape_math(printable(str(facts.attrs.get("units", ""))))
     if units in ("", "1", "None"):
         return f"{before}{name}"

@@ -75,7 +75,8 @@ def test_statistics_without_a_sign_keep_theirs() -> None:
     log = cvstats.losses(table, "y", list("abc"), "accuracy")
     one, sources = log.xs(0, level="repetition"), log.loc[0].droplevel("fold")
     for result in (
-        log.cvci.five_by_two(test="f"), log.cvci.compare(method="five_by_two", options={"test": "f"}),
+        log.cvci.five_by_two(test="f"),
+        log.cvci.compare(method="five_by_two", options={"test": "f"}),
         one.cvci.mcnemar(), one.cvci.cochran_q(), sources.cvci.friedman(),
         sources.cvci.wild_cluster(),
     ):  # fmt: skip
