@@ -172,8 +172,8 @@ def best_set(
 
     Notes
     -----
-    With A the cross products of the centered losses, and g drawn from N(0, A / n), the statistic
-    of model m and a draw of it are
+    With A the cross products of the centered losses, and g drawn from N(0, A / (n - 1)), the
+    statistic of model m and a draw of it are
 
     .. math::
 
