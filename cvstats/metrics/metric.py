@@ -390,21 +390,42 @@ def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: Ce
         each = share_of_one(total, squares)
         own = metric.reads == "times" and not metric.scales_classes
         if own or metric.reads in ("numbers", "losses"):  # events, or all points
-            found += [span * float(each[1]), float(each[1])]
+            change = span * float(each[1])
+            if own and metric.classes is None:  # more pairs if all are events
+                change *= 1 + float(total[1] / total.sum()) / 2
+            found += [change, float(each[1])]
             continue
-        several = points.prediction.shape[1] if points.prediction.ndim > 1 else 1
+        if points.prediction.ndim > 1:
+            found += [span * change_of_classes(total, each, options), float(each.max())]
+            continue
         both, share = metric.scales_classes, options.max_fpr
         if share is not None:  # only negatives up to the rate count
             each[1 - options.positive] /= share
             both = True
         reach = float(each.max() if both else each[options.positive]) * (share or 1.0)
-        found += [span * reach / several, float(each.max())]
+        found += [span * reach, float(each.max())]
     notes.reaches.append(found)
 
 
 def share_of_one(total: FloatArray, squares: FloatArray) -> FloatArray:
     """Divide one by the effective number of points of each class, from sums of weights."""
     return np.divide(squares, total**2, out=np.zeros(len(total)), where=total > 0)
+
+
+def change_of_classes(total: FloatArray, each: FloatArray, options: MetricOptions) -> float:
+    """Find the largest change of an average over classes, relative to that of two classes.
+
+    In pairs of classes, a point counts in those of its own class. With each class against the rest,
+    it is a positive of its own class and a negative of every other. ``total`` is the weight of each
+    class, and ``each`` the share of one of its points.
+    """
+    k, whole, by_size = len(total), total.sum(), options.average == "weighted"
+    if options.multi_class == "ovo":
+        pairs = (whole + (k - 2) * total) / (whole * (k - 1)) if by_size else 2 / k
+        return float((pairs * each).max())
+    share = total / whole if by_size else np.full(k, 1 / k)
+    of_rest = share / (whole - total)
+    return float((share * each + total * each * (of_rest.sum() - of_rest)).max())
 
 
 def reach_of_labels(span: float, total: FloatArray, squares: FloatArray) -> list[float]:

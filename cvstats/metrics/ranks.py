@@ -263,6 +263,10 @@ def ordered_gini(points: Points, options: MetricOptions) -> Influence:
 ROUNDING = 1e-14
 """Covariance relative to the mean deviation below which it is rounding error."""
 
+# Spans of order: 95% limits of 20 to 200 points in perfect order, except for 2 to 12 with random
+# predictions, cover .939 or more for the C index and Kendall's tau (.889 with 1 / 2, as for AUC),
+# and .934 or more for Spearman's correlation (.860 with 1, the mean change by a random prediction).
+# With half of the times censored, 1 / 2 is enough for the C index: see `note_reach`.
 SIGNED = (-1.0, 1.0)
 AREA = ("average", "multi_class", "ddof", "class_shares")
 
@@ -285,10 +289,10 @@ METRICS = [
     ),
     Metric(
         "spearman", "Spearman correlation", "numbers", spearman, SIGNED, "average",
-        fold_bias=5.0, span=1.0,
+        fold_bias=5.0, span=1.75,
     ),
-    Metric("kendall", "Kendall tau-b", "numbers", kendall, SIGNED, "average", span=1.0),
-    Metric("kendall_a", "Kendall tau-a", "numbers", kendall_a, SIGNED, "average", span=1.0),
+    Metric("kendall", "Kendall tau-b", "numbers", kendall, SIGNED, "average", span=1.5),
+    Metric("kendall_a", "Kendall tau-a", "numbers", kendall_a, SIGNED, "average", span=1.5),
     Metric(
         "ordered_gini", "ordered Gini index", "numbers", ordered_gini, SIGNED, "average",
         fold_bias=10.0,

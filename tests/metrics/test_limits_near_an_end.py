@@ -33,7 +33,7 @@ def test_one_point_of_a_class_has_no_limits_and_two_have(loss):
 @pytest.mark.parametrize(
     ("loss", "lower", "upper"),
     [
-        ("recall", 0.519108831193, 0.956687994894),
+        ("recall", 0.519108866193, 0.956687994894),
         ("f1", 0.345402670063, 0.714585894395),
         ("balanced_accuracy", 0.649479030905, 0.898895972116),
         ("matthews", 0.230805154148, 0.649024061845),
@@ -46,7 +46,7 @@ def test_vectors_of_label_metrics(loss, lower, upper):
     assert table.attrs["interval"] == "korn-graubard"
     score = (lambda x: -x) if loss in ("matthews", "kappa") else (lambda x: 1 - x)
     found = [score(table["upper"].item()), score(table["lower"].item())]
-    np.testing.assert_allclose(found, [lower, upper], atol=1e-11)
+    np.testing.assert_allclose(found, [lower, upper], rtol=0, atol=1e-11)
     streamed = cvstats.Moments.of_log(log).interval()
     pd.testing.assert_frame_equal(streamed[["lower", "upper"]], table[["lower", "upper"]])
 
@@ -55,7 +55,8 @@ def test_the_vector_of_an_auc():
     limits = korn_graubard(
         np.array([0.9066666666666666]), np.array([0.0010693908936123466]), np.array([1 / 30]), 0.05
     )
-    np.testing.assert_allclose(np.ravel(limits), [0.796179757595, 0.968778843579], atol=1e-11)
+    expected = [0.796179757595, 0.968778843579]
+    np.testing.assert_allclose(np.ravel(limits), expected, rtol=0, atol=1e-11)
 
 
 def test_a_plain_proportion_has_its_exact_limits():
@@ -118,3 +119,44 @@ def test_two_cells_have_limits_of_their_own():
         alone = cvstats.losses(table.isel(cell=[cell]), **asked).cvci.interval()
         for side in ("lower", "upper"):
             assert whole[side].values.ravel()[cell] == pytest.approx(alone[side].item())
+
+
+@pytest.mark.parametrize(
+    ("how", "average", "change"),  # by a point of the smallest of 10, 20 and 30 points
+    [
+        ("ovr", "macro", (1 / 10 + 1 / 40 + 1 / 30) / 3),
+        ("ovr", "weighted", (10 / 10 + 20 / 40 + 30 / 30) / 60),
+        ("ovo", "macro", 2 / 3 / 10),
+        ("ovo", "weighted", (30 + 40) / 120 / 10),
+    ],
+)
+def test_an_auc_of_classes_counts_a_point_in_every_class(how, average, change):
+    """An unrecognizable point is a positive of its class and a negative of the others."""
+
+    def find_upper_limit(sizes):
+        classes = list(range(len(sizes)))
+        truth = np.repeat(classes, sizes)
+        frame = pd.DataFrame(np.eye(len(sizes))[truth]).rename_axis("point").assign(y=truth)
+        log = cvstats.losses(
+            frame, "y", {"m": classes}, "auc", classes=classes, multi_class=how, average=average
+        )
+        return cvstats.interval(log)["upper"].item()
+
+    two = pd.DataFrame({"y": [0] * 12 + [1] * 20}).assign(m=lambda table: table["y"] * 1.0)
+    log = cvstats.losses(two.rename_axis("point"), "y", "m", "auc")
+    assert find_upper_limit([12, 20]) == pytest.approx(cvstats.interval(log)["upper"].item())
+    assert find_upper_limit([10, 20, 30]) == pytest.approx(1 - 0.025 ** (change / 2))
+
+
+@pytest.mark.parametrize(
+    ("loss", "points"),
+    [("concordance", 4 / 3), ("somers_d", 4 / 3), ("kendall", 4 / 3), ("kendall_a", 4 / 3),
+     ("spearman", 8 / 7)],
+)  # fmt: skip
+def test_limits_of_points_in_perfect_order(loss, points):
+    frame = pd.DataFrame({"y": np.arange(30), "m": np.arange(30) ** 2}).rename_axis("point")
+    found = cvstats.as_scores(cvstats.losses(frame, "y", "m", loss).cvci.interval())
+    lowest = 0.025 ** (1 / (points * 30))
+    lowest = lowest if loss == "concordance" else 2 * lowest - 1
+    assert found["upper"].item() == 1
+    assert found["lower"].item() == pytest.approx(lowest)
