@@ -760,6 +760,8 @@ def metric_log(
     for name, (one, own) in split_losses(loss, given).items():
         response = name_response(one, own)
         own |= name_classes(one, response, spec, own)
+        if len(found.train_sizes) == 1 and isinstance(one, str) and one in METRICS:
+            own.setdefault("folds", "pool")  # one test set, whose sources are not folds
         made: Any = losses(frame, "truth", columns[response], one, **own)
         logs[name] = made.rename_axis(columns="model")
     log: pd.DataFrame = logs[loss] if isinstance(loss, str) else join_metrics(logs)

@@ -1,5 +1,7 @@
 """Experiments that are scored by metrics give what cross_val_score gives."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
@@ -131,3 +133,15 @@ def test_random_splits_of_groups_have_a_value_each(cv, name):
     assert np.isclose(log.groupby("repetition").mean().std().item(), scores.std(ddof=1), rtol=1e-9)
     assert "which are the folds" not in str(log.cvci.report())
     assert set(log.cvci.diagnose()["code"]).isdisjoint({"CVS003"})
+
+
+@pytest.mark.parametrize("plan", [plans.holdout(rng=1), plans.subsampling(1, rng=1)])
+def test_one_test_set_of_several_groups_has_one_value(plan):
+    X, y = make_classification(180, 4, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
+    groups, model = np.repeat(np.arange(12), 15), LogisticRegression()
+    run = partial(cvstats.evaluate, {"m": model}, X, y, plan=plan, loss="roc_auc", progress=False)
+    log = run(groups=groups)
+    assert np.isclose(log.mean().item(), run().mean().item())
+    assert log.cvci.interval().attrs["method"] == "clustered"
+    with pytest.raises(LogError, match="source="):  # some groups have one test point
+        run(groups=groups, folds="average")
