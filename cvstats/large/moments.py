@@ -1451,7 +1451,7 @@ def number_dates(level: Level, rows: IntArray) -> FloatArray:
             + getattr(day, "minute", 0) for day in index
         ])  # fmt: skip
         index = pd.Index(minutes.astype("m8[m]").astype("m8[s]"))
-    else:
+    elif index.dtype.kind != "m":
         index = pd.to_datetime(index, format="ISO8601", utc=True, errors="coerce")
         index = index.tz_localize(None)
     numbers = index.to_numpy().astype(f"{index.dtype.kind}8[us]").astype(np.float64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -729,10 +729,10 @@ class Times:
 
 
 def is_date(label: object) -> bool:
-    """Whether a label is a date or time, perhaps as text: ``2013-05-31``."""
+    """Whether a label is a date or time, perhaps elapsed, or as text: ``2013-05-31``."""
     if isinstance(label, str):
         return DATE.match(label) is not None
-    if isinstance(label, (date, np.datetime64, pd.Period)):
+    if isinstance(label, (date, timedelta, np.datetime64, np.timedelta64, pd.Period)):
         return True
     return type(label).__module__.partition(".")[0] == "cftime"
 

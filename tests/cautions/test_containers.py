@@ -153,6 +153,9 @@ CASES = {
     "unstable difference of one partition": (one_partition, of("compare", method="wald")),
     "serial dependence": (lambda: dated(0.6).to_frame("a"), of("wald")),
     "serial dependence of text": (lambda: dated(0.6, text=True).to_frame("a"), of("wald")),
+    "serial dependence of elapsed times": (
+        lambda: dated(0.6).to_frame("a").rename(
+            index=lambda day: day - pd.Timestamp("2020-01-01"), level="point"), of("wald")),
     "serial dependence of German dates": (partial(written, "%d.%m.%Y"), of("wald")),
     "serial dependence of months": (
         lambda: written("%Y%m", "MS").rename(index=int, level="point"), of("wald")),
