@@ -398,11 +398,13 @@ def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: Ce
         if points.prediction.ndim > 1:
             found += [span * change_of_classes(total, each, options), float(each.max())]
             continue
-        both, share = metric.scales_classes, options.max_fpr
-        if share is not None:  # only negatives up to the rate count
+        share, change = options.max_fpr, each
+        if share is not None:  # only negatives up to the rate count: most positions are beyond it
             each[1 - options.positive] /= share
-            both = True
-        reach = float(each.max() if both else each[options.positive]) * (share or 1.0)
+            change = share * each
+            change[options.positive] *= 2 - share
+        both = metric.scales_classes or share is not None
+        reach = float(change.max() if both else each[options.positive])
         found += [span * reach, float(each.max())]
     notes.reaches.append(found)
 

@@ -160,3 +160,15 @@ def test_limits_of_points_in_perfect_order(loss, points):
     lowest = lowest if loss == "concordance" else 2 * lowest - 1
     assert found["upper"].item() == 1
     assert found["lower"].item() == pytest.approx(lowest)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 1.0])
+def test_a_random_positive_is_mostly_beyond_the_rate_of_a_partial_auc(rate):
+    """With few positives, 1 - rate / 2 of the part of one is lost; with few negatives, half."""
+    for negatives, change in ((2000, (1 - rate / 2) / 20), (30, 1 / 2 / (30 * rate))):
+        truth = np.repeat([1, 0], [20, negatives])
+        frame = pd.DataFrame({"y": truth, "m": truth * 1.0}).rename_axis("point")
+        log = cvstats.losses(frame, "y", "m", "partial_auc", max_fpr=rate)
+        found = cvstats.as_scores(cvstats.interval(log))
+        change = max(change, (1 - rate / 2) / 20)
+        assert found["lower"].item() == pytest.approx(rate * 0.025**change)
