@@ -87,6 +87,7 @@ TOOLS = ", ".join(sorted(name for name, form in FORMATS.items() if form.of_table
 KINDS: dict[str, Any] = {
     **dict.fromkeys(("prediction", "na_values"), list[str]),
     **dict.fromkeys(("higher_is_better", "day_first", "drop_duplicates"), bool),
+    "folds": Literal["average", "pool"],
     **dict.fromkeys(("n_train", "n_test", "quantile", "threshold", "clip", "at", "delta"), float),
 }
 """The types of options about how to read the files; the others are text."""

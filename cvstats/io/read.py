@@ -112,6 +112,7 @@ def read_log(
     n_test: float | None = None,
     positive: Hashable = None,
     folds: Literal["average", "pool"] | None = None,
+    weight: str | None = None,
     decimal: str | Mapping[str, str] | None = None,
     thousands: str | Mapping[str, str] | None = None,
     encoding: str | None = None,
@@ -179,8 +180,9 @@ def read_log(
         scikit-learn.
     n_test : float, optional
         For ``scores``: the number of points behind each score.
-    positive, folds : optional
-        As in `cvstats.losses`. With ``positive``, a loss of probabilities uses that class.
+    positive, folds, weight : optional
+        As in `cvstats.losses`. With ``positive``, a loss of probabilities uses that class; with
+        ``weight``, a metric uses the weights in that column, for ``columns``.
     decimal, thousands : str or mapping of column to str, optional
         For CSV files: the decimal mark (``decimal=","`` for ``0,25``) and the thousands separator
         (``thousands="."`` for ``1.024``), for all columns or some. Percentages are recognized:

@@ -180,7 +180,8 @@ class ReadOptions:
             text=TextOptions(**{each.name: call.get(each.name) for each in fields(TextOptions)}),
             loss_options={
                 name: given[name]
-                for name in ("positive", "folds", *LossKeywords.__annotations__) if name in given
+                for name in ("positive", "folds", "weight", *LossKeywords.__annotations__)
+                if name in given
             },
         )  # fmt: skip
 
@@ -280,7 +281,7 @@ class ReadOptions:
 
 
 def require_columns(table: pd.DataFrame, columns: Iterable[str], tool: str) -> None:
-    """Refuse a table without columns that the tool always writes, or that the caller named."""
+    """Refuse a table without columns that the tool always writes."""
     lost = [column for column in columns if column not in table.columns]
     if lost:
         raise LogError(
@@ -289,11 +290,21 @@ def require_columns(table: pd.DataFrame, columns: Iterable[str], tool: str) -> N
         )
 
 
+def require_named(table: pd.DataFrame, option: str, columns: Iterable[Any]) -> None:
+    """Refuse names of columns that the table does not have."""
+    lost = [column for column in columns if column not in table.columns]
+    if lost:
+        raise LogError(
+            f"the table has no column {listed(map(repr, lost))}, which {option}= names. Found "
+            f"{listed(map(repr, table.columns))}.{nearest(lost[0], table.columns)}"
+        )
+
+
 def add_named(out: pd.DataFrame, table: pd.DataFrame, options: ReadOptions) -> None:
     """Add the columns that ``model=`` and ``source=`` name."""
     for name, column in (("model", options.model), ("source", options.levels.get("source"))):
         if column is not None:
-            require_columns(table, [column], f"table with this {name}=")
+            require_named(table, name, [column])
             out[name] = table[column]
 
 

@@ -473,7 +473,7 @@ def split_thresholds(cuts: list[Any], asked: Mapping[str, Any]) -> dict[str, dic
     return {name: {**asked, "threshold": cut} for name, cut in zip(names, cuts, strict=True)}
 
 
-OF_COLUMNS = ("strata", "event", "reference")
+OF_COLUMNS = ("weight", "strata", "event", "reference")
 """Options of losses that name columns besides truth and predictions."""
 
 

@@ -73,6 +73,24 @@ def test_each_of_several_metrics_is_shown_in_its_own_direction(capsys, tmp_path)
         assert status == 0
 
 
+@pytest.mark.parametrize("folds", ["average", "pool"])
+def test_weights_and_folds_of_a_metric(capsys, tmp_path, folds):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"fold": np.arange(90) % 3, "point": range(90), "w": rng.random(90)})
+    table = table.assign(y=rng.integers(0, 2, 90), score=rng.random(90))
+    table.to_csv(path := tmp_path / "scores.csv", index=False)
+    options = {"truth": "y", "prediction": "score", "folds": folds, "weight": "w"}
+    expected = cvstats.losses(table, loss="auc", **options)
+    pd.testing.assert_series_equal(cvstats.read_log(path, loss="auc", **options), expected)
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    status, out, _ = run(capsys, "interval", path, "--loss", "auc", *words, "--format", "json")
+    row = cvstats.as_scores(expected.cvci.interval()).iloc[0]
+    assert status == 0
+    assert json.loads(out)["rows"][0]["se"] == row["se"]
+    with pytest.raises(cvstats.LogError, match="no column 'v', which weight= names"):
+        cvstats.read_log(path, loss="auc", **{**options, "weight": "v"})
+
+
 def test_options_of_compare(capsys, files):
     words = ("--reference", "ridge", "--alternative", "greater", "--adjust", "none")
     _, out, _ = run(capsys, "compare", files / "log.csv", *words, "--format", "json")

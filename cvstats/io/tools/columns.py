@@ -22,7 +22,7 @@ from cvstats.io.table import (
     are_repeated_folds,
     metric_column,
     numbers_in,
-    require_columns,
+    require_named,
 )
 from cvstats.io.text import NESTED, SPELLINGS
 from cvstats.log.tables import find_columns, index_to_columns, refuse_scores, unnamed_labels
@@ -155,12 +155,12 @@ def refuse_nested(table: pd.DataFrame, options: ReadOptions) -> None:
 def check_names(table: pd.DataFrame, options: ReadOptions) -> None:
     """Refuse names of columns that the table lacks, and losses that cannot be computed."""
     for what, name in (("truth", options.truth), ("metric", options.metric_name)):
-        require_columns(table, [] if name is None else [name], f"table with this {what}=")
-    require_columns(table, options.predictions, "table with this prediction=")
-    require_columns(table, options.groups, "table with this by=")
+        require_named(table, what, [] if name is None else [name])
+    require_named(table, "prediction", options.predictions)
+    require_named(table, "by", options.groups)
     for name in OF_COLUMNS:
         if name in options.loss_options:
-            require_columns(table, [options.loss_options[name]], f"table with this {name}=")
+            require_named(table, name, [options.loss_options[name]])
     loss = options.loss
     if not isinstance(loss, str) or is_loss(loss) or loss in table.columns:
         return

@@ -17,7 +17,14 @@ import pandas as pd
 from cvstats.core.orientation import facts_of_score
 from cvstats.errors import LogError, listed
 from cvstats.io.paths import check_file, import_extra, raise_as_log_error, refuse_bomb
-from cvstats.io.table import TASK, PredictionTable, ReadOptions, add_named, require_columns
+from cvstats.io.table import (
+    TASK,
+    PredictionTable,
+    ReadOptions,
+    add_named,
+    require_columns,
+    require_named,
+)
 from cvstats.io.text import records
 from cvstats.io.tools import is_inspect_log, is_lm_eval_sample
 
@@ -284,7 +291,7 @@ def grade_to_number(value: Any, score: str) -> float:
 def models_of(table: pd.DataFrame, options: ReadOptions) -> pd.Series | None:
     """Name the models; runs of one model cannot be distinguished from models."""
     if options.model is not None:
-        require_columns(table, [options.model], "table with this model=")
+        require_named(table, "model", [options.model])
         return table[options.model]
     if "model" in table:
         return table["model"]

@@ -25,6 +25,7 @@ from cvstats.io.table import (
     find_prefixed,
     most_likely,
     require_columns,
+    require_named,
 )
 from cvstats.io.tools.columns import flatten_index, level_columns, model_columns
 
@@ -184,7 +185,7 @@ def tidymodels(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
             "numbers or classes; predictions of survival models are not supported here."
         )
     truth = options.truth or outcome(table, chances)
-    require_columns(table, [truth], "table with this truth=")
+    require_named(table, "truth", [truth])
     out = pd.DataFrame({"point": table[".row"], "y_true": table[truth]})
     out["y_pred"] = most_likely(table, chances) if response is None else table[response]
     found = add_probabilities(out, table, chances)
@@ -312,7 +313,7 @@ def autogluon(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     """Read ``predict_oof`` or ``predict_proba_oof``, aligned with the truth by index."""
     y = options.data.get("y")
     if options.levels.get("point"):
-        require_columns(table, [options.levels["point"]], "table with this point=")
+        require_named(table, "point", [options.levels["point"]])
         table = table.set_index(options.levels["point"])
     truth = options.truth
     if y is None and truth is not None and truth in table.columns:
@@ -369,7 +370,7 @@ def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     truth = options.truth or next((n for n in ("truth", "correct") if n in table), None)
     y = options.data.get("y")
     if truth is not None:
-        require_columns(table, [truth], "table with this truth=")
+        require_named(table, "truth", [truth])
         out["y_true"] = table[truth]
     elif y is not None:
         named = y if isinstance(y, pd.Series) else pd.Series(np.asarray(y))
@@ -413,7 +414,7 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
         )
     flat = flatten_index(table)
     metric = [] if options.wanted is None else [options.wanted]
-    require_columns(flat, metric, "table with this metric=")
+    require_named(flat, "metric", metric)
     out = level_columns(flat, options, list(metric))
     taken = out.attrs["taken"]
     out = out[[name for name in out if name in (*SPLIT_LEVELS, MODEL)]]
