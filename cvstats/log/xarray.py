@@ -31,7 +31,10 @@ SPARSE = ("sample", "outer", "fold", "source", "count")
 EVERY_FLAG = flag_attrs(tuple(Caution))
 """The meaning of all bits of cautions, whether or not they occur."""
 
-IN_LOSS_UNITS = ("estimate", "se", "lower", "upper", "difference", "mean")
+IN_LOSS_UNITS = {
+    "estimate", "se", "lower", "upper", "difference", "mean", "scale", "tau", "tau_lower",
+    "tau_upper", "smallest_effect", "smallest_effect_limit", "err_cv", "err_ncv", "bias",
+}  # fmt: skip
 
 
 def level_dims(log: xr.DataArray, also: Sequence[object] = ()) -> tuple[Hashable, ...]:

@@ -43,6 +43,9 @@ def test_only_the_units_of_the_loss_are_inherited(grid):
             assert variable.attrs == ({"units": "K2"} if in_units else {}), name
     cells = grid.cvci.moments(by="fold")
     assert cells["mean"].attrs == {"units": "K2"}
+    margin = grid.cvci.rope(margin=1)
+    assert margin["scale"].attrs == {"units": "K2"}
+    assert margin["p_better"].attrs == {}
     assert cells["var"].attrs == cells["count"].attrs == {}
     bare = grid.copy()
     bare.attrs = {}
