@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from textwrap import fill
@@ -85,14 +85,20 @@ def describe_basis(verdict: Verdict) -> str:
     return f"{points} in {reason}" if reason and points not in reason else reason or points
 
 
+DIFFERENCE_IN = "difference in "
+"""The beginning of names of differences."""
+
+
 def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:
     """Describe the target of a result: by the name of a score, or for a loss without "risk"."""
-    target = name_sources(str(attrs["target"]), attrs)
+    target, name = name_sources(str(attrs["target"]), attrs), scale.name
+    if name.startswith(DIFFERENCE_IN):  # the target says so itself
+        name = name.removeprefix(DIFFERENCE_IN).partition(" (")[0]
     if isinstance(attrs.get("metric"), str) and not LOSS_WORDS.search(target):
-        return target.replace(attrs["loss"], scale.name.removeprefix("mean "))
+        return target.replace(attrs["loss"], name.removeprefix("mean "))
     if scale.orientation == "error":
-        return target.replace("risk", "error").replace("mean loss", scale.name)
-    return LOSS_WORDS.sub(scale.name, target)
+        return target.replace("risk", "error").replace("mean loss", name)
+    return LOSS_WORDS.sub(name, target)
 
 
 def name_sources(text: str, attrs: Mapping[Any, Any]) -> str:
@@ -910,16 +916,13 @@ def describe_scope(verdict: Verdict) -> str:
     unit = "sources and points" if verdict.attrs.get("by") == "source, point" else unit
     tied = several and bool((verdict.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied and len(verdict.models) > 1 else ""
-    scale = verdict.scale
-    if "kind" in verdict.facts.attrs:  # the target names the difference
-        scale = replace(scale, name=scale.name.removeprefix("difference in ").partition(" (")[0])
-    target = describe_target(verdict.attrs, scale)
+    target = describe_target(verdict.attrs, verdict.scale)
     if verdict.comparison is not None:
         switch = verdict.switches.get("comparison")
         used = (switch or verdict.comparison).attrs
         of_difference = str(used["target"]).removeprefix(OF_TWO)
         if of_difference != verdict.attrs["target"]:
-            other = describe_target({**used, "target": of_difference}, scale)
+            other = describe_target({**used, "target": of_difference}, verdict.scale)
             whole = switch is None or has_caution(switch.before, switch.caution).all()
             those = "those of differences" if whole else "some of those of differences"
             what = f"The intervals of models are for the {target}, and {those} are"
