@@ -20,6 +20,7 @@ from cvstats.intervals._method import answer_log
 from cvstats.large import frames
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import count_cells, tabulate_moments
+from cvstats.log.display import ResultFrame
 from cvstats.log.groups import METRIC
 from cvstats.log.log import Log, Losses, metrics_of_cells, of_its_kind
 from cvstats.log.metadata import cuts_cells, facts_of_metric, refuse_parts_of_cells
@@ -298,6 +299,6 @@ def tabulate_differences(log: Log) -> pd.DataFrame:
     pairs = [name for name in means.index.names if name not in known]
     size = means["mean"].abs()
     total = size.groupby(pairs, observed=True).transform("sum") if pairs else size.sum()
-    return pd.DataFrame(
+    return ResultFrame(
         {"difference": means["mean"], "share": size / total, "count": means["count"]}
     )

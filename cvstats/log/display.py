@@ -98,7 +98,7 @@ def write_frame(frame: pd.DataFrame, width: int) -> str:
     text, notes = format_rows(frame), ""
     if measure(text) > width and "caution" in text:
         text, notes = letter_cautions(text)
-    whole, pairs = text, text.index.names == ["model", "other"]
+    whole, pairs = text, text.index.names[-2:] == ["model", "other"]
     if measure(text) > width and pairs:
         text = stack_pairs(text)
     if measure(text) > width and measure(whole.T) <= width:
@@ -190,18 +190,19 @@ def split_labels(cell: str) -> list[str]:
 
 
 def stack_pairs(text: pd.DataFrame) -> pd.DataFrame:
-    """Write the first model of each pair above the second, where it changes."""
+    """Write the first model of each pair, after the group if any, above the second."""
     names: list[str] = []
     rows: list[Any] = []
     last = None
-    for (model, other), cells in zip(text.index, text.to_numpy(), strict=True):
-        if model != last:
-            names.append(str(model))
+    for (*group, other), cells in zip(text.index, text.to_numpy(), strict=True):
+        if group != last:
+            names.append(" · ".join(map(str, group)))
             rows.append([""] * text.shape[1])
         names.append(f"- {other}")
         rows.append(cells)
-        last = model
-    return pd.DataFrame(rows, index=pd.Index(names, name="model - other"), columns=text.columns)
+        last = group
+    name = " · ".join(map(str, text.index.names[:-1]))
+    return pd.DataFrame(rows, index=pd.Index(names, name=f"{name} - other"), columns=text.columns)
 
 
 def write_html(frame: pd.DataFrame) -> str:

@@ -116,6 +116,12 @@ def test_models_of_a_pair_stand_below_each_other_only_where_lines_are_too_long(l
     width = measure(format_rows(pairs))
     assert "model - other" not in write_frame(pairs, width)
     assert "model - other" in write_frame(pairs, width - 1)
+    groups = losses.cvci.compare(by="repetition", reference="ridge").drop(columns="caution")
+    lines = write_frame(groups, 70).splitlines()
+    assert max(map(len, lines)) <= 70
+    assert lines[1] == "repetition · model - other"
+    assert lines[2].startswith("0 · random_forest")
+    assert lines[3].startswith("- ridge")
 
 
 def test_results_compare_with_frames_in_either_order():
