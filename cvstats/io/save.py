@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.errors import LogError, describe_type, spelled
-from cvstats.io.as_log import factorize, make_multi_index
+from cvstats.io.as_log import Coded, factorize, make_multi_index
 from cvstats.io.paths import SUFFIXES, is_store, one_line, shortened
 from cvstats.io.text import VERSION, Columns, Header, SavedColumns
 from cvstats.log.plain import Note, from_plain, pack, replacing, to_plain, unpack
@@ -29,6 +29,8 @@ TABLES = {
 DATASETS = ("netcdf", "zarr")
 OTHERS = {".nc": ".parquet or .csv", ".zarr": ".nc", ".parquet": ".csv"}
 """The other file type to suggest if one cannot store a value."""
+FEW_LABELS = 100
+"""Number of labels of a level up to which their order is stored, unless it is alphabetical."""
 
 
 def save_log(log: pd.Series | pd.DataFrame | xr.DataArray | xr.Dataset, path: Any) -> None:
@@ -210,6 +212,12 @@ def flatten_frame(log: pd.Series | pd.DataFrame) -> tuple[Columns, Header]:
         field = str(name) if is_field(name) and name not in columns else f"column_{at}"
         columns[field], note = pack(values, field, text_call(log, at))
         notes.append({"field": field, "name": to_plain(name, "the name of a column"), **note})
+    for level, note in zip(
+        index.levels if isinstance(index, pd.MultiIndex) else (), notes, strict=False
+    ):
+        names = list(level) if len(level) <= FEW_LABELS else []
+        if all(isinstance(name, str) for name in names) and names != sorted(names):
+            note["order"] = names
     return columns, {
         "cvstats_log": VERSION,
         "object": "Series" if isinstance(log, pd.Series) else "DataFrame",
@@ -245,12 +253,22 @@ def text_call(log: pd.Series | pd.DataFrame, at: int) -> str:
     return f"log.index = log.index.set_levels({labels}, level={level!r})"
 
 
+def restore_level(values: Any, note: Note) -> Coded:
+    """Number the labels of a level as they were numbered when it was saved."""
+    codes, labels = factorize(unpack(values, note))
+    if "order" not in note:
+        return codes, labels
+    places = labels.get_indexer(pd.Index(note["order"]))
+    places = places[places >= 0]
+    return np.append(np.argsort(places), -1)[codes], labels[places]
+
+
 def restore_frame(read: Callable[[str], Any], header: Header) -> pd.Series | pd.DataFrame:
     """Undo `flatten_frame`; ``read`` returns one column at a time, as they may be large."""
     names = [from_plain(note["name"]) for note in header["index"]]
     index: pd.Index
     if header["multi"]:
-        parts = [factorize(unpack(read(note["field"]), note)) for note in header["index"]]
+        parts = [restore_level(read(note["field"]), note) for note in header["index"]]
         index = make_multi_index(parts, names)
     else:
         (note,) = header["index"]

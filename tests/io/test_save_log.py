@@ -361,3 +361,14 @@ def test_a_log_of_many_models_is_read_as_often_as_one_of_few(tmp_path, monkeypat
     assert opened[0] == opened[1]
     monkeypatch.setattr(arrow, "READ_TOGETHER", 35)  # columns by sevens
     pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "log.parquet"), log)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "nc", "zarr"])
+def test_metrics_keep_their_order(tmp_path, suffix):
+    """Results of a saved log had another order of rows."""
+    parts = {name: pd.Series([0.2, 0.5, 0.4], pd.RangeIndex(3, name="point")) for name in "zam"}
+    log = pd.concat(parts, names=["metric"]).rename("loss")
+    cvstats.save_log(log, path := tmp_path / f"log.{suffix}")
+    read = cvstats.read_log(path)
+    pd.testing.assert_series_equal(read, log)
+    assert list(read.cvci.interval(by="metric").index) == ["z", "a", "m"]
