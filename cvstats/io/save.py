@@ -254,7 +254,7 @@ def text_call(log: pd.Series | pd.DataFrame, at: int) -> str:
 
 
 def restore_level(values: Any, note: Note) -> Coded:
-    """Number the labels of a level as they were numbered when it was saved."""
+    """Restore the labels of a level, and the number of each row's label."""
     codes, labels = factorize(unpack(values, note))
     if "order" not in note:
         return codes, labels

@@ -390,10 +390,10 @@ def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: Ce
         each = share_of_one(total, squares)
         own = metric.reads == "times" and not metric.scales_classes
         if own or metric.reads in ("numbers", "losses"):  # events, or all points
-            change = span * float(each[1])
+            more = 1.0
             if own and metric.classes is None:  # more pairs if all are events
-                change *= 1 + float(total[1] / total.sum()) / 2
-            found += [change, float(each[1])]
+                more += float(total[1] / total.sum()) / 2
+            found += [span * more * float(each[1]), float(each[1])]
             continue
         if points.prediction.ndim > 1:
             found += [span * change_of_classes(total, each, options), float(each.max())]
