@@ -267,13 +267,13 @@ class Groups:
             if not isinstance(between, tuple | list) or len(between) != 2:
                 raise LogError(
                     f"Invalid between={between!r}. Expected two labels, as in "
-                    f"between={(*self.labels[:2],)!r}."
+                    f"between=({', '.join(map(spelled, self.labels[:2]))})."
                 )
             a, b = map(self.find, between)
             if a == b:
                 raise LogError(
-                    f"between={between!r} names the same group twice. Expected two different "
-                    "groups."
+                    f"between=({spelled(between[0])}, {spelled(between[1])}) names the same group "
+                    "twice. Expected two different groups."
                 )
             return [(a, b)]
         if reference is None:

@@ -448,6 +448,8 @@ def crossed() -> pd.Series:
         (lambda: REGIONS, {"by": "region", "between": ("east", "south")}, "Unknown group 'south'"),
         (lambda: REGIONS, {"by": "region", "between": "east"}, "Expected two labels"),
         (lambda: REGIONS, {"by": "region", "between": ("east", "east")}, "the same group twice"),
+        (lambda: REGIONS, {"by": "point", "between": (1,)}, "between=(0, 1)"),
+        (lambda: REGIONS, {"by": "point", "between": (np.int64(1),) * 2}, "between=(1, 1) names"),
         (lambda: REGIONS, {"by": "region", "between": PAIR, "reference": "f"},
          "Expected only one of"),
         (lambda: REGIONS.iloc[:60], {"by": "region"}, "one label of 'region', 'east'"),
