@@ -441,6 +441,12 @@ def crossed() -> pd.Series:
     return pd.Series(np.arange(20.0), index)
 
 
+def numbered():
+    """Two groups with numbers as labels."""
+    index = pd.MultiIndex.from_arrays([np.arange(20) % 2, np.arange(20)], names=["day", "point"])
+    return pd.Series(np.arange(20.0), index)
+
+
 @pytest.mark.parametrize(
     ("make", "options", "words"),
     [
@@ -448,8 +454,8 @@ def crossed() -> pd.Series:
         (lambda: REGIONS, {"by": "region", "between": ("east", "south")}, "Unknown group 'south'"),
         (lambda: REGIONS, {"by": "region", "between": "east"}, "Expected two labels"),
         (lambda: REGIONS, {"by": "region", "between": ("east", "east")}, "the same group twice"),
-        (lambda: REGIONS, {"by": "point", "between": (1,)}, "between=(0, 1)"),
-        (lambda: REGIONS, {"by": "point", "between": (np.int64(1),) * 2}, "between=(1, 1) names"),
+        (numbered, {"by": "day", "between": (1,)}, "between=(0, 1)"),
+        (numbered, {"by": "day", "between": (np.int64(1),) * 2}, "between=(1, 1) names"),
         (lambda: REGIONS, {"by": "region", "between": PAIR, "reference": "f"},
          "Expected only one of"),
         (lambda: REGIONS.iloc[:60], {"by": "region"}, "one label of 'region', 'east'"),
