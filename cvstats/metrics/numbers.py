@@ -156,7 +156,7 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
     function does not change with its weights) the jackknife, recentered so that the
     mean of the pseudo-values is the metric. Either calls the metric about once or twice per point.
     """
-    weighted, own_event, needs_event = arguments_of(function)
+    weighted, named_weight, own_event, needs_event = arguments_of(function)
 
     def influence(points: Points, options: MetricOptions) -> Influence:
         weight, event = points.weight, points.event
@@ -167,46 +167,50 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
             )
         columns = [points.truth, points.prediction, *([] if event is None else [event])]
 
-        def ask(rows: Any, *weights: FloatArray) -> float:
+        def ask(rows: Any, *weights: FloatArray, **named: FloatArray) -> float:
             first, second, *events = (column[rows] for column in columns)
             if own_event == "keyword" and events:
-                return number(function(first, second, *weights, event=events[0]))
-            return number(function(first, second, *weights, *events))
+                named["event"] = events.pop()
+            return number(function(first, second, *weights, *events, **named))
 
-        if not weighted:
-            if weight is not None and np.ptp(weight) > 0:
-                raise UndefinedMetricError("the function does not accept weights")
+        if weighted:
+            return by_weights(ask, points.weights if weight is None else weight / weight.mean())
+        if weight is None or np.ptp(weight) == 0:
             return by_jackknife(ask, len(points.truth))
-        return by_weights(ask, points.weights if weight is None else weight / weight.mean())
+        if not named_weight:
+            raise UndefinedMetricError("the function does not accept weights")
+        return by_weights(
+            lambda rows, weights: ask(rows, sample_weight=weights), weight / weight.mean()
+        )
 
     name = getattr(function, "__name__", "metric")
     takes = ("event",) if own_event else ()
     return Metric(name, name, "any", influence, UP_AND_DOWN, "average", better=better, takes=takes)
 
 
-def arguments_of(function: Callable[..., float]) -> tuple[bool, str, bool]:
-    """Whether a function accepts weights, how it accepts events, and whether it needs them.
+def arguments_of(function: Callable[..., float]) -> tuple[bool, bool, str, bool]:
+    """Whether a function accepts weights, or ``sample_weight``, and how it accepts events.
 
-    Weights are its third parameter, unless its default is an option's. Events are its parameter
-    ``event``, or its fourth parameter.
+    Weights are its third parameter, unless that is another option with a default. Events are its
+    parameter ``event``, or its fourth parameter. The last value is whether it needs them.
     """
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return False, "", False
+        return False, False, "", False
     kinds = [p.kind for p in parameters.values()]
     positional = [p for p in parameters.values() if p.kind in (0, 1)]
     unnamed = [p for p in positional if p.name != "event"]
     weighted = inspect.Parameter.VAR_POSITIONAL in kinds
     if len(unnamed) > 2:
-        name, default = unnamed[2].name, unnamed[2].default
-        required = default is inspect.Parameter.empty or default is None
-        weighted = required or name == "w" or "weight" in name
+        name, required = unnamed[2].name, unnamed[2].default is inspect.Parameter.empty
+        weighted = required or name.startswith("w") or "weight" in name
+    named = not weighted and "sample_weight" in parameters
     event = parameters.get("event", unnamed[3] if weighted and len(unnamed) > 3 else None)
     if event is None:
-        return weighted, "", False
+        return weighted, named, "", False
     by_name = "keyword" if event.name == "event" else "position"
-    return weighted, by_name, event.default is inspect.Parameter.empty
+    return weighted, named, by_name, event.default is inspect.Parameter.empty
 
 
 def by_weights(ask: Callable[..., float], weight: FloatArray) -> Influence:

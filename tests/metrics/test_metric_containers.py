@@ -173,13 +173,32 @@ def test_a_function_without_weights_leaves_points_out() -> None:
     with pytest.raises(LogError, match="the function does not accept weights"):
         cvstats.losses(narrow, "y", ["label"], metric=plain, weight="w")
 
+    by_keyword, exact_weights = (
+        cvstats.losses(narrow, "y", ["a"], weight="w", **of)
+        for of in ({"metric": roc_auc_score}, {"loss": "auc"})
+    )
+    np.testing.assert_allclose(  # without the correction for few points of a class
+        by_keyword.groupby(level="fold").mean() + 1, exact_weights.groupby(level="fold").mean()
+    )
+    ratio = by_keyword.cvci.wald()["se"].item() / exact_weights.cvci.wald()["se"].item()
+    assert 0.93 < ratio < 1.01
+
     def unused(truth: Any, prediction: Any, weight: Any) -> float:
+        return plain(truth, prediction)
+
+    def labeled(truth: Any, prediction: Any, labels: Any = None) -> float:
+        assert labels is None
         return plain(truth, prediction)
 
     def optioned(truth: Any, prediction: Any, tolerance: float = 0.5) -> float:
         return float(np.mean(np.abs(truth - prediction) < tolerance))
 
-    for function in (unused, optioned, lambda truth, prediction, *_: plain(truth, prediction)):
+    for function in (
+        unused,
+        labeled,
+        optioned,
+        lambda truth, prediction, *_: plain(truth, prediction),
+    ):
         own = cvstats.losses(one, "y", ["label"], metric=function)
         assert own.cvci.wald()["se"].item() == pytest.approx(exact, rel=1e-12)
     with pytest.raises(LogError, match="the function does not change with its weights"):
