@@ -58,7 +58,9 @@ def refuse_other_kind(one: object, two: object) -> None:
     if isinstance(two, type(one)):
         return
     hint = ""
-    if isinstance(two, str):
+    if isinstance(one, pd.DataFrame) and isinstance(two, pd.Series):
+        hint = " Make it a column: log.assign(other=other), and pass reference='other'."
+    elif isinstance(two, str):
         hint = f" To name a model, pass reference={two!r}."
     elif isinstance(two, np.ndarray | list | tuple):
         hint = (
@@ -190,6 +192,10 @@ def match_models(mine: Sequence[Hashable], yours: Sequence[Hashable]) -> list[in
 @align_logs.register(pd.Series)
 @align_logs.register(pd.DataFrame)
 def _(one: Any, two: Any) -> Any:
+    if isinstance(one, pd.Series) and isinstance(two, pd.DataFrame) and two.shape[1] == 1:
+        two = two.iloc[:, 0]
+    elif isinstance(one, pd.DataFrame) and isinstance(two, pd.Series) and one.shape[1] == 1:
+        two = two.to_frame()
     refuse_other_kind(one, two)
     if isinstance(one, pd.DataFrame):
         for log in (one, two):

@@ -89,6 +89,7 @@ BAD_PAIRS = {
         "different models",
     ),
     "another container": (one, k_fold, "a Series cannot be compared to a DataFrame. Expected two"),
+    "a column": (k_fold, one, "Make it a column: log.assign(other=other), and pass reference="),
     "an array": (one, lambda: dense(k_fold()), "a Series cannot be compared to a DataArray"),
     "a list": (one, lambda: [1.0], "a Series cannot be compared to a list"),
     "a name": (k_fold, lambda: "a", "To name a model, pass reference='a'."),
@@ -118,6 +119,16 @@ def test_a_missing_loss_of_either_log_is_named(form):
     expected = compare(form(kept), form(kept))
     assert float(np.squeeze(both["se"])) == float(np.squeeze(expected["se"]))
     assert both.attrs["n_points"] == 11
+
+
+def test_a_series_pairs_with_a_frame_of_one_column():
+    first, second = k_fold()["a"], k_fold()["b"]
+    expected = compare(first, second)
+    pd.testing.assert_frame_equal(compare(first, second.to_frame()), expected)
+    pd.testing.assert_frame_equal(compare(first.to_frame(), second.iloc[::-1]), expected)
+    gap = difference(first, second.to_frame())
+    pd.testing.assert_series_equal(gap, difference(first, second))
+    assert gap.attrs["difference_from"] == "b"
 
 
 def test_points_of_one_type_pair():
