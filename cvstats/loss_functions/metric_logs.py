@@ -372,9 +372,8 @@ class MetricRun:
             weight = None if points.weight is None else points.weight[here]
             counts = np.bincount(points.truth[here], weight, minlength=2)
             asked = replace(asked, class_shares=counts / counts.sum())
-        ddof = 1 if request["ddof"] is None else request["ddof"]
         refuse = partial(self.undefined, model, points, asked)
-        losses, noticed = pseudo_losses(request.metric, points, self.rows, asked, refuse, ddof)
+        losses, noticed = pseudo_losses(request.metric, points, self.rows, asked, refuse)
         if points.event is not None and request.metric.reads == "times":
             noticed.censored = not request.metric.assumes and not points.event.all()
         noticed.dominated = request.metric.name in RATIOS and self.has_heavy_parts(points)
@@ -438,7 +437,7 @@ class MetricRun:
         )
         folded = fold is not None
         try:
-            pseudo_losses(self.request.metric, points, [every], options, refuse_cell, 1)
+            pseudo_losses(self.request.metric, points, [every], options, refuse_cell)
         except UndefinedMetricError:
             folded = False
         return undefined(self.request, model, self.classes, where, folded, why)
@@ -479,6 +478,7 @@ def metric_options(request: MetricRequest, classes: Labelling) -> MetricOptions:
     """Make the options of a metric, with their defaults."""
     names = ("multi_class", "beta", "weights", "zero_division", "clip", "max_fpr", "at")
     given = {name: request.asked[name] for name in names if name in request.asked}
+    given["ddof"] = 1 if request["ddof"] is None else request["ddof"]
     k, positive = len(classes.labels), classes.positive
     return MetricOptions(labels=k, positive=positive, average=classes.average, **given)
 

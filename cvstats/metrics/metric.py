@@ -51,6 +51,8 @@ class MetricOptions:
         The value of 0/0; None if it raises an error.
     class_shares : array of float, shape (labels,), optional
         The class shares of the whole log; None for those of the cell.
+    ddof : {0, 1}
+        Whether the influences of a class are corrected for its degrees of freedom.
     clip : float, optional
         Probabilities closer to 0 or 1 are replaced by this, or by one minus it.
     max_fpr : float, optional
@@ -67,6 +69,7 @@ class MetricOptions:
     weights: str | None = None
     zero_division: float | None = None
     class_shares: FloatArray | None = None
+    ddof: int = 0
     clip: float | None = None
     max_fpr: float | None = None
     at: float | Sequence[float] | None = None
@@ -314,7 +317,6 @@ def pseudo_losses(
     cells: Sequence[Rows],
     options: MetricOptions,
     refuse: Refuse,
-    ddof: int,
 ) -> tuple[FloatArray, CellNotes]:
     """Compute a pseudo-loss for each point, whose mean over each cell is the metric's loss.
 
@@ -346,8 +348,8 @@ def pseudo_losses(
         if metric.reads in ("labels", "scores", "probabilities"):
             counts = np.bincount(here.truth, minlength=options.labels)
             notes.see_class(int(counts.min()))
-            if ddof and metric.scales_classes and here.prediction.ndim == 1:
-                phi *= np.sqrt(counts / np.maximum(counts - 1, 1))[here.truth]
+            if options.ddof and metric.scales_classes and here.prediction.ndim == 1:
+                phi *= correct_classes(here.truth, counts)
         classed = here
         if metric.classes is not None:
             classed = keep_known_classes(metric.classes, here, options, notes)
@@ -363,6 +365,12 @@ def pseudo_losses(
         else:
             out[rows] = towards_loss(metric.loss(value), z)
     return out, notes
+
+
+def correct_classes(truth: IntArray, counts: IntArray) -> FloatArray:
+    """Return the factor of each influence that corrects for the degrees of freedom of its class."""
+    factor: FloatArray = np.sqrt(counts / np.maximum(counts - 1, 1))[truth]
+    return factor
 
 
 def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: CellNotes) -> None:

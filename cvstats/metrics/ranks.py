@@ -22,6 +22,7 @@ from cvstats.metrics.metric import (
     MetricOptions,
     Points,
     UndefinedMetricError,
+    correct_classes,
     mean,
 )
 
@@ -56,8 +57,8 @@ def auc(points: Points, options: MetricOptions) -> Influence:
         positive = None if known is None else float(known[options.positive])
         return area(truth == options.positive, score, weight, positive)
     if options.multi_class == "ovo":
-        return one_against_one(truth, score, weight, by_size=options.average == "weighted")
-    found = [area(truth == c, score[:, c].copy(), weight) for c in range(options.labels)]
+        return one_against_one(truth, score, weight, options)
+    found = [area_of_class(c, truth, score, weight, options) for c in range(options.labels)]
     values = np.array([value for value, _ in found])
     phi = np.stack([phi for _, phi in found])
     if options.average == "macro":
@@ -66,19 +67,31 @@ def auc(points: Points, options: MetricOptions) -> Influence:
     return float(share @ values), share @ phi + (values[truth] - share @ values)
 
 
+def area_of_class(
+    c: int, truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
+) -> Influence:
+    """AUC of one class against the others."""
+    positive = truth == c
+    value, phi = area(positive, score[:, c].copy(), weight)
+    if options.ddof:
+        phi *= correct_classes(positive.astype(np.int64), np.bincount(positive, minlength=2))
+    return value, phi
+
+
 def one_against_one(
-    truth: NDArray[Any], score: FloatArray, weight: FloatArray, *, by_size: bool
+    truth: NDArray[Any], score: FloatArray, weight: FloatArray, options: MetricOptions
 ) -> Influence:
     """Mean over pairs of classes (Hand and Till 2001, doi:10.1023/A:1010920819831).
 
     Weighted equally, or by the share of the points in the two classes.
     """
+    by_size = options.average == "weighted"
     pairs = list(combinations(range(score.shape[1]), 2))
     value, phi = 0.0, np.zeros(len(truth))
     for pair in pairs:
         here = np.isin(truth, pair)
         w = weight[here]
-        both = [area(truth[here] == c, score[here, c].copy(), w) for c in pair]
+        both = [area_of_class(c, truth[here], score[here], w, options) for c in pair]
         own = (both[0][0] + both[1][0]) / 2
         size = w.sum() / weight.sum()
         share = size / (score.shape[1] - 1) if by_size else 1 / len(pairs)

@@ -181,9 +181,9 @@ ASKED: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
     },
     "kendall_b": ("kendall", "truth_number", "prediction_number", {}),
     "f1_macro": ("f1", "truth_class", "label_class", {"average": "macro"}),
-    "auc_ovr_macro": ("auc", "truth_class", ["p0", "p1", "p2"], CLASSES),
+    "auc_ovr_macro": ("auc", "truth_class", ["p0", "p1", "p2"], {**CLASSES, "ddof": 0}),
     "auc_ovo_macro": (
-        "auc", "truth_class", ["p0", "p1", "p2"], {**CLASSES, "multi_class": "ovo"},
+        "auc", "truth_class", ["p0", "p1", "p2"], {**CLASSES, "multi_class": "ovo", "ddof": 0},
     ),
 }  # fmt: skip
 
@@ -228,6 +228,26 @@ def test_one_test_set_gives_delong() -> None:
     pair = log.cvci.compare(method="wald").iloc[0]
     assert pair["statistic"] == pytest.approx(-stored["pROC_Z"], abs=1e-10)
     assert pair["p_value"] == pytest.approx(stored["pROC_p"], abs=1e-10)
+
+
+@pytest.mark.parametrize("ddof", [None, 0, 1])
+@pytest.mark.parametrize("how", ["ovr", "ovo"])
+@pytest.mark.parametrize("average", ["macro", "weighted"])
+def test_the_auc_of_two_classes_has_one_standard_error(ddof: Any, how: str, average: str) -> None:
+    """Whether it is passed as one score, or as a probability of each class."""
+    rng = np.random.default_rng(0)
+    truth = (np.arange(60) % 5 == 0) * 1
+    one = np.round(rng.uniform(0.0, 0.6, 60) + 0.4 * truth, 2)
+    frame = pd.DataFrame({"y": truth, "one": one, "zero": 1 - one, "w": 1.0 + np.arange(60) % 3})
+    frame = frame.rename_axis("point")
+    ask = {"loss": "auc", "weight": "w"} | ({} if ddof is None else {"ddof": ddof})
+    binary = cvstats.losses(frame, "y", "one", **ask)
+    options = {**ask, "classes": [0, 1], "multi_class": how, "average": average}
+    several = cvstats.losses(frame, "y", {"one": ["zero", "one"]}, **options)
+    np.testing.assert_allclose(several["one"], binary, atol=1e-12)
+    found, wanted = several.cvci.interval(), binary.cvci.interval()
+    columns = ["estimate", "lower", "upper", "se"]
+    np.testing.assert_allclose(found[columns].astype(float), wanted[columns].astype(float))
 
 
 def test_class_shares_of_the_log_give_the_interval_of_cvauc() -> None:
