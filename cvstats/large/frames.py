@@ -22,7 +22,14 @@ from cvstats.log.groups import METRIC
 from cvstats.log.log import Log
 from cvstats.log.pandas import FrameLabels, numbers
 from cvstats.log.read import read_container
-from cvstats.log.tables import TableColumns, find_columns, no_levels, sounding_like
+from cvstats.log.tables import (
+    TRUTH,
+    TableColumns,
+    find_columns,
+    no_levels,
+    not_losses,
+    sounding_like,
+)
 
 NUMBERS = (
     "Expected columns named as the levels (repetition, fold, source, point) and a column of "
@@ -297,6 +304,8 @@ def delay_answer(
             "point. Expected a log of folds, splits or sources. Load it first: frame.compute()."
         )
     found = models_of(frame, more)
+    if TRUTH in found and "loss" not in attrs_of_frame(frame):
+        raise not_losses(TRUTH)
     stacked = "model" in frame.columns and "model" not in found
     if not found or (stacked and len(found) > 1):
         which = listed(map(repr, found)) or "none"

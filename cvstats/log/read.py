@@ -20,7 +20,7 @@ from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import METRIC, carry_metrics, within_levels
 from cvstats.log.log import TYPE, WHOLE, Log
 from cvstats.log.metadata import attrs_of_log, folds_of_metric, refuse_parts_of_cells
-from cvstats.log.tables import TIMES, as_container, refuse_table
+from cvstats.log.tables import TIMES, TRUTH, as_container, not_losses, refuse_table
 
 MISSING = ("raise", "drop")
 
@@ -171,6 +171,8 @@ def _(losses: pd.Series, also: tuple[object, ...] = ()) -> Log:
 @read_container.register
 def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
     labels = frames.FrameLabels.of(losses)
+    if TRUTH in losses.columns and "loss" not in losses.attrs:
+        raise not_losses(TRUTH)
     known = list(filter(LEVELS.__contains__, losses.columns))
     if known:
         levels = ", ".join(map(repr, known))
@@ -189,6 +191,9 @@ def _(losses: pd.DataFrame, also: tuple[object, ...] = ()) -> Log:
 
 @read_container.register
 def _(losses: xr.DataArray, also: tuple[object, ...] = ()) -> Log:
+    named = "model" in losses.indexes and TRUTH in losses.indexes["model"]
+    if named and "loss" not in losses.attrs:
+        raise not_losses(TRUTH, "a model of this array")
     dims = arrays.level_dims(losses, also)
     known = arrays.in_memory(losses, dims)
     design, columns, lazy = arrays.to_design(known, [losses], dims, also)
@@ -208,6 +213,8 @@ def _(losses: xr.Dataset, also: tuple[object, ...] = ()) -> Log:
             f"{levels} {are} of this dataset. Expected levels as coordinates and a variable of "
             f"losses for each model. Type log.set_coords({known!r})."
         )
+    if TRUTH in losses.data_vars and "loss" not in losses.attrs:
+        raise not_losses(TRUTH, "a variable of this dataset")
     if "model" in losses.dims:
         raise LogError(
             "the variables of a dataset are its models, but this one also has a dimension "

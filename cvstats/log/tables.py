@@ -266,11 +266,7 @@ def refuse_table(frame: pd.DataFrame) -> None:
         return
     predicted = [name for name in frame.columns if name in PREDICTED]
     if predicted:
-        raise LogError(
-            f"{predicted[0]!r} is a column of this frame, so it contains predictions and not only "
-            f"losses. Compute them: cvstats.losses(frame, truth={predicted[0]!r}, prediction=[…], "
-            "loss='squared_error')."
-        )
+        raise not_losses(predicted[0])
     labels = [name for name in frame.columns if frame[name].dtype.kind not in "fb"]
     for name in sounding_like(labels, (), ()) if labels else ():
         level = suggest_level(name)
@@ -281,8 +277,19 @@ def refuse_table(frame: pd.DataFrame) -> None:
         )
 
 
-PREDICTED = ("y_true", "truth", "y_pred", "y_prob", "prediction")
+TRUTH = "y_true"
+"""The default column of true values; no model has this name."""
+
+PREDICTED = (TRUTH, "truth", "y_pred", "y_prob", "prediction")
 """Columns of tables of predictions, as this package calls them."""
+
+
+def not_losses(name: str, what: str = "a column of this frame") -> LogError:
+    """Make the error for a table of predictions, which has a column of true values."""
+    return LogError(
+        f"{name!r} is {what}, so it contains predictions and not only losses. Compute them: "
+        f"cvstats.losses(frame, truth={name!r}, prediction=[…], loss='squared_error')."
+    )
 
 
 # --- frames of other libraries --------------------------------------------------------------------

@@ -20,6 +20,7 @@ TABLE = pd.DataFrame(
 )
 LOG = TABLE.set_index(["fold", "point"])
 PREDICTED = TABLE.rename(columns={"ridge": "y_true", "forest": "y_pred"})
+INDEXED = PREDICTED.set_index(["fold", "point"])
 X, Y = RNG.normal(size=(N, 2)), RNG.normal(size=N)
 
 
@@ -37,6 +38,12 @@ def file(text, **options):
 def call(function, *arguments, **options):
     """Call a function of cvstats."""
     return lambda tmp_path: getattr(cvstats, function)(*arguments, **options)
+
+
+def lazy_predictions():
+    """Predictions as a dask frame."""
+    frames = pytest.importorskip("dask.dataframe", reason="the extra dask is not installed")
+    return frames.from_pandas(PREDICTED, npartitions=2)
 
 
 def evaluated(**options):
@@ -63,6 +70,15 @@ CASES = {
                             "the result of compare", "Pass the losses from"),
     "a Dataset of results": (call("clustered", LOG.to_xarray().cvci.wald().chunk()),
                              "the result of wald", "Pass the losses from"),
+    "predictions": (call("interval", INDEXED), "'y_true' is a column", "Compute them"),
+    "a Dataset of predictions": (call("compare", INDEXED.to_xarray()), "'y_true' is a variable",
+                                 "cvstats.losses(frame, truth='y_true'"),
+    "an array of predictions": (call("summary", INDEXED.to_xarray().to_array("model")),
+                                "'y_true' is a model of this array", "Compute them"),
+    "lazy predictions": (lambda p: cvstats.wald(lazy_predictions()), "'y_true' is a column",
+                         "Compute them"),
+    "own predictions": (call("wald", cvstats.datasets.load("diabetes")), "'y_true' is a column",
+                        "Compute them"),
     "bad truth": (call("losses", PREDICTED, truth="y"), "no column 'y'", "Expected truth="),
     "no probability": (call("losses", PREDICTED.assign(y_true=1, y_pred=3.0), loss="brier"),
                        "a predicted probability is 3", "Expected numbers from"),
