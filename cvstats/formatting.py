@@ -385,7 +385,7 @@ def text_table(
     if not len(shown.columns):
         raise LogError("the result has no columns. Expected the result of a method such as wald.")
     header = [*(str(name or "") for name in table.index.names[: labels.shape[1]]), *shown.columns]
-    rows = np.column_stack([labels.map(join_tuple).astype(str), shown]).tolist()
+    rows = np.column_stack([labels.map(join_tuple).map(str), shown]).tolist()
     sides = "".join("l" if name in words else "r" for name in shown.columns)
     return [[str(name) for name in header], *rows], "l" * labels.shape[1] + sides
 

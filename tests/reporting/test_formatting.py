@@ -341,3 +341,11 @@ def test_tables_are_compiled_without_an_overfull_box(tmp_path, option):
     assert run.returncode == 0, run.stdout[-2000:]
     assert "Overfull" not in log
     assert "Undefined" not in log
+
+
+def test_a_model_without_a_name_is_formatted():
+    values = np.random.default_rng(0).random((30, 2))
+    log = pd.DataFrame(values, pd.RangeIndex(30, name="point"), pd.Index(["a", None], dtype=object))
+    for result in (log.cvci.interval(), log.cvci.compare()):
+        for write in (cvstats.to_markdown, cvstats.to_latex):
+            assert "nan" in write(result)
