@@ -136,6 +136,8 @@ def as_log(
     if columns.model is not None:
         made = unstack_models(indexed, losses[0], columns.model)
     else:
+        if alone and "point" in columns.levels:
+            refuse_lost_labels(indexed.index, frame.drop(columns=[*put, *values]))
         made = indexed[losses[0]] if alone else indexed
     if measure is not None and not has_several(made.attrs):
         names = [str(name) for name in frame[measure].unique()]
@@ -167,6 +169,24 @@ def is_shared(frame: pd.DataFrame, name: str, columns: TableColumns) -> bool:
         return True
     each = frame.groupby(list(columns.levels.values()), dropna=False, observed=True)[name]
     return not (each.nunique(dropna=False) > 1).any()
+
+
+def refuse_lost_labels(index: pd.Index, others: pd.DataFrame) -> None:
+    """Refuse repeated evaluations that differ in a column of text that would be left out."""
+    kinds = {name: pd.api.types.infer_dtype(others[name]) for name in others}
+    text = [name for name, kind in kinds.items() if kind in ("string", "categorical", "boolean")]
+    if not text or not index.has_duplicates:
+        return
+    row = int(np.flatnonzero(index.duplicated())[0])
+    levels = index.to_frame(index=False)
+    for name in text:
+        if not levels.assign(**{MODEL: others[name].to_numpy()}).duplicated().any():
+            raise LogError(
+                f"an evaluation occurs twice: {place(dict(levels.iloc[row]))}. Expected each "
+                f"({', '.join(map(str, levels))}) once. The rows differ in the column {name!r}: "
+                f"if it names the models, pass model={name!r}; if it names runs or groups, pass "
+                f"repetition={name!r} or source={name!r}."
+            )
 
 
 def unstack_models(indexed: pd.DataFrame, loss: Hashable, model: Hashable) -> pd.DataFrame:

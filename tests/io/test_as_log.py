@@ -205,3 +205,16 @@ def test_a_column_that_is_nearly_there():
         cvstats.as_log(frame)
     with pytest.raises(LogError, match=r"no column 'y_true'.*Did you mean 'y_ture'\?"):
         cvstats.losses(frame)
+
+
+def test_a_column_of_models_that_is_left_out_is_named() -> None:
+    """Without it the rows are repeated evaluations, of which a user might drop all but one."""
+    labels = {"algorithm": ["a", "a", "b", "b"], "fold": [0, 1, 0, 1], "point": [3, 4, 3, 4]}
+    table = pd.DataFrame(labels | {"loss": [0.5, 0.7, 0.4, 0.6]})
+    for frame in (table, table.astype({"algorithm": "category"})):
+        with pytest.raises(LogError, match="fold=0, point=3.*pass model='algorithm'"):
+            cvstats.as_log(frame)
+    assert cvstats.as_log(table, model="algorithm").columns.tolist() == ["a", "b"]
+    notes = table.iloc[:2].assign(note=[["x"], ["y"]])
+    assert len(cvstats.as_log(notes)) == 2
+    assert len(cvstats.as_log(table.drop(columns="point"))) == 4
