@@ -552,21 +552,27 @@ def unused_level(facts: LogFacts) -> Iterator[Finding]:
 def scores(facts: LogFacts) -> Iterator[Finding]:
     """Report the mean loss.
 
-    Limit: 0/1 losses whose mean is above 1/2 for every model, or a model with the name of a score.
+    Limit: 0/1 losses whose mean is above 1/2 for every model, one value per split with such means
+    below 1, or a model with the name of a score.
     """
     log, means = facts.log, facts.means
     made = log.metadata.get("loss") in LOSSES  # computed from truth and predictions
     if made or "metric" in log.metadata:  # the log records the score from which they were made
         return
     evaluated = means[~np.isnan(means)]
-    hits = bool(len(evaluated) and (evaluated > 0.5).all()) and bool(log.zero_one().all())
+    high = bool(len(evaluated) and (evaluated > 0.5).all())
+    hits = high and bool(log.zero_one().all())
+    below = high and bool((evaluated < 1).all())
+    of_splits = below and bool(find_single_losses(facts.design, log.zero_one).all())
     for model, name in enumerate(log.labels.models):
         own = means[log.labels.columns(model)]
         if np.isnan(own).all():
             continue
         mean = float(np.nanmean(own))
-        if hits or (mean > 0 and names_a_score(name)):
-            losses = "0/1 losses" if hits else "losses named like a score"
+        named = mean > 0 and names_a_score(name)
+        if hits or named or of_splits:
+            losses = "losses named like a score" if named else "values of splits"
+            losses = "0/1 losses" if hits else losses
             yield Finding(mean, facts.name_model(model), {"losses": losses})
 
 

@@ -382,6 +382,12 @@ def test_hits_are_told_by_all_models_and_scores_by_their_names():
     for name in ("brier_score", "scored", "loss", 3, None):
         assert "CVS022" not in found(k_fold().rename(name)).index
     assert "CVS022" not in found(-k_fold().abs().rename("accuracy")).index
+    folds = pd.RangeIndex(10, name="fold")
+    accuracies = pd.DataFrame({"good": 0.8 + 0.1 * draw.random(10), "bad": 0.7}, folds)
+    assert found(accuracies).loc["CVS022", "finding"].str.startswith("values of splits").all()
+    assert "scores instead of losses" in accuracies.cvci.summary().cautions
+    assert "CVS022" not in found(accuracies - 0.5).index
+    assert "CVS022" not in found(accuracies.rename_axis("point")).index
     predictions = pd.DataFrame({"y_true": hits["good"] * 1.0, "score": draw.random(200)}, index)
     briers = cvstats.losses(predictions, prediction="score", loss="brier")
     assert "CVS022" not in found(briers).index
