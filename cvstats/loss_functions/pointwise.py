@@ -624,17 +624,15 @@ def difference(truth: Values, prediction: Values) -> FloatArray:
 
 def known(values: Values) -> FloatArray:
     """Return 1 for present values and NaN for missing ones."""
-    if values.dtype == object:
-        missing = np.array([v is None or v != v for v in values], dtype=bool)
-    else:
-        missing = np.asarray(values != values)  # NaN and NaT
+    missing = pd.isna(values) if values.dtype == object else values != values  # NaN and NaT
     return np.where(missing, np.nan, 1.0)
 
 
 def find_kinds(labels: Values) -> set[bool]:
     """Find whether labels are text, numbers, or both; nothing if all are missing."""
     if labels.dtype == object:
-        return {isinstance(label, str) for label in pd.unique(labels[known(labels) == 1])}
+        found = pd.unique(labels)
+        return {isinstance(label, str) for label in found[known(found) == 1]}
     return {labels.dtype.kind == "U"} if (labels == labels).any() else set()
 
 
