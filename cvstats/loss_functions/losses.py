@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
@@ -791,7 +791,8 @@ def split_options(
     parts: dict[str, tuple[Loss, dict[str, Any]]] = {}
     for name, loss in zip(names, wanted, strict=True):
         known, implied = find_loss(loss)
-        own = {option: asked[option] for option in asked if uses_option(known, option, asked)}
+        every = {**asked, **implied}
+        own = {option: asked[option] for option in asked if uses_option(known, option, every)}
         parts[name] = known, own | implied
     if unused := [o for o in asked if not any(o in own for _, own in parts.values())]:
         raise LogError(f"none of loss={names!r} uses {unused[0]}=. Omit it.")
@@ -816,12 +817,15 @@ def join_metrics(logs: Mapping[str, Any]) -> Any:
     return whole
 
 
-def uses_option(loss: Loss, option: str, asked: Collection[str]) -> bool:
+def uses_option(loss: Loss, option: str, asked: Mapping[str, Any]) -> bool:
     """Whether a loss or a metric uses one of the given options."""
     if option == "member":
         return reads_several(loss, None)
     if isinstance(loss, str) and loss in METRICS and loss != "accuracy":
-        return METRICS[loss].uses(option)
+        metric = METRICS[loss]
+        if option == "positive" and metric.reads == "labels" and "threshold" not in asked:
+            return "average" in metric.takes and asked.get("average") in (None, "binary")
+        return metric.uses(option)
     of_points = "zero_one" if loss == "accuracy" else loss
     if of_points == "zero_one" and option == "positive":
         return "threshold" in asked  # by default labels are compared

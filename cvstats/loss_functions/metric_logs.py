@@ -40,6 +40,7 @@ from cvstats.loss_functions.pointwise import (
     map_columns,
     pointwise,
     probabilities,
+    read_classes,
     refuse_other_labels,
     signs,
     stack_columns,
@@ -649,9 +650,7 @@ def find_classes(
     if reads == "sets":
         return Labelling([], "micro")
     if reads == "scores" and options.classes is not None:
-        labels = list(options.classes)
-        if len(set(labels)) < len(labels):
-            raise LogError(f"classes={labels!r} contains a label twice. Expected each class once.")
+        labels = read_classes(options)
         average = request["average"] or "macro"
         checked_choice("average", average, ("macro", "weighted"))
         return Labelling(labels, average)
@@ -728,6 +727,11 @@ def choose_classes(labels: list[Any], request: MetricRequest) -> Labelling:
             )
         return Labelling(labels, "macro")
     if average not in (None, "binary"):
+        if positive is not None:
+            raise LogError(
+                f"average={average!r} is over all classes, and positive= names one of them. "
+                "Expected only one of these options."
+            )
         return Labelling(labels, str(average))
     if positive is None:
         if len(labels) > 2:

@@ -729,15 +729,21 @@ def which_label(labels: Sequence[Any]) -> str:
     )
 
 
-def one_hot(
-    truth: Values, prediction: Values, options: LossOptions
-) -> tuple[FloatArray, FloatArray]:
-    """Return indicators of the observed class, and its predicted probability."""
+def read_classes(options: LossOptions) -> list[Any]:
+    """Read the labels of the columns of probabilities."""
     classes = list(options.classes or ())
     if options.positive is not None:
         raise LogError("classes= and positive= were both given. Expected only one of them.")
     if len(set(classes)) < len(classes):
         raise LogError(f"classes={classes!r} contains a label twice. Expected each class once.")
+    return classes
+
+
+def one_hot(
+    truth: Values, prediction: Values, options: LossOptions
+) -> tuple[FloatArray, FloatArray]:
+    """Return indicators of the observed class, and its predicted probability."""
+    classes = read_classes(options)
     hot = np.column_stack([np.asarray(truth == label, dtype=np.float64) for label in classes])
     stray = np.flatnonzero((hot.sum(axis=1) != 1) & ~np.isnan(known(truth)))
     if len(stray):

@@ -633,3 +633,16 @@ def test_a_report_of_differences_of_several_metrics(name: str) -> None:
     page = log.cvci.report()
     assert "difference in AUC" in page
     assert "calibration slope" in page
+
+
+def test_the_positive_class_is_for_the_metrics_that_have_one():
+    """Cohen kappa refused it, and F1 of text needed it, so both could not be computed at once."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.choice(["no", "yes"], (60, 2)), columns=["y", "a"])
+    table.index = pd.RangeIndex(60, name="point")
+    names = ["kappa", "f1", "f1_macro", "accuracy", "matthews"]
+    log = cvstats.losses(table, "y", "a", names, positive="yes")
+    for name in names:
+        options = {"positive": "yes"} if name == "f1" else {}
+        alone = cvstats.losses(table, "y", "a", name, **options)
+        assert log.xs(name, level="metric").tolist() == alone.tolist()
