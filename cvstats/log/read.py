@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from operator import attrgetter
+from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
@@ -144,6 +145,11 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
             "supports methods based on moments of cells, such as wald, corrected_t, "
             "out_of_source and compare. Expected losses in memory. Load them first: "
             "cvstats.as_log(frame.compute(), loss=…)."
+        )
+    if isinstance(losses, (str, PurePath)):
+        raise LogError(
+            f"{str(losses)!r} is not a loss log. Expected an object in memory. Read a file first: "
+            f"cvstats.read_log({str(losses)!r})."
         )
     kind = type(losses)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

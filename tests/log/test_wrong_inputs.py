@@ -70,6 +70,8 @@ CASES = {
                             "the result of compare", "Pass the losses from"),
     "a Dataset of results": (call("clustered", LOG.to_xarray().cvci.wald().chunk()),
                              "the result of wald", "Pass the losses from"),
+    "a path": (lambda p: cvstats.interval(p / "log.csv"), "log.csv' is not a loss log",
+               "Read a file first: cvstats.read_log("),
     "predictions": (call("interval", INDEXED), "'y_true' is a column", "Compute them"),
     "a Dataset of predictions": (call("compare", INDEXED.to_xarray()), "'y_true' is a variable",
                                  "cvstats.losses(frame, truth='y_true'"),
