@@ -146,16 +146,13 @@ def read_container(losses: object, also: tuple[object, ...] = ()) -> Log:
             "out_of_source and compare. Expected losses in memory. Load them first: "
             "cvstats.as_log(frame.compute(), loss=…)."
         )
-    if isinstance(losses, (str, PurePath)):
-        raise LogError(
-            f"{str(losses)!r} is not a loss log. Expected an object in memory. Read a file first: "
-            f"cvstats.read_log({str(losses)!r})."
-        )
     kind = type(losses)
+    path = f"Read a file with cvstats.read_log({str(losses)!r}). "
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise LogError(
         f"{'an' if name[0] in 'aeiou' else 'a'} {name} is not a loss log. Expected a pandas Series "
         f"or DataFrame, an xarray DataArray or Dataset, or a frame of polars, Arrow or DuckDB. "
+        f"{path * isinstance(losses, (str, PurePath))}"
         f"Make one with cvstats.as_log(pandas.DataFrame(…), loss='loss', fold='fold', point='id'); "
         f"or, for the losses of one test set, with pandas.Series(losses).rename_axis('point'). "
         f"Scores of cross_val_score are read by cvstats.read_log(scores, cv=cv, "

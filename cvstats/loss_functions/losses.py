@@ -48,7 +48,7 @@ from cvstats.loss_functions.pointwise import (
 )
 from cvstats.metrics import METRICS
 from cvstats.metrics.confusion import F1_OF_SETS
-from cvstats.metrics.numbers import metric_of
+from cvstats.metrics.numbers import metric_of, name_function
 from cvstats.options import check_choices, find_choices
 
 Columns: TypeAlias = (
@@ -714,7 +714,7 @@ def metric_request(
                 f"metric={metric!r} is not a function. Expected (truth, prediction, weight) -> "
                 f"float. Pass a metric by name as loss={name!r}."
             )
-        called = str(getattr(metric, "__name__", ""))
+        called = name_function(metric)
         if higher_is_better and ERRORS.search(called) and not called.startswith("neg"):
             raise LogError(
                 f"{called} has the name of an error, for which smaller values are better. Pass "

@@ -183,9 +183,14 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
             lambda rows, weights: ask(rows, sample_weight=weights), weight / weight.mean()
         )
 
-    name = getattr(function, "__name__", "metric")
+    name = name_function(function)
     takes = ("event",) if own_event else ()
     return Metric(name, name, "any", influence, UP_AND_DOWN, "average", better=better, takes=takes)
+
+
+def name_function(function: Callable[..., float]) -> str:
+    """Name a function, or that of which it is partial."""
+    return str(getattr(getattr(function, "func", function), "__name__", "metric"))
 
 
 def arguments_of(function: Callable[..., float]) -> tuple[bool, bool, str, bool]:

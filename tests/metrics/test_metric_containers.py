@@ -1,5 +1,6 @@
 """Logs of metrics in every container, from functions, of several metrics, and on other scales."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -210,6 +211,8 @@ def test_a_function_without_weights_leaves_points_out() -> None:
         return -float(mean_squared_error(truth, prediction))
 
     score = cvstats.losses(one, "y", ["label"], metric=neg_error)
+    with pytest.raises(LogError, match="mean_squared_error has the name of an error"):
+        cvstats.losses(one, "y", ["label"], metric=partial(mean_squared_error, sample_weight=None))
     for function in (mean_squared_error, brier_score_loss):
         with pytest.raises(LogError, match=f"{function.__name__} has the name of an error"):
             cvstats.losses(one, "y", ["label"], metric=function)
