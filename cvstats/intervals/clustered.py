@@ -332,6 +332,10 @@ def clustered(
 
     CR3 is the jackknife variance, (G - 1) / G times that of clubSandwich.
 
+    Logs of weighted metrics do not contain the weights, so the shares v_c are those of points. If
+    a few clusters have most of the weight, the interval is too narrow: it covered 90% for 40
+    clusters with lognormal weights of log standard deviation 1.2, and 93% for one of 0.7.
+
     With several repetitions, the mean of a cluster is computed from all of its losses. This is
     equivalent to averaging each point over the repetitions first. Repeating the cross-validation
     does not add points or clusters. If a test set was evaluated several times without folds, as
