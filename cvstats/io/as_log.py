@@ -441,11 +441,14 @@ def like_truth(classes: list[Hashable], table: pd.DataFrame) -> list[Hashable]:
     if not classes or TRUTH not in table:
         return classes
     known: dict[str, Hashable] = {}
+    names, strange = {*map(str, classes)}, []
     for label in pd.unique(table[TRUTH].dropna()):
         plain = label.item() if isinstance(label, np.generic) else label
-        same = isinstance(plain, float) and plain == np.floor(plain)
-        known[str(int(plain)) if same else str(plain)] = plain
-    strange = [label for name, label in known.items() if name not in {str(c) for c in classes}]
+        whole = isinstance(plain, float) and plain == np.floor(plain)
+        spellings = {str(plain), str(int(plain)) if whole else str(plain)}
+        known |= dict.fromkeys(spellings, plain)
+        if names.isdisjoint(spellings):
+            strange.append(plain)
     if strange:
         raise LogError(
             f"the truth contains {listed(map(repr, strange))}, but there is no such column of "

@@ -58,7 +58,7 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
             "equal numbers."
         )
     predicted, tested = [], []
-    names: list[Hashable] | None = None
+    classes: list[list[Hashable]] = []
     chances = []
     responses, ranks = responses_of(options)
     response = "decision_function" if [*responses] == ["decision_function"] else "predict"
@@ -71,14 +71,15 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
         wanted = "predict_proba" in responses and hasattr(estimator, "classes_")
         if wanted or hasattr(estimator, "predict_proba"):
             chances.append(predict_classes(estimator, part, responses, ranks))
-            own = np.asarray(estimator.classes_).tolist()
-            names = own if names is None else names
-            if names != own:
-                raise LogError(
-                    f"the estimators have different classes: {names} and {own}. Expected every "
-                    "class in every training set. Stratify the splits, or predict with "
-                    "cvstats.evaluate."
-                )
+            classes.append(np.asarray(estimator.classes_).tolist())
+    names = classes[0] if classes else None
+    if other := next((own for own in classes if own != names), None):
+        if "predict_proba" in responses:
+            raise LogError(
+                f"the estimators have different classes: {names} and {other}. Expected every class "
+                "in every training set. Stratify the splits, or predict with cvstats.evaluate."
+            )
+        names = None
     rows, values = np.concatenate(tested), np.concatenate(predicted)
     table = pd.DataFrame({"point": points[rows], "y_true": truth[rows], "y_pred": values})
     table, of_classes = with_classes(table, names, chances)

@@ -55,6 +55,25 @@ def direct(X, y, cv, estimator, names):
     return table.set_index([name for name in table if name != "loss"])["loss"]
 
 
+@pytest.mark.parametrize("loss", ["accuracy", "log_loss", "auc", "f1_macro"])
+@pytest.mark.parametrize("dtype", [float, "float32", int, bool])
+def test_classes_may_be_numbers_of_any_type(classes, dtype, loss):
+    """The classes 0.0 and 1.0 were no columns of probabilities."""
+    X, y = classes[0], (classes[1] == "benign").astype(dtype)
+    run = cross_validate(LogisticRegression(), X, y, cv=4, **KEEP)
+    log = cvstats.read_log(run, X=X, y=y, loss=loss)
+    one = cvstats.evaluate({"m": LogisticRegression()}, X, y, cv=4, loss=loss, progress=False)
+    np.testing.assert_allclose(np.sort(log), np.sort(one["m"]), atol=1e-12)
+
+
+def test_a_class_that_a_training_set_lacks(classes):
+    X, y, cv = classes[0][:60], np.repeat(["a", "b", "c"], 20), KFold(3)
+    run = cross_validate(LogisticRegression(), X, y, cv=cv, **KEEP)
+    assert (cvstats.read_log(run, X=X, y=y, loss="accuracy") == 1).all()
+    with pytest.raises(LogError, match="the estimators have different classes"):
+        cvstats.read_log(run, X=X, y=y, loss="log_loss")
+
+
 @pytest.mark.parametrize(
     ("cv", "names", "n_train"),
     [
