@@ -44,7 +44,8 @@ from cvstats.intervals.out_of_source import FEW_SOURCES
 from cvstats.intervals.wald import DISAGREEMENT, measure_disagreement
 from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.log.bootstrap import code_of, resamples
-from cvstats.log.checks import (
+from cvstats.log.log import DIFFERENT_GAPS, Losses
+from cvstats.log.loss_checks import (
     NEAR,
     SHARE,
     TAIL,
@@ -56,7 +57,6 @@ from cvstats.log.checks import (
     measure_serial,
     residuals_of_points,
 )
-from cvstats.log.log import DIFFERENT_GAPS, Losses
 from cvstats.log.metadata import cautions_of_metric, each_metric, is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.log.tables import names_a_score, suggest_renaming, unrecognized_levels

@@ -20,8 +20,8 @@ from cvstats.core.types import FloatArray
 from cvstats.errors import LogError
 from cvstats.intervals._method import find_call
 from cvstats.intervals._requirements import recommend_method
-from cvstats.log.checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.log import Log, Losses, Sample
+from cvstats.log.loss_checks import Shapes, measure_shapes, pick_columns, tabulate, take_sample
 from cvstats.log.metadata import (
     DIFFERENCE_FROM,
     attrs_of_log,

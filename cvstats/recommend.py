@@ -42,7 +42,6 @@ from cvstats.intervals._requirements import (
     takes_two_ways,
 )
 from cvstats.large.frames import delay_answer
-from cvstats.log.checks import find_dates, find_whole
 from cvstats.log.gaps import answer_cells, of_metric
 from cvstats.log.groups import METRIC, Groups
 from cvstats.log.log import (
@@ -53,6 +52,7 @@ from cvstats.log.log import (
     metrics_of_cells,
     of_its_kind,
 )
+from cvstats.log.loss_checks import find_dates, find_whole
 from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import Missing, check_alpha, known_name

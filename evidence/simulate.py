@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from cvstats.log.checks import LIMIT
+from cvstats.log.loss_checks import LIMIT
 from cvstats.plans import Plan
 from evidence.learners import Array, Sample
 from evidence.populations import Drawn, Given, Population

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import special
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design
 from cvstats.core.folds import count_folds, fold_levels, repetition_level
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.orientation import targets_of
 from cvstats.core.results import Result, scale_errors
 from cvstats.core.types import FloatArray, IntArray, MaskArray
@@ -48,10 +48,10 @@ from cvstats.intervals._stability import widen_one_partition
 from cvstats.intervals.holdout import flag_seeds
 from cvstats.large.lazy import concat_logs
 from cvstats.log.align import CONSTANT, align_logs, same_facts, zeros_like
-from cvstats.log.checks import find_whole
 from cvstats.log.gaps import drop_gaps
 from cvstats.log.groups import DifferentGroups, Groups
 from cvstats.log.log import Log, Losses
+from cvstats.log.loss_checks import find_whole
 from cvstats.log.metadata import SIDES, has_several, has_several_contrasts, is_ratio, is_root
 from cvstats.log.read import MISSING, read
 from cvstats.log.tables import as_container

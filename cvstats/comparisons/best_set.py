@@ -61,9 +61,9 @@ from cvstats.intervals._requirements import partition, recommend_options
 from cvstats.intervals._stability import ALIKE, RELATIVELY_STABLE, find_unstable, repeats_folds
 from cvstats.intervals.clustered import two_way_residuals
 from cvstats.intervals.ordered import average_times, transform_cosines
-from cvstats.log.checks import find_serial_dependence, order_times
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
+from cvstats.log.loss_checks import find_serial_dependence, order_times
 from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of
 

@@ -55,8 +55,8 @@ from cvstats.comparisons.zero_one import (
     widen_few,
 )
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import LossColumns
 from cvstats.core.folds import repetition_level
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.results import (
     FIELLER,
     Result,
@@ -74,9 +74,9 @@ from cvstats.intervals._requirements import recommend_options, take_points, take
 from cvstats.intervals._stability import OF_INTERVAL
 from cvstats.large.lazy import adjust_lazily, has_lazy_losses
 from cvstats.log.align import difference_from, every_pair, facts_of_differences, subtract_logs
-from cvstats.log.checks import EVERY_LOOK, take_sample
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import DIFFERENCES, Log, Losses
+from cvstats.log.loss_checks import EVERY_LOOK, take_sample
 from cvstats.log.metadata import (
     DIFFERENCE_FROM,
     STRENGTHS,

@@ -56,8 +56,8 @@ from cvstats.intervals._requirements import several_splits
 from cvstats.intervals._stability import OF_INTERVAL, find_unstable
 from cvstats.intervals.corrected_t import TrainSize, check_train_size, find_sizes
 from cvstats.large.lazy import has_lazy_losses
-from cvstats.log.checks import find_serial_dependence
 from cvstats.log.log import Log, Losses
+from cvstats.log.loss_checks import find_serial_dependence
 from cvstats.options import Missing, check_numbers
 
 Margin: TypeAlias = float | tuple[float | None, float | None]

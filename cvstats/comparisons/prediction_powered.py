@@ -14,8 +14,8 @@ from cvstats.core.results import flag, interval
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number
 from cvstats.log.align import take_other_points
-from cvstats.log.checks import mark_shapes
 from cvstats.log.log import Log, Losses, Table
+from cvstats.log.loss_checks import mark_shapes
 from cvstats.log.read import read
 from cvstats.options import Missing, check_alpha
 

@@ -58,9 +58,9 @@ from cvstats.intervals._limits import (
 )
 from cvstats.intervals._method import Comparison
 from cvstats.intervals._requirements import recommend_options
-from cvstats.log.checks import find_whole
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table, take_flagged
+from cvstats.log.loss_checks import find_whole
 from cvstats.log.metadata import OF_PROBLEMS
 from cvstats.log.read import read
 from cvstats.options import Missing, Rng, check_rng, seed_of

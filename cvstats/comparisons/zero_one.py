@@ -20,8 +20,8 @@ from cvstats.comparisons._adjust import adjust_tests
 from cvstats.comparisons._pairs import HALVINGS, one_model, p_values, read_pairs
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells
-from cvstats.core.columns import binary_columns
 from cvstats.core.folds import repetition_level
+from cvstats.core.loss_columns import binary_columns
 from cvstats.core.results import OWN_ERROR, Result, flag, make_result
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, checked_flag
@@ -33,9 +33,9 @@ from cvstats.intervals._method import (
     flag_serial_dependence,
 )
 from cvstats.intervals._requirements import one_test_per_point
-from cvstats.log.checks import find_serial_dependence
 from cvstats.log.gaps import answer_cells
 from cvstats.log.log import Log, Losses, Table
+from cvstats.log.loss_checks import find_serial_dependence
 from cvstats.log.read import read
 from cvstats.options import Adjust, Missing
 

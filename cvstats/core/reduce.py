@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from cvstats.core import kernels
 from cvstats.core.cells import Cells, State, choose_origin, pool
-from cvstats.core.columns import Columns, Differences, LossColumns, Table
 from cvstats.core.design import CellTable, Codes, Counts, Design, count_blocks, readonly
+from cvstats.core.loss_columns import Columns, Differences, LossColumns, Table
 from cvstats.core.threads import BLOCK, PIECE, block_bounds, ordered_map
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 

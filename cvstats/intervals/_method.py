@@ -46,10 +46,10 @@ from cvstats.intervals._stability import find_unstable
 from cvstats.large.frames import delay_answer
 from cvstats.large.lazy import ReadsLosses, answer_lazy_groups, map_method
 from cvstats.log.align import CONSTANT
-from cvstats.log.checks import Residuals, find_cautions, shares_dates
 from cvstats.log.gaps import answer_cells
 from cvstats.log.groups import METRIC, DifferentGroups, Groups, answer_groups, list_kinds
 from cvstats.log.log import Axis, Log, Losses, Table, TableFunction
+from cvstats.log.loss_checks import Residuals, find_cautions, shares_dates
 from cvstats.log.metadata import is_below_chance
 from cvstats.log.read import is_dask_frame, read
 from cvstats.options import check_alpha, find_choices, known_name

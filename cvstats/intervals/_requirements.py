@@ -38,9 +38,9 @@ from cvstats.errors import LogError, NeedsLosses, listed, spelled
 from cvstats.intervals._method import find_method, load_methods
 from cvstats.intervals._stability import read_partitions
 from cvstats.large.lazy import whole_design
-from cvstats.log.checks import find_dates, find_whole, is_date, shares_dates
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import POINTS_ARE, Log
+from cvstats.log.loss_checks import find_dates, find_whole, is_date, shares_dates
 from cvstats.registry import INTERVALS
 
 # --- folds, splits and test sets ----------------------------------------------------------------

@@ -35,9 +35,9 @@ from cvstats.core.folds import (
     repetition_level,
 )
 from cvstats.core.types import FloatArray, IntArray, MaskArray
-from cvstats.log.checks import find_whole
 from cvstats.log.groups import DifferentGroups, ask_groups
 from cvstats.log.log import Log
+from cvstats.log.loss_checks import find_whole
 
 RELATIVELY_STABLE = (
     "if the difference between the losses is relatively stable (it is not if both models converge "

@@ -58,9 +58,9 @@ from cvstats.intervals.out_of_source import (
     are_skewed,
     size_range,
 )
-from cvstats.log.checks import find_dates, order_dates
 from cvstats.log.groups import DifferentGroups
 from cvstats.log.log import Log
+from cvstats.log.loss_checks import find_dates, order_dates
 from cvstats.options import Missing
 
 TOO_NARROW = 0.9

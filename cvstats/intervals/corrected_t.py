@@ -25,9 +25,9 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several, listed, place
 from cvstats.intervals._method import BOUCKAERT, NADEAU, IntervalMethod
 from cvstats.intervals._requirements import describe_missing_points, several_splits
-from cvstats.log.checks import count_kept_points
 from cvstats.log.groups import ask_groups
 from cvstats.log.log import Log
+from cvstats.log.loss_checks import count_kept_points
 from cvstats.options import Missing
 
 NOTED = "n_train"

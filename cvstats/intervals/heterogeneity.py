@@ -25,8 +25,8 @@ from cvstats.errors import LogError, listed, spelled
 from cvstats.intervals._method import LogMethod, flag_ignored_sources
 from cvstats.intervals._requirements import partition, several_groups
 from cvstats.intervals.clustered import count_points
-from cvstats.log.checks import skewness_within
 from cvstats.log.log import Log
+from cvstats.log.loss_checks import skewness_within
 from cvstats.options import Missing
 
 SHIFT = 0.5

@@ -20,8 +20,8 @@ from cvstats.intervals._limits import find_proportions, take_limits_of_means, ta
 from cvstats.intervals._method import IntervalMethod
 from cvstats.intervals._requirements import partition, single_dataset
 from cvstats.intervals._stability import RELATIVELY_STABLE
-from cvstats.log.checks import Times, find_dates, find_odd_time, order_times
 from cvstats.log.log import Log
+from cvstats.log.loss_checks import Times, find_dates, find_odd_time, order_times
 from cvstats.options import Missing, whole_number
 
 FEWEST = 4

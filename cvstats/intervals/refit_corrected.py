@@ -22,8 +22,8 @@ from cvstats.intervals._stability import (
     widen_one_partition,
 )
 from cvstats.intervals.clustered import clustered
-from cvstats.log.checks import find_whole
 from cvstats.log.log import Log
+from cvstats.log.loss_checks import find_whole
 from cvstats.options import Missing
 
 NEEDS = (

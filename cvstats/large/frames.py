@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, Level
+from cvstats.core.loss_columns import LossColumns
 from cvstats.errors import LogError, describe_type, listed
 from cvstats.large.lazy import SPLIT_EVERY, import_dask
 from cvstats.large.moments import Moments, concat_models

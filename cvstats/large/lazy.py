@@ -24,15 +24,14 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, join_columns
-from cvstats.core.columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.design import Codes, Design, GridCodes, Level
 from cvstats.core.folds import has_crossed_sources, is_resampled, tally
 from cvstats.core.kernels import FEW
+from cvstats.core.loss_columns import SIDE_BY_SIDE, Columns, Differences, LossColumns
 from cvstats.core.reduce import compute_moments, reduce_lines
 from cvstats.core.results import WORKS, Result, separate_counts
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, install_command, listed, spelled
-from cvstats.log.checks import LIMIT, choose_step, find_dates, sample_rows
 from cvstats.log.gaps import NOTHING_LEFT, answer_cells, find_gaps, keep_design
 from cvstats.log.groups import Groups, answer_groups, take_rows
 from cvstats.log.log import (
@@ -53,6 +52,7 @@ from cvstats.log.log import (
     too_many_digits,
     unequal_points,
 )
+from cvstats.log.loss_checks import LIMIT, choose_step, find_dates, sample_rows
 from cvstats.log.metadata import levels_of_cells
 from cvstats.log.xarray import ArrayLabels, refuse_unlabelled
 

@@ -31,15 +31,14 @@ from numpy.typing import NDArray
 from cvstats.core import kernels
 from cvstats.core.cautions import Caution
 from cvstats.core.cells import Cells, join_columns, sort_labels
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Codes, Design, GridCodes, Level, SplitSizes
 from cvstats.core.folds import covers_all_points, is_resampled, tally
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import FloatArray, IntArray, Labels, MaskArray
 from cvstats.errors import LogError, NoSuchFile, describe_type, listed, place, spelled, unpaired
 from cvstats.large.lazy import compute_cells, levels_needed
 from cvstats.log.align import align_logs, check_same_grid
-from cvstats.log.checks import FEWEST_ROWS, LIMIT, choose_step, find_dates, read_calendar
 from cvstats.log.groups import METRIC
 from cvstats.log.log import (
     ONLY_MOMENTS,
@@ -53,6 +52,7 @@ from cvstats.log.log import (
     find_pairs,
     hide_losses,
 )
+from cvstats.log.loss_checks import FEWEST_ROWS, LIMIT, choose_step, find_dates, read_calendar
 from cvstats.log.metadata import has_several, levels_of_cells, select_metric
 from cvstats.log.pandas import FrameLabels, MetricLabels, as_index
 from cvstats.log.plain import from_plain, pack_labels, replacing, to_plain, unpack_labels

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.orientation import TARGET
 from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, describe_type, listed, place, spelled, unpaired

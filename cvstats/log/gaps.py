@@ -16,9 +16,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design
 from cvstats.core.folds import covers_all_points
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.results import Result, join_results
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import IntArray, MaskArray

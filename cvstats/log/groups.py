@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, Level, SplitSizes
 from cvstats.core.folds import (
     find_single_losses,
@@ -27,6 +26,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.results import Result, join_results
 from cvstats.core.threads import BLOCK, block_bounds
 from cvstats.core.types import IntArray

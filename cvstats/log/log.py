@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution, members_of, sentences_of
 from cvstats.core.cells import Cells
-from cvstats.core.columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level, SplitSizes
 from cvstats.core.folds import find_single_losses, has_crossed_sources, repetition_level, tally
+from cvstats.core.loss_columns import Columns, Differences, LossColumns, binary_columns
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import WORKS, Result, separate_counts
 from cvstats.core.threads import BLOCK, block_bounds

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import label_cautions
 from cvstats.core.cells import Cells
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, Design, GridCodes, Level
 from cvstats.core.kernels import FEW
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.results import Result
 from cvstats.core.types import IntArray, Labels
 from cvstats.errors import LogError, is_number, listed, spelled

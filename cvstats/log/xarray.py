@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import Caution, flag_attrs, list_cautions
 from cvstats.core.cells import Cells
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.results import Result
 from cvstats.core.threads import block_bounds
 from cvstats.core.types import IntArray

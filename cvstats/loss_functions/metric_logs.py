@@ -20,7 +20,7 @@ from cvstats.core.orientation import TARGET, TURNED, Better, facts_of_score
 from cvstats.core.threads import BLOCK, ordered_map
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, checked_choice, is_number, listed, nearest, place, spelled
-from cvstats.log.checks import LIMIT, cell_numbers, mark_shapes
+from cvstats.log.loss_checks import LIMIT, cell_numbers, mark_shapes
 from cvstats.log.metadata import MADE_OF, ONE_PREDICTION, RATIOS, cell_key
 from cvstats.log.pandas import design_of
 from cvstats.log.xarray import level_dims, levels_along

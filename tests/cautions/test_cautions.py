@@ -11,7 +11,7 @@ from flagged_logs import SOUND, heavy, k_fold, labels, near_models, stored_twice
 
 import cvstats
 from cvstats.core.cautions import Caution
-from cvstats.log.checks import LIMIT, count_near_best, measure_shapes, residuals_of_points
+from cvstats.log.loss_checks import LIMIT, count_near_best, measure_shapes, residuals_of_points
 
 
 def codes(log):

@@ -29,7 +29,7 @@ import cvstats
 from cvstats import LogError, Moments
 from cvstats.core.cautions import Caution
 from cvstats.large import moments
-from cvstats.log import checks
+from cvstats.log import loss_checks as checks
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")
 pytest.importorskip("dask.dataframe", reason="the extra dask is not installed")

@@ -9,7 +9,7 @@ from flagged_logs import autoregressive, dated, labels
 import cvstats
 from cvstats import LogError
 from cvstats.core.cautions import Caution
-from cvstats.log.checks import is_calendar_number, rank_labels, read_calendar
+from cvstats.log.loss_checks import is_calendar_number, rank_labels, read_calendar
 
 
 @pytest.mark.parametrize(("cells", "dtype"), [(864, "float64"), (5_000, "float32")])

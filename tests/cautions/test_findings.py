@@ -34,7 +34,7 @@ from cvstats.core.cautions import Caution
 from cvstats.diagnostics import CHECKS, drift, trend_p_value
 from cvstats.errors import LogError
 from cvstats.facts import LogFacts
-from cvstats.log.checks import mark_shapes, measure_shapes, sample_rows
+from cvstats.log.loss_checks import mark_shapes, measure_shapes, sample_rows
 from cvstats.log.read import read
 
 DOCS = Path(__file__).parents[2] / "docs"

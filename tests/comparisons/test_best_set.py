@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import cvstats
 from cvstats.comparisons.best_set import model_confidence_set
-from cvstats.core.columns import LossColumns
 from cvstats.core.design import Design, Level
+from cvstats.core.loss_columns import LossColumns
 from cvstats.core.reduce import compute_moments, cross_products
 from cvstats.errors import LogError
 

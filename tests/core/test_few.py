@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvstats.core import kernels
-from cvstats.core.columns import Differences, LossColumns
 from cvstats.core.design import Design, Level, count_blocks
+from cvstats.core.loss_columns import Differences, LossColumns
 from cvstats.core.reduce import compute_moments
 
 BYS = [(), ("fold",), ("repetition", "fold"), ("repetition", "fold", "source")]

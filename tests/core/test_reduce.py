@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvstats.core import columns, kernels, reduce
 from cvstats.core import design as designs
+from cvstats.core import kernels, reduce
+from cvstats.core import loss_columns as columns
 from cvstats.core import threads as blocks
-from cvstats.core.columns import Differences, LossColumns, binary_columns
 from cvstats.core.design import Design, Level
+from cvstats.core.loss_columns import Differences, LossColumns, binary_columns
 from cvstats.core.reduce import compute_moments
 
 

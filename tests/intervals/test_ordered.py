@@ -15,7 +15,7 @@ from scipy import stats
 import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
-from cvstats.log.checks import is_regular
+from cvstats.log.loss_checks import is_regular
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "ordered.json").read_text())
 CASE = CASES[0]

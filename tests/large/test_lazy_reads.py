@@ -10,7 +10,7 @@ from together import together
 
 import cvstats
 from cvstats.large.lazy import Examined
-from cvstats.log.checks import LIMIT
+from cvstats.log.loss_checks import LIMIT
 from cvstats.log.read import read
 
 dask = pytest.importorskip("dask", reason="the extra dask is not installed")

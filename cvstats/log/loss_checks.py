@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from cvstats.core.cautions import Caution
-from cvstats.core.columns import Differences
 from cvstats.core.design import Design
 from cvstats.core.folds import (
     cached,
@@ -29,6 +28,7 @@ from cvstats.core.folds import (
     repetition_level,
     tally,
 )
+from cvstats.core.loss_columns import Differences
 from cvstats.core.orientation import TARGET
 from cvstats.core.results import rounding_of_means
 from cvstats.core.threads import block_bounds, ordered_map
