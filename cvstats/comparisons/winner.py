@@ -293,6 +293,8 @@ def compute(
         if bounded[best]:
             row = limits_of_one(log, base, int(best), critical, degree, find)
             low, high = (float(row.columns[side][0]) for side in ("lower", "upper"))
+            if low == high:
+                low, high = low - no_width, high + no_width
             settled, cautions = base.caution[best], Caution(int(row.caution[0]))
             kind |= {"interval": row.attrs["interval"]} if "interval" in row.attrs else {}
             allows |= row.allows_for
@@ -311,8 +313,8 @@ def compute(
             if points is not None and skewed > 0 and reach > 0:
                 far = -float(invert_hall(-critical, skewed, points[best])) * se[best]
                 settled = np.int64(Caution.SKEWED)
-            low = np.maximum(mean[best] - reach, lowest[best])
-            high = np.minimum(mean[best] + far, highest[best])
+            low, high = mean[best] - reach, mean[best] + far
+        low, high = np.clip((low, high), lowest[best], highest[best]).tolist()
         numbers["estimate"][best] = average_inside(mean[best] + value, low, high)
         numbers["lower"][best], numbers["upper"][best] = low, high
         own = base.caution[best] & ~settled

@@ -108,11 +108,9 @@ def rare_classes(**levels) -> pd.DataFrame:
 
 
 def metric(loss="auc", **levels) -> pd.DataFrame:
-    options = {"threshold": 0.5} if loss == "f1" else {}
+    options = {"auc": {"positive": 1}, "f1": {"positive": 1, "threshold": 0.5}}.get(loss, {})
     frame = rare_classes(**levels)
-    return cvstats.losses(
-        frame, truth="y", prediction=["a", "b", "c"], loss=loss, positive=1, **options
-    )
+    return cvstats.losses(frame, truth="y", prediction=["a", "b", "c"], loss=loss, **options)
 
 
 def right_or_wrong(*, answers=1, sites=False) -> pd.DataFrame:
@@ -157,7 +155,8 @@ def test_a_best_model_without_variance_has_the_limits_of_interval():
         losses.assign(**{level: np.arange(60) % 5}).set_index(level, append=True)
         for level in ("fold", "source")
     )
-    for log in (losses, folds, sources, losses.to_xarray().to_dataarray("model")):
+    rmse = metric("rmse", fold=np.arange(120) % 5)
+    for log in (losses, folds, sources, losses.to_xarray().to_dataarray("model"), rmse):
         found, alone = log.cvci.winner(n_draws=200), log.cvci.interval()
         for name in ("estimate", "lower", "upper"):
             np.testing.assert_array_equal(np.ravel(found[name])[0], np.ravel(alone[name])[0])
@@ -256,6 +255,23 @@ def test_without_a_common_covariance_the_limits_are_those_of_bonferroni():
     assert row["mean"] - row["lower"] == pytest.approx(reach, rel=1e-9)
     assert row["upper"] - row["mean"] == pytest.approx(reach, rel=1e-9)
     assert row["mean"] <= row["estimate"] <= row["upper"]
+
+
+@pytest.mark.parametrize(("loss", "slope"), [("rmse", 1), ("r2", 0)])
+def test_metrics_without_limits_of_their_own_have_those_of_t_within_their_range(loss, slope):
+    """The first model has no variance, so c is Bonferroni's."""
+    truth = np.tile([-2.0, -1.0, 1.0, 2.0], 5)
+    errors = np.random.default_rng(8).normal(size=(2, 20))
+    index = pd.MultiIndex.from_arrays([np.arange(20) // 4, range(20)], names=["fold", "point"])
+    predictions = {"a": slope * (truth + 5), "b": truth + errors[0], "c": truth + errors[1]}
+    losses = cvstats.losses(
+        pd.DataFrame({"y": truth, **predictions}, index), truth="y", prediction=list("abc"),
+        loss=loss, folds="average",
+    )  # fmt: skip
+    row = only_row(losses.cvci.winner(n_draws=200))
+    reach = stats.t.ppf(1 - 0.05 / 6, 19) * row["se"]
+    assert row["upper"] - row["mean"] == pytest.approx(reach, rel=1e-9)
+    assert row["lower"] == pytest.approx(max(row["mean"] - reach, -1), rel=1e-9)
 
 
 def test_what_is_refused():
