@@ -161,6 +161,19 @@ def test_a_copy_of_the_second_of_two_that_are_nearly_alike():
     assert table.loc["near", "statistic"] >= t - 1e-6
 
 
+@pytest.mark.parametrize(
+    ("level", "step", "copies"),
+    [(1, 2.0**-20, False), (1, 2.0**-28, False), (1, 2.0**-52, True), (0, 0, True)],
+)
+def test_models_of_equal_means_are_copies_if_their_losses_differ_by_rounding(level, step, copies):
+    a = pd.Series(level * (16 + np.arange(60) % 7) / 16, FRAME.index)
+    sign = 1 - 2 * (np.arange(60) // 4 % 2)
+    sign[:4] = 0  # signs add up to 0 in each fold
+    table = pd.DataFrame({"a": a, "b": a + step * sign, "c": FRAME["c"]}).cvci.best_set(rng=0)
+    assert table["caution"].str.contains("identical model").tolist() == [copies, copies, False]
+    assert (table["statistic"].iloc[0] == 0) != copies
+
+
 @pytest.mark.parametrize("gap", [0.5, 1e-3])
 def test_a_model_that_is_never_better(gap):
     frame = FRAME.assign(up=FRAME["a"] + gap, more=FRAME["a"] + 2 * gap)
