@@ -9,7 +9,7 @@ doi:10.1214/15-EJS1035).
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,7 @@ def partial_auc(points: Points, options: MetricOptions) -> Influence:
     estimate.
     """
     truth, score, weight = points.columns
-    positive, limit = truth == options.positive, float(options.max_fpr or 1.0)
+    positive, limit = truth == options.positive, cast(float, options.max_fpr)
     levels, at = np.unique(-score, return_inverse=True)
     w1, w0 = weight * positive, weight * ~positive
     if not (w1.sum() > 0 and w0.sum() > 0):
