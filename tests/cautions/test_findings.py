@@ -378,7 +378,9 @@ def test_hits_are_told_by_all_models_and_scores_by_their_names():
     errors = pd.DataFrame({"good": 1.0 - hits["good"], "chance": np.arange(200) % 2.0})
     assert "CVS022" not in found(errors).index
     for name in ("accuracy", "Test_AUC", "R2", "roc auc", "hits"):
-        assert found(k_fold().rename(name)).loc["CVS022", "finding"][:15] == "losses named li"
+        for unit in (1, 100):  # with means above and below 1
+            named = (k_fold() / unit).rename(name)
+            assert found(named).loc["CVS022", "finding"][:15] == "losses named li"
     for name in ("brier_score", "scored", "loss", 3, None):
         assert "CVS022" not in found(k_fold().rename(name)).index
     assert "CVS022" not in found(-k_fold().abs().rename("accuracy")).index
@@ -397,6 +399,9 @@ def test_hits_are_told_by_all_models_and_scores_by_their_names():
 def test_fold_means_are_told_and_no_points():
     means = SOUND.xs(0, level="repetition").groupby("fold").mean()
     assert found(means).loc["CVS023", "value"] == 10
+    for method, told in (("wald", True), ("corrected_t", True), ("cv_t", False)):
+        caution = cvstats.interval(means, method=method)["caution"].item()
+        assert ("one loss per split" in caution) == told, method
     means.attrs["holds"] = "scores"
     assert "CVS023" not in found(means).index
 

@@ -210,9 +210,9 @@ def test_differences_of_error_rates_cover_their_target():
     assert least == pytest.approx([0.963, 0.553], abs=0.001)
 
 
-@pytest.mark.parametrize("errors", [0, 9])
-def test_one_prediction_of_each_group_may_change_an_error_rate(errors):
-    wrong = np.r_[np.arange(60) < errors, np.arange(200) < 40]
+@pytest.mark.parametrize(("errors", "others"), [(0, 40), (9, 40), (0, 0)])
+def test_one_prediction_of_each_group_may_change_an_error_rate(errors, others):
+    wrong = np.r_[np.arange(60) < errors, np.arange(200) < others]
     sexes = np.repeat(["f", "m"], [60, 200])
     index = pd.MultiIndex.from_arrays([sexes, range(260)], names=["sex", "point"])
     frame = pd.DataFrame({"a": wrong, "b": np.r_[wrong[:60], ~wrong[60:]]}, index)

@@ -73,6 +73,13 @@ def test_other_names_give_the_same_log(name, own, options):
     pd.testing.assert_series_equal(read, cvstats.read_log(table, loss=own, **options, **given))
 
 
+@pytest.mark.parametrize("kind", [int, float, bool, object])
+def test_labels_that_are_whole_numbers_are_noted_as_such(kind):
+    table = LABELS.assign(**(LABELS[["y_true", "y_pred"]] > 0).astype(int).astype(kind))
+    facts = cvstats.losses(table, loss="f1").attrs
+    assert repr((facts["labels"], facts["positive"])) == "([0, 1], 1)"
+
+
 @pytest.mark.parametrize("name", ["roc_auc_ovr", "roc_auc_ovo_weighted", "roc_auc_ovr_weighted"])
 def test_auc_of_two_classes_by_the_names_for_several(name):
     """As in scikit-learn; the averages over two classes are the same."""

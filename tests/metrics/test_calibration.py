@@ -102,6 +102,7 @@ def test_cautions_of_a_summary_without_differences_are_those_of_models():
         ({"p": 1.5}, {}, "a predicted probability is 1.5 .*Expected numbers from 0 to 1"),
         ({"p": 0.4}, {}, "the prediction is constant"),
         ({"y_true": 0}, {}, "the truth has only one class"),
+        ({"y_true": 1}, {}, "the truth has only one class"),
         ({}, {"clip": 0.7}, "clip=0.7 is not a small probability"),
         ({}, {"classes": [0, 1]}, "calibration slope does not use classes="),
         ({}, {"threshold": 0.5}, "calibration slope does not use threshold="),

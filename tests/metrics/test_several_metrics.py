@@ -552,8 +552,10 @@ def test_a_summary_of_several_metrics_judges_each_by_its_own_facts() -> None:
     assert found == str(table.cvci.summary(by="metric"))
     assert "lr is the best of 3 models: its AUC is higher" in found
     for name in METRICS:
-        alone = table.xs(name, level="metric", drop_level=False).cvci.summary()
-        assert str(alone) in found
+        part = table.xs(name, level="metric", drop_level=False)
+        alone = str(part.cvci.summary())
+        assert alone in found
+        assert alone == str(cvstats.Moments.of_log(part, pairs=True).summary())
 
 
 def test_moments_of_metrics_by_metric() -> None:
@@ -594,7 +596,9 @@ def test_moments_of_several_metrics_have_the_summary_of_each() -> None:
     for log in (table_of("fold"), array_of("fold")):
         moments = cvstats.Moments.of_log(log, pairs=True)
         assert str(moments.summary()) == str(log.cvci.summary())
-        assert "How high is the AUC? (auc)" in moments.report()
+        page = moments.report()
+        assert "How high is the AUC? (auc)" in page
+        assert "<td>AUC, higher is better; calibration slope, closer to 1" in page
     level = cvstats.Moments.of_log(table_of("fold"), by=["fold", "metric"], pairs=True)
     assert str(level.summary()["auc"]) == str(table_of("fold").cvci.summary()["auc"])
     grid = array_of("fold", metrics=["auc", "rmse"], grid=True)
