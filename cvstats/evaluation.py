@@ -276,6 +276,11 @@ def import_tools() -> tuple[Any, Any, Any]:
 def read_models(estimators: Any) -> tuple[dict[Hashable, Any], bool]:
     """Name the estimators; also return whether there is a single unnamed one."""
     clone = import_module("sklearn.base").clone
+    if isinstance(estimators, (list, tuple)):
+        raise LogError(
+            f"estimators= is {describe_type(estimators)}. Expected one estimator, or several with "
+            "their names: {'ridge': Ridge(), 'lasso': Lasso()}."
+        )
     is_single = not isinstance(estimators, Mapping)
     models = {type(estimators).__name__: estimators} if is_single else dict(estimators)
     if not models:
@@ -475,9 +480,10 @@ def check_rows(name: str, values: Any, X: Any, n: int) -> None:
             f"{name} is {describe_type(values)}. Expected one value for each of {n:,} rows of X."
         )
     if tuple(shape) != (n,):
+        way = f" Pass {name}.squeeze()." if tuple(shape) == (n, 1) else ""
         raise LogError(
             f"{name} has the shape {tuple(shape)}, but X has {n:,} rows. Expected one value for "
-            "each row of X."
+            f"each row of X.{way}"
         )
     pandas = isinstance(X, (pd.DataFrame, pd.Series)) and isinstance(values, pd.Series)
     if pandas and not X.index.equals(values.index):

@@ -9,7 +9,7 @@ import pytest
 from calls import refusal
 from failing_estimators import Failing
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import LinearSVC
@@ -87,7 +87,8 @@ def test_a_failing_holdout_has_no_level_to_name():
             "requires sources",
         ),
         (lambda: run(y=Y[:19]), r"y has the shape \(19,\), but X has 20 rows"),
-        (lambda: run(y=Y.to_frame()), r"y has the shape \(20, 1\)"),
+        (lambda: run(y=Y.to_frame()), r"y has the shape \(20, 1\).* Pass y.squeeze\(\)\."),
+        (lambda: run([Ridge(), Lasso()]), "estimators= is a list. Expected one .* {'ridge': Ridge"),
         (lambda: run(groups=[1, 2]), r"groups has the shape \(2,\)"),
         (lambda: run(point=range(3)), r"point has the shape \(3,\)"),
         (lambda: run(y=Y[::-1]), r"y and X have different indexes.*y.loc\[X.index\]"),

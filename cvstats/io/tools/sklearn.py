@@ -157,7 +157,8 @@ def truth_of(y: Any, X: Any) -> tuple[Any, Any]:
     """Return the truth and the names of the points: the index of a table, or row numbers."""
     truth = np.asarray(y)
     if truth.ndim != 1:
-        raise LogError(f"y has the shape {truth.shape}. Expected one truth for each point.")
+        way = " Pass y.squeeze()." if truth.shape[1:] == (1,) else ""
+        raise LogError(f"y has the shape {truth.shape}. Expected one truth for each point.{way}")
     named = [part.index for part in (y, X) if isinstance(part, (pd.Series, pd.DataFrame))]
     if len(named) == 2 and not named[0].equals(named[1]):
         raise LogError("X and y have different indexes. Expected the same points in both.")
