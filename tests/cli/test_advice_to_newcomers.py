@@ -77,11 +77,11 @@ def test_columns_in_the_place_of_files(capsys, folder):
 
 
 def test_a_mistyped_file(capsys, folder):
-    said = refused(capsys, "interval", "pred.csv")
-    assert said == (
-        "cvstats: No such file: 'pred.csv'. Expected a log, such as log.parquet. Did you "
-        "mean 'preds.csv'?\n"
-    )
+    for words in ([], ["--prediction", "Ridge"]):
+        assert refused(capsys, "interval", "pred.csv", *words) == (
+            "cvstats: No such file: 'pred.csv'. Expected a log, such as log.parquet. Did you "
+            "mean 'preds.csv'?\n"
+        )
     assert "Did you mean" not in refused(capsys, "interval", "zzzzzz.parquet")
     assert "Did you mean" not in refused(capsys, "interval", "nowhere/preds.csv")
     assert "'gap.csv'" in refused(capsys, "compare", "x=preds.csv", "y=gapp.csv")

@@ -214,6 +214,16 @@ def test_screening_as_in_the_paper():
     assert "screening" not in frame.cvci.best_set().attrs
 
 
+def test_screening_leaves_ranks_as_they_are():
+    for _ in range(3):
+        frame, ranks = models(names="abcdefghijklmnopqrst", step=0.4), ["lower_rank", "upper_rank"]
+        table, whole = (
+            frame.cvci.best_set(rng=0, n_draws=500, screening=level)[ranks]
+            for level in (0.01, None)
+        )
+        pd.testing.assert_frame_equal(table, whole, check_exact=True)
+
+
 def test_screening_leaves_the_only_good_model_in():
     frame = FRAME[["a"]].assign(bad=FRAME["a"] + RNG.normal(9, 1, len(FRAME)))
     table = frame.cvci.best_set(screening=0.01)

@@ -196,7 +196,10 @@ def test_few_discordant_points_have_the_limits_of_compare_in_a_log_of_difference
         assert np.asarray(labels).item() == "few discordant points"
     other = log.copy()
     other.attrs["loss"] = "absolute_error"  # amounts, which may be other than 0 and 1
-    assert other.cvci.interval()["upper"].item() != pytest.approx(expected["upper"], rel=1e-3)
+    for road in roads_of_a_difference(other):
+        found = road.cvci.interval()
+        assert found.attrs["interval"] == "wald"
+        assert np.asarray(found["upper"]).item() != pytest.approx(expected["upper"], rel=1e-3)
 
 
 def predictions(design="folds", positives=12):

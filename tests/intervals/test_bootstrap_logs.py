@@ -30,7 +30,7 @@ def test_each_cell_has_a_rate_of_its_own():
 def test_points_of_one_name_in_different_sources():
     log = bootstrap(n=8)
     frame = log.reset_index()
-    frame["source"], frame["point"] = frame["point"] // 4, frame["point"] % 4
+    frame["source"], frame["point"] = frame["point"] // 5, frame["point"] % 5
     scoped = frame.set_index(["repetition", "source", "point", "count"])[MODELS]
     for kind in (scoped, scoped.sample(frac=1, random_state=0), ARRAYS["dense"](scoped)):
         result = cvstats.bootstrap_oob(kind)
@@ -42,6 +42,15 @@ def test_repetition_0_of_drawn_points_is_a_sample():
     log = case()
     first = log.rename(lambda number: number - 1, level="repetition")
     pd.testing.assert_frame_equal(answer("case_bootstrap", first), answer("case_bootstrap", log))
+
+
+@pytest.mark.parametrize("method", ["bootstrap_632", "bootstrap_oob"])
+def test_the_fit_on_the_sample_itself_may_count_no_points(method):
+    log = bootstrap()
+    frame = log.reset_index("count")
+    uncounted = frame.assign(count=frame["count"].where(frame.index.get_level_values(0) > 0, 0))
+    found = answer(method, uncounted.set_index("count", append=True))
+    pd.testing.assert_frame_equal(found, answer(method, log))
 
 
 # --- missing losses -------------------------------------------------------------------------------

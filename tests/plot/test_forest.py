@@ -105,8 +105,10 @@ def test_one_model_and_carried_cells_are_named(ax):
     grid = xr.concat([as_arrays(DIABETES)["ridge"], as_arrays(DIABETES)["ridge"] + 1], dim="lead")
     other = plot.forest(grid.assign_coords(lead=[6, 12]), ax=Figure().subplots())
     assert named(other.yaxis) == ["ridge · lead=6", "ridge · lead=12"]
-    nameless = plot.forest(DIABETES["ridge"].rename(None), ax=Figure().subplots())
-    assert named(nameless.yaxis) == []
+    one = DIABETES["ridge"].rename(None)
+    for log in (one, cvstats.Moments.of_log(one)):
+        nameless = plot.forest(log, ax=Figure().subplots())
+        assert named(nameless.yaxis) == []
 
 
 def test_columns_of_several_levels_name_a_model_together(ax):

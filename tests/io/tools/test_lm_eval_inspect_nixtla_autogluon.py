@@ -216,12 +216,13 @@ def test_autogluon_says_what_is_lost_and_is_aligned_by_index():
         )
     close(read.cvci.holdout(), by_hand.cvci.holdout())
     folds = pd.Series(np.arange(80) % 4, index=table.index)  # where one gave AutoGluon the folds
-    read_with = partial(cvstats.read_log, oof, format="autogluon", y=label, loss="zero_one")
-    log = read_with(groups=folds[::-1])
+    read_with = partial(cvstats.read_log, format="autogluon", y=label, loss="zero_one")
+    log = read_with(oof, groups=folds[::-1])
     assert log.index.tolist() == [*zip(folds, table.index, strict=True)]
+    close(read_with(oof.idxmax(axis=1), groups=folds).cvci.wald(), log.cvci.wald())
     for wrong in (folds.tolist(), pd.concat([folds, folds[:1]])):
         with pytest.raises(LogError, match=r"groups= does not match the points\. Expected a Ser"):
-            read_with(groups=wrong)
+            read_with(oof, groups=wrong)
 
 
 def test_autogluon_copies_of_rare_rows_are_refused():
