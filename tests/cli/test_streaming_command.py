@@ -246,3 +246,7 @@ def test_a_column_of_groups_is_not_a_model(tmp_path, capsys, streams, suffix, la
     if large and suffix == ".parquet":
         scanned = cvstats.scan_parquet(path, loss=["ridge", "forest"])
         assert (scanned.interval()["caution"] == "unused level").all()
+    whole = whole.drop(columns="segment")
+    (whole.to_parquet if suffix == ".parquet" else whole.to_csv)(path, index=False)
+    assert main(["interval", str(path), "--by", "hospital"]) == 0
+    assert "is not used" not in capsys.readouterr().err

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cvstats import LogError, plans
@@ -38,6 +38,7 @@ def test_folds_divide_the_points_evenly(seed, n, k):
 
 
 @given(seed=SEEDS, sizes=st.lists(st.integers(3, 15), min_size=2, max_size=4), k=st.integers(2, 3))
+@example(seed=0, sizes=[3, 5], k=3)
 def test_stratified_folds_have_their_share_of_each_class(seed, sizes, k):
     y = np.random.default_rng(seed).permutation(np.repeat(list("abcd")[: len(sizes)], sizes))
     counts = [

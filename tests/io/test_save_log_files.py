@@ -4,6 +4,7 @@ import os
 import re
 import stat
 import sys
+import zlib
 from functools import partial
 
 import numpy as np
@@ -175,6 +176,8 @@ def test_a_changed_number_is_refused_and_other_line_ends_are_not(tmp_path, suffi
     path = tmp_path / f"log.{suffix}"
     cvstats.save_log(LOG, path)
     whole = path.read_bytes()
+    first, _, rows = whole.partition(b"\n")
+    assert f'"checksum": {zlib.crc32(rows)}'.encode() in first
     path.write_bytes(whole.replace(b"\n", b"\r\n"))
     assert cvstats.read_log(path).equals(LOG)
     path.write_bytes(whole.replace(b"2.0", b"3.0"))

@@ -435,6 +435,8 @@ def test_metrics_without_facts_need_one_default_method() -> None:
     parts["b"].index = parts["b"].index.set_codes(np.zeros(N, dtype=int), level="fold")
     with pytest.raises(LogError, match="wald for 'a', but holdout for 'b'"):
         pd.concat(parts, names=["metric"]).cvci.interval(by="metric")
+    one = pd.concat({"wer": parts["a"]}, names=["metric"])
+    assert one.cvci.interval().attrs["loss"] == "wer"
 
 
 @pytest.mark.parametrize("suffix", [".nc", pytest.param(".zarr", marks=writes_zarr)])
