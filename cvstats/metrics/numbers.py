@@ -178,7 +178,11 @@ def metric_of(function: Callable[..., float], better: Literal["larger", "smaller
         if weight is None or np.ptp(weight) == 0:
             return by_jackknife(ask, len(points.truth))
         if not named_weight:
-            raise UndefinedMetricError("the function does not accept weights")
+            raise LogError(
+                "weight= was passed, but the function does not accept weights. Expected "
+                f"{name}(truth, prediction, weight), or a keyword sample_weight. To compute it "
+                "without weights, omit weight=."
+            )
         return by_weights(
             lambda rows, weights: ask(rows, sample_weight=weights), weight / weight.mean()
         )
@@ -233,7 +237,10 @@ def by_weights(ask: Callable[..., float], weight: FloatArray) -> Influence:
         return value, slopes - weight @ slopes / n
     value, influences = by_jackknife(lambda rows: ask(rows, weight[rows]), n)
     if np.ptp(weight) > 0 and influences.any():
-        raise UndefinedMetricError("the function does not change with its weights")
+        raise LogError(
+            "the function does not change with its weights. Expected a function that uses them. To "
+            "compute it without weights, omit weight=."
+        )
     return value, influences
 
 
