@@ -448,11 +448,13 @@ def find_dates(design: Design) -> str | None:
         if level is None or not named or not len(level.labels):
             continue
         first = level.labels[0]
-        maybe = isinstance(first, (int, np.integer)) and first >= YEARS[0]
-        maybe = maybe or (isinstance(first, str) and OTHER_DATE.match(first) is not None)
-        if (is_date(first) and are_sortable(level.labels)) or (
-            maybe and read_calendar(level.labels) is not None
-        ):
+        if is_date(first):
+            found = are_sortable(level.labels)
+        else:
+            number = isinstance(first, (int, np.integer)) and first >= YEARS[0]
+            text = isinstance(first, str) and OTHER_DATE.match(first) is not None
+            found = (number or text) and read_calendar(level.labels) is not None
+        if found:
             return name
     return None
 
