@@ -48,6 +48,13 @@ def test_passages_are_a_sample_and_no_folds(container):
     assert not cvstats.cautions(gaps).to_numpy().any()
 
 
+def test_wald_is_for_new_points_from_the_same_sources_only_if_no_model_was_trained():
+    flights = cvstats.datasets.load("flights").iloc[::10]
+    trained = cvstats.losses(flights, prediction=flights.attrs["models"], loss="brier")
+    targets = [cvstats.wald(log).attrs["target"] for log in (LOSSES, LOSSES.droplevel(1), trained)]
+    assert ["from the same sources" in target for target in targets] == [True, False, False]
+
+
 def test_the_summary_has_one_story():
     text = " ".join(str(LOSSES.cvci.summary()).split())
     assert "corrected_t" not in text

@@ -416,6 +416,8 @@ def test_each_metric_has_its_own_default_method(container: str) -> None:
     log: Any = array_of("source")
     table = cvstats.losses(predictions("source"), "y", ["lr", "rf", "xgb"], METRICS, positive=1)
     found = log.cvci.interval()
+    two = array_of("source", metrics=METRICS[:2]).cvci.interval()
+    np.testing.assert_array_equal(two["upper"], found["upper"].sel(metric=METRICS[:2]))
     if container == "frame":
         found = table.cvci.interval(by="metric")
     assert (found.attrs["method"], found.attrs["reason"]) == (
