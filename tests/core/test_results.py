@@ -48,6 +48,8 @@ def test_decompose_of_a_series_is_a_series_of_numbers():
     assert parts.dtype == np.float64
     assert parts.name == "ridge"
     assert cvstats.cautions(parts).loc["ridge"] == "assumed correlation"
+    named = FOLDS["ridge"].rename(("ridge", 1)).cvci.decompose(rho=0.1)
+    assert cvstats.cautions(named).to_dict() == {("ridge", 1): "assumed correlation"}
 
 
 def test_counts_are_columns_only_where_rows_differ():
