@@ -420,9 +420,11 @@ def make_log(
     needed = [*truths, *(name for names in chosen.values() for name in names)]
     further = [] if request is None else [*request.further.values(), *request.by]
     inside = list(predictions.index.names) if isinstance(predictions, pd.DataFrame) else []
-    outside = [name for name in further if not (is_name(name) and name in inside)]
-    require_columns(predictions, [*needed, *outside])
+    require_columns(predictions, needed)
     if request is not None:
+        for option, name in [*request.further.items(), *(("by", name) for name in request.by)]:
+            if not (is_name(name) and name in inside):
+                require_columns(predictions, [name], f"{option}=")
         if is_dask_frame(predictions):
             raise LogError(
                 f"this is a dask frame, but {request.metric.words} needs whole cells. Expected a "
@@ -834,7 +836,11 @@ def uses_option(loss: Loss, option: str, asked: Mapping[str, Any]) -> bool:
     return option in (*taken, "weight", "strata", "shares")
 
 
-def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hashable]) -> None:
+def require_columns(
+    predictions: pd.DataFrame | xr.Dataset,
+    names: Iterable[Hashable],
+    options: str = "truth= and prediction=",
+) -> None:
     """Reject a name that matches no column, or several."""
     dataset = isinstance(predictions, xr.Dataset)
     have = list(predictions.variables if dataset else predictions.columns)
@@ -845,7 +851,7 @@ def require_columns(predictions: pd.DataFrame | xr.Dataset, names: Iterable[Hash
         refuse_values(name)
         if not is_name(name) or name not in have:
             raise LogError(
-                f"no column {name!r}. Expected truth= and prediction= to be among "
+                f"no column {name!r}. Expected {options} to be among "
                 f"{listed(map(repr, predictions))}.{nearest(name, others)}"
             )
         if have.count(name) > 1:
