@@ -59,7 +59,12 @@ from cvstats.log.loss_checks import (
 )
 from cvstats.log.metadata import cautions_of_metric, each_metric, is_below_chance
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.tables import names_a_score, suggest_renaming, unrecognized_levels
+from cvstats.log.tables import (
+    as_container,
+    names_a_score,
+    suggest_renaming,
+    unrecognized_levels,
+)
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval
@@ -202,6 +207,7 @@ def diagnose(losses: Losses) -> pd.DataFrame:
     if is_dask_frame(losses):
         found: pd.DataFrame = delay_answer(losses, diagnose, pairs=has_columns_of_models(losses))
         return found
+    losses = as_container(losses)  # once: a stream can be read only once
     if not isinstance(getattr(losses, "attrs", None), dict) or getattr(losses, "chunks", None):
         read(losses)  # raises if it is not a container, or not in memory
     return list_findings(LogFacts(losses))

@@ -68,6 +68,8 @@ def test_a_log_in_columns_is_one_in_an_index(name):
     libraries = FRAMES if name in ("wald", "compare", "moments", "summary") else ["polars"]
     for library in libraries:  # one function converts the frames of all libraries
         same(answer(lambda frame=FRAMES[library]: function(frame, **options)), expected)
+    stream = FRAMES["arrow"].to_reader()  # which can be read once
+    same(answer(lambda: function(stream, **options)), expected)
 
 
 @pytest.mark.parametrize(
