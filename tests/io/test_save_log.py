@@ -363,7 +363,7 @@ def test_a_log_of_many_models_is_read_as_often_as_one_of_few(tmp_path, monkeypat
     pd.testing.assert_frame_equal(cvstats.read_log(tmp_path / "log.parquet"), log)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "nc", "zarr"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "nc", ZARR])
 def test_metrics_keep_their_order(tmp_path, suffix):
     """Results of a saved log had another order of rows."""
     parts = {name: pd.Series([0.2, 0.5, 0.4], pd.RangeIndex(3, name="point")) for name in "zam"}
