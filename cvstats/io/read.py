@@ -572,7 +572,10 @@ def log_of(found: PredictionTable, options: ReadOptions) -> Any:
     logs: dict[str, Any] = {}
     for name, part in parts.items():
         if TRUTH in part.frame:
-            log = losses_of(part, options.loss, options.loss_options, found.called, found.by)
+            whole = {"repetition", "fold"}.isdisjoint(part.frame.index.names)
+            one_set = whole and found.attrs.get("format") == "cross_validate"
+            asked = options.loss_options
+            log = losses_of(part, options.loss, asked, found.called, found.by, one_set)
         else:
             loss = options.loss
             if loss is not None and not (isinstance(loss, str) and loss in held):
@@ -614,9 +617,13 @@ def stored_losses(parts: AlignedPredictions, called: str | None) -> pd.Series | 
 
 def losses_of(
     parts: AlignedPredictions, loss: Any, options: Mapping[str, Any], called: str | None,
-    by: Sequence[str],
+    by: Sequence[str], one_set: bool,
 ) -> Any:  # fmt: skip
-    """Compute the losses of predictions; metrics for each label of the levels ``by``."""
+    """Compute the losses of predictions; metrics for each label of the levels ``by``.
+
+    If they are of one split, whose sources are not folds, metrics are computed on all of its points
+    by default.
+    """
     if loss is None:
         raise LogError(
             "this contains predictions, not losses. Specify the loss to compute: "
@@ -625,11 +632,13 @@ def losses_of(
     if is_several(loss):
         several = split_options(loss, options).items()
         return join_metrics({
-            name: losses_of(parts, one, own, called, by) for name, (one, own) in several
+            name: losses_of(parts, one, own, called, by, one_set) for name, (one, own) in several
         })  # fmt: skip
     loss, own = resolve_loss(loss, options)
     if by and uses_option(loss, "by", own):
         own = {**own, "by": list(by)}
+    if one_set and uses_option(loss, "folds", own):
+        own = {"folds": "pool", **own}
     columns, own = choose_columns(parts.responses, parts.probabilities, parts.classes, loss, own)
     refuse_labels(parts.frame, "y_true", columns, loss, own)
     if None in columns:

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupShuffleSplit, LeavePGroupsOut, cross_val_score
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    LeavePGroupsOut,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import RadiusNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -145,3 +150,19 @@ def test_one_test_set_of_several_groups_has_one_value(plan):
     assert log.cvci.interval().attrs["method"] == "clustered"
     with pytest.raises(LogError, match="source="):  # some groups have one test point
         run(groups=groups, folds="average")
+
+
+@pytest.mark.parametrize("loss", ["roc_auc", ["roc_auc", "accuracy"]])
+def test_one_split_of_cross_validate_has_one_value(loss):
+    X, y = make_classification(180, 4, n_informative=3, n_redundant=0, flip_y=0.3, random_state=1)
+    cv, groups = [(np.arange(90), np.arange(90, 180))], np.repeat(np.arange(12), 15)
+    run = cross_validate(
+        LogisticRegression(), X, y, cv=cv, return_estimator=True, return_indices=True
+    )
+    plain, grouped = (
+        cvstats.read_log(run, X=X, y=y, loss=loss, **more) for more in ({}, {"groups": groups})
+    )
+    assert "source" in grouped.index.names
+    np.testing.assert_allclose(plain, grouped)
+    made = cvstats.evaluate(LogisticRegression(), X, y, cv=cv, groups=groups, loss=loss)
+    np.testing.assert_allclose(made, grouped)
