@@ -566,19 +566,20 @@ def scores(facts: LogFacts) -> Iterator[Finding]:
     if made or "metric" in log.metadata:  # the log records the score from which they were made
         return
     evaluated = means[~np.isnan(means)]
-    high = bool(len(evaluated) and (evaluated > 0.5).all())
-    hits = high and bool(log.zero_one().all())
-    below = high and bool((evaluated < 1).all())
-    of_splits = below and bool(find_single_losses(facts.design, log.zero_one).all())
+    high, below = len(evaluated) and (evaluated > 0.5).all(), (evaluated < 1).all()
+    losses = ""
+    if high and log.zero_one().all():
+        losses = "0/1 losses"
+    elif high and below and find_single_losses(facts.design, log.zero_one).all():
+        losses = "values of splits"
     for model, name in enumerate(log.labels.models):
         own = means[log.labels.columns(model)]
         if np.isnan(own).all():
             continue
         mean = float(np.nanmean(own))
-        named = mean > 0 and names_a_score(name)
-        if hits or named or of_splits:
-            losses = "losses named like a score" if named else "values of splits"
-            losses = "0/1 losses" if hits else losses
+        if losses != "0/1 losses" and mean > 0 and names_a_score(name):
+            yield Finding(mean, facts.name_model(model), {"losses": "losses named like a score"})
+        elif losses:
             yield Finding(mean, facts.name_model(model), {"losses": losses})
 
 

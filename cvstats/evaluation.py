@@ -723,14 +723,10 @@ def make_prediction_spec(
                 f"and use cvstats.losses(…, {'event' if metric.assumes else 'reference'}=…)."
             )
     responses, ranked = find_responses(wanted)
-    labels = [
-        one for one, own in wanted if isinstance(one, str)
-        and (one == "zero_one" or (one in METRICS and METRICS[one].reads == "labels")
-             or name_response(one, own) != "predict")
-    ]  # fmt: skip
-    if labels:
-        refuse_decimals(labels[0], truth)
-    classes = tuple(np.unique(truth).tolist()) if labels else ()
+    of_classes = [str(one) for one, own in wanted if needs_classes(one, own)]
+    if of_classes:
+        refuse_decimals(of_classes[0], truth)
+    classes = tuple(np.unique(truth).tolist()) if of_classes else ()
     for one, own in wanted:
         refuse_several(one, own, len(classes))
     ranks = ranked and len(classes) == 2
@@ -873,6 +869,13 @@ class FitResult:
     failure: BaseException | None = None
 
 
+def needs_classes(loss: Loss, given: Mapping[str, Any]) -> bool:
+    """Whether a loss compares labels, or uses probabilities or scores of classes."""
+    metric = METRICS.get(loss) if isinstance(loss, str) else None
+    of_labels = loss == "zero_one" or (metric is not None and metric.reads == "labels")
+    return of_labels or name_response(loss, given) != "predict"
+
+
 def refuse_decimals(loss: str, truth: NDArray[Any]) -> None:
     """Reject a target of decimal numbers for a loss of classes."""
     if truth.dtype.kind == "f" and np.any(truth % 1 != 0):
@@ -904,7 +907,7 @@ def make_pointwise_spec(loss: Loss, given: Mapping[str, Any], truth: NDArray[Any
             f"loss={loss_name(loss)!r} is a mean over points and does not use {more[0]}=. Omit it."
         )
     response = name_response(loss, given)
-    if loss == "zero_one" or response != "predict":
+    if needs_classes(loss, given):
         refuse_decimals(str(loss), truth)
     if response == "predict":
         return ScoringSpec(loss, response, (), options)

@@ -118,7 +118,7 @@ def splits_sources(design: Design) -> bool:
     return bool((count != size[codes[:, 0]]).any())
 
 
-def test_level(design: Design) -> str | None:
+def tested_level(design: Design) -> str | None:
     """Find the level that names the test folds; none if repetitions are random splits."""
     if "fold" not in design.levels and splits_sources(design):
         return None

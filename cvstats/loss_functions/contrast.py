@@ -16,7 +16,7 @@ import xarray as xr
 
 from cvstats.core.cautions import ENOUGH_POINTS
 from cvstats.core.design import Design
-from cvstats.core.folds import count_folds, fold_level, repetition_level, test_level
+from cvstats.core.folds import count_folds, fold_level, repetition_level, tested_level
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, checked_level, listed, looked_up, nearest, place, spelled
 from cvstats.log.align import facts_of_differences
@@ -332,7 +332,7 @@ class Contrasts:
     def levels(self) -> list[str]:
         """List the levels within which groups are compared."""
         design = self.log.design
-        fold = test_level(design) if design.metric == "average" else None
+        fold = tested_level(design) if design.metric == "average" else None
         names = dict.fromkeys((*repetition_level(design), *([fold] if fold else [])))
         return [name for name in names if name != self.by]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.cautions import ENOUGH_POINTS
 from cvstats.core.design import SPLIT, Design
-from cvstats.core.folds import fold_level, has_crossed_sources, test_level
+from cvstats.core.folds import fold_level, has_crossed_sources, tested_level
 from cvstats.core.orientation import TARGET, TURNED, Better, facts_of_score
 from cvstats.core.threads import BLOCK, ordered_map
 from cvstats.core.types import FloatArray, IntArray
@@ -470,7 +470,7 @@ def cell_names(design: Design, request: MetricRequest) -> tuple[str, ...]:
                 f"by={name!r} is not a level of this log. Expected one of "
                 f"{listed(map(repr, design.levels))}.{nearest(name, design.levels)}"
             )
-    fold = None if request.pools else test_level(design)
+    fold = None if request.pools else tested_level(design)
     names = [name for name in (*SPLIT, fold, *request.by) if name in design.levels]
     return tuple(dict.fromkeys(map(str, names)))
 
