@@ -40,14 +40,14 @@ from cvstats.io.paths import PARQUET, import_extra, path_of, refuse_stream, shor
 from cvstats.io.read import read_log
 from cvstats.io.save import save_log
 from cvstats.io.scan import BATCH, open_file, scan_csv, scan_moments, scan_tables
-from cvstats.io.table import LOSS, METRIC, MODEL, TRUTH
+from cvstats.io.table import LOSS, METRIC, MODEL
 from cvstats.io.text import MARK, TextOptions, csv_options
 from cvstats.io.tools import FORMATS, recognize
 from cvstats.io.tools.columns import FACTS as FACT_COLUMNS
 from cvstats.io.tools.columns import USUAL, is_label
 from cvstats.large.moments import Moments, SharedAttrs
 from cvstats.log.display import count_decimals
-from cvstats.log.tables import find_columns, names_a_score, unnamed_labels
+from cvstats.log.tables import TRUTH, find_columns, names_a_score, unnamed_labels
 from cvstats.loss_functions.contrast import contrast as contrast_groups
 from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES

@@ -15,11 +15,12 @@ import xarray as xr
 from cvstats.core.design import LEVELS
 from cvstats.core.types import IntArray
 from cvstats.errors import MOST, LogError, count_others, describe_type, listed, place, spelled
-from cvstats.io.table import LOSS, MODEL, PREDICTION, TRUTH, PredictionTable, metric_column
+from cvstats.io.table import LOSS, MODEL, PREDICTION, PredictionTable, metric_column
 from cvstats.large import frames
 from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import (
+    TRUTH,
     TableColumns,
     find_columns,
     from_arrow,

@@ -46,7 +46,6 @@ from cvstats.io.save import load_saved, restore_dataset
 from cvstats.io.table import (
     LOSS,
     TASK,
-    TRUTH,
     PredictionTable,
     ReadOptions,
     negate_scores,
@@ -68,7 +67,7 @@ from cvstats.io.tools import (
 )
 from cvstats.log.align import align_logs
 from cvstats.log.metadata import has_several, shared_attrs
-from cvstats.log.tables import from_arrow, is_arrow
+from cvstats.log.tables import TRUTH, from_arrow, is_arrow
 from cvstats.loss_functions.losses import (
     LossKeywords,
     choose_columns,

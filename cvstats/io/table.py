@@ -26,12 +26,13 @@ from cvstats.errors import (
     spelled,
 )
 from cvstats.io.text import TextOptions, as_numbers
+from cvstats.log.tables import TRUTH
 from cvstats.loss_functions.losses import OF_COLUMNS, LossKeywords, find_loss, is_loss
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.plans import folds_in_turn
 
-TRUTH, PREDICTION, LOSS, MODEL = "y_true", "y_pred", "loss", "model"
+PREDICTION, LOSS, MODEL = "y_pred", "loss", "model"
 METRIC = "metric"
 """The column of a table that names the metric of each row."""
 TASK = "task"
