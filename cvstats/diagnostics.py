@@ -640,7 +640,7 @@ def unstable_differences(facts: LogFacts) -> Iterator[Finding]:
 def few_bootstrap_samples(facts: LogFacts) -> Iterator[Finding]:
     """Report the number of bootstrap samples. Limit: below 100."""
     design = facts.design
-    if not design.has("count"):
+    if not (design.has("count") and "repetition" in design.levels):
         return
     number = design.number("repetition")
     if design.has("repetition") and code_of(design, "repetition", 0) is not None:

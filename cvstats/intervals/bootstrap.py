@@ -91,7 +91,13 @@ def levels_of_counts(design: Design, names: tuple[str, ...], made: str) -> str |
     """Require some levels, and whole numbers in ``count``."""
     for name in names:
         if name not in design.levels:
-            return f"the log has no level {name!r} ({MEANING[name]}). Add it to the index; {made}"
+            missing = f"the log has no level {name!r} ({MEANING[name]})."
+            if name == "repetition" and "sample" in design.levels:
+                return (
+                    f"{missing} If 'sample' numbers the bootstrap samples, rename that level to "
+                    f"'repetition'; {made}"
+                )
+            return f"{missing} Add it to the index; {made}"
     if design.has("outer"):
         return f"the log contains nested cross-validation (level 'outer'); {made}"
     if odd := read_counts(design)[1]:

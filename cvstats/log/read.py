@@ -65,11 +65,13 @@ def read(
     if isinstance(losses, (pd.Series, pd.DataFrame)) and len(losses) == 0:
         raise empty
     table = losses if isinstance(losses, (pd.DataFrame, xr.Dataset)) else None
-    if table is not None and "cautions" in table.attrs and "caution" in table:
-        raise LogError(
-            f"this is the result of {table.attrs.get('method', 'a method')}, not a log of losses. "
-            "Pass the losses from which it was computed."
-        )
+    if table is not None:
+        method = table.attrs.get("method", "a method")
+        if method == "moments" or ("cautions" in table.attrs and "caution" in table):
+            raise LogError(
+                f"this is the result of {method}, not a log of losses. Pass the losses from which "
+                "it was computed."
+            )
     columns: Iterable[object] = () if table is None else table
     if isinstance(losses, xr.DataArray):
         for name in {"variable", "model", "metric"}.intersection(losses.dims, losses.coords):

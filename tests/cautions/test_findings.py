@@ -352,8 +352,12 @@ def test_bootstrap_samples_and_other_layouts():
         [np.repeat(np.arange(20), 60), np.tile(np.arange(60), 20), count.reshape(-1)],
         names=["repetition", "point", "count"],
     )
-    table = found(pd.Series(draw.uniform(size=1200), index))
+    losses = pd.Series(draw.uniform(size=1200), index)
+    table = found(losses)
     assert table.loc["CVS025", "value"] == 19  # repetition 0 is the fit to the sample itself
+    table = found(losses.rename_axis(index={"repetition": "sample"}))
+    assert "If 'sample' numbers the bootstrap samples, rename" in table.loc["CVS004", "finding"]
+    assert "CVS025" not in table.index  # nothing is known about their number
 
 
 def test_what_is_left_when_losses_are_missing():

@@ -70,6 +70,12 @@ CASES = {
                             "the result of compare", "Pass the losses from"),
     "a Dataset of results": (call("clustered", LOG.to_xarray().cvci.wald().chunk()),
                              "the result of wald", "Pass the losses from"),
+    "samples, not repetitions": (call("interval", TABLE.set_index(["fold", "point"]).rename_axis(
+        index={"fold": "sample"}).assign(count=[0, 1] * (N // 2)).set_index("count", append=True)),
+        "no level 'repetition'", "If 'sample' numbers the bootstrap samples, rename"),
+    "a table of moments": (call("wald", LOG.cvci.moments()), "the result of moments", "Pass the"),
+    "moments of an array": (call("wald", LOG.to_xarray().cvci.moments()), "the result of moments",
+                            "Pass the losses from"),
     "a path": (lambda p: cvstats.interval(p / "log.csv"), "is not a loss log",
                "Read a file with cvstats.read_log("),
     "predictions": (call("interval", INDEXED), "'y_true' is a column", "Compute them"),
