@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,6 +38,8 @@ LOST = "lost"
 SAMPLE = ("task_name", "id")
 SCORE = "score_"
 """The prefix of columns of scores."""
+INVALIDATED = "invalidated"
+"""The error of samples that someone marked as invalid after the run."""
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -81,6 +84,8 @@ def tabulate_log(log: Mapping[str, Any]) -> pd.DataFrame:
         }  # fmt: skip
         error = sample.get("error")
         row["error"] = error.get("message", "error") if isinstance(error, dict) else error
+        if sample.get("invalidation") is not None:
+            row["error"] = INVALIDATED
         scores = sample.get("scores")
         for name, score in scores.items() if isinstance(scores, dict) else ():
             row[f"score_{name}"] = score.get("value") if isinstance(score, dict) else score
@@ -119,7 +124,7 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     require_columns(table, ["id", "epoch"], "table of inspect's samples_df()")
     lost: list[str] = [table.attrs[LOST]] if LOST in table.attrs else []
     note = describe_runs(table)
-    table = table.reset_index(drop=True)
+    table = separate_scores(table.reset_index(drop=True))
     failed = find_failures(table)
     task = table["task_name"].astype(str) if "task_name" in table else pd.Series("", table.index)
     scores = scores_of(table, task, failed, options)
@@ -151,6 +156,31 @@ def inspect(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     if len(scores) == 1 and "task_name" in kept:
         attrs[TASK] = next(iter(scores))
     return PredictionTable(read, {}, attrs, "; ".join(lost), note)
+
+
+def separate_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """Make a column of each number of scores that are mappings, perhaps written as JSON.
+
+    The columns have the names of the numbers, as in the results of the log.
+    """
+    for name in [name for name in table.columns if str(name).startswith(SCORE)]:
+        values = table[name].map(read_mapping)
+        known = values[table[name].notna()]
+        if not len(known) or known.isna().any():
+            continue
+        table = table.drop(columns=name)
+        for key in dict.fromkeys(key for value in known for key in value):
+            own = f"{SCORE}{key}" if f"{SCORE}{key}" not in table else f"{name}_{key}"
+            table[own] = pd.Series({row: value.get(key) for row, value in known.items()})
+    return table
+
+
+def read_mapping(value: Any) -> dict[str, Any] | None:
+    """Return a mapping, or read it from JSON; None if this is another value."""
+    if isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError):
+            value = json.loads(value)
+    return value if isinstance(value, dict) else None
 
 
 def describe_runs(table: pd.DataFrame) -> str:
@@ -186,9 +216,11 @@ def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions
         f"id={row.id!r}, epoch={row.epoch!r}"
         for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
     ]
+    marked = table.loc[failed, "error"].astype(str) == INVALIDATED
+    how = "ended in an error" + f" or {'was' if number == 1 else 'were'} invalidated" * bool(marked.any())
     raise LogError(
-        f"{counted} ended in an error: {listed(names, number)}. Expected a score for each. Rerun "
-        "them, or pass missing='drop' to drop them."
+        f"{counted} {how}: {listed(names, number)}. Expected a score for each. Rerun them, or pass "
+        "missing='drop' to drop them."
     )
 
 
@@ -284,7 +316,7 @@ def grade_to_number(value: Any, score: str) -> float:
             pass
     raise LogError(
         f"a value of {score!r} is {str(value)[:40]!r}. Expected a number or one of the grades C, "
-        "I, P and N. For a score of several numbers, select one with samples_df first."
+        "I, P and N."
     )
 
 

@@ -80,6 +80,37 @@ def test_a_log_that_was_not_scored():
     assert "no sample has a score (1 of 12 ended in an error)" in refused(log, **DROP)
 
 
+def test_a_sample_that_was_invalidated():
+    """`invalidate_samples` leaves its score in the log."""
+    log = run_of(epochs=1)
+    log["samples"][3]["invalidation"] = {"author": "me", "reason": "the answer leaked"}
+    words = "1 sample ended in an error or was invalidated: id=3, epoch=1. Expected a score"
+    assert words in refused(log)
+    read = cvstats.read_log(log, **DROP)
+    assert read.attrs["n_errored"] == 1
+    assert read.equals(cvstats.read_log(run_of(epochs=1)).drop(3))
+
+
+def test_scores_of_several_numbers():
+    """As mappings in a log, as JSON in `samples_df`; a number has the name that the results use."""
+    log = run_of(epochs=1, number=4)
+    values = [{"style": 0.25 * at, "match": 0.5} for at in range(4)]
+    for sample, value in zip(log["samples"], values, strict=True):
+        sample["scores"]["both"] = {"value": value}
+    assert "metric='score_match'" in refused(log)
+    assert cvstats.read_log(log, metric="style").tolist() == [1.0, 0.75, 0.5, 0.25]
+    assert cvstats.read_log(log, metric="match").equals(
+        cvstats.read_log(run_of(epochs=1, number=4), metric="match")
+    )
+    assert cvstats.read_log(log, metric="both_match").tolist() == [0.5] * 4
+    table = pd.DataFrame({"id": range(4), "epoch": 1, "score_both": map(json.dumps, values)})
+    read = cvstats.read_log(table, format="inspect", metric="style")
+    assert read.tolist() == [1.0, 0.75, 0.5, 0.25]
+    assert read.attrs["metric"] == "style"
+    table.loc[1, "score_both"] = "{broken"
+    assert "a value of 'score_both' is '{broken'" in refused(table.iloc[1:2], format="inspect")
+
+
 @pytest.mark.parametrize("status", ["cancelled", "error"])
 @pytest.mark.parametrize(
     ("facts", "of"),
