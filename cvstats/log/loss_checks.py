@@ -676,8 +676,8 @@ def count_near_best(
     """
     models = len(log.labels.models)
     columns = np.stack([log.labels.columns(model) for model in range(models)])
-    found = np.where(np.isnan(estimate), np.inf, estimate)[columns]
-    lowest = found.min(axis=0)
+    found = estimate[columns]
+    lowest = np.fmin.reduce(found)  # NaN if a cell is masked
     se = np.sqrt(np.square(residuals).sum(axis=0))
     ties = found <= lowest + rounding_of_means(estimate, se, len(residuals))[columns]
     best = columns[ties.argmax(axis=0), np.arange(columns.shape[1])]

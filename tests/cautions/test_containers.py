@@ -393,7 +393,8 @@ def test_every_label_has_a_case():
 @pytest.mark.parametrize("path", [lambda log: log, lambda log: log.chunk(point=20),
                                   lambda log: log.chunk(cell=1), Moments.of_log])  # fmt: skip
 def test_a_masked_cell_has_no_losses(path):
-    log = xr.DataArray(RNG().normal(size=(60, 2)), dims=("point", "cell"))
+    values = RNG().normal(size=(60, 2, 5))  # of five models, one may be selected
+    log = xr.DataArray(values, dims=("point", "cell", "model"))
     log[:, 1] = np.nan
     found = cvstats.holdout(path(log)).compute()
     assert labels(found.isel(cell=1)) == {"no losses"}
