@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cvstats
-from cvstats.comparisons.best_set import model_confidence_set
+from cvstats.comparisons.best_set import model_confidence_set, over_tasks
 from cvstats.core.design import Design, Level
 from cvstats.core.loss_columns import LossColumns
 from cvstats.core.reduce import compute_moments, cross_products
 from cvstats.errors import LogError
+from cvstats.log.read import read
 
 RNG = np.random.default_rng(29)
 
@@ -252,6 +253,13 @@ def test_words():
     splits = FRAME.rename({0: 1}, level="repetition").iloc[:20]
     with pytest.raises(LogError, match="best_set needs one test set or a K-fold partition"):
         pd.concat([FRAME, splits]).cvci.best_set()
+
+
+def test_each_task_costs_a_degree_of_freedom():
+    index = pd.MultiIndex.from_product([range(3), range(4)], names=["source", "point"])
+    log = pd.DataFrame(np.random.default_rng(0).random((12, 2)), index, list("ab"))
+    leads = over_tasks(read(log))
+    assert (leads.n, set(leads.df)) == (12, {9})
 
 
 # --- words ----------------------------------------------------------------------------------------

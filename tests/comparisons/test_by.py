@@ -124,6 +124,9 @@ def test_comparisons_for_each_label_in_every_container():
         [gaps.xs(k, level="site").cvci.compare(missing="drop", adjust=None) for k in (0, 1, 2)]
     )
     np.testing.assert_allclose(dropped["se"], alone["se"], rtol=1e-12)
+    each = gaps.cvci.interval(by="site", missing="drop")  # by the folds before losses were dropped
+    alone = [gaps.xs(k, level="site").cvci.interval(missing="drop")["se"] for k in (0, 1, 2)]
+    np.testing.assert_allclose(each["se"], np.concatenate(alone), rtol=1e-12)
 
 
 @pytest.mark.parametrize("names", [["b", "c", "a"], [10, 2, 30], [10, 2, "a"]])

@@ -150,6 +150,8 @@ def test_both_ways_are_the_default_of_folds_that_divide_one(folds, points_are):
     both = points_are == "crossed" or (points_are is None and not divided)
     assert (found.get("by") == "source, point") == both
     assert both or found["method"] == ("clustered" if folds == "sources" else "wald")
+    caution = log.cvci.clustered(by=BOTH)["caution"].item()
+    assert ("sources across folds" in caution) == divided
 
 
 def test_every_default_takes_both_ways():

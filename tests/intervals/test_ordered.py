@@ -15,6 +15,7 @@ from scipy import stats
 import cvstats
 from cvstats.core.cautions import Caution
 from cvstats.errors import LogError
+from cvstats.intervals.ordered import comes_back
 from cvstats.log.loss_checks import is_regular
 
 CASES = json.loads((Path(__file__).parents[1] / "reference" / "ordered.json").read_text())
@@ -380,6 +381,12 @@ def test_losses_that_come_back_after_a_season_are_labelled(season, estimator, ho
         found = cvstats.ordered(log, estimator=estimator, horizon=horizon)["caution"].to_numpy()
         told = ((found & Caution.STRONG_DEPENDENCE) != 0).mean()
         assert told >= share if noise is seasonal else told <= share
+
+
+def test_an_autoregression_has_no_season():
+    """Its correlation at lag 7, .9^7, is beyond the reach of 21 cosines, but not beyond its own."""
+    neighbors, far = np.array([[1.0, 1.0], [0.9, 0.9]]), np.array([[0.9**7, 0.95]])
+    assert comes_back(neighbors, far, np.array([7]), 400, 21).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("season", [5, 7, 12])

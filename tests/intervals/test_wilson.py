@@ -99,10 +99,11 @@ def answered(wrong, n_answers: int, **attrs) -> pd.DataFrame:
     return log
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.3])
-def test_several_answers_have_limits_between_0_and_1(rate):
+@pytest.mark.parametrize(("rate", "answers"), [(0.02, 5), (0.3, 5), (0.3, 2)])
+def test_several_answers_have_limits_between_0_and_1(rate, answers):
     rng = np.random.default_rng(3)
-    log = answered(rng.random((40, 5)) < rng.beta(0.3, 0.3 * (1 - rate) / rate, (40, 1)), 5)
+    chance = rng.beta(0.3, 0.3 * (1 - rate) / rate, (40, 1))
+    log = answered(rng.random((40, answers)) < chance, answers)
     found = log.cvci.interval()
     share = log["llm"].groupby("point").mean()
     mean, variance = share.mean(), share.var(ddof=0) / 40

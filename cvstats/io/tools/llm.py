@@ -217,7 +217,9 @@ def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions
         for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
     ]
     marked = table.loc[failed, "error"].astype(str) == INVALIDATED
-    how = "ended in an error" + f" or {'was' if number == 1 else 'were'} invalidated" * bool(marked.any())
+    how = "ended in an error" + f" or {'was' if number == 1 else 'were'} invalidated" * bool(
+        marked.any()
+    )
     raise LogError(
         f"{counted} {how}: {listed(names, number)}. Expected a score for each. Rerun them, or pass "
         "missing='drop' to drop them."

@@ -159,7 +159,7 @@ def test_inspect_needs_the_models_of_several_runs(table):
 def test_inspect_grades_and_sources(table):
     grades = table.assign(score_match="P", error=None)
     assert (cvstats.read_log(grades) == 0.5).all(axis=None)
-    for odd in ("maybe", '[1, 0]'):
+    for odd in ("maybe", "[1, 0]"):
         with pytest.raises(LogError, match="grades C, I, P and N"):
             cvstats.read_log(table.assign(score_match=odd, error=None))
     log = cvstats.read_log(table, missing="drop", source="metadata_topic")
