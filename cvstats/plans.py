@@ -252,15 +252,14 @@ class Plan:
             If there are too few points, or if classes or groups are missing or too few.
         """
         n = whole_number("n", n, 1)
-        by = self.design.mixing
-        codes: IntArray | None = None
-        names: list[Hashable] = []
+        by, points = self.design.mixing, Points(n)
         if by == "groups" and groups is None:
             raise LogError(f"{self.name} keeps groups together. Pass groups=, one label per point.")
         if groups is not None:
             codes, names = encode_labels(groups, n, "groups")
-        classes = encode_classes(y, n) if by == "classes" else None
-        points = Points(n, classes, codes, names)
+            points = Points(n, groups=codes, names=names) if by == "groups" else points
+        if by == "classes":
+            points = Points(n, classes=encode_classes(y, n))
         self.design.check(points)
         return BoundPlan(self, points)
 
@@ -438,7 +437,7 @@ class Points:
     classes : array of int, shape (n,), optional
         Code of the class of each point, if the plan is stratified.
     groups : array of int, shape (n,), optional
-        Code of the group of each point.
+        Code of the group of each point, if the plan keeps groups together.
     names : sequence
         The labels of the groups, by code.
     """
@@ -449,15 +448,18 @@ class Points:
     names: Sequence[Hashable] = ()
 
     def take(self, rows: IntArray) -> Points:
-        """Select some points."""
-        classes = None if self.classes is None else self.classes[rows]
-        groups = None if self.groups is None else self.groups[rows]
-        return Points(len(rows), classes, groups, self.names)
+        """Select some points that are not in groups."""
+        return Points(len(rows), None if self.classes is None else self.classes[rows])
 
     @property
     def units(self) -> int:
         """The number of groups, or of points if there are no groups."""
         return self.n if self.groups is None else len(self.names)
+
+    @property
+    def noun(self) -> str:
+        """What is counted by ``units``."""
+        return "points" if self.groups is None else "groups"
 
 
 def encode_labels(labels: Any, n: int, name: str) -> tuple[IntArray, list[Hashable]]:
@@ -513,17 +515,17 @@ def make_rng(seed: int, *part: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=part))
 
 
-def shuffle_points(points: Points, by: Mixing, rng: np.random.Generator) -> IntArray:
+def shuffle_points(points: Points, rng: np.random.Generator) -> IntArray:
     """Shuffle the points; with classes, one class after the other."""
     order: IntArray = rng.permutation(points.n)
-    if by == "classes" and points.classes is not None:
+    if points.classes is not None:
         order = order[np.argsort(points.classes[order], kind="stable")]
     return order
 
 
-def assign_folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Generator) -> IntArray:
+def assign_folds(points: Points, n_folds: int, rng: np.random.Generator) -> IntArray:
     """Assign points to random folds; sizes differ by at most one, unless groups prevent it."""
-    if by == "groups" and points.groups is not None:
+    if points.groups is not None:
         # Groups in random order, each to the fold with the fewest points so far.
         sizes = np.bincount(points.groups, minlength=points.units)
         load, fold = np.zeros(n_folds, dtype=np.int64), np.empty(points.units, dtype=np.int64)
@@ -533,23 +535,21 @@ def assign_folds(points: Points, n_folds: int, by: Mixing, rng: np.random.Genera
         return fold[points.groups]
     fold = np.empty(points.n, dtype=np.int64)
     # Dealt like cards, so that consecutive points of a class go to different folds.
-    fold[shuffle_points(points, by, rng)] = np.arange(points.n) % n_folds
+    fold[shuffle_points(points, rng)] = np.arange(points.n) % n_folds
     return fold
 
 
-def split(
-    points: Points, n_units: int, by: Mixing, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
+def split(points: Points, n_units: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Draw the training and the ``n_units`` test points (groups) of one split, in ascending order.
 
     With classes the test set is a systematic sample of the points sorted by class: each class is
     represented in proportion, up to one point, and all points are equally likely to be drawn.
     """
-    if by == "groups" and points.groups is not None:
+    if points.groups is not None:
         chosen = rng.permutation(points.units)[:n_units]
         tested = np.flatnonzero(np.isin(points.groups, chosen))
     else:
-        order = shuffle_points(points, by, rng)
+        order = shuffle_points(points, rng)
         start = int(rng.integers(points.n))
         tested = np.sort(order[(np.arange(n_units) * points.n + start) // n_units])
     return np.delete(np.arange(points.n), tested), tested
@@ -673,15 +673,14 @@ def folds_in_turn(points: NDArray[Any], splits: NDArray[Any]) -> int | None:
 # --- folds ----------------------------------------------------------------------------------------
 
 
-def check_folds(points: Points, n_folds: int, by: Mixing, per_fold: int = 1) -> None:
+def check_folds(points: Points, n_folds: int, per_fold: int = 1) -> None:
     """Refuse data that cannot fill the folds."""
-    units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
-    if units < per_fold * n_folds:
+    if points.units < per_fold * n_folds:
         raise LogError(
-            f"{n_folds:,} folds need at least {per_fold * n_folds:,} {what}, but there are "
-            f"{units:,}. Expected n_folds={units // per_fold:,} or fewer."
+            f"{n_folds:,} folds need at least {per_fold * n_folds:,} {points.noun}, but there are "
+            f"{points.units:,}. Expected n_folds={points.units // per_fold:,} or fewer."
         )
-    if by == "classes" and points.classes is not None:
+    if points.classes is not None:
         sizes = np.bincount(points.classes)
         rarest = int(sizes.argmin())
         if sizes[rarest] < n_folds:
@@ -703,7 +702,7 @@ class Partition:
 
     def check(self, points: Points) -> None:
         """Refuse data that cannot fill the folds."""
-        check_folds(points, self.n_folds, self.mixing)
+        check_folds(points, self.n_folds)
 
     def n_fits(self, points: Points | None) -> int:
         """Count the folds."""
@@ -713,7 +712,7 @@ class Partition:
         """Leave out one fold after the other."""
         for repetition in range(self.n_repetitions or 1):
             rng = make_rng(self.seed, repetition)
-            fold = assign_folds(points, self.n_folds, self.mixing, rng)
+            fold = assign_folds(points, self.n_folds, rng)
             label = {} if self.n_repetitions is None else {"repetition": repetition}
             for k in range(self.n_folds):
                 tested = Evaluation({**label, "fold": k}, np.flatnonzero(fold == k))
@@ -1019,7 +1018,7 @@ class Nested:
 
     def check(self, points: Points) -> None:
         """Require folds of two points, whose variance can be estimated."""
-        check_folds(points, self.n_folds, self.mixing, per_fold=1 if self.mixing == "groups" else 2)
+        check_folds(points, self.n_folds, per_fold=1 if self.mixing == "groups" else 2)
 
     def n_fits(self, points: Points | None) -> int:
         """Count the folds and the pairs of folds."""
@@ -1033,7 +1032,7 @@ class Nested:
         """
         for repetition in range(self.n_repetitions):
             rng = make_rng(self.seed, repetition)
-            fold = assign_folds(points, self.n_folds, self.mixing, rng)
+            fold = assign_folds(points, self.n_folds, rng)
             inside = [np.flatnonzero(fold == k) for k in range(self.n_folds)]
             pairs = [(j, j) for j in range(self.n_folds)]
             for j, k in [*pairs, *combinations(range(self.n_folds), 2)]:
@@ -1075,8 +1074,8 @@ class ReplaceOne:
         left, right = np.sort(order[:half]), order[half : 2 * half]
         for repetition in range(self.n_repetitions):
             rng = make_rng(self.seed, 1, repetition)
-            yield from self.whole(assign_folds(points, self.n_folds, "points", rng), repetition)
-            fold = assign_folds(Points(half), self.n_folds, "points", rng)
+            yield from self.whole(assign_folds(points, self.n_folds, rng), repetition)
+            fold = assign_folds(Points(half), self.n_folds, rng)
             yield from self.halves(left, right, fold, repetition)
 
     def whole(self, fold: IntArray, repetition: int) -> Iterator[Fit]:
@@ -1235,13 +1234,13 @@ def replace_one(n_folds: int = 5, n_repetitions: int = 1, *, rng: Rng = None) ->
 # --- random splits --------------------------------------------------------------------------------
 
 
-def count_test_units(points: Points, ratio: float, by: Mixing) -> int:
+def count_test_units(points: Points, ratio: float) -> int:
     """Count the points (groups) of a test set if a share ``ratio`` is trained on."""
-    units, what = (points.units, "groups") if by == "groups" else (points.n, "points")
+    units = points.units
     n_train = round(ratio * units)
     if not 1 <= n_train < units:
         raise LogError(
-            f"ratio={ratio!r} of {units:,} {what} gives {n_train:,} for training and "
+            f"ratio={ratio!r} of {units:,} {points.noun} gives {n_train:,} for training and "
             f"{units - n_train:,} for testing. Expected at least one of each."
         )
     return units - n_train
@@ -1258,7 +1257,7 @@ class Splits:
 
     def check(self, points: Points) -> None:
         """Require points in both sets."""
-        count_test_units(points, self.ratio, self.mixing)
+        count_test_units(points, self.ratio)
 
     def n_fits(self, points: Points | None) -> int:
         """Count the splits."""
@@ -1266,10 +1265,10 @@ class Splits:
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Draw one split after the other."""
-        n_units = count_test_units(points, self.ratio, self.mixing)
+        n_units = count_test_units(points, self.ratio)
         for repetition in range(self.n_repetitions or 1):
             rng = make_rng(self.seed, repetition)
-            train, tested = split(points, n_units, self.mixing, rng)
+            train, tested = split(points, n_units, rng)
             label = {} if self.n_repetitions is None else {"repetition": repetition}
             yield Fit(train, (Evaluation(label, tested),))
 
@@ -1286,7 +1285,7 @@ class PairedSplits:
 
     def check(self, points: Points) -> None:
         """Require halves that are larger than the test sets."""
-        n_test = count_test_units(points, self.ratio, self.mixing)
+        n_test = count_test_units(points, self.ratio)
         if points.n // 2 <= n_test:
             raise LogError(
                 f"ratio={self.ratio!r} of {points.n:,} points gives {n_test:,} for testing, but "
@@ -1300,13 +1299,13 @@ class PairedSplits:
 
     def fits(self, points: Points) -> Iterator[Fit]:
         """Draw the splits of the data, and then those of the halves."""
-        n_test = count_test_units(points, self.ratio, self.mixing)
+        n_test = count_test_units(points, self.ratio)
         for sample in range(2 * self.n_divisions + 1):
             rows = self.rows(points, sample)
             inside = points.take(rows)
             for repetition in range(self.n_repetitions):
                 rng = make_rng(self.seed, 1, sample, repetition)
-                train, tested = split(inside, n_test, self.mixing, rng)
+                train, tested = split(inside, n_test, rng)
                 label = {"sample": sample, "repetition": repetition}
                 yield Fit(rows[train], (Evaluation(label, rows[tested]),))
 
@@ -1321,7 +1320,7 @@ class PairedSplits:
         rng = make_rng(self.seed, 0, division)
         kept = np.sort(rng.permutation(points.n)[: 2 * (points.n // 2)])
         # Every other point in random order within a class (or of all points without classes).
-        order = shuffle_points(points.take(kept), self.mixing, rng)
+        order = shuffle_points(points.take(kept), rng)
         return np.sort(kept[order[second::2]])
 
 
