@@ -65,7 +65,7 @@ from cvstats.loss_functions.pointwise import (
 )
 from cvstats.metrics import METRICS
 from cvstats.options import check_choices, find_choices, is_whole
-from cvstats.plans import BoundPlan, Fit, Plan, bind_splits
+from cvstats.plans import BoundPlan, Evaluation, Fit, Plan, bind_splits
 
 LONGEST_CALL = 100
 """Maximum length of the text of a splitter that is stored in the log."""
@@ -496,10 +496,9 @@ def check_rows(name: str, values: Any, X: Any, n: int) -> None:
 def label_index(labels: Any) -> pd.Index:
     """Make an index of labels, without expanding tuples."""
     one_dimensional = isinstance(labels, (pd.Series, np.ndarray, pd.Index))
-    if one_dimensional and not isinstance(labels, pd.MultiIndex):
-        index: pd.Index = pd.Index(labels).rename(None)
-    else:
-        index = pd.Index(list(labels), tupleize_cols=False)
+    if not one_dimensional or isinstance(labels, pd.MultiIndex):
+        labels = list(labels)
+    index: pd.Index = pd.Index(labels, tupleize_cols=False).rename(None)
     return index
 
 
@@ -576,28 +575,25 @@ class LossTable:
     @classmethod
     def of_plan(cls, plan: BoundPlan, models: Sequence[Hashable], width: int) -> LossTable:
         """Make an empty table for a plan, with ``width`` numbers per point."""
-        numbered = numbered_levels(plan)
-        labels: dict[str, list[Any]] = {name: [] for name in numbered}
-        starts, lengths, points, counts = [0], [], [], []
-        train_sizes, apparent = [], []
+        every: list[Evaluation] = []
+        starts, train_sizes, apparent = [0], [], []
         for number, fit in enumerate(plan):
-            for at in fit.evaluations:
-                for name in numbered:
-                    labels[name].append(at.levels[name])
-                lengths.append(len(at.points))
-                points.append(at.points)
-                if at.count is not None:
-                    counts.append(at.count)
+            every += fit.evaluations
             starts.append(starts[-1] + sum(len(at.points) for at in fit.evaluations))
             train_sizes += [len(fit.train)] if is_fit_to_data(fit) else []
             apparent += [number] if fit.apparent else []
-        levels = {name: np.repeat(np.array(labels[name]), lengths) for name in numbered}
-        if counts:
+        lengths = [len(at.points) for at in every]
+        levels = {
+            name: np.repeat(np.array([at.levels[name] for at in every]), lengths)
+            for name in numbered_levels(plan)
+        }
+        if counts := [at.count for at in every if at.count is not None]:
             levels["count"] = np.concatenate(counts)
+        points = np.concatenate([at.points for at in every])
+        losses = np.full((len(points), len(models) * width), np.nan)
         return cls(
-            plan, list(models), np.array(starts), np.concatenate(points), levels,
-            train_sizes, apparent, np.full((starts[-1], len(models) * width), np.nan),
-        )  # fmt: skip
+            plan, list(models), np.array(starts), points, levels, train_sizes, apparent, losses
+        )
 
     def add(self, result: FitResult) -> None:
         """Enter the losses of a fit.

@@ -833,14 +833,11 @@ def convert_each_metric(result: Any, facts: Mapping[Any, Any]) -> Any:
         order.append(rows)
         words[name] = found[-1].attrs["score"]
     back = np.argsort(np.concatenate(order))
+    whole = found[0]
     if not of_array:
         whole = pd.concat(found).iloc[back]
-    else:
-        whole = (
-            xr.concat(found, "metric", data_vars="minimal").isel(metric=back)
-            if len(found) > 1
-            else found[0]
-        )
+    elif len(found) > 1:
+        whole = xr.concat(found, "metric", data_vars="minimal").isel(metric=back)
     whole.attrs = {**facts, "score": json.dumps(words) if of_array else words}
     return whole
 
@@ -858,10 +855,12 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
         words = target.replace(facts["loss"], score) if named else LOSS_WORDS.sub(score, target)
         found.attrs["target"] = words.replace("smallest", "largest")
     way = "-score" if "difference" in found else orientation
+    # F and chi-squared have no sign.
+    of_difference = "difference" in found and found.attrs.get("test") != "f"
     for name in found:
         if name in VALUES:
             found[name] = turn(found[name], way)
-        elif name in SIGNED and (name != "statistic" or is_signed(found)):
+        elif name in SIGNED and (name != "statistic" or of_difference):
             found[name] = 0 - found[name]
     if "lower" in found and "upper" in found:
         lower, upper = found["lower"].copy(), found["upper"].copy()
@@ -872,11 +871,6 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
     if facts.get("alternative") in OTHER_SIDE:
         found.attrs["alternative"] = OTHER_SIDE[facts["alternative"]]
     return found
-
-
-def is_signed(result: Result) -> bool:
-    """Whether the statistic of a result has the sign of a difference, unlike F or chi-squared."""
-    return "difference" in result and result.attrs.get("test") != "f"
 
 
 def name_mean(loss: str, mean: str = "mean ") -> str:

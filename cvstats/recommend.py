@@ -373,13 +373,13 @@ def interval(
     result = answer_cells(log, run)
     if several:
         facts["reason"] = str(result.attrs.get("reason", OF_METRICS))
-        return log.label(replace(result, attrs={**result.attrs, **facts}))
-    kind = result.attrs.get("interval")
-    wilson = not asked and kind in OF_PROPORTIONS
-    measured = describe(binary=find_binary(log))
-    whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
-    limits = f"the losses are 0 or 1, so the limits are {whose}" if wilson else ""
-    facts["reason"] = "; ".join(filter(None, [reason, limits, measured]))
+    else:
+        kind = result.attrs.get("interval")
+        whose = "Wilson's" if kind == "wilson" else "those of Clopper and Pearson for rare outcomes"
+        of_zero_one = not asked and kind in OF_PROPORTIONS
+        limits = f"the losses are 0 or 1, so the limits are {whose}" if of_zero_one else ""
+        measured = describe(binary=find_binary(log))
+        facts["reason"] = "; ".join(filter(None, [reason, limits, measured]))
     return log.label(replace(result, attrs={**result.attrs, **facts}))
 
 
@@ -624,7 +624,8 @@ def write_measured(
     over = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
     wrong = [row["size"] if "size" in row else 1 - row["coverage"] for row in rows]
     at = int(np.argmax(wrong))
-    worst = title_of(rows[at]["population"])
+    titles = {one["name"]: one["title"] for one in read_figures()["populations"]}
+    worst = titles[rows[at]["population"]]
     if rows[0].get("power") is not None:
         what, shares = "tests at 5% rejected equality of equally good models", wrong
         if method == "equivalence":
@@ -671,9 +672,3 @@ def by_population(
             continue
         if found := [row for row in asked if row["population"] == population["name"]]:
             yield found
-
-
-def title_of(population: str) -> str:
-    """Look up the title of a population."""
-    every = read_figures()["populations"]
-    return next(str(one["title"]) for one in every if one["name"] == population)

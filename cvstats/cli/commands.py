@@ -52,7 +52,7 @@ from cvstats.loss_functions.contrast import contrast as contrast_groups
 from cvstats.loss_functions.losses import find_loss, losses
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.options import Missing, check_alpha
-from cvstats.reporting.sentences import read_labels
+from cvstats.reporting.sentences import join_words, read_labels
 
 HELP: dict[str, dict[str, str]] = tomllib.loads(
     files("cvstats.cli").joinpath("help.toml").read_text(encoding="utf-8")
@@ -432,7 +432,8 @@ def report(
     def answer(log: Any) -> Any:
         if isinstance(log, Moments):
             recommend.interval(log)  # raises if the default method needs individual losses
-        named = title or (None if "title" in log.attrs else f"Report on {name_files(files)}")
+        names = join_words([split_name(file)[1].name for file in files])
+        named = title or (None if "title" in log.attrs else f"Report on {names}")
         note_missing(log, missing)
         return reporting.write_report(
             log, output, title=named, alpha=alpha, seed=seed, missing=choose_missing(missing, log),
@@ -623,12 +624,6 @@ def split_name(file: Path) -> tuple[str, Path]:
     if not equals or os.path.exists(file):  # also for invalid file names
         return file.stem, file
     return name, Path(path)
-
-
-def name_files(files: Sequence[Path]) -> str:
-    """Name the files for the heading of a page."""
-    names = [split_name(file)[1].name for file in files]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def check_output(output: Path, files: Sequence[Path]) -> None:

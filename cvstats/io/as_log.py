@@ -432,8 +432,6 @@ def scatter(values: pd.Series, rows: IntArray, size: int) -> Any:
     there = np.flatnonzero(values.notna())[::-1]
     at = np.full(size, -1, dtype=np.int64)
     at[rows[there]] = there  # in reverse, so that the first one wins
-    if (at >= 0).all():
-        return plain[at]
     return values.reset_index(drop=True).reindex(at).array  # no row has the number -1
 
 

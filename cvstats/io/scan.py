@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from cvstats.core.design import LEVELS
@@ -416,21 +415,20 @@ def batches_of(
                     f"{files[0].path.name!r} has one. Expected the same columns in each file."
                 )
             attrs = find_attrs(table.metadata, file.path)
-            keys = {name: file.keys[name] for name in columns.names if name not in stored}
+            others = [name for name in columns.names if name not in stored]
+            keys = {name: pd.Categorical([file.keys[name]]) for name in others}
             try:
                 for batch in table.iter_batches(batch_size=batch_size, columns=stored):
                     rows = {name: column_of(batch.column(name)) for name in stored}
-                    constant = {name: repeated(label, len(batch)) for name, label in keys.items()}
-                    yield {**rows, **constant}, attrs
+                    yield (
+                        {
+                            **rows,
+                            **{name: label.repeat(len(batch)) for name, label in keys.items()},
+                        },
+                        attrs,
+                    )
             except (arrow.ArrowException, OSError) as error:
                 raise unreadable(file.path) from error
-
-
-def repeated(label: Any, times: int) -> pd.Categorical:
-    """Repeat one label, or a missing one, for all rows."""
-    known: pd.Index = pd.Index([] if label is None else [label])
-    codes = np.full(times, len(known) - 1, dtype=np.int8)
-    return pd.Categorical.from_codes(codes, categories=known)
 
 
 def unreadable(file: Path) -> LogError:

@@ -526,10 +526,8 @@ def keep_known(rows: Rows, there: NDArray[Any] | None) -> Rows:
     """Drop the rows without truth or prediction."""
     if there is None or there[rows].all():
         return rows
-    if isinstance(rows, slice):
-        found: IntArray = rows.start + np.flatnonzero(there[rows])
-        return found
-    known: IntArray = rows[there[rows]]
+    every = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+    known: IntArray = every[there[rows]]
     return known
 
 

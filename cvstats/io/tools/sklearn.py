@@ -13,7 +13,7 @@ import pandas as pd
 
 from cvstats.core.orientation import OFF_TARGET, TURNED, facts_of_score, turn
 from cvstats.core.types import FloatArray, IntArray
-from cvstats.errors import LogError, describe_type, is_several, listed, spelled
+from cvstats.errors import LogError, describe_type, listed, spelled
 from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
 from cvstats.io.tools import SCORE, SPLITTING, is_search, refuse_unused
 from cvstats.loss_functions.losses import choose_response, find_loss, find_responses
@@ -60,7 +60,10 @@ def cross_validate(result: Mapping[str, Any], options: ReadOptions) -> Predictio
     predicted, tested = [], []
     classes: list[list[Hashable]] = []
     chances = []
-    responses, ranks = responses_of(options)
+    responses, ranks = find_responses(
+        (loss, {**options.loss_options, **implied})
+        for loss, implied in map(find_loss, options.losses)
+    )
     response = "decision_function" if [*responses] == ["decision_function"] else "predict"
     for estimator, test in zip(estimators, tests, strict=True):
         rows = rows_of(test, len(truth))
@@ -97,14 +100,6 @@ def predict_classes(
     response = choose_response(estimator, "predict_proba", loss, ranks and scored)
     found = np.asarray(getattr(estimator, response)(part))
     return np.column_stack([-found, found]) if response == "decision_function" else found
-
-
-def responses_of(options: ReadOptions) -> tuple[dict[str, Any], bool]:
-    """Name the prediction methods that the requested losses use: see `find_responses`."""
-    asked: Any = options.loss
-    wanted = asked if is_several(asked) else [] if asked is None else [asked]
-    known = map(find_loss, wanted)
-    return find_responses((loss, {**options.loss_options, **implied}) for loss, implied in known)
 
 
 def skore(report: Any, options: ReadOptions) -> PredictionTable:
