@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +21,9 @@ FIRST = 16
 """Rows examined at first, which usually show whether there are losses other than 0 and 1."""
 
 Table = NDArray[Any]
+
+KIND = attrgetter("dtype.kind")
+"""The kind of dtype of a table: i for integers, f for floating-point numbers."""
 
 READABLE = (np.float64, np.float32)
 """The dtypes that kernels read without conversion."""

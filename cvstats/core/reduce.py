@@ -135,7 +135,8 @@ def reduce_columns(design: Design, losses: Columns, table: CellTable) -> Numbers
     most = WAITING // max(numbers * blocks, 1)
     results = ordered_map(work, len(tiles) * len(pieces), most)
     used = table.used
-    mean, m2 = np.empty((2, len(used), losses.width))
+    mean = np.empty((len(used), losses.width))
+    m2 = np.empty_like(mean)
     origin = np.zeros(losses.width)
     for columns in tiles:
         parts: list[State] = []

@@ -17,7 +17,7 @@ from cvstats.core.cautions import Caution, members_of, sentences_of
 from cvstats.core.cells import Cells
 from cvstats.core.design import LEVELS, SPLIT, Design, GridCodes, Level, SplitSizes
 from cvstats.core.folds import find_single_losses, has_crossed_sources, repetition_level, tally
-from cvstats.core.loss_columns import Columns, Differences, LossColumns, binary_columns
+from cvstats.core.loss_columns import KIND, Columns, Differences, LossColumns, binary_columns
 from cvstats.core.reduce import compute_moments
 from cvstats.core.results import WORKS, Result, separate_counts
 from cvstats.core.threads import BLOCK, block_bounds
@@ -834,15 +834,12 @@ class Log:
 
     def refuse_lost_digits(self, found: Cells, losses: Columns) -> None:
         """Refuse losses whose squares underflow, unless constant, and integers beyond float64."""
-        size = np.abs(found.location).max(axis=0, initial=0.0)
         sides = np.arange(losses.width)[:, None]
-        tiny = (size > 0) & (size < LEAST) & (found.m2.sum(axis=0) < LEAST**2)
         if isinstance(losses, Differences):
             sides = np.column_stack([losses.left, losses.right])
-            row = 0 if self.design.valid is None else int(self.design.valid.argmax())
-            first = self.losses.take(np.arange(self.losses.width), row, row + 1).ravel()
-            size = np.abs(first)[sides].max(axis=1)
-        for j in np.flatnonzero(tiny).tolist():
+        alike = np.flatnonzero(found.m2.sum(axis=0) < LEAST**2)
+        size = np.abs(found.location[:, alike]).max(axis=0, initial=0.0)
+        for j in alike[(size > 0) & (size < LEAST)].tolist():
             here = losses.column(j, 0, self.design.size)[self.design.here]
             if here.min() < here.max():
                 names = " or ".join(map(self.name, sides[j].tolist()))
@@ -850,6 +847,14 @@ class Log:
                     f"the losses of {names} are too small to be squared. Expected numbers "
                     f"above {LEAST:g}. Multiply them by a constant."
                 )
+        if {"i", "u"}.isdisjoint(map(KIND, self.losses.tables)):
+            return
+        if isinstance(losses, Differences):
+            row = 0 if self.design.valid is None else int(self.design.valid.argmax())
+            first = self.losses.take(np.arange(self.losses.width), row, row + 1).ravel()
+            size = np.abs(first)[sides].max(axis=1)
+        else:
+            size = np.abs(found.location).max(axis=0, initial=0.0)
         for side in sides[size >= 2.0**53].reshape(-1).tolist():
             if self.losses.find(side)[0].dtype.kind in "iu":
                 raise too_many_digits(self.name(side))

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -14,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats.core.design import LEVELS
+from cvstats.core.loss_columns import KIND
 from cvstats.errors import LogError, checked_choice
 from cvstats.log import pandas as frames
 from cvstats.log import xarray as arrays
@@ -124,7 +124,7 @@ def read(
     return log
 
 
-KIND, INTEGERS = attrgetter("dtype.kind"), frozenset("biu")
+INTEGERS = frozenset("biu")
 """The kinds of dtypes of integers and booleans."""
 
 
