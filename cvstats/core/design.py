@@ -68,8 +68,10 @@ class GridCodes:
         """Return the codes of some rows."""
         if self.base is not None and self.axes == tuple(range(len(self.shape))):
             return self.base.reshape(-1)[rows]
-        every = np.arange(rows.start, rows.stop)
-        return every if len(self.shape) == 1 else self.take(every)
+        if len(self.shape) == 1:
+            kind = np.int32 if rows.stop <= np.iinfo(np.int32).max else np.int64
+            return np.arange(rows.start, rows.stop, dtype=kind)
+        return self.take(np.arange(rows.start, rows.stop))
 
     def take(self, rows: IntArray) -> NDArray[Any]:
         """Return the codes of single rows."""

@@ -298,7 +298,7 @@ def not_losses(name: str, what: str = "a column of this frame") -> LogError:
 def is_arrow(frame: object) -> bool:
     """Whether this is a frame of another library that exports the Arrow C stream."""
     return (
-        hasattr(frame, "__arrow_c_stream__")
+        hasattr(type(frame), "__arrow_c_stream__")  # an array would search its coordinates
         and not isinstance(frame, (pd.DataFrame, pd.Series))
         and (hasattr(frame, "columns") or hasattr(frame, "schema"))
     )
