@@ -314,3 +314,14 @@ def test_points_stored_five_times_are_duplicates():
 
 def test_a_loss_of_zero_is_not_negative():
     assert measure_shapes(np.array([[0.0], [-1.0], [0.5], [2.0]])).negative == 0.25
+
+
+def test_two_sources_of_a_group_are_ignored():
+    point = np.arange(120)
+    index = pd.MultiIndex.from_arrays(
+        [0 * point, point // 40, point // 20, point], names=["fold", "group", "source", "point"]
+    )
+    losses = pd.DataFrame({"a": np.random.default_rng(0).random(120)}, index)
+    for by, ignored in (("group", True), ("source", False)):
+        cautions = losses.cvci.holdout(by=by)["caution"]
+        assert (cautions.str.contains("sources ignored") == ignored).all()

@@ -415,6 +415,7 @@ def test_rows_without_labels_may_be_scores_of_folds(container):
     """Ten numbers from cross_val_score were read as ten points without a word."""
     accuracy, words = np.linspace(0.9, 0.99, 10), "one loss per split"
     assert words in cautions_of(container(accuracy))
+    assert words in cautions_of(container(accuracy[:2]))
     assert words not in cautions_of(container(np.ones(10)))  # answers, right or wrong
     assert words not in cautions_of(container(np.tile(accuracy, 10)))
     skewed = cautions_of(container(np.exp(np.arange(25.0))))  # and examined like points

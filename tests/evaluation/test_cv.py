@@ -61,6 +61,18 @@ def test_whatever_scikit_learn_takes_as_cv(cv, levels, method):
     assert "(" in log.attrs["plan"]
 
 
+@pytest.mark.parametrize(
+    "cv", [TimeSeriesSplit(4), KFold(3), [([0, 2, 7, 30], [1, 3]), ([9, 8], [4])]]
+)
+def test_models_are_trained_on_the_rows_of_each_split(cv):
+    log = run({"ridge": Ridge(0.1)}, cv=cv)["ridge"]
+    for train, test in cv if isinstance(cv, list) else cv.split(X):
+        model = Ridge(0.1).fit(X.iloc[train], Y.iloc[train])
+        expected = (Y.iloc[test] - model.predict(X.iloc[test])) ** 2
+        found = log[log.index.get_level_values("point").isin(X.index[test])]
+        np.testing.assert_allclose(found.droplevel("fold")[X.index[test]], expected)
+
+
 def test_all_models_meet_the_same_splits_of_a_splitter_without_a_seed():
     log = run({"a": DummyRegressor(), "b": DummyRegressor()}, cv=RepeatedKFold(n_repeats=3))
     assert (log["a"] == log["b"]).all()
