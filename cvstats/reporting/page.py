@@ -799,8 +799,9 @@ def make_intervals_section(report: Report, verdict: Verdict) -> Section:
     size = "high" if verdict.scale.larger and not verdict.unranked else "large"
     section = Section("intervals", say("sections.intervals", verdict, size=size))
     report.note(attrs)
-    if left_out := attrs.get("n_dropped"):
-        section.say("dropped_one" if left_out == 1 else "dropped", number=left_out)
+    if "n_dropped" in {*attrs, *verdict.frame} and (left_out := verdict.dropped[0]):
+        name = "dropped_one" if left_out == 1 else "dropped"
+        section.say(name, number=left_out, where=verdict.dropped[1])
     if is_gridded(verdict):
         if verdict.whole is not None:
             caption = say("tables.cells", verdict)

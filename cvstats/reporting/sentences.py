@@ -54,10 +54,13 @@ OF_TEST_SET = "one test set of"
 
 
 def describe_basis(verdict: Verdict) -> str:
-    """Describe what was evaluated, by the counts in the attrs of a result."""
+    """Describe what was evaluated, by the counts in the attrs of a result, or in its cells."""
     facts = verdict.attrs
     whole = {name: facts[name] for name in facts if isinstance(facts[name], (int, float))}
     points = f"{whole['n_points']:,.0f} points" if "n_points" in whole else ""
+    if "n_points" in verdict.frame and not points:
+        least, most = verdict.frame["n_points"].agg(["min", "max"])
+        points = f"{least:,.0f} to {most:,.0f} points"
     times = int(whole.get("n_repetitions", 1))
     again = f"{times:,} repetitions of " if times > 1 else ""
     method = facts.get("method")
@@ -71,7 +74,7 @@ def describe_basis(verdict: Verdict) -> str:
     if method == "holdout":
         return f"{OF_TEST_SET} {points}" + (f", evaluated {times:,} times" if times > 1 else "")
     if method in ("wald", "refit_corrected") and points and "n_folds" in whole:
-        alone = whole["n_folds"] == whole["n_points"]
+        alone = whole["n_folds"] == whole.get("n_points")
         what = "leave-one-out" if alone else f"{whole['n_folds']:,.0f}-fold"
         return f"{points} in {again}{what} cross-validation"
     if "n_splits" in whole and "n_divisions" not in whole:
@@ -313,11 +316,12 @@ def summary(
     estimated by `winner`.
 
     If the log has further dimensions, such as those of a map, the models are first compared by
-    their mean over all cells, weighted by the cosine of the latitude if a coordinate provides it
-    (``lat``, ``latitude``, or the standard name ``latitude``). Then the cells in which each model
-    is better are counted, with p-values that are adjusted for all pairs in all cells. If losses
-    were made from a score, the sentences are about the score, and larger is better. Numbers are
-    rounded to two digits of the smallest standard error.
+    their mean over the cells in which all of them have losses, weighted by the cosine of the
+    latitude if a coordinate provides it (``lat``, ``latitude``, or the standard name
+    ``latitude``). Then the cells in which each model is better are counted, with p-values that are
+    adjusted for all pairs in all cells. If losses were made from a score, the sentences are about
+    the score, and larger is better. Numbers are rounded to two digits of the smallest standard
+    error.
 
     References
     ----------
@@ -431,12 +435,15 @@ def list_cautions(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
     """
     if words := find_scores(verdict):
         yield CHECKS[SCORES].title.lower(), words, CHECKS[SCORES].advice
-    if dropped := int(verdict.attrs.get("n_dropped", 0)):
+    known = "n_dropped" in {*verdict.attrs, *verdict.frame}
+    if known and (dropped := verdict.dropped[0]):
+        were = f"{verdict.dropped[1]} {'was' if dropped == 1 else 'were'}"
         yield (
             "missing losses",
-            f"{dropped:,} {'evaluation was' if dropped == 1 else 'evaluations were'} dropped for "
-            "all models, because at least one model has no loss there. If these are hard points, "
-            "the errors are too small, and models with missing losses look better than they are.",
+            f"{dropped:,} evaluation{'s' * (dropped > 1)}{were} dropped "
+            "for all models, because at least one model has no loss there. If these are hard "
+            "points, the errors are too small, and models with missing losses look better than "
+            "they are.",
             "Find out why the losses are missing.",
         )
     if lost := verdict.facts.lost_metrics:
@@ -611,7 +618,8 @@ def describe_grid(verdict: Verdict, whole: Verdict) -> list[str]:
     """Describe the mean over all cells, and then in how many of them models differ."""
     weighted = area_weights(verdict.facts.losses, verdict.dims) is not None
     by_area = ", weighted by area" if weighted else ""
-    cells = f"{len(verdict.cells):,} cells ({join_words(verdict.dims)}{by_area})"
+    number = int((~np.isnan(verdict.estimate)).all(axis=1).sum())
+    cells = f"{number:,} cells ({join_words(verdict.dims)}{by_area})"
     before = f"averaged over {cells}, "
     first = describe_cell(whole, 0, before)[0]
     if len(verdict.models) == 1:

@@ -203,6 +203,13 @@ class Verdict:
         has_mean = isinstance(losses, xr.DataArray | xr.Dataset) and len(self.cells) > 1
         if not has_mean or "metric" in self.dims or TARGET in self.facts.attrs:
             return None
+        known = self.intervals["estimate"].notnull()
+        models = [dim for dim in known.dims if dim not in self.dims]
+        shared = (known | ~known.any(self.dims)).all(models)
+        if (known.any(models) > shared).any():  # each model's mean is over the same cells
+            losses = losses.where(shared)
+        if self.facts.missing == "drop":
+            losses = fill_gaps(losses, self.dims)
         weights = area_weights(losses, self.dims)
         cells = losses if weights is None else losses.weighted(weights)
         mean = cells.mean([d for d in losses.dims if str(d) in self.dims], keep_attrs=True)
@@ -342,6 +349,15 @@ class Verdict:
         counts = self.frame.filter(regex="^n_").items()
         same = {name: float(count.iloc[0]) for name, count in counts if count.nunique() == 1}
         return {**same, **self.intervals.attrs}
+
+    @cached_property
+    def dropped(self) -> tuple[int, str]:
+        """Number of evaluations that were dropped, and in how many cells if that differs."""
+        if "n_dropped" not in self.frame:
+            return int(self.attrs["n_dropped"]), ""
+        counts = np.nanmax(self.spread("n_dropped"), axis=1)
+        some = f" in {(counts > 0).sum():,} of {len(counts):,} cells" if len(counts) > 1 else ""
+        return int(counts.sum()), some
 
     @cached_property
     def models(self) -> list[Hashable]:
@@ -569,8 +585,11 @@ class Scale:
 
     @cached_property
     def percent(self) -> bool:
-        """Whether values, or each of several scores, are proportions, written in percent."""
-        return set(self.name.split(" or ")) <= set(SHARES)
+        """Whether values, or each of several scores, are proportions, written in percent.
+
+        Scores that are not between 0 and 1 were negated; they may be percents already.
+        """
+        return self.orientation != TURNED[1] and set(self.name.split(" or ")) <= set(SHARES)
 
     @property
     def unit_words(self) -> str:
@@ -634,6 +653,24 @@ def name_difference(scale: Scale, metadata: Mapping[Any, Any]) -> Scale:
 
 
 # --- the mean over the cells ----------------------------------------------------------------------
+
+
+def fill_gaps(losses: Any, dims: list[str]) -> Any:
+    """Fill dropped losses of a cell, so that the mean over cells is the mean of their means.
+
+    A cell of T_c of T evaluations contributes its mean m, and (x - m) T / T_c where it has a loss
+    x, which vary as much as its mean does. Gaps are those of any model.
+    """
+    known = losses.notnull()
+    known = known.to_dataarray("model") if isinstance(known, xr.Dataset) else known
+    models = [dim for dim in ("model", "pair") if dim in known.dims]
+    known = (known | ~known.any([dim for dim in known.dims if dim not in models])).all(models)
+    tested = known.any(dims)
+    total, number = tested.sum(), known.sum(tested.dims).clip(1)
+    with xr.set_options(keep_attrs=True):
+        mean = losses.where(known).mean(tested.dims)
+        filled = ((losses - mean) * (total / number)).where(known, 0.0) + mean
+        return losses.where(number == total, filled).where(tested)
 
 
 def area_weights(losses: Any, dims: list[str]) -> xr.DataArray | None:

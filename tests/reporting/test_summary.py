@@ -292,6 +292,97 @@ def test_the_mean_over_cells_is_weighted_by_area():
     assert plain == (f"Averaged over 20 cells (y and lon), {expected}")
 
 
+def test_percents_are_not_multiplied_by_a_hundred():
+    """An accuracy of 72.4 was called 7,240%, and a lead of 4.2 points 420 percentage points."""
+    rng = np.random.default_rng(0)
+    rows = [(m, k, float(rng.random() < p)) for m, p in (("a", 0.9), ("b", 0.6)) for k in range(99)]
+    table = pd.DataFrame(rows, columns=["model", "point", "accuracy"])
+    names = {"loss": "accuracy", "higher_is_better": True, "model": "model", "point": "point"}
+    shares = cvstats.read_log(table, **names)
+    percents = cvstats.read_log(table.assign(accuracy=100 * table["accuracy"]), **names)
+    number = r"(?:The accuracy of a is|its accuracy is higher by)\s(\d[\d.]*)"
+    found, expected = (re.findall(number, str(log.cvci.summary())) for log in (percents, shares))
+    assert len(found) == 2
+    assert found == expected
+    assert "%" not in str(percents.cvci.summary()).replace("95%", "")
+
+
+def stations(model_b: float = 0.3, *, hard: float = 10.0) -> xr.DataArray:
+    """Two models at four stations; b is worse by the same amount at each, and w is hard."""
+    rng = np.random.default_rng(0)
+    a = rng.gamma(2.0, 1.0, size=(200, 4)) + np.array([hard, 0, 0, 0])
+    b = a + model_b + 0.2 * rng.normal(size=a.shape)
+    return xr.DataArray(
+        np.stack([a, b]), dims=("model", "point", "station"),
+        coords={"model": ["a", "b"], "station": list("wxyz")},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["array", "dataset", "lazy", "transposed"])
+@pytest.mark.parametrize("rows", [slice(None), slice(None, None, 3)], ids=["cell", "part"])
+def test_the_mean_over_cells_is_of_the_same_losses_for_all_models(form, rows):
+    """A model without losses in a hard cell was called better, though worse in every cell."""
+    log = stations()
+    log[1, rows, 0] = np.nan
+    given = log.to_dataset("model") if form == "dataset" else log
+    if form == "transposed":
+        given = log.transpose("station", "point", "model")
+    if form == "lazy":
+        pytest.importorskip("dask", reason="the extra dask is not installed")
+        given = log.chunk(station=2)
+    found = cvstats.summary(given, missing="drop").sentences[0]
+    cells = log.cvci.compare(missing="drop")["difference"]
+    number = int(cells.notnull().sum())
+    assert found.startswith(f"Averaged over {number} cells (station), a is better than b: its mean")
+    lead = float(re.search(r"is lower by ([\d.]+) \(", found).group(1))
+    assert lead == pytest.approx(-float(cells.mean()), abs=1e-3)
+    if number == 3:
+        expected = log.isel(station=slice(1, None)).cvci.summary().sentences[0]
+        assert found == expected
+        assert found == cvstats.summary(given).sentences[0]
+
+
+def test_the_mean_over_cells_with_gaps_is_the_mean_of_the_cells():
+    log = stations()
+    log[:, ::3, 0] = np.nan
+    log[:, :5] = np.nan  # no losses at these points
+    found = log.cvci.summary(missing="drop")
+    cells = log.cvci.interval(missing="drop")["estimate"].sel(model="a")
+    one = log.sel(model="a").cvci.summary(missing="drop").sentences[0]
+    mean = float(re.search(r"the mean loss of a is ([\d.]+) \(", one).group(1))
+    assert mean == pytest.approx(float(cells.mean()), abs=5e-3)
+    # The standard error is that of a sum of independent means of each cell.
+    se = (
+        np.sqrt(
+            float(
+                (log.sel(model="a").var("point", ddof=1) / log.sel(model="a").count("point")).sum()
+            )
+        )
+        / 4
+    )
+    low, high = map(float, re.search(r"interval ([\d.]+) to ([\d.]+)", one).groups())
+    assert (high - low) / 2 == pytest.approx(1.96 * se, rel=0.05)
+    assert "one test set of 130 to 195 points;" in found.sentences[2]
+    assert found.cautions["missing losses"].startswith(
+        "85 evaluations in 4 of 4 cells were dropped for all models, because at least one model"
+    )
+
+
+def test_the_numbers_of_points_that_differ_between_cells():
+    log = stations()
+    log[0, 3, 1] = np.nan
+    ends = {
+        "200 points in 5-fold cross-validation": {"fold": ("point", np.arange(200) % 5)},
+        "200 points from 40 sources": {"source": ("point", np.arange(200) // 5)},
+    }
+    for words, levels in ends.items():
+        found = log.assign_coords(levels).cvci.summary(missing="drop").sentences[2]
+        assert found.startswith(f"Each cell was measured on 199 to {words}; ")
+    days = log.assign_coords(point=pd.date_range("2020-01-01", periods=200))
+    found = days.cvci.summary(method="ordered", missing="drop").sentences[2]
+    assert found.startswith("Each cell was measured on 199 to 200 points; ")
+
+
 def test_too_many_tests_are_not_made(monkeypatch):
     monkeypatch.setattr("cvstats.reporting.verdict.MOST_TESTS", 10)
     _, first, _ = grid(3).cvci.summary().sentences
