@@ -35,6 +35,7 @@ from cvstats.loss_functions.metric_logs import (
     plain_labels,
 )
 from cvstats.loss_functions.pointwise import (
+    CALIBRATION_ERRORS,
     LOSSES,
     LossOptions,
     Values,
@@ -45,6 +46,7 @@ from cvstats.loss_functions.pointwise import (
     map_columns,
     pointwise,
     stack_columns,
+    unknown_loss,
 )
 from cvstats.metrics import METRICS
 from cvstats.metrics.confusion import F1_OF_SETS
@@ -541,8 +543,6 @@ PREDICTION = "y_pred"
 """The default column of predictions."""
 OF_CLASSES = ("log_loss", "brier", "auc", "gini")
 """Losses and metrics that can use the probabilities of all classes."""
-CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_error")
-"""Metrics of binned calibration, by name."""
 
 
 def choose_recorded_models(
@@ -693,11 +693,7 @@ def metric_request(
     for asked_for in (loss, metric):
         name = getattr(asked_for, "__name__", asked_for)
         if isinstance(name, str) and name.lower() in CALIBRATION_ERRORS:
-            raise LogError(
-                f"{name} has no interval: it is biased upward by noise, and near calibration its "
-                "influences vanish. Use loss='calibration_slope', or a proper score: "
-                "loss='brier' or loss='log_loss'."
-            )
+            raise unknown_loss(name)
     sampled = "weight" in asked or "strata" in asked
     if isinstance(truth, list) and loss == "f1" and metric is None:
         return MetricRequest(F1_OF_SETS, asked)

@@ -560,8 +560,18 @@ def loss_name(loss: object) -> str:
     return str(loss if isinstance(loss, str) else getattr(loss, "__name__", "loss"))
 
 
+CALIBRATION_ERRORS = ("ece", "mce", "expected_calibration_error", "calibration_error")
+"""Metrics of binned calibration, by name."""
+
+
 def unknown_loss(loss: object) -> LogError:
     """Create the error for an unknown loss, with the closest one by meaning or spelling."""
+    if isinstance(loss, str) and loss.lower() in CALIBRATION_ERRORS:
+        return LogError(
+            f"{loss} has no interval: it is biased upward by noise, and near calibration its "
+            "influences vanish. Use loss='calibration_slope', or a proper score: "
+            "loss='brier' or loss='log_loss'."
+        )
     name = plainly(loss).removeprefix("neg-").removesuffix("-loss").removesuffix("-score")
     known = (
         f"{', '.join(map(repr, LOSSES))}, a function (truth, prediction) -> losses, or a metric: "

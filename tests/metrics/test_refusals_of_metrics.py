@@ -49,6 +49,14 @@ def test_binned_calibration_errors_have_no_interval() -> None:
         said = words(cvstats.losses, frame(), "y", ["label"], **asked)
         assert "ece has no interval" in said
         assert "loss='brier'" in said
+    columns = {"point": "point", "truth": "y", "prediction": "score"}
+    assert "ECE has no interval" in words(cvstats.read_log, frame(), loss="ECE", **columns)
+    pytest.importorskip("sklearn", reason="the extra sklearn is not installed")
+    from sklearn.dummy import DummyClassifier
+
+    asked = {"cv": 3, "loss": "ece", "progress": False}
+    said = words(cvstats.evaluate, {"m": DummyClassifier()}, frame()[["t"]], frame()["y"], **asked)
+    assert "ece has no interval" in said
 
 
 def test_methods_for_losses_of_points_refuse_a_metric() -> None:
