@@ -213,7 +213,8 @@ def has_labels(train_size: object) -> TypeGuard[SizesByLabel]:
 
 def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArray:
     """Find the number of points each model was trained on, or raise."""
-    number = found.n_cells
+    whole = found if log.complete is None else tally(log.planned, *found.levels)
+    number = whole.n_cells
     folded = {*found.levels} & {*fold_levels(log.design)} - {"repetition"}
     planned = log
     if log.complete is not None:
@@ -251,7 +252,13 @@ def find_train_sizes(log: Log, found: Cells, train_size: TrainSize) -> FloatArra
         )
     given = np.tile(to_floats(sizes), len(number))
     trained = np.empty_like(given)
-    trained[sort_cells(found)] = given
+    trained[sort_cells(whole)] = given
+    if whole is not found:  # some splits may have no losses left
+        names = (tuple(whole.key(cell).values()) for cell in range(len(given)))
+        known = dict(zip(names, trained, strict=True))
+        trained = np.array(
+            [known[tuple(found.key(cell).values())] for cell in range(len(found.count))]
+        )
     return check_sizes(trained)
 
 
