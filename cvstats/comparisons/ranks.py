@@ -48,7 +48,7 @@ def read_data_sets(
 ) -> tuple[Log, FloatArray, IntArray]:
     """Rank the models on each data set: the log, ranks by data set and column, and the columns."""
     checked_level("by", by)
-    log = replace(read(losses, missing=missing), used=(by,))
+    log = read(losses, missing=missing, by=None if by == "source" else by)
     method.require(log.design, {"by": by})
     refuse_targets(log, method.name)
     columns = log.columns_by_cell()
@@ -84,12 +84,18 @@ def rank_models(cells: Cells, columns: IntArray) -> FloatArray:
     return ranks
 
 
-def cautions_of_cells(log: Log) -> IntArray:
-    """Collect the cautions about the metric of each carried cell; 0 without several metrics."""
+DEPENDENT = ("repetition", "fold")
+"""Levels whose labels are parts of one experiment, whose models share training data."""
+INSTEAD = {Caution.DEPENDENCE_IGNORED: "Use log.cvci.compare()."}
+
+
+def cautions_of_cells(log: Log, by: str) -> IntArray:
+    """Collect the cautions about the data sets, and the metric of each carried cell, if several."""
+    shared = Caution.DEPENDENCE_IGNORED if by in DEPENDENT else Caution(0)
     metrics = metrics_of_cells(log)
     names = [] if metrics is None else metrics.tolist()
     each = [cautions_of_metric(select_metric(dict(log.metadata), name)) for name in names]
-    return np.array(each or [Caution(0)], dtype=np.int64)
+    return np.array(each or [Caution(0)], dtype=np.int64) | np.int64(shared)
 
 
 def rank_error(n: int, k: int) -> float:
@@ -190,7 +196,9 @@ def friedman(
 
     Models whose means are equal up to rounding tie, regardless of the order of the rows.
 
-    The data sets are treated as independent, and nothing is assumed about their points. The test
+    The data sets are treated as independent, and nothing is assumed about their points: each data
+    set may number its folds and points from 0. Folds and repetitions of one experiment are not
+    independent; if they are passed as ``by``, ``caution`` shows ``dependence ignored``. The test
     ignores how precise each difference is *within* a data set. The rank of a model depends on which
     other models are in the log. `nemenyi` shows which models differ.
 
@@ -233,8 +241,8 @@ def friedman(
     few = Caution.FEW_DATA_SETS if test == "f" and n < FEWEST else 0
     attrs: dict[str, Any] = {**friedman.record.facts, "by": by, "test": test, "alpha": alpha}
     caution = np.full(width, int(few))
-    caution[columns] |= cautions_of_cells(log)
-    return log.label(make_result("friedman", table, caution, attrs))
+    caution[columns] |= cautions_of_cells(log, by)
+    return log.label(replace(make_result("friedman", table, caution, attrs), calls=INSTEAD))
 
 
 FEWEST = 5
@@ -355,5 +363,7 @@ def nemenyi(
         "n_blocks": n,
     }
     attrs: dict[str, Any] = {**nemenyi.record.facts, "by": by, "alpha": alpha}
-    caution = np.broadcast_to(cautions_of_cells(log), (len(left), columns.shape[1])).reshape(-1)
-    return choose_pairs(log, None).label(make_result("nemenyi", table, caution, attrs))
+    each = cautions_of_cells(log, by)
+    caution = np.broadcast_to(each, (len(left), columns.shape[1])).reshape(-1)
+    result = replace(make_result("nemenyi", table, caution, attrs), calls=INSTEAD)
+    return choose_pairs(log, None).label(result)

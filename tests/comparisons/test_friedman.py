@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from rows import only_row
 from scipy import stats
 
+import cvstats
 from cvstats.errors import LogError
 
 RNG = np.random.default_rng(47)
@@ -75,6 +77,49 @@ def test_points_are_averaged_within_their_data_set():
     pd.testing.assert_frame_equal(frame.cvci.nemenyi(), means.cvci.nemenyi())
     any_unit = means.mul([1, 10, 100, 1e3, 1e4], axis=0)
     pd.testing.assert_frame_equal(any_unit.cvci.friedman(), means.cvci.friedman())
+
+
+def stacked() -> pd.DataFrame:
+    """Logs of 3-fold cross-validation of five data sets, each of which numbers its own points."""
+    logs = {}
+    for name, n in zip("uvwxy", (20, 31, 15, 40, 26), strict=True):
+        index = pd.MultiIndex.from_arrays([np.arange(n) % 3, np.arange(n)], names=["fold", "point"])
+        logs[name] = pd.DataFrame(
+            RNG.normal(size=(n, 3)), index, pd.Index(list("abc"), name="model")
+        )
+    return pd.concat(logs, names=["dataset"])
+
+
+@pytest.mark.parametrize("method", ["friedman", "nemenyi"])
+def test_each_data_set_may_be_a_log_of_its_own(method):
+    """As for interval, compare and summary; the advice was to pass by=, which was passed."""
+    frame = stacked()
+    means = frame.groupby(level="dataset").mean()
+    expected = getattr(means.cvci, method)(by="dataset")
+    pd.testing.assert_frame_equal(getattr(frame.cvci, method)(by="dataset"), expected)
+    moments = cvstats.Moments.of_log(frame, by=("dataset", "fold"))
+    pd.testing.assert_frame_equal(getattr(moments, method)(by="dataset"), expected)
+    array = xr.DataArray(
+        means, dims=("dataset", "model"), coords={"model": list("abc")}
+    ).expand_dims(point=4)
+    for log in (array, array.to_dataset("model")):
+        found = getattr(log.cvci, method)(by="dataset")
+        np.testing.assert_allclose(
+            found["p_value"].to_numpy().ravel(), expected["p_value"], rtol=1e-12
+        )
+    with pytest.raises(LogError, match=r"no level 'data'.*Did you mean 'dataset'"):
+        getattr(frame.cvci, method)(by="data")
+
+
+@pytest.mark.parametrize("method", ["friedman", "nemenyi"])
+def test_folds_and_repetitions_are_not_independent_data_sets(method):
+    log = cvstats.datasets.load("diabetes")
+    losses = cvstats.losses(log, prediction=log.attrs["models"])
+    for by in ("fold", "repetition"):
+        found = getattr(losses.cvci, method)(by=by)
+        assert set(found["caution"]) == {"dependence ignored"}
+        assert found.attrs["cautions"]["dependence ignored"].endswith("Use log.cvci.compare().")
+    assert set(getattr(stacked().cvci, method)(by="dataset")["caution"]) == {""}
 
 
 def test_words():
