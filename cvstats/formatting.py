@@ -854,6 +854,8 @@ def to_score(result: Result, metric: str, orientation: str, facts: Mapping[Any, 
         named = facts["loss"] in target
         words = target.replace(facts["loss"], score) if named else LOSS_WORDS.sub(score, target)
         found.attrs["target"] = words.replace("smallest", "largest")
+    if isinstance(found, pd.DataFrame) and "model" in found.index.names:
+        found = found.rename(index={facts.get("loss"): metric}, level="model")  # of one column
     way = "-score" if "difference" in found else orientation
     # F and chi-squared have no sign.
     of_difference = "difference" in found and found.attrs.get("test") != "f"

@@ -143,6 +143,9 @@ def passes(
             "the log contains several metrics, and several k make a metric each. Expected several "
             "of one of them. Pass one k, or select a metric."
         )
+    column = log.metadata.get("loss")
+    if column is not None and getattr(losses, "name", None) == column:  # not the name of a model
+        losses = losses.rename(None)
     name, share = ("pass^", share_all) if all else ("pass@", share_any)
     if majority:
         name, share = "maj@", share_majority
@@ -268,9 +271,11 @@ def check_right_or_wrong(values: NDArray[np.float64]) -> None:
     """Reject losses other than 0 and 1."""
     stray = values[~((values == 0) | (values == 1) | np.isnan(values))]
     if len(stray):
+        middle = (np.nanmin(values) + np.nanmax(values)) / 2
         raise LogError(
             f"passes needs correct (0) or wrong (1) attempts, but a loss is {stray.flat[0]:g}. "
-            "Expected 0/1 losses. Apply a threshold: (log > 0.5).astype(float)."
+            "Expected 0/1 losses. Apply a threshold between those of correct and wrong attempts, "
+            f"such as (log > {middle:g}).astype(float)."
         )
 
 

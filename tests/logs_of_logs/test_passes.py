@@ -254,3 +254,38 @@ def test_what_to_type_for_attempts_in_the_rows_of_an_array_works(names):
     np.testing.assert_allclose(
         found.cvci.interval()["se"], frame.cvci.passes(k=2).cvci.interval()["se"]
     )
+
+
+def read_scores(scale: int = 1) -> pd.Series:
+    """One model, read from a column of scores, after which its log is named."""
+    wrong = LOG["a"].rename("passed").reset_index()
+    return cvstats.read_log(
+        wrong.assign(passed=scale * (1 - wrong["passed"])), loss="passed", higher_is_better=True,
+        point="point", repetition="repetition",
+    )  # fmt: skip
+
+
+def test_a_model_named_after_its_column_has_no_name():
+    """The pass@2 was that of a model called "1 - passed"."""
+    log = read_scores()
+    assert log.name == "1 - passed"
+    text = " ".join(str(log.cvci.passes(k=2).cvci.summary()).split())
+    assert text.startswith("The pass@2 is 0.")
+    expected = LOG["a"].rename(None).cvci.passes(k=2)
+    pd.testing.assert_series_equal(log.cvci.passes(k=2), expected)
+    several = log.cvci.passes(k=[1, 2]).cvci.interval()
+    assert list(several.index) == ["pass@1", "pass@2"]
+    first = log.xs(0, level="repetition")
+    scores = cvstats.as_scores(first.cvci.interval())
+    assert list(scores.index) == ["passed"]
+    assert scores["estimate"].iloc[0] == 1 - first.cvci.interval()["estimate"].iloc[0]
+    assert "| passed |" in cvstats.to_markdown(scores)
+
+
+def test_the_threshold_in_the_error_separates_percents():
+    """Of percents, which are negated, it called every attempt correct."""
+    log = read_scores(100)
+    with pytest.raises(cvstats.LogError, match=re.escape("(log > -50).astype(float)")):
+        log.cvci.passes(k=2)
+    found = (log > -50).astype(float).cvci.passes(k=2)
+    np.testing.assert_array_equal(found, read_scores().cvci.passes(k=2))
