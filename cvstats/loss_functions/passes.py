@@ -144,8 +144,9 @@ def passes(
             "of one of them. Pass one k, or select a metric."
         )
     column = log.metadata.get("loss")
+    attempts: Any = losses
     if column is not None and getattr(losses, "name", None) == column:  # not the name of a model
-        losses = losses.rename(None)
+        attempts = losses.rename(None)
     name, share = ("pass^", share_all) if all else ("pass@", share_any)
     if majority:
         name, share = "maj@", share_majority
@@ -153,7 +154,7 @@ def passes(
     made: dict[str, LogT] = {}
     for number in numbers:
         made[f"{name}{number}"] = found = reduce_attempts(
-            losses, share, number, not log.fixed_sources
+            attempts, share, number, not log.fixed_sources
         )
         facts = facts_of_score(f"{name}{number}", "1 - score")
         put_attrs(found, {**kept, **facts, "range": (0.0, 1.0), **LIMITS})
