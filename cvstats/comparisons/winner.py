@@ -259,22 +259,26 @@ def compute(
         skewness = measure_skewness(whole, splits).reshape(-1)
     size = int(log.design.splits().rows.max())
     columns = log.columns_by_cell()
-    n_models, n_cells = columns.shape
-    variance = (gaps.columns["se"] ** 2).reshape(-1, n_cells)
+    variance = (gaps.columns["se"] ** 2).reshape(-1, columns.shape[1])
     bounded, find = find_bounded(log, base, proportions), cache(partial(find_reach, log))
     lowest, highest = find_ends(log, mean, declared=True)
     numbers = {name: np.full_like(mean, np.nan) for name in ("estimate", "lower", "upper")}
     kind, allows = dict[str, Any](), base.allows_for
-    selected = np.zeros(len(mean), dtype=bool)
+    selected, n_models = np.zeros(len(mean), dtype=bool), np.full(len(mean), len(columns))
     caution = np.where(np.isnan(mean), np.int64(Caution.NO_LOSSES), np.int64(0))
-    for c, cell in enumerate(columns.T):
-        selected[cell[0]] = True  # a masked cell is unknown for every model
-        if np.isnan(mean[cell]).any():
+    for c, every in enumerate(columns.T):
+        selected[every[0]] = True  # of a masked cell
+        known = ~np.isnan(mean[every])
+        cell = every[known]  # without masked models
+        if len(cell) < 2:
+            caution[every] = Caution.NO_LOSSES
             continue
+        n_models[every] = len(cell)
         ties = mean[cell] - mean[cell].min() <= rounding_of_means(mean[cell], se[cell], size)
         best = cell[ties.argmax()]
-        selected[cell[0]], selected[best] = False, True
-        squared = add_constant(pair_matrix(variance[:, c], n_models), se[cell])
+        selected[every[0]], selected[best] = False, True
+        of_pairs = pair_matrix(variance[:, c], len(every))[known][:, known]
+        squared = add_constant(of_pairs, se[cell])
         if np.isnan(squared).any():
             raise refused
         largest, value, exact = draw_selections(
@@ -282,13 +286,13 @@ def compute(
         )
         critical = critical_value(largest, alpha)
         if not exact:
-            critical = -quantile(alpha / (2 * n_models), df)
+            critical = -quantile(alpha / (2 * len(cell)), df)
         degree = df
         if each is not None:
             degree = float(each[best])
             critical = float(student_quantile(np.asarray(critical), degree))
         if (bounded[best] or proportions[best]) and (se[cell] == 0).any():
-            critical = -quantile(alpha / (2 * n_models), degree if bounded[best] else None)
+            critical = -quantile(alpha / (2 * len(cell)), degree if bounded[best] else None)
         cautions = Caution(0)
         if bounded[best]:
             row = limits_of_one(log, base, int(best), critical, degree, find)
@@ -323,7 +327,7 @@ def compute(
         caution[best] = (own | np.int64(cautions)) & ~np.int64(Caution.SELECTED)
     table: dict[str, NDArray[Any]] = {**numbers, "se": se, "mean": mean}
     table |= {name: values for name, values in base.columns.items() if is_count(name)}
-    table |= {"n_models": np.full(len(mean), n_models), SELECTED: selected}
+    table |= {"n_models": n_models, SELECTED: selected}
     attrs: dict[str, Any] = {
         **base.attrs,
         **kind,

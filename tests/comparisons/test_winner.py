@@ -296,3 +296,23 @@ def test_what_is_refused():
     array = xr.DataArray(frame.to_numpy(), dims=("point", "model")).chunk(point=20)
     with pytest.raises(LogError, match=r"this log is lazy.*log\.compute"):
         array.cvci.winner()
+
+
+def test_a_model_without_losses_in_a_cell_is_not_among_the_candidates_there():
+    """The first model was returned, without an estimate and without a caution."""
+    rng = np.random.default_rng(0)
+    log = xr.DataArray(
+        rng.gamma(2.0, 1.0, (3, 80, 4)) + np.array([1.0, 0.3, 0.0])[:, None, None],
+        dims=("model", "point", "cell"), coords={"model": list("abc")},
+    )  # fmt: skip
+    log[1, :, 0] = np.nan
+    log[:2, :, 1] = np.nan  # one model remains: nothing was selected
+    log[:, :, 2] = np.nan
+    found = log.cvci.winner(rng=0)
+    for cell, kept in ((0, ["a", "c"]), (3, ["a", "b", "c"])):
+        expected = log.isel(cell=cell).sel(model=kept).cvci.winner(rng=0)
+        for name in ("estimate", "lower", "upper", "se", "mean", "model"):
+            assert found[name].to_numpy()[cell] == expected[name].item()
+        assert found["n_models"].to_numpy()[cell] == len(kept)
+    assert np.isnan(found["estimate"][1:3]).all()
+    assert (cvstats.cautions(found)[1:3] == "no losses").all()
