@@ -479,6 +479,17 @@ def negate_scores(tidy: PredictionTable, higher_is_better: bool | None) -> Predi
     )
 
 
+def refuse_one_split(number: int) -> None:
+    """Refuse the scores of one split, which do not show how they vary."""
+    if number == 1:
+        raise LogError(
+            "there are scores of only one split, and one score has no standard error. Expected at "
+            "least two splits. Evaluate the models again and keep the predictions: "
+            "cvstats.evaluate does, and cross_validate(…, return_estimator=True, "
+            "return_indices=True)."
+        )
+
+
 def find_orientation(scores: FloatArray) -> str:
     """Choose how scores become losses: s between 0 and 1 to 1 - s, any other s to -s."""
     share = ((scores >= 0) & (scores <= 1) | np.isnan(scores)).all()

@@ -14,7 +14,13 @@ import pandas as pd
 from cvstats.core.orientation import OFF_TARGET, TURNED, facts_of_score, turn
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, describe_type, listed, spelled
-from cvstats.io.table import PredictionTable, ReadOptions, add_split_numbers, find_orientation
+from cvstats.io.table import (
+    PredictionTable,
+    ReadOptions,
+    add_split_numbers,
+    find_orientation,
+    refuse_one_split,
+)
 from cvstats.io.tools import SCORE, SPLITTING, is_search, refuse_unused
 from cvstats.loss_functions.losses import choose_response, find_loss, find_responses
 from cvstats.loss_functions.pointwise import LOSSES
@@ -490,6 +496,7 @@ def describe_splits(
     found: Any, number: int, options: ReadOptions
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Find the repetition and the fold of each split, and sizes if the data are known."""
+    refuse_one_split(number)
     cv = options.data.get("cv")
     if cv is None and not hasattr(found, "cv_results_"):
         raise LogError(

@@ -24,6 +24,7 @@ from cvstats.io.table import (
     add_split_numbers,
     find_prefixed,
     most_likely,
+    refuse_one_split,
     require_columns,
     require_named,
 )
@@ -431,6 +432,8 @@ def scores(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
     others = [name for name in others if pd.api.types.is_numeric_dtype(flat[name])]
     if not others:
         raise LogError("no column of scores was found. Expected one number per split.")
+    levels = [name for name in out if name != MODEL]
+    refuse_one_split(len(out[levels].drop_duplicates()) if levels else 1)
     values = -flat[others] if options.higher_is_better else flat[others]
     read = model_columns(out, values, others, LOSS)
     attrs = {"holds": "scores"}

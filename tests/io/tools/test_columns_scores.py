@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from calls import refusal
 from rows import only_row
+from sklearn.dummy import DummyRegressor
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_validate
 from together import together
 from tool_logs import LOGS, MODELS, direct, experiment, same_interval
 
@@ -105,6 +107,28 @@ def test_scores_say_which_way_is_better():
     assert (log == -table).all(axis=None)
     log = cvstats.read_log(table.reset_index(), format="scores", higher_is_better=False)
     assert (log == table).all(axis=None)
+
+
+def test_the_score_of_one_split_is_refused_with_a_way():
+    """The advice was to name columns, which the scores of scikit-learn do not have."""
+    rows = np.arange(30)
+    cv = PredefinedSplit(np.where(rows < 20, -1, 0))
+    X, y = rows[:, None] * 1.0, rows % 7 * 1.0
+    search = GridSearchCV(DummyRegressor(), {"strategy": ["mean", "median"]}, cv=cv).fit(X, y)
+    keep = {"return_estimator": True, "return_indices": True}
+    result = cross_validate(DummyRegressor(), X, y, cv=cv, **keep)
+    table = pd.DataFrame({"model": ["a", "b"], "split": [0, 0], "r2": [0.8, 0.9]})
+    for call in (
+        lambda: cvstats.read_log(search, y=y),
+        lambda: cvstats.read_log(pd.DataFrame(search.cv_results_), cv=cv),
+        lambda: cvstats.read_log(result["test_score"], cv=cv, X=X, metric="r2"),
+        lambda: cvstats.read_log({"test_score": result["test_score"]}, cv=cv, metric="r2"),
+        lambda: cvstats.read_log(table, format="scores", higher_is_better=True),
+    ):
+        with pytest.raises(LogError, match=r"only one split.*cvstats\.evaluate does, and"):
+            call()
+    found = cvstats.read_log(result, X=X, y=y, loss="squared_error")
+    assert found.cvci.interval().attrs["n_points"] == 10
 
 
 def test_interval_takes_scores():
