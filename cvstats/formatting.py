@@ -755,7 +755,8 @@ def as_scores(result: Result) -> Result:
         ``attrs["score"]`` is the name of the score. Errors such as RMSE are unchanged, as are
         metrics with a target value, such as the calibration slope. If the level ``metric``
         contains several metrics, each has its own sign convention, and ``attrs["score"]`` maps
-        each to its name (for a Dataset as JSON, which files can store).
+        each to its name (for a Dataset as JSON, which files can store). A result that was already
+        converted is returned unchanged.
 
     Raises
     ------
@@ -790,6 +791,8 @@ def as_scores(result: Result) -> Result:
             "the result of an interval or a comparison, as in "
             "cvstats.as_scores(log.cvci.wald())."
         )
+    if "score" in facts:
+        return result.copy()
     metric, orientation = facts.get("metric"), facts.get("orientation")
     loss = facts.get("loss")
     if metric is None and isinstance(loss, str) and loss in LOSSES:

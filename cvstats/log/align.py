@@ -26,10 +26,9 @@ from cvstats.log.metadata import (
     OF_OTHER,
     ONE_PREDICTION,
     RATIOS,
+    attrs_of_log,
     has_own_scale,
     has_several,
-    keep_metrics,
-    names_of_metrics,
     note_of_model,
 )
 from cvstats.log.pandas import as_index
@@ -91,10 +90,7 @@ def same_facts(one: Any, two: Any) -> dict[Any, Any]:
         If one log holds scores of splits and the other losses of points, or if their metrics,
         losses or units differ.
     """
-    return share_facts(
-        *(keep_metrics(dict(getattr(log, "attrs", {})), names_of_metrics(log) or [])
-          for log in (one, two))
-    )  # fmt: skip
+    return share_facts(attrs_of_log(one), attrs_of_log(two))
 
 
 def share_facts(mine: Mapping[Any, Any], yours: Mapping[Any, Any]) -> dict[Any, Any]:

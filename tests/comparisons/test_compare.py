@@ -378,3 +378,44 @@ def test_differences_by_rounding_are_none():
     row = only_row(log.cvci.compare())
     assert row[["difference", "se", "lower", "upper", "statistic"]].tolist() == [0] * 5
     assert (row["p_value"], row["caution"]) == (1, "zero variance")
+
+
+def read_accuracies() -> pd.DataFrame:
+    """Two models, read from a column of scores: the loss "1 - acc" names the score."""
+    rng = np.random.default_rng(0)
+    rows = [(m, k, float(rng.random() < p)) for m, p in (("a", 0.8), ("b", 0.6)) for k in range(99)]
+    table = pd.DataFrame(rows, columns=["model", "point", "acc"])
+    names = {"model": "model", "point": "point"}
+    return cvstats.read_log(table, loss="acc", higher_is_better=True, **names)
+
+
+@pytest.mark.parametrize("of_array", [False, True])
+def test_two_logs_of_a_score_are_known_as_such_as_one_is(of_array):
+    """Only the result of one log with both models could be converted to scores."""
+    log = read_accuracies()
+    one, two = log["a"], log["b"]
+    if of_array:
+        one, two = (
+            xr.DataArray(column, name=column.name).assign_attrs(log.attrs) for column in (one, two)
+        )
+    for name, options in {
+        "compare": {}, "equivalence": {"margin": 0.3}, "power": {"effect": 0.1},
+    }.items():  # fmt: skip
+        expected = cvstats.as_scores(getattr(log.cvci, name)(**options))
+        found = cvstats.as_scores(getattr(one.cvci, name)(two, **options))
+        assert float(found["difference"].values.item()) == expected["difference"].iloc[0] > 0
+        assert found.attrs["score"] == "acc"
+    found = cvstats.prediction_powered(log.iloc[:50], log.iloc[:50], log)
+    assert cvstats.as_scores(found)["estimate"].tolist() == (1 - found["estimate"]).tolist()
+
+
+def test_a_result_is_converted_to_scores_once():
+    """The second conversion gave error rates, still named by the score."""
+    log = read_accuracies()
+    for result in (log.cvci.interval(), log.cvci.compare()):
+        once = cvstats.as_scores(result)
+        assert not once.iloc[:, 0].equals(result.iloc[:, 0])
+        pd.testing.assert_frame_equal(cvstats.as_scores(once), once)
+    whole = log.to_xarray().to_dataarray("model").assign_attrs(log.attrs)
+    once = cvstats.as_scores(whole.cvci.interval())
+    xr.testing.assert_identical(cvstats.as_scores(once), once)
