@@ -778,9 +778,11 @@ def load_table(path: Path, kind: str, tool: str | None, text: TextOptions) -> An
     if isinstance(document, list) and document and all(isinstance(r, dict) for r in document):
         return text_files.read_jsonl(document)
     if not is_mapping_of_columns(document) and not is_inspect_log(document):
+        labeled = isinstance(document, dict) and all(isinstance(v, dict) for v in document.values())
+        way = " With pandas, write it by frame.to_json(path, orient='records')." if labeled else ""
         raise LogError(
             f"{path.name} is neither an inspect log nor an object of columns. Expected one of "
-            "these, or a list of objects (JSONL also works)."
+            f"these, or a list of objects (JSONL also works).{way}"
         )
     return document
 

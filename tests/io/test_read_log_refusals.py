@@ -177,6 +177,19 @@ def test_nested_labels(tmp_path, value, column, options):
     assert f"such as '{column}.a', flatten the rows, pd.json_normalize(rows)" in inner
 
 
+def test_the_default_of_to_json_is_refused_with_the_call_that_is_read(tmp_path):
+    table = pd.DataFrame({"point": [1, 2, 3], "loss": [0.1, 0.3, 0.2]})
+    path = tmp_path / "x.json"
+    table.to_json(path)
+    with pytest.raises(LogError, match=r"With pandas, write it by .*orient='records'"):
+        cvstats.read_log(path)
+    table.to_json(path, orient="records")
+    assert cvstats.read_log(path).tolist() == [0.1, 0.3, 0.2]
+    path.write_text('{"a": 1}', "utf-8")
+    with pytest.raises(LogError, match=r"JSONL also works\)\.$"):
+        cvstats.read_log(path)
+
+
 def test_a_json_list_of_objects_is_read_as_jsonl(tmp_path):
     rows = [{"fold": i % 2, "point": i, "success": i < 3, "more": {"a": 1}} for i in range(4)]
     for name, text in (("x.json", json.dumps(rows)), ("x.jsonl", "\n".join(map(json.dumps, rows)))):
