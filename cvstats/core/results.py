@@ -123,7 +123,7 @@ def join_results(
         for name, fact in results[0].attrs.items()
         if all(other.attrs.get(name) == fact for other in results[1:])
     }
-    if "reference" in results[0].attrs and "reference" not in shared:
+    if "reference" in results[0].attrs:
         named = [str(result.attrs.get("reference", "")).split("; ") for result in results]
         shared["reference"] = "; ".join(dict.fromkeys(filter(None, chain.from_iterable(named))))
     if len({result.method for result in results}) > 1:  # of several metrics

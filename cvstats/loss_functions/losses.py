@@ -417,6 +417,8 @@ def make_log(
                 "use member=, which applies only to loss='crps' or 'energy_score', or a function."
             )
         predictions, chosen = split_members(predictions, chosen, member)
+    elif loss in OF_MEMBERS and isinstance(predictions, xr.Dataset):
+        refuse_unnamed_members(predictions, truths, chosen, loss)
     if baselines:
         predictions, chosen = add_baselines(predictions, chosen)
     needed = [*truths, *(name for names in chosen.values() for name in names)]
@@ -932,6 +934,29 @@ def find_columns_of_models(
             way = "" if used else f" Compute {loss_name(loss)} of other columns in another call."
             raise LogError(f"{words}, or classes= with the label of each{of}.{way}")
     return chosen
+
+
+OF_MEMBERS = ("crps", "energy_score")
+"""Losses of the members of an ensemble."""
+
+
+def refuse_unnamed_members(
+    predictions: xr.Dataset,
+    truths: Sequence[Hashable],
+    chosen: Mapping[Hashable, list[Hashable]],
+    loss: str,
+) -> None:
+    """Refuse an ensemble whose members would each be a forecast of a single number."""
+    names = [name for columns in chosen.values() for name in columns]
+    require_columns(predictions, [*truths, *names])
+    known = {"model"}.union(*(predictions[name].dims for name in truths))
+    further = [dim for dim in predictions[names[0]].dims if dim not in known]
+    if further and all(len(columns) == len(truths) for columns in chosen.values()):
+        raise LogError(
+            f"{names[0]!r} has the dimension {further[0]!r}, which the truth does not have. "
+            f"Expected one forecast of each point or, for loss={loss!r}, the members of an "
+            f"ensemble: pass member={further[0]!r}."
+        )
 
 
 def split_members(

@@ -923,7 +923,7 @@ def describe_scope(verdict: Verdict) -> str:
     unit = "sources" if groups and not verdict.facts.log.fixed_sources else "test points"
     unit = "sources and points" if verdict.attrs.get("by") == "source, point" else unit
     tied = several and bool((verdict.tied.sum(axis=1) > 1).any())
-    more = f"; they would narrow with more {unit}" if tied and len(verdict.models) > 1 else ""
+    more = f"; they would narrow with more {unit}" if tied else ""
     target = describe_target(verdict.attrs, verdict.scale)
     if verdict.comparison is not None:
         switch = verdict.switches.get("comparison")

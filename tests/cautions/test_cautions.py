@@ -154,6 +154,8 @@ def test_only_the_best_model_is_selected():
     frame[0] -= 0.5
     assert labels(frame.cvci.holdout()) == set()
     assert "selected model" not in labels(near_models(6).cvci.compare())
+    differences = cvstats.difference(near_models(7), reference=0)
+    assert "selected model" not in labels(differences.cvci.holdout())
     errors = np.arange(200) < 70
     shuffled = {k: np.random.default_rng(k).permutation(errors) * 1.0 for k in range(6)}
     tied = pd.DataFrame(shuffled, k_fold(200, 7).index)  # equal means except for rounding

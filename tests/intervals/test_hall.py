@@ -10,6 +10,7 @@ from scipy import optimize, stats
 
 import cvstats
 from cvstats.errors import LogError
+from cvstats.intervals import _limits
 from cvstats.intervals._limits import invert_hall
 
 RNG = np.random.default_rng(41)
@@ -84,6 +85,14 @@ def test_repetitions():
     about = (values - values.mean(axis=1, keepdims=True)).reshape(-1)
     wanted = hall(row["estimate"], row["se"], skewness(about), 50, 0.025, 0.025)
     assert [row["lower"], row["upper"]] == pytest.approx(wanted, rel=1e-9)
+
+
+def test_many_columns_are_read_some_at_a_time(monkeypatch):
+    index = pd.RangeIndex(60, name="point")
+    frame = pd.DataFrame(RNG.lognormal(0, 1, (60, 7)), index, list("abcdefg"))
+    whole = frame.cvci.holdout(interval="hall")
+    monkeypatch.setattr(_limits, "TABLE", 120)
+    pd.testing.assert_frame_equal(frame.cvci.holdout(interval="hall"), whole, check_exact=True)
 
 
 def test_without_skewness_limits_are_those_of_wald():

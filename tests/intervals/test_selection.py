@@ -35,7 +35,13 @@ def folds_of_sources():
     return log.set_index(pd.Index(fold, name="fold"), append=True)
 
 
+def two_sources():
+    log = golden.log_named("by source")
+    return log[log.index.get_level_values("source").isin(log.index.unique("source")[:2])]
+
+
 MADE = {
+    "two sources": two_sources,
     "bootstrap samples alone": lambda: golden.log_named("bootstrap").drop(0, level="repetition"),
     "folds that are sources": folds_of_sources,
 }
@@ -71,6 +77,7 @@ LOGS = {
         "case_bootstrap", "leave-one-out cross-validation within each bootstrap sample",
     ),
     "by source": ("out_of_source", "5 sources, each tested as a whole (level 'source')"),
+    "two sources": ("out_of_source", "2 sources, each tested as a whole (level 'source')"),
     "crossed": (
         "clustered",
         "the points 0, 1, 2, ... occur in every source: 17 points in 5 sources, and both are "

@@ -118,6 +118,7 @@ def test_several_answers_have_limits_between_0_and_1(rate, answers):
     np.testing.assert_allclose(array.cvci.interval()["lower"], found["lower"], rtol=1e-12)
     both = pd.concat({"x": log, "y": 1 - log}, names=["part"])
     parts = both.cvci.interval(by="part")
+    assert parts.attrs["reason"].startswith("part='x': ")
     np.testing.assert_allclose(parts["lower"], [found["lower"].item(), 1 - found["upper"].item()])
 
 

@@ -78,6 +78,15 @@ def test_a_point_that_changes_its_source_is_noticed():
         streamed(batches(frame, {99}, [0, 1])).clustered()
 
 
+def test_parts_without_labels_may_have_more_of_them():
+    """Sources are then numbered, and the second part has two more."""
+    losses = np.random.default_rng(0).random((5, 20))
+    parts = [xr.DataArray(part, dims=("source", "point")) for part in (losses[:3], losses)]
+    found = (Moments.of_log(parts[0]) + Moments.of_log(parts[1])).interval(by="source")
+    wanted = [*np.mean(losses[:3], axis=1), *np.mean(losses[3:], axis=1)]
+    np.testing.assert_allclose(found["estimate"].to_numpy(), wanted)
+
+
 def test_levels_in_another_order_are_the_same_levels():
     frame = golden.log_named("repeated")
     one = Moments.of_log(frame.iloc[:50], by=("fold", "repetition"), pairs=True)

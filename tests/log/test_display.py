@@ -37,6 +37,13 @@ def test_numbers_are_rounded_to_the_standard_error_and_kept(losses):
     assert repr(table.sort_values("estimate").iloc[:1]).splitlines()[2].split()[1] == "3,006"
 
 
+def test_tiny_values_have_an_exponent_but_not_zero():
+    losses = pd.DataFrame({"a": [1e-12, 3e-12] * 20, "b": 0.0}, pd.RangeIndex(40, name="point"))
+    shown = repr(losses.cvci.holdout()[["estimate", "lower", "upper", "se"]]).splitlines()
+    assert shown[2].split() == ["a", "2.00e-12", "1.69e-12", "2.31e-12", "1.6e-13"]
+    assert set("".join(shown[3].split()[1:])) == {"0", "."}
+
+
 def test_values_rounded_before_get_no_zeros():
     table = logged("flights").cvci.interval()
     shown = repr(table[["estimate", "lower", "upper"]].round(1)).splitlines()[2:]

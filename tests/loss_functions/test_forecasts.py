@@ -269,6 +269,8 @@ def test_refusals_of_vectors_and_dimensions():
         LogError, match="'y' has no dimension 'member'. Expected member= to be one of its dim"
     ):
         cvstats.losses(dataset(), "u", "y", "crps", member="member")
+    with pytest.raises(LogError, match="'member', which the truth does not have.*pass member="):
+        cvstats.losses(dataset(), "y", "ens", "crps")
     with pytest.raises(LogError, match="no column 'enss'"):
         cvstats.losses(dataset(), "y", "enss", "crps", member="member")
 
