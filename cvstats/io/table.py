@@ -309,28 +309,6 @@ def add_named(out: pd.DataFrame, table: pd.DataFrame, options: ReadOptions) -> N
             out[name] = table[column]
 
 
-def add_probabilities(
-    out: pd.DataFrame, table: pd.DataFrame, columns: Mapping[Hashable, Any]
-) -> dict[Hashable, str]:
-    """Add the columns of the probabilities of classes; return their new names."""
-    found = {label: f"prob_{label}" for label in columns}
-    for label, column in columns.items():
-        out[found[label]] = table[column]
-    return found
-
-
-def find_prefixed(table: pd.DataFrame, prefix: str) -> dict[Hashable, str]:
-    """Find the classes whose probabilities are in columns with a prefix."""
-    names = [str(name) for name in table.columns if str(name).startswith(prefix)]
-    return {name.removeprefix(prefix): name for name in names}
-
-
-def most_likely(table: pd.DataFrame, columns: Mapping[Hashable, Any]) -> pd.Series:
-    """Name the class with the highest probability in each row."""
-    numbers = table[list(columns.values())].to_numpy(dtype=float)
-    return pd.Series(pd.Index(list(columns))[numbers.argmax(axis=1)], index=table.index)
-
-
 def metric_column(table: pd.DataFrame, taken: Collection[Hashable]) -> str | None:
     """Find the column that names the metric of each row, if there are several metrics."""
     return next(

@@ -547,8 +547,8 @@ class Moments(Methods):
         planned = add_parts(self.planned) if self.planned else None
         kept = add_parts(self.kept) if self.kept else None
         return replace(
-            self, parts=(take_label(self.table, METRIC, metric),), within="",
-            planned=() if planned is None else (take_label(planned, METRIC, metric),),
+            self, parts=(cells_of_metric(self.table, metric),), within="",
+            planned=() if planned is None else (cells_of_metric(planned, metric),),
             kept=() if kept is None else (kept.take_metric(metric),),
         )  # fmt: skip
 
@@ -1403,7 +1403,7 @@ class KeptLosses:
 
     def take_metric(self, metric: Hashable) -> KeptLosses:
         """Select the losses of one metric."""
-        return replace(self, cells=take_label(self.cells, METRIC, metric))
+        return replace(self, cells=cells_of_metric(self.cells, metric))
 
     def take_cells(self, models: int, cells: MaskArray) -> KeptLosses:
         """Select the losses in some carried cells."""
@@ -1459,11 +1459,11 @@ def number_dates(level: Level, rows: IntArray) -> FloatArray:
     return found
 
 
-def take_label(found: Cells, level: str, label: Hashable) -> Cells:
-    """Select the cells of one label, without its level."""
-    at = found.levels.index(level)
-    rows = np.flatnonzero(found.codes[:, at] == list(found.labels[at]).index(label))
-    rest = tuple(name for name in found.levels if name != level)
+def cells_of_metric(found: Cells, metric: Hashable) -> Cells:
+    """Select the cells of one metric, without the level ``metric``."""
+    at = found.levels.index(METRIC)
+    rows = np.flatnonzero(found.codes[:, at] == list(found.labels[at]).index(metric))
+    rest = tuple(name for name in found.levels if name != METRIC)
     return found.take(rows).reorder_levels(rest)
 
 

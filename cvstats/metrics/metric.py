@@ -325,7 +325,6 @@ def pseudo_losses(
     """
     notes = CellNotes()
     out = np.full(len(points.truth), np.nan)  # some points may be in no cell
-    towards_loss = np.add if metric.sign > 0 else np.subtract
     for every_row in cells:
         rows = keep_known(every_row, points.there)
         n = count_rows(rows)
@@ -360,10 +359,7 @@ def pseudo_losses(
         z = phi if weight is None else phi * (weight / weight.mean())
         if here.stratum is not None:
             z = center_strata(z, here.stratum, shares_known)
-        if isinstance(rows, slice):
-            towards_loss(metric.loss(value), z, out=out[rows])
-        else:
-            out[rows] = towards_loss(metric.loss(value), z)
+        out[rows] = metric.loss(value) + metric.sign * z
     return out, notes
 
 

@@ -418,7 +418,7 @@ def write_sentences(verdict: Verdict) -> list[str]:
     if verdict.has_target and "kind" not in verdict.facts.attrs:
         sentences = describe_targets(verdict)
     elif len(verdict.cells) == 1:
-        sentences = describe_cell(verdict, 0, "")
+        sentences = describe_cell(verdict, "")
     elif verdict.whole is not None:
         sentences = describe_grid(verdict, verdict.whole)
     elif len(verdict.models) > 1:
@@ -539,12 +539,11 @@ def best_is_constant(verdict: Verdict) -> bool:
     return False
 
 
-def describe_cell(verdict: Verdict, cell: int, before: str) -> list[str]:
-    """Describe the verdict of one cell, and then the error of its best model."""
-    scale = verdict.scale_of(cell)
-    best = int(verdict.best[cell])
+def describe_cell(verdict: Verdict, before: str) -> list[str]:
+    """Describe the verdict of the only cell, and then the error of its best model."""
+    scale, best = verdict.scale, int(verdict.best[0])
     name = verdict.names[best]
-    row = {column: float(verdict.spread(column)[cell, best]) for column in NUMBERS}
+    row = {column: float(verdict.spread(column)[0, best]) for column in NUMBERS}
     how = describe_switch(verdict, "intervals")
     if verdict.winner is not None:
         found = result_frame(verdict.winner)
@@ -563,11 +562,10 @@ def describe_cell(verdict: Verdict, cell: int, before: str) -> list[str]:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
     if "kind" in verdict.facts.attrs and len(verdict.models) > 1:
-        return [capitalize_sentence(before + describe_contrasts(verdict, cell, scale))]
+        return [capitalize_sentence(before + describe_contrasts(verdict))]
     if len(verdict.models) == 1:
         return [capitalize_sentence(before + error)]
-    lead = describe_lead(verdict, cell, scale)
-    return [capitalize_sentence(before + lead), capitalize_sentence(error)]
+    return [capitalize_sentence(before + describe_lead(verdict)), capitalize_sentence(error)]
 
 
 NUMBERS = ("estimate", "lower", "upper", "se")
@@ -587,15 +585,15 @@ def describe_switch(verdict: Verdict, what: str) -> str:
     return f", using {switch.method}{some}" + ("" if said else f" {switch.caution.cause}")
 
 
-def describe_width(verdict: Verdict, cell: int, one: int, two: int) -> str:
+def describe_width(verdict: Verdict, one: int, two: int) -> str:
     """Compare the limits of a difference with those of the default method."""
     switch, pairs = verdict.switches.get("comparison"), verdict.pairs
     if switch is None or pairs is None:
         return ""
     before = verdict.arrange(switch.before)
-    if not before.narrow[cell, one, two]:
+    if not before.narrow[0, one, two]:
         return ""
-    new, old = (it.upper[cell, one, two] - it.lower[cell, one, two] for it in (pairs, before))
+    new, old = (it.upper[0, one, two] - it.lower[0, one, two] for it in (pairs, before))
     words = describe_switch(verdict, "comparison")
     used = str(switch.before.attrs.get("interval_method", "the default"))
     if not (old > 0 and np.isfinite(new)):
@@ -621,7 +619,7 @@ def describe_grid(verdict: Verdict, whole: Verdict) -> list[str]:
     number = int((~np.isnan(verdict.estimate)).all(axis=1).sum())
     cells = f"{number:,} cells ({join_words(verdict.dims)}{by_area})"
     before = f"averaged over {cells}, "
-    first = describe_cell(whole, 0, before)[0]
+    first = describe_cell(whole, before)[0]
     if len(verdict.models) == 1:
         return [first, describe_range(verdict)[0]]
     basis = describe_basis(verdict)
@@ -682,10 +680,10 @@ FEW_VERDICTS = 4
 """With more models and cells, those that miss a target are counted."""
 
 
-def describe_contrasts(verdict: Verdict, cell: int, scale: Scale) -> str:
+def describe_contrasts(verdict: Verdict) -> str:
     """Describe the difference between groups, or of two models, without ranking differences."""
-    each = {name: verdict.spread(name)[cell] for name in ("lower", "upper", "se")}
-    estimate = verdict.estimate[cell]
+    each = {name: verdict.spread(name)[0] for name in ("lower", "upper", "se")}
+    scale, estimate = verdict.scale, verdict.estimate[0]
     decimals = count_decimals(pd.DataFrame({"estimate": estimate, **each}))
     words = []
     for at, name in enumerate(verdict.names[:NAMED]):
@@ -698,49 +696,47 @@ def describe_contrasts(verdict: Verdict, cell: int, scale: Scale) -> str:
     if pairs is None or len(verdict.names) != 2:
         return text
     decimals = count_decimals(result_frame(verdict.comparison))
-    lower, upper = pairs.lower[cell, 0, 1], pairs.upper[cell, 0, 1]
-    lead = scale.difference(abs(pairs.lead[cell, 0, 1]), decimals) + scale.unit_words
+    lower, upper = pairs.lower[0, 0, 1], pairs.upper[0, 0, 1]
+    lead = scale.difference(abs(pairs.lead[0, 0, 1]), decimals) + scale.unit_words
     sure = "" if lower > 0 or upper < 0 else "not "
-    p = describe_p(verdict, cell, 0, 1).removeprefix(", ")
+    p = describe_p(verdict, 0, 1).removeprefix(", ")
     return (
         f"{text} These differ by {lead}, which is {sure}statistically significant"
         f"{f' ({p})' if p else ''}."
     )
 
 
-def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
+def describe_lead(verdict: Verdict) -> str:
     """Describe which model is best, by how much, and whether this is significant."""
-    models, best = len(verdict.models), int(verdict.best[cell])
+    models, best, scale = len(verdict.models), int(verdict.best[0]), verdict.scale
     name = verdict.names[best]
     most, more = ("highest", "higher") if scale.larger else ("lowest", "lower")
     pairs = verdict.pairs
     if pairs is None:
         rest = describe_no_test(verdict)
         return f"{name} has the {most} {scale.name} of {models:,} models, but {rest}"
-    others = [int(j) for j in verdict.order[cell, 1:] if not np.isnan(verdict.estimate[cell, j])]
-    tied = [j for j in others if verdict.tied[cell, j]]
+    others = [int(j) for j in verdict.order[0, 1:] if not np.isnan(verdict.estimate[0, j])]
+    tied = [j for j in others if verdict.tied[0, j]]
     rival = (tied or others)[0]
     decimals = count_decimals(result_frame(verdict.comparison))
-    lead = scale.difference(pairs.lead[cell, best, rival], decimals) + scale.unit_words
+    lead = scale.difference(pairs.lead[0, best, rival], decimals) + scale.unit_words
     limits = scale.range(
-        pairs.lower[cell, best, rival], pairs.upper[cell, best, rival], decimals, of_values=False
+        pairs.lower[0, best, rival], pairs.upper[0, best, rival], decimals, of_values=False
     )
-    sure = f"({verdict.level} interval {limits}{describe_p(verdict, cell, best, rival)}"
-    sure += f"{describe_width(verdict, cell, best, rival)})"
+    sure = f"({verdict.level} interval {limits}{describe_p(verdict, best, rival)}"
+    sure += f"{describe_width(verdict, best, rival)})"
     other = verdict.names[rival]
-    if pairs.narrow[cell, best, rival] and pairs.lower[cell, best, rival] > 0:
+    if pairs.narrow[0, best, rival] and pairs.lower[0, best, rival] > 0:
         cautions = narrow_cautions(verdict.comparison)
         return (
             f"{name} has the {most} {scale.name} of {models:,} models, {more} than that of "
             f"{other} by {lead}, but this log cannot show whether the difference is significant: "
             f"no method accounts for {join_words([caution.label for caution in cautions])}."
         )
-    noise = NOISE * np.abs(verdict.estimate[cell, [best, rival]]).max()
-    if abs(pairs.lead[cell, best, rival]) <= noise:
-        return describe_draw(
-            verdict, cell, scale, rival, others, f"The difference is {lead} {sure}."
-        )
-    if not pairs.clear[cell, best, rival]:
+    noise = NOISE * np.abs(verdict.estimate[0, [best, rival]]).max()
+    if abs(pairs.lead[0, best, rival]) <= noise:
+        return describe_draw(verdict, rival, others, f"The difference is {lead} {sure}.")
+    if not pairs.clear[0, best, rival]:
         beaten = [verdict.names[j] for j in others if j not in tied and j != rival]
         chance = f"is not statistically significant {sure}{name_worse(beaten)}."
         if models == 2:
@@ -764,17 +760,15 @@ def describe_lead(verdict: Verdict, cell: int, scale: Scale) -> str:
     )
 
 
-def describe_draw(
-    verdict: Verdict, cell: int, scale: Scale, rival: int, others: list[int], sure: str
-) -> str:
+def describe_draw(verdict: Verdict, rival: int, others: list[int], sure: str) -> str:
     """Describe two best models with equal error, and list others not significantly worse."""
-    models, best = len(verdict.models), int(verdict.best[cell])
+    models, best, scale = len(verdict.models), int(verdict.best[0]), verdict.scale
     most = "highest" if scale.larger else "lowest"
     who = list_names([verdict.names[best], verdict.names[rival]])
     if models == 2:
         return f"{who} have the same {scale.name}. {sure}"
-    tied = [verdict.names[j] for j in others if verdict.tied[cell, j] and j != rival]
-    clear = [verdict.names[j] for j in others if not verdict.tied[cell, j] and j != rival]
+    tied = [verdict.names[j] for j in others if verdict.tied[0, j] and j != rival]
+    clear = [verdict.names[j] for j in others if not verdict.tied[0, j] and j != rival]
     rest = name_worse(tied, "not ") + name_worse(clear)
     return f"{who} share the {most} {scale.name} of {models:,} models{rest}. {sure}"
 
@@ -798,9 +792,9 @@ def name_worse(names: Sequence[str], sure: str = "") -> str:
     return f"; {list_names(names)} {verb} {sure}significantly worse" if names else ""
 
 
-def describe_p(verdict: Verdict, cell: int, best: int, rival: int) -> str:
+def describe_p(verdict: Verdict, best: int, rival: int) -> str:
     """Format the p-value of a difference, the number of comparisons adjusted for, and how."""
-    p = np.nan if verdict.pairs is None else float(verdict.pairs.p[cell, best, rival])
+    p = np.nan if verdict.pairs is None else float(verdict.pairs.p[0, best, rival])
     words = "" if np.isnan(p) else f", {write_p_value(p, verdict.alpha)}"
     if verdict.n_tests < 2:
         few = verdict.pairs is not None and verdict.comparison.attrs.get("quantiles") == "t"
