@@ -202,14 +202,11 @@ def whole_of(parts: Parts) -> Moments:
 # --- dask DataFrames ------------------------------------------------------------------------------
 
 
-def tabular(losses: Any) -> tuple[Any, bool]:
-    """Convert all levels to columns; also return whether it was a Series."""
-    single = losses.ndim == 1
-    frame = losses.to_frame(name=losses.name or "loss") if single else losses
+def tabular(losses: Any) -> Any:
+    """Convert a dask frame or Series to a frame with all levels as columns."""
+    frame = losses.to_frame(name=losses.name or "loss") if losses.ndim == 1 else losses
     index = frame.index.name
-    if index in LEVELS and index not in frame.columns:
-        frame = frame.reset_index()
-    return frame, single
+    return frame.reset_index() if index in LEVELS and index not in frame.columns else frame
 
 
 def models_of(frame: Any, levels: Sequence[str]) -> list[str]:
@@ -257,7 +254,7 @@ def attrs_of_frame(frame: Any) -> dict[Hashable, Any]:
 
 def has_columns_of_models(losses: Any, by: str | None = None) -> bool:
     """Whether a dask frame has several models, as columns: not one, and not stacked in rows."""
-    frame, _ = tabular(losses)
+    frame = tabular(losses)
     return "model" not in frame.columns and len(models_of(frame, () if by is None else (by,))) > 1
 
 
@@ -281,7 +278,7 @@ def delay_answer(
             "Expected one frame with a column for each model. Join them first, as in a.merge(b, "
             "on=['repetition', 'fold', 'point'])."
         )
-    frame, single = tabular(losses)
+    frame = tabular(losses)
     if not set(LEVELS) & set(frame.columns) and not any(levels):
         raise LogError(
             "no level of a loss log was found among the columns "
@@ -314,7 +311,7 @@ def delay_answer(
             + ("Next to 'model', expected one column of losses. " if stacked else "") + NUMBERS
         )  # fmt: skip
     kept = scan_dask(
-        frame, found[0] if single or stacked else found, dict.fromkeys(LEVELS),
+        frame, found[0] if losses.ndim == 1 or stacked else found, dict.fromkeys(LEVELS),
         model="model" if stacked else None, by=(*own, *more) if more else None, pairs=pairs,
         missing=missing,
     )  # fmt: skip
@@ -328,7 +325,7 @@ def rename_levels(
     asked: Mapping[str, str | None],
 ) -> Any:
     """Rename columns to the names of the levels, and drop columns that do not resemble levels."""
-    frame, _ = tabular(frame)
+    frame = tabular(frame)
     columns = columns_of([*map(str, frame.columns)], loss, asked, None, model)
     names = {column: level for level, column in columns.levels.items()}
     if columns.model is not None:
@@ -347,7 +344,7 @@ def map_predictions(
 
     ``facts`` describe the losses: their name and its options.
     """
-    frame, _ = tabular(predictions)
+    frame = tabular(predictions)
     kept = [name for name in frame.columns if name in LEVELS and name not in needed]
     kept += sounding_like(frame.columns, [*kept, *needed], kept)
     types = frame.dtypes[kept].to_dict() | dict.fromkeys(models, np.dtype(np.float64))
@@ -379,7 +376,7 @@ def with_levels(
 
 def describe(losses: Any) -> str:
     """Describe in one line how a lazy frame is read."""
-    frame, _ = tabular(losses)
+    frame = tabular(losses)
     levels = [name for name in LEVELS if name in frame.columns]
     models = models_of(frame, levels)
     return (
