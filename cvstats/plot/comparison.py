@@ -20,7 +20,6 @@ from cvstats.options import Adjust, Missing, Rng
 from cvstats.plot._axes import (
     LETTER,
     LINE,
-    MOST_ROWS,
     TALLEST,
     add_bar,
     canvas,
@@ -208,8 +207,7 @@ def draw_matrix(
 ) -> Axes:  # fmt: skip
     """Draw a square for each pair, and its mirror image with the other sign."""
     models = list(dict.fromkeys([*table["model"], *table["other"]]))
-    if len(models) > MOST_ROWS:
-        check_rows(len(models), "models")
+    check_rows(len(models), "models")
     place = {model: at for at, model in enumerate(models)}
     i = table["model"].map(place).to_numpy()
     j = table["other"].map(place).to_numpy()

@@ -472,9 +472,9 @@ class Section:
     findings: list[tuple[str, list[str], str]] = field(default_factory=list)
     """Code, findings by model, and advice."""
 
-    def say(self, key: str, verdict: Verdict | None = None, **facts: Any) -> None:
+    def say(self, key: str, **facts: Any) -> None:
         """Add a paragraph."""
-        self.paragraphs.append(say(f"sentences.{key}", verdict, **facts))
+        self.paragraphs.append(say(f"sentences.{key}", **facts))
 
 
 @dataclass

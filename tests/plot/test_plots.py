@@ -176,11 +176,9 @@ def test_many_are_more_than_the_limit(what, n, monkeypatch):
 
 @pytest.mark.parametrize("n", [4, 5])
 def test_many_models_are_a_matrix_and_too_many_are_none(n, monkeypatch):
-    files = [sys.modules[f"cvstats.plot.{name}"] for name in ("comparison", "_axes")]
-    monkeypatch.setattr(files[0], "MANY", 6)  # pairs of four models
+    monkeypatch.setattr(sys.modules["cvstats.plot.comparison"], "MANY", 6)  # pairs of four models
     assert bool(plot.comparison(many(n), ax=new()).child_axes) == (n > 4)
-    for file in files:
-        monkeypatch.setattr(file, "MOST_ROWS", 4)
+    monkeypatch.setattr(sys.modules["cvstats.plot._axes"], "MOST_ROWS", 4)
     for draw in (plot.forest, partial(plot.comparison, kind="matrix")):
         if n <= 4:
             draw(many(n), ax=new())
