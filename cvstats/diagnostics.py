@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -91,39 +90,22 @@ class Check:
         The code of the check.
     find : callable
         Yields the findings.
+    title, finding, advice : str
+        A short title, the sentence with facts in braces, and what to do.
+    caution : Caution, optional
+        The corresponding caution of results, if any.
     """
 
     code: str
     find: CheckFunction
-
-    @cached_property
-    def texts(self) -> dict[str, str]:
-        """Title, finding, advice and caution."""
-        return read_texts()["checks"][self.code]
-
-    @property
-    def title(self) -> str:
-        """A short title of the finding."""
-        return self.texts["title"]
-
-    @property
-    def advice(self) -> str:
-        """The advice."""
-        return self.texts["advice"]
-
-    @property
-    def caution(self) -> Caution | None:
-        """The corresponding caution of results, if any."""
-        return Caution[self.texts["caution"]] if "caution" in self.texts else None
-
-    @property
-    def label(self) -> str:
-        """The label of the caution; empty without one."""
-        return "" if self.caution is None else self.caution.label
+    title: str
+    finding: str
+    advice: str
+    caution: Caution | None = None
 
     def describe(self, finding: Finding) -> str:
         """Describe a finding in a sentence, and in how many cells it was made."""
-        words = self.texts["finding"].format(value=finding.value, **finding.facts)
+        words = self.finding.format(value=finding.value, **finding.facts)
         return f"{words}{finding.facts.get('cells', '')}"
 
 
@@ -144,7 +126,9 @@ def check(code: str) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check; its docstring describes its value."""
 
     def declare(find: CheckFunction) -> CheckFunction:
-        CHECKS[code] = Check(code, find)
+        texts = dict(read_texts()["checks"][code])
+        caution = Caution[texts.pop("caution")] if "caution" in texts else None
+        CHECKS[code] = Check(code, find, caution=caution, **texts)
         return find
 
     return declare

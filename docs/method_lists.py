@@ -106,7 +106,7 @@ def table_of_checks() -> str:
         number, _, limit = words.removeprefix("Report ").partition(". Limit: ")
         if number.startswith("that "):
             number, limit = "none", f"if {number.removeprefix('that ')}"
-        label = f"`{check.label}`" if check.label else ""
+        label = "" if check.caution is None else f"`{check.caution.label}`"
         cells = [f"`{check.code}`", check.title, number, limit, check.advice, label]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
