@@ -18,6 +18,7 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
@@ -227,7 +228,7 @@ def evaluate(
     score: Callable[..., Any] = fit_and_score
     keys = dict.fromkeys(models, "")
     if checkpoint is not None:
-        score = cache_in(checkpoint)
+        score = partial(read_or_score, create_folder(checkpoint))
         run = fingerprint("the data", data.values) + fingerprint(f"loss={loss_name(loss)}", spec)
         keys = {
             name: run + fingerprint(f"model {name!r}", base.clone(estimator))
@@ -1078,33 +1079,22 @@ Scored = tuple[FloatArray, float | None]
 """The result of `fit_and_score`: losses, and the no-information rate of an apparent fit."""
 
 
-@dataclass(frozen=True)
-class FitCache:
-    """Calls `fit_and_score`, unless its result is cached in a folder.
+def read_or_score(
+    folder: Path, key: str, train: IntArray, points: IntArray, apparent: bool, *question: Any
+) -> Scored:
+    """Call `fit_and_score`, unless its result is cached in a folder.
 
     A result is a file of numbers preceded by their SHA-256 hash. Reading one cannot execute code,
     and a file that is damaged or belongs to another fit is computed again.
-
-    Parameters
-    ----------
-    folder : path
-        The folder of the results.
     """
-
-    folder: Path
-
-    def __call__(
-        self, key: str, train: IntArray, points: IntArray, apparent: bool, *question: Any
-    ) -> Scored:
-        """Read the result of a fit, or compute and write it."""
-        about = repr((key, len(train), apparent)).encode()
-        rows = (np.asarray(part, dtype="<i8").tobytes() for part in (train, points))
-        path = self.folder / f"{sha256(about + b''.join(rows)).hexdigest()}.fit"
-        found = read_result(path)
-        if found is None:
-            found = fit_and_score(key, train, points, apparent, *question)
-            write_result(path, *found)
-        return found
+    about = repr((key, len(train), apparent)).encode()
+    rows = (np.asarray(part, dtype="<i8").tobytes() for part in (train, points))
+    path = folder / f"{sha256(about + b''.join(rows)).hexdigest()}.fit"
+    found = read_result(path)
+    if found is None:
+        found = fit_and_score(key, train, points, apparent, *question)
+        write_result(path, *found)
+    return found
 
 
 def hash_result(path: Path, numbers: bytes) -> bytes:
@@ -1133,8 +1123,8 @@ def write_result(path: Path, losses: FloatArray, rate: float | None) -> None:
     os.replace(new, path)
 
 
-def cache_in(folder: str | PathLike[str]) -> FitCache:
-    """Return a version of `fit_and_score` that caches its results in a folder.
+def create_folder(folder: str | PathLike[str]) -> Path:
+    """Create the folder of the results of fits, unless it exists.
 
     Raises
     ------
@@ -1155,7 +1145,7 @@ def cache_in(folder: str | PathLike[str]) -> FitCache:
         raise LogError(
             f"checkpoint={str(path)!r} cannot be written: {error.strerror or error}. {expected}"
         ) from error
-    return FitCache(path.resolve())
+    return path.resolve()
 
 
 def fingerprint(name: str, value: Any) -> str:
