@@ -58,12 +58,7 @@ from cvstats.log.loss_checks import (
 )
 from cvstats.log.metadata import cautions_of_metric, each_metric, is_below_chance
 from cvstats.log.read import is_dask_frame, read
-from cvstats.log.tables import (
-    as_container,
-    names_a_score,
-    suggest_renaming,
-    unrecognized_levels,
-)
+from cvstats.log.tables import as_container, names_a_score, suggest_renaming, unrecognized_levels
 from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval

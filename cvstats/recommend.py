@@ -44,14 +44,7 @@ from cvstats.intervals._requirements import (
 from cvstats.large.frames import delay_answer
 from cvstats.log.gaps import answer_cells, of_metric
 from cvstats.log.groups import METRIC, Groups
-from cvstats.log.log import (
-    WITHOUT_PAIRS,
-    Log,
-    Losses,
-    Table,
-    metrics_of_cells,
-    of_its_kind,
-)
+from cvstats.log.log import WITHOUT_PAIRS, Log, Losses, Table, metrics_of_cells, of_its_kind
 from cvstats.log.loss_checks import find_dates, find_whole
 from cvstats.log.metadata import has_several
 from cvstats.log.read import is_dask_frame, read

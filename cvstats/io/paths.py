@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import warnings
 from collections.abc import Iterator
@@ -28,9 +27,6 @@ SUFFIXES = {
 """The type of a file, by suffix."""
 
 PARQUET = tuple(suffix for suffix, kind in SUFFIXES.items() if kind == "parquet")
-
-UNPACK = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zst": "unzstd", ".zip": "unzip"}
-"""The program that decompresses a file, by suffix."""
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
@@ -103,20 +99,6 @@ def one_line(error: BaseException) -> str:
     if not words:
         return type(error).__name__
     return f"it has no {words}" if isinstance(error, KeyError) else words
-
-
-@contextmanager
-def shorten_messages() -> Iterator[None]:
-    """Shorten messages that repeat a file's contents."""
-    try:
-        yield
-    except LogError as error:
-        said = str(error)
-        words = re.sub(r"\S{80,}", lambda long: long[0][:40] + "…", said)
-        words = "".join(c if c.isprintable() else " " for c in words)
-        if words == said:
-            raise
-        raise LogError(words) from None
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -32,16 +32,7 @@ from cvstats.core.design import LEVELS
 from cvstats.errors import MOST, LogError, describe_type, is_several, listed, nearest
 from cvstats.io import text as text_files
 from cvstats.io.as_log import AlignedPredictions, align
-from cvstats.io.paths import (
-    LONGEST,
-    PARQUET,
-    SUFFIXES,
-    UNPACK,
-    path_of,
-    raise_as_log_error,
-    refuse_stream,
-    shorten_messages,
-)
+from cvstats.io.paths import LONGEST, PARQUET, SUFFIXES, path_of, raise_as_log_error, refuse_stream
 from cvstats.io.save import load_saved, restore_dataset
 from cvstats.io.table import (
     LOSS,
@@ -375,6 +366,20 @@ def read_predictions(
         return frame
 
 
+@contextmanager
+def shorten_messages() -> Iterator[None]:
+    """Shorten messages that repeat a file's contents."""
+    try:
+        yield
+    except LogError as error:
+        said = str(error)
+        words = re.sub(r"\S{80,}", lambda long: long[0][:40] + "…", said)
+        words = "".join(c if c.isprintable() else " " for c in words)
+        if words == said:
+            raise
+        raise LogError(words) from None
+
+
 def read_object(source: Any, options: ReadOptions) -> Any:
     """Read any object as a table; logs that need no reader as they are, several by name."""
     if not (options.tool or options.container) and is_predicted(source, options):
@@ -705,6 +710,10 @@ def load(source: Any, options: ReadOptions) -> Any:
                     return tabulate_samples(source)
             return pd.DataFrame.from_records(list(source))
     return source
+
+
+UNPACK = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zst": "unzstd", ".zip": "unzip"}
+"""The program that decompresses a file, by suffix."""
 
 
 def load_path(path: Path, options: ReadOptions) -> Any:

@@ -28,12 +28,7 @@ from cvstats.large.frames import attrs_of_frame, concat_metrics, map_predictions
 from cvstats.log.metadata import put_attrs
 from cvstats.log.read import is_dask_frame
 from cvstats.log.tables import from_arrow, is_arrow, set_levels
-from cvstats.loss_functions.metric_logs import (
-    MetricRequest,
-    mean_loss,
-    metric_log,
-    plain_labels,
-)
+from cvstats.loss_functions.metric_logs import MetricRequest, mean_loss, metric_log, plain_labels
 from cvstats.loss_functions.pointwise import (
     CALIBRATION_ERRORS,
     LOSSES,

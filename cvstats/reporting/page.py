@@ -81,14 +81,7 @@ from cvstats.reporting.sentences import (
     quote_names,
     split_log,
 )
-from cvstats.reporting.verdict import (
-    ONLY,
-    Cell,
-    Verdict,
-    has_caution,
-    name_difference,
-    read_scale,
-)
+from cvstats.reporting.verdict import ONLY, Cell, Verdict, has_caution, name_difference, read_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,13 +24,7 @@ from cvstats.io.table import (
     require_named,
 )
 from cvstats.io.text import NESTED, SPELLINGS
-from cvstats.log.tables import (
-    TRUTH,
-    find_columns,
-    index_to_columns,
-    refuse_scores,
-    unnamed_labels,
-)
+from cvstats.log.tables import TRUTH, find_columns, index_to_columns, refuse_scores, unnamed_labels
 from cvstats.loss_functions.losses import OF_COLUMNS, is_loss
 from cvstats.loss_functions.pointwise import LOSSES, unknown_loss
 
