@@ -6,16 +6,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import (
-    Callable,
-    Generator,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Sized,
-)
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -379,9 +370,7 @@ def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPl
 
 
 @contextmanager
-def run_calls(
-    calls: Iterable[Any], n_jobs: SupportsIndex | None
-) -> Iterator[Generator[FitResult, None, None]]:
+def run_calls(calls: Iterable[Any], n_jobs: SupportsIndex | None) -> Iterator[Iterator[FitResult]]:
     """Run fits in any order, each on one thread, so that sums are equal.
 
     At the end workers are stopped, without joblib's warning about unfinished tasks.

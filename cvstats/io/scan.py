@@ -18,16 +18,6 @@ from cvstats.io.arrow import ParquetFile, find_attrs, list_files
 from cvstats.io.paths import import_extra
 from cvstats.io.text import TextOptions, csv_options
 from cvstats.large import frames
-from cvstats.large.frames import (
-    Batch,
-    Parts,
-    check_stacked,
-    columns_of,
-    levels_of,
-    part_of,
-    sum_parts,
-    whole_of,
-)
 from cvstats.large.moments import Moments
 from cvstats.log.tables import TableColumns
 from cvstats.loss_functions.label_counts import (
@@ -170,11 +160,11 @@ def scan_moments(
 
     def find(known: list[str]) -> TableColumns:
         values: Any = loss if prediction is None else prediction
-        columns = columns_of(known, values, asked, by, model, truth)
-        check_stacked(columns, pairs, missing)
+        columns = frames.columns_of(known, values, asked, by, model, truth)
+        frames.check_stacked(columns, pairs, missing)
         return columns
 
-    total: Parts = {}
+    total: frames.Parts = {}
     for batch, columns, attrs in scan(find):
         if predicted:
             models = columns.values[1:]
@@ -183,9 +173,9 @@ def scan_moments(
             computed: Any = losses(frame, truth, list(models), loss)
             batch |= dict(computed.items())
             columns, attrs = replace(columns, values=models), computed.attrs
-        part = part_of(batch, columns, by, pairs, missing, attrs)
-        total = sum_parts([total, part])
-    return whole_of(total)
+        part = frames.part_of(batch, columns, by, pairs, missing, attrs)
+        total = frames.sum_parts([total, part])
+    return frames.whole_of(total)
 
 
 def scan_predictions(
@@ -266,13 +256,14 @@ def scan_predictions(
     )  # fmt: skip
 
     def find(known: list[str]) -> TableColumns:
-        return columns_of(known, [str(name) for name in counted.columns], asked, by)
+        return frames.columns_of(known, [str(name) for name in counted.columns], asked, by)
 
     total: LabelCounts | None = None
     for table, columns, _ in scan_tables(path, find, batch_size, progress):
         if len(table[columns.names[0]]):
-            codes = Batch(levels_of(table, columns), encode_batch(table, counted), single=False)
-            found = LabelCounts(count_batch(codes, counted, by, missing), counted)
+            levels, codes = frames.levels_of(table, columns), encode_batch(table, counted)
+            batch = frames.Batch(levels, codes, single=False)
+            found = LabelCounts(count_batch(batch, counted, by, missing), counted)
             total = found if total is None else total + found
     if total is None:
         raise LogError("the files have no rows. Expected at least one evaluation.")

@@ -16,8 +16,8 @@ from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import (
     MOST,
     LogError,
+    checked_choice,
     checked_flag,
-    choice,
     describe_type,
     is_several,
     listed,
@@ -172,8 +172,7 @@ class ReadOptions:
         """Collect the options of a call from its keyword arguments."""
         same = {each.name: call[each.name] for each in fields(cls) if each.name in call}
         given = {name: value for name, value in call.items() if value is not None}
-        if call.get("missing", "raise") not in ("raise", "drop"):
-            raise choice("missing", call["missing"], ("raise", "drop"))
+        checked_choice("missing", call.get("missing", "raise"), ("raise", "drop"))
         checked_flag("drop_duplicates", call.get("drop_duplicates", False))
         return cls(
             **same, levels={name: given[name] for name in LEVELS if name in given},

@@ -27,6 +27,7 @@ from cvstats.loss_functions.losses import (
     Columns,
     check_positive,
     find_columns_of_models,
+    is_loss,
     is_one_name,
     require_columns,
     resolve_loss,
@@ -49,13 +50,7 @@ from cvstats.loss_functions.metric_logs import (
     undefined,
     write_reaches,
 )
-from cvstats.loss_functions.pointwise import (
-    LOSSES,
-    facts_of_loss,
-    flat_columns,
-    loss_name,
-    which_label,
-)
+from cvstats.loss_functions.pointwise import facts_of_loss, flat_columns, loss_name, which_label
 from cvstats.metrics import METRICS
 from cvstats.metrics.metric import (
     CellNotes,
@@ -547,7 +542,7 @@ def count_request(counted: CountedColumns, loss: Any, asked: Mapping[str, Any]) 
                 f" {metric.words} needs all predictions of a cell at once: use cvstats.losses(…, "
                 f"loss={loss!r}) on whole cells."
             )
-        elif callable(loss) or loss in LOSSES:
+        elif is_loss(loss):
             way = (
                 " A loss of individual points is additive: "
                 "cvstats.Moments.of_log(cvstats.losses(…)) of each batch."

@@ -20,14 +20,7 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import LogError, is_number, is_several
-from cvstats.metrics.metric import (
-    Codes,
-    Influence,
-    Metric,
-    MetricOptions,
-    Points,
-    UndefinedMetricError,
-)
+from cvstats.metrics.metric import Influence, Metric, MetricOptions, Points, UndefinedMetricError
 from cvstats.metrics.ranks import ROUNDING, area, pair_sums
 
 ASSUMPTION = "censoring is independent of the time of the event and of the features"
@@ -263,21 +256,21 @@ def uno(points: Points, options: MetricOptions) -> Influence:
     return value, direct + through_censoring(2 * own, found)
 
 
-def classes_at(points: Points, options: MetricOptions) -> tuple[Codes, None]:
+def classes_at(points: Points, options: MetricOptions) -> tuple[IntArray, None]:
     """Code points with the event by the (last) time as 1, and those observed after it as 0."""
     at = options.at[-1] if isinstance(options.at, Sequence) else options.at
     case = np.asarray(points.event, dtype=bool)
     return np.where(points.truth > at, 0, np.where(case, 1, -1)), None
 
 
-def weighted_classes_at(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
+def weighted_classes_at(points: Points, options: MetricOptions) -> tuple[IntArray, FloatArray]:
     """Find the classes with the inverse weights."""
     found = estimate_censoring("auc_at", points)
     at = read_time("auc_at", options.at)
     return classes_at(points, options)[0], weigh_observed(found, at)[1]
 
 
-def weighted_events(points: Points, options: MetricOptions) -> tuple[Codes, FloatArray]:
+def weighted_events(points: Points, options: MetricOptions) -> tuple[IntArray, FloatArray]:
     """Find the events that Uno's index counts, 1, and their weights; other points have -1."""
     inverse = weigh_events(points, options)[1]
     return np.where(inverse > 0, 1, -1), inverse

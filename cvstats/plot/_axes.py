@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -185,6 +185,13 @@ def mark_sizes(ax: Axes, rows: float, least: float = 1.2) -> tuple[float, float]
 def offsets(number: int, width: float) -> FloatArray:
     """Evenly spaced offsets around 0."""
     return np.linspace(-width / 2, width / 2, number) if number > 1 else np.zeros(1)
+
+
+def styles(
+    ax: Axes, models: Sequence[str], width: float = 0.0
+) -> Iterator[tuple[str, float, str, str]]:
+    """Yield each model with its offset, color and marker, for models side by side."""
+    yield from zip(models, offsets(len(models), width), colours(ax), MARKERS, strict=False)
 
 
 # --- what to draw -----------------------------------------------------------------------------

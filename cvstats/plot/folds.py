@@ -13,18 +13,16 @@ from cvstats.errors import LogError
 from cvstats.log.log import Losses
 from cvstats.options import Missing
 from cvstats.plot._axes import (
-    MARKERS,
     MEAN,
-    colours,
     draw_models,
     keep_inside,
     label_values,
     label_x,
-    offsets,
     rank_models,
     read_facts,
     result_rows,
     set_tick_labels,
+    styles,
 )
 
 if TYPE_CHECKING:
@@ -107,8 +105,7 @@ def draw_folds(
 ) -> None:  # fmt: skip
     """Draw the folds of some models side by side, and the means of repetitions."""
     place = {label: at for at, label in enumerate(labels)}
-    style = zip(models, offsets(len(models), 0.55), colours(ax), MARKERS, strict=False)
-    for model, shift, colour, marker in style:
+    for model, shift, colour, marker in styles(ax, models, 0.55):
         part = table[table["model"] == model]
         at = part[across].map(place).to_numpy(dtype=float) + shift
         ax.plot(

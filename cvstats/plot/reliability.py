@@ -19,13 +19,12 @@ from cvstats.loss_functions.pointwise import LossOptions, flat_columns, probabil
 from cvstats.options import check_alpha
 from cvstats.plot._axes import (
     GREY,
-    MARKERS,
-    colours,
     describe_level,
     draw_models,
     keep_inside,
     label_x,
     label_y,
+    styles,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def reliability(
 def draw_bins(ax: Axes, models: list[str], table: pd.DataFrame) -> None:
     """Draw the bins of some models, and the diagonal."""
     ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls="--", zorder=1)
-    for model, colour, marker in zip(models, colours(ax), MARKERS, strict=False):
+    for model, _, colour, marker in styles(ax, models):
         rows = table[table["model"] == model]
         middle = rows["observed"].to_numpy()
         spread = np.abs(rows[["lower", "upper"]].to_numpy().T - middle)

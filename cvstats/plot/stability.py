@@ -20,18 +20,16 @@ from cvstats.log.bootstrap import code_of
 from cvstats.log.log import Log, Losses
 from cvstats.options import Missing, check_alpha
 from cvstats.plot._axes import (
-    MARKERS,
     check_rows,
-    colours,
     describe_level,
     draw_models,
     keep_inside,
     label_values,
     label_x,
-    offsets,
     rank_models,
     read_facts,
     result_rows,
+    styles,
 )
 
 if TYPE_CHECKING:
@@ -146,8 +144,8 @@ def stability(
 
 def draw_curves(ax: Axes, models: list[str], table: pd.DataFrame, shown: IntArray) -> None:
     """Draw the estimates of some models, with a band for one and bars at some numbers for more."""
-    shifts = offsets(len(models), 0.35 * np.ptp(table["repetitions"]) / BARS)
-    for model, shift, colour, marker in zip(models, shifts, colours(ax), MARKERS, strict=False):
+    width = 0.35 * float(np.ptp(table["repetitions"])) / BARS
+    for model, shift, colour, marker in styles(ax, models, width):
         rows = table[table["model"] == model]
         ax.plot(
             rows["repetitions"] + (shift or 0), rows["estimate"], color=colour, marker=marker,

@@ -81,7 +81,7 @@ from cvstats.reporting.sentences import (
     quote_names,
     split_log,
 )
-from cvstats.reporting.verdict import ONLY, Cell, Verdict, has_caution, name_difference, read_scale
+from cvstats.reporting.verdict import Cell, Verdict, has_caution, name_difference, read_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -604,7 +604,7 @@ def rank_rows(verdict: Verdict, result: Any, by: str) -> pd.DataFrame:
     if scale.larger:
         result = to_score(result, scale.name, scale.orientation, result.attrs)
     frame = result_frame(result)
-    if verdict.names == [ONLY] and frame.index.names == ["model"]:
+    if verdict.facts.are_nameless(verdict.models) and frame.index.names == ["model"]:
         frame = frame.set_axis(pd.Index(verdict.names, name="model"))
     if verdict.unranked:
         return frame
@@ -1010,7 +1010,7 @@ def add_intervals_of_sources(
         return False
     row, result = found
     report.note(result.attrs)
-    target = describe_target(result.attrs, verdict.scale)
+    target = describe_target(verdict, result.attrs)
     new = row == "new source"
     units = "sources_and_points" if result.attrs.get("by") == "source, point" else "sources"
     caption = say("tables.new_sources" if new else f"tables.{units}", verdict)
@@ -1168,7 +1168,7 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     rows = [
         ("method", f"{facts['method']}{why}"),
         ("reason", facts["reason"]),
-        ("target", describe_target(facts, verdict.scale)),
+        ("target", describe_target(verdict, facts)),
         ("guarantee", name_sources(facts["guarantee"], facts)),
     ]
     if verdict.comparison is not None:

@@ -35,15 +35,7 @@ from cvstats.log.tables import as_container, names_a_score
 from cvstats.metrics import METRICS
 from cvstats.options import Missing, check_alpha, known_name, whole_number
 from cvstats.recommend import BY_NAME
-from cvstats.reporting.verdict import (
-    NOISE,
-    ONLY,
-    Scale,
-    Verdict,
-    area_weights,
-    has_caution,
-    narrow_cautions,
-)
+from cvstats.reporting.verdict import NOISE, Verdict, area_weights, has_caution, narrow_cautions
 
 NAMED = 4
 """Maximum number of names listed; the others are counted."""
@@ -92,14 +84,14 @@ DIFFERENCE_IN = "difference in "
 """The beginning of names of differences."""
 
 
-def describe_target(attrs: Mapping[Any, Any], scale: Scale) -> str:
+def describe_target(verdict: Verdict, attrs: Mapping[Any, Any]) -> str:
     """Describe the target of a result: by the name of a score, or for a loss without "risk"."""
-    target, name = name_sources(str(attrs["target"]), attrs), scale.name
+    target, name = name_sources(str(attrs["target"]), attrs), verdict.scale.name
     if name.startswith(DIFFERENCE_IN):  # the target says so itself
         name = name.removeprefix(DIFFERENCE_IN).partition(" (")[0]
     if isinstance(attrs.get("metric"), str) and not LOSS_WORDS.search(target):
         return target.replace(attrs["loss"], name.removeprefix("mean "))
-    if scale.orientation == "error":
+    if verdict.scale.orientation == "error":
         return target.replace("risk", "error").replace("mean loss", name)
     return LOSS_WORDS.sub(name, target)
 
@@ -556,7 +548,7 @@ def describe_cell(verdict: Verdict, before: str) -> list[str]:
         ends = scale.range(row["lower"], row["upper"], decimals, of_values=True)
         limits = f" ({verdict.level} interval {ends}{how})"
     basis = describe_basis(verdict)
-    whose = "" if name == ONLY else f" of {name}"
+    whose = "" if verdict.facts.are_nameless(verdict.models) else f" of {name}"
     error = f"the {scale.name}{whose} is {value}{scale.unit_words}{limits}, measured on {basis}."
     if len(verdict.models) == 1 and "kind" in verdict.facts.attrs and limits:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
@@ -918,13 +910,13 @@ def describe_scope(verdict: Verdict) -> str:
     unit = "sources and points" if verdict.attrs.get("by") == "source, point" else unit
     tied = several and bool((verdict.tied.sum(axis=1) > 1).any())
     more = f"; they would narrow with more {unit}" if tied else ""
-    target = describe_target(verdict.attrs, verdict.scale)
+    target = describe_target(verdict, verdict.attrs)
     if verdict.comparison is not None:
         switch = verdict.switches.get("comparison")
         used = (switch or verdict.comparison).attrs
         of_difference = str(used["target"]).removeprefix(OF_TWO)
         if of_difference != verdict.attrs["target"]:
-            other = describe_target({**used, "target": of_difference}, verdict.scale)
+            other = describe_target(verdict, {**used, "target": of_difference})
             whole = switch is None or has_caution(switch.before, switch.caution).all()
             those = "those of differences" if whole else "some of those of differences"
             what = f"The intervals of models are for the {target}, and {those} are"

@@ -76,9 +76,6 @@ class Switch:
     """The attrs of the table by the method."""
 
 
-ONLY = "the model"
-"""The only model of a log, if it has no name."""
-
 MANY_CELLS = 0.1
 """Share of rows with a caution above which it is not by chance, as in 1% of independent series."""
 
@@ -368,7 +365,7 @@ class Verdict:
     def names(self) -> list[str]:
         """The models in words."""
         if self.facts.are_nameless(self.models):
-            return [ONLY]
+            return ["the model"]
         index = pd.Index(self.models, dtype=object, tupleize_cols=False)
         return write_labels(index, self.facts.write_model)[0]
 
