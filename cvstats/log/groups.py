@@ -7,7 +7,7 @@ that cannot be computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -277,22 +277,8 @@ class Groups:
                 results.append(found)
             except LogError as error:
                 failed[label] = error
-        if not results and len(set(map(str, failed.values()))) == 1:
-            raise next(iter(failed.values()))  # the error is not about the groups
         if failed:
-            label = next(iter(failed))
-            first = f"{self.name}={spelled(label)}: {failed[label]}"
-            if not results:
-                raise LogError(
-                    f"no result could be computed for any of the {len(self.codes):,} groups by "
-                    f"{self.name!r}. The first error is for {first}"
-                )
-            names = listed([spelled(name) for name in failed])
-            raise LogError(
-                f"{len(failed):,} of the {len(self.codes):,} groups by {self.name!r} could not be "
-                f"computed ({names}). The first error is for {first} To omit such groups, "
-                f"type log.drop([{spelled(label)}, …], level={self.name!r}) in pandas."
-            )
+            raise failed_groups(self.name, failed, len(self.codes))
         # Of some groups, sources are the sampling units of refit_corrected, which then has a df.
         parts = sorted((result.columns for result in results), key=len, reverse=True)
         columns = {
@@ -303,6 +289,25 @@ class Groups:
         }  # fmt: skip
         caution = np.concatenate([result.caution for result in results])
         return join_results(results, columns, caution)
+
+
+def failed_groups(name: str, failed: Mapping[Hashable, LogError], number: int) -> LogError:
+    """Return the error for groups, of a number of them, for which a method failed."""
+    if len(failed) == number and len(set(map(str, failed.values()))) == 1:
+        return next(iter(failed.values()))  # the error is not about the groups
+    label = next(iter(failed))
+    first = f"{name}={spelled(label)}: {failed[label]}"
+    if len(failed) == number:
+        return LogError(
+            f"no result could be computed for any of the {number:,} groups by "
+            f"{name!r}. The first error is for {first}"
+        )
+    names = listed([spelled(name) for name in failed])
+    return LogError(
+        f"{len(failed):,} of the {number:,} groups by {name!r} could not be "
+        f"computed ({names}). The first error is for {first} To omit such groups, "
+        f"type log.drop([{spelled(label)}, …], level={name!r}) in pandas."
+    )
 
 
 METRIC = "metric"

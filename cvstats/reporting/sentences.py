@@ -27,7 +27,7 @@ from cvstats.intervals._method import OF_TWO
 from cvstats.large.frames import delay_answer, has_columns_of_models
 from cvstats.large.moments import Moments
 from cvstats.log.display import count_decimals, display_width
-from cvstats.log.groups import METRIC, Groups
+from cvstats.log.groups import METRIC, Groups, failed_groups
 from cvstats.log.log import WITHOUT_PAIRS, Losses
 from cvstats.log.metadata import LOSS_WORDS, UNDESCRIBED, has_several_contrasts
 from cvstats.log.read import MISSING, is_dask_frame, read
@@ -347,9 +347,16 @@ def summary(
         by = METRIC
     if by is None:
         return describe_verdict(Verdict(LogFacts(losses, missing), alpha, seed, method))
-    parts = split_log(losses, by)
-    ask = partial(summary, method=method, alpha=alpha, seed=seed, missing=missing)
-    return Summaries(by, {label: ask(part) for label, part in parts})
+    found: dict[Hashable, Summary] = {}
+    failed: dict[Hashable, LogError] = {}
+    for label, part in split_log(losses, by):
+        try:
+            found[label] = summary(part, method=method, alpha=alpha, seed=seed, missing=missing)
+        except LogError as error:
+            failed[label] = error
+    if failed:
+        raise failed_groups(by, failed, len(found) + len(failed))
+    return Summaries(by, found)
 
 
 def read_labels(losses: Any, name: str) -> pd.Index | None:

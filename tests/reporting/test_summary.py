@@ -292,6 +292,25 @@ def test_the_mean_over_cells_is_weighted_by_area():
     assert plain == (f"Averaged over 20 cells (y and lon), {expected}")
 
 
+def test_a_group_without_a_summary_is_named_with_the_call_that_omits_it():
+    """Only interval and compare named it: "holdout needs at least two points"."""
+    index = pd.MultiIndex.from_arrays([[*"xxxyyyz"], range(7)], names=["g", "point"])
+    log = pd.DataFrame(np.random.default_rng(0).random((7, 2)), index, list("ab"))
+    array = xr.DataArray(
+        log.to_numpy(), dims=("point", "model"),
+        coords={"model": list("ab"), "g": ("point", [*"xxxyyyz"])},
+    )  # fmt: skip
+    for given in (log, array, cvstats.Moments.of_log(log, by="g", pairs=True)):
+        with pytest.raises(LogError) as caught:
+            cvstats.summary(given, by="g")
+        with pytest.raises(LogError) as expected:
+            cvstats.interval(given, by="g")
+        assert str(caught.value) == str(expected.value)
+        assert "'z'" in str(caught.value)
+    assert "log.drop(['z', …], level='g')" in str(caught.value)
+    assert [*log.drop(["z"], level="g").cvci.summary(by="g")] == ["x", "y"]
+
+
 def test_percents_are_not_multiplied_by_a_hundred():
     """An accuracy of 72.4 was called 7,240%, and a lead of 4.2 points 420 percentage points."""
     rng = np.random.default_rng(0)
