@@ -477,7 +477,9 @@ def over_tasks(log: Log) -> Leads:
         "contains each best model with probability at least 1 - alpha as the number of points "
         "per source (such as a task) grows, if they are independent"
     )
-    return leads_of(log, base, residuals, n, n - tasks, {"guarantee": guarantee})
+    few = "df" in base.columns and "variance" in base.attrs
+    df = base.columns["df"].min() if few else n - tasks
+    return leads_of(log, base, residuals, n, df, {"guarantee": guarantee})
 
 
 def over_dates(log: Log) -> Leads:

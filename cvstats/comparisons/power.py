@@ -388,7 +388,8 @@ def check_repetitions(log: Log, base: Result) -> None:
 
 def count_groups(base: Result) -> int | None:
     """Count the clusters or sources that are the sampling unit; None for points."""
-    if "df" not in base.columns:
+    of_points = base.method == "out_of_source" and "variance" in base.attrs
+    if of_points or "df" not in base.columns:
         return None
     counts = (base.columns[name] for name in ("n_clusters", "n_sources") if name in base.columns)
     return next((int(count.max()) for count in counts), None)

@@ -347,7 +347,7 @@ def find_bounded(log: Log, base: Result, proportions: MaskArray) -> MaskArray:
     These are metrics, pass@k, and 0/1 losses of random splits, that are averaged over repetitions
     or whose sampling unit is the source.
     """
-    if base.method == "out_of_source" and "df" in base.columns:
+    if base.method == "out_of_source" and "variance" not in base.attrs:  # that of points
         return find_bounded_sources(base, log)[0]
     by_splits = base.method == OF_SPLITS and "n_points" in base.columns
     if log.design.metric:

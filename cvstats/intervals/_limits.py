@@ -706,7 +706,7 @@ def take_own_limits(result: Result, log: Log) -> Result:
             return rescale_limits(leave_open(result, columns["se"] == 0), "logit")
         share = share_of_sources(log, len(estimate)) if by_source else None
         return take_limits_of_means(result, np.ones(len(estimate), dtype=bool), share)
-    if method == "out_of_source" and "df" in columns:
+    if method == "out_of_source" and "variance" not in result.attrs:  # that of points
         at, reach, *ends = find_bounded_sources(result, log)
         return take_limits_of_means(result, at, reach, ends) if at.any() else result
     if by_source or (method == OF_SPLITS and "n_points" in columns):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from calls import refusal
+from scipy import stats
 from strategies import by_row
 
 import cvstats
@@ -175,3 +176,81 @@ def test_answers_of_fixed_models_with_passages():
     del trained.attrs["models_are"]
     with pytest.raises(cvstats.LogError, match="If one model answered all points, set log.attrs"):
         trained.cvci.answers()
+
+
+def small_task(container: str):
+    """Three tasks, in one of which there are two questions that only b answers correctly."""
+    log = tasks().loc[0, ["a", "b"]]
+    row = np.arange(len(log))
+    few = log[(row < 60) | np.isin(row, (200, 201)) | (row >= 600)].copy()
+    few.attrs = log.attrs
+    few.loc["b"] = [[1.0, 0.0]] * 2
+    if container == "frame":
+        return few
+    if container == "moments":
+        return cvstats.Moments.of_log(few, pairs=True)
+    if container == "repeated":
+        twice = pd.concat({0: few, 1: few}, names=["repetition"])
+        twice.attrs = few.attrs
+        return twice
+    array = by_row(few)
+    return array if container == "array" else array.chunk(row=100)
+
+
+@pytest.mark.parametrize("container", ["frame", "array", "lazy array", "moments", "repeated"])
+def test_two_points_of_a_task_decide_nothing(container):
+    """Their variance was 0, and their task a third of the mean: p < 1e-15, without a caution."""
+    log = small_task(container)
+    found = cvstats.compare(log)
+    if container == "lazy array":
+        found = found.compute()
+    sizes = np.array([60, 2, 60])
+    df = (1 / sizes).sum() ** 2 / (1 / (sizes**2 * (sizes - 1.0))).sum()
+    row = {name: float(np.ravel(found[name])[0]) for name in ("statistic", "p_value", "df")}
+    assert row["df"] == pytest.approx(df, rel=1e-12)
+    assert abs(row["statistic"]) > 5
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), df), rel=1e-9)
+    assert row["p_value"] > 0.05
+    assert np.ravel(cvstats.cautions(found))[0] == "few points"
+    text = " ".join(str(cvstats.summary(log)).split())
+    assert "not statistically significant" in text
+    assert "Caution, few points" in text
+    if container in ("frame", "array", "repeated"):
+        best = np.ravel(log.cvci.best_set(rng=0)["p_value"])  # one-sided
+        assert best[0] == pytest.approx(row["p_value"] / 2, rel=0.2)
+        plan = log.cvci.power(effect=0.1)
+        assert "groups_needed" not in plan
+
+
+def test_limits_of_fixed_sources_of_few_points_cover():
+    rng = np.random.default_rng(1)
+    sizes = [3, 40, 80]
+    index = pd.MultiIndex.from_tuples(
+        [(k, i) for k, n in enumerate(sizes) for i in range(n)], names=["source", "point"]
+    )
+    runs = 2000
+    log = (rng.random((runs, sum(sizes), 2)) < 0.3) @ [1.0, -1.0]
+    frame = pd.DataFrame(log.T, index)
+    frame.attrs = {"sources_are": "fixed"}
+    found = frame.cvci.out_of_source()
+    covered = ((found["lower"] <= 0) & (found["upper"] >= 0)).mean()
+    normal = (found["estimate"].abs() <= 1.96 * found["se"]).mean()
+    assert normal < 0.92
+    assert covered > 0.95
+    enough = frame.loc[[1, 2]]
+    enough.attrs = frame.attrs
+    assert "df" not in enough.cvci.out_of_source()
+    assert "few points" not in set(enough.cvci.out_of_source()["caution"])
+
+
+def test_a_label_with_few_points_leaves_the_limits_of_another_as_they_are():
+    few = small_task("frame")
+    whole = tasks().loc[0, ["a", "b"]]
+    whole.attrs = few.attrs
+    both = pd.concat({"x": few, "y": whole}, names=["group"])
+    both.attrs = few.attrs
+    names = ["estimate", "lower", "upper", "se"]
+    for label, log in (("x", few), ("y", whole)):
+        pd.testing.assert_frame_equal(
+            both.cvci.interval(by="group").loc[label][names], log.cvci.interval()[names]
+        )
