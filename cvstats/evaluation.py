@@ -17,7 +17,7 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Literal, SupportsIndex, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from cvstats.core.types import FloatArray, IntArray
 from cvstats.errors import (
-    MOST,
     LogError,
     NotGiven,
     checked_flag,
@@ -318,7 +317,7 @@ def bind_cv(
     if cv is None or isinstance(cv, (Plan, BoundPlan)):
         return bind_plan(plan if cv is None else cv, data, groups)
     splits_data = hasattr(cv, "split") and not isinstance(cv, (str, type))
-    if not (splits_data or is_pairs(cv) or (is_whole(cv) and int(cv) >= 2)):
+    if not (splits_data or is_pairs(cv) or (is_whole(cv) and cv >= 2)):
         raise LogError(
             f"Invalid cv={cv!r}. Expected 2 or more folds, such as cv=5, a splitter "
             f"of scikit-learn, or pairs of training and test rows."
@@ -370,7 +369,7 @@ def bind_plan(plan: Plan | BoundPlan | None, data: Data, groups: Any) -> BoundPl
 
 
 @contextmanager
-def run_calls(calls: Iterable[Any], n_jobs: SupportsIndex | None) -> Iterator[Iterator[FitResult]]:
+def run_calls(calls: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[FitResult]]:
     """Run fits in any order, each on one thread, so that sums are equal.
 
     At the end workers are stopped, without joblib's warning about unfinished tasks.
@@ -445,7 +444,7 @@ def read_data(X: Any, y: Any, groups: Any, point: Any) -> Data:
         truth = y.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = np.flatnonzero(pd.isna(truth))
     if len(missing):
-        rows = listed([f"row {row:,}" for row in missing[:MOST]], len(missing))
+        rows = listed(f"row {row:,}" for row in missing)
         raise LogError(
             f"y is missing (NaN) in {rows}. Expected the true value of every point. Drop these "
             "rows from X and y."

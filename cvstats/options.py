@@ -6,17 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    Literal,
-    SupportsIndex,
-    TypeAlias,
-    TypeGuard,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, TypeAlias, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -127,20 +117,16 @@ def check_numbers(name: str, got: object, *, several: bool = False) -> None:
         raise LogError(f"{name}={got!r} is out of range. Expected {expected}.")
 
 
-def is_whole(value: object) -> TypeGuard[SupportsIndex]:
+def is_whole(value: object) -> TypeGuard[int]:
     """Whether a value is a single whole number (bool excluded)."""
-    numeric = isinstance(value, SupportsIndex)
-    return numeric and not isinstance(value, (bool, np.bool_, np.ndarray))
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def whole_number(name: str, value: object, least: int) -> int:
     """Return an option if it is a whole number of at least ``least``."""
-    number = least - 1
-    if is_whole(value):
-        number = value.__index__()
-    if number < least:
+    if not is_whole(value) or value < least:
         raise LogError(f"{name}={value!r} is out of range. Expected a whole number from {least}.")
-    return number
+    return int(value)
 
 
 # --- random numbers -------------------------------------------------------------------------------
@@ -150,7 +136,7 @@ def check_rng(rng: object) -> None:
     """Reject values that are neither a seed nor a generator, without drawing."""
     if rng is None or isinstance(rng, np.random.Generator):
         return
-    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
+    if not is_whole(rng) or rng < 0:
         raise LogError(
             f"rng={rng!r} is not a seed. Expected a whole number from 0, or a "
             f"numpy.random.Generator."
