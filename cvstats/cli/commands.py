@@ -28,7 +28,7 @@ from cvstats.comparisons.equivalence import equivalence as test_equivalence
 from cvstats.comparisons.power import power as plan_power
 from cvstats.core.cautions import Caution
 from cvstats.core.design import LEVELS
-from cvstats.describe import describe_log, moments
+from cvstats.describe import count, describe_log, moments
 from cvstats.diagnostics import diagnose as diagnose_log
 from cvstats.errors import LogError, NeedsLosses, nearest, plainly
 from cvstats.formatting import as_scores
@@ -553,12 +553,13 @@ def note_reading(log: Any, by: str | None) -> None:
         if name not in (*LEVELS, by) and values.nunique() < len(values):
             note_unused(name)
     errored, gaps = log.attrs.get("n_errored", 0), log.attrs.get("n_incomplete", 0)
-    notes = [f"{count_of(errored, 'sample')} ended in an error"] if errored else []
-    notes += [f"{count_of(gaps, 'sample')} with a gap dropped from every epoch"] if gaps else []
+    notes = [f"{count(errored, 'sample')} ended in an error"] if errored else []
+    notes += [f"{count(gaps, 'sample')} with a gap dropped from every epoch"] if gaps else []
     if notes:
         warnings.warn("; ".join(notes), stacklevel=2)
     if copies := log.attrs.get("n_duplicates"):
-        warnings.warn(f"{count_of(copies, 'copy', 'copies')} of rows dropped", stacklevel=2)
+        noun = "copy" if copies == 1 else "copies"
+        warnings.warn(f"{copies:,} {noun} of rows dropped", stacklevel=2)
 
 
 def note_unused(name: Hashable) -> None:
@@ -591,7 +592,7 @@ def missing_file(path: Path, after_prediction: bool) -> LogError:
 def note_dropped(number: int | None) -> None:
     """Warn about evaluations dropped from a result."""
     if number:
-        left_out = f"{count_of(number, 'evaluation')} dropped"
+        left_out = f"{count(number, 'evaluation')} dropped"
         warnings.warn(f"{left_out}: the loss of some model is missing", stacklevel=2)
 
 
@@ -601,11 +602,6 @@ def note_missing(log: Any, missing: Missing) -> None:
         note_dropped(log.dropped)
     elif missing == "drop" and isinstance(log, (pd.Series, pd.DataFrame)):
         note_dropped(int(pd.DataFrame(log).isna().any(axis=1).sum()))
-
-
-def count_of(number: int, noun: str, plural: str = "") -> str:
-    """Write a number with its noun."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def number_or_text(word: str) -> str | float:
