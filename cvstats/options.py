@@ -136,7 +136,7 @@ def check_rng(rng: object) -> None:
     """Reject values that are neither a seed nor a generator, without drawing."""
     if rng is None or isinstance(rng, np.random.Generator):
         return
-    if not is_whole(rng) or rng < 0:
+    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
         raise LogError(
             f"rng={rng!r} is not a seed. Expected a whole number from 0, or a "
             f"numpy.random.Generator."
