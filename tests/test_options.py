@@ -233,6 +233,7 @@ def test_leave_one_out_losses_that_are_none(wrong):
         ("interval", {"level": 95}, "Did you mean 'alpha'"),
         ("compare", {"bogus": 1}, r"Valid options: other, .*, missing\.$"),
         ("compare", {"baseline": "a"}, "Did you mean 'reference'"),
+        ("power", {"power": 0.9}, "Did you mean 'target_power'"),
         ("winner", {"random_state": 1}, "Did you mean 'rng'"),
         ("equivalence", {"delta": 0.1, "margin": 0.1}, "Did you mean 'margin'"),
         ("holdout", {"groups": "site"}, "Did you mean 'by'"),
