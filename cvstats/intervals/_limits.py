@@ -701,7 +701,8 @@ def take_own_limits(result: Result, log: Log) -> Result:
         return widen_contrast(result, log)
     method, columns = result.method, result.columns
     estimate, by_source = columns["estimate"], method == "clustered"
-    if log.metadata.get("limits") == OF_PROBLEMS:
+    few = method == "out_of_source" and "df" in columns  # one point of a source changes much more
+    if log.metadata.get("limits") == OF_PROBLEMS and not few:
         if by_source and result.attrs.get("by") != "source":
             return rescale_limits(leave_open(result, columns["se"] == 0), "logit")
         share = share_of_sources(log, len(estimate)) if by_source else None

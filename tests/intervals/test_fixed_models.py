@@ -254,3 +254,20 @@ def test_a_label_with_few_points_leaves_the_limits_of_another_as_they_are():
         pd.testing.assert_frame_equal(
             both.cvci.interval(by="group").loc[label][names], log.cvci.interval()[names]
         )
+
+
+def test_problems_of_a_task_with_two_problems_have_the_limits_of_student():
+    """One pseudo-error of 162 problems does not account for a task of two."""
+    rng = np.random.default_rng(5)
+    index = pd.MultiIndex.from_tuples(
+        [(k, i, run) for k, n in enumerate((100, 60, 2)) for i in range(n) for run in range(3)],
+        names=["source", "point", "repetition"],
+    )
+    log = pd.DataFrame({"a": (rng.random(len(index)) < 0.4) * 1.0}, index)
+    log.loc[2] = 0.0
+    log.attrs["sources_are"] = "fixed"
+    problems = log.cvci.passes(k=2)
+    found = problems.cvci.interval().iloc[0]
+    width = stats.t.ppf(0.975, found["df"]) * found["se"]
+    assert found["upper"] == pytest.approx(found["estimate"] + width, rel=1e-9)
+    assert found["caution"] == "few points"
