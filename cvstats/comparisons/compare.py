@@ -59,6 +59,7 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.loss_columns import LossColumns
 from cvstats.core.results import (
     FIELLER,
+    OWN_ERROR,
     Result,
     confidence_limits,
     half_widths,
@@ -385,6 +386,8 @@ def compare(
             )
             for each in (run, example)
         )  # fmt: skip
+    else:
+        run, example = partial(cut_differences, run), partial(cut_differences, example)
     table = compare_pairs(
         losses, other, reference, missing, run, by=by, all_pairs=adjust == "max-t",
         levels=levels, example=example,
@@ -462,7 +465,27 @@ def compute_comparison(
             result, base, pairs, len(log.columns_by_cell()),
             alternative=alternative, alpha=alpha, n_draws=n_draws, seed=seed,
         )  # fmt: skip
-    return show_own_errors(result)
+    return show_own_errors(result) if OWN_ERROR in result.columns else result
+
+
+def cut_differences(compute: Callable[[Log], Result], log: Log) -> Result:
+    """Compare models, and cut finite limits at the largest difference that their losses can have.
+
+    Tests do not change, because the limits still contain 0 if they did.
+    """
+    result, size = compute(log), np.array(np.inf)
+    limits = np.abs([result.columns["lower"], result.columns["upper"]])
+    if not ((limits > 1) & np.isfinite(limits)).any() or {"metrics", "kind"} & log.metadata.keys():
+        return result
+    if "range" in log.metadata:
+        size = np.ptp(log.metadata["range"])
+    elif log.design.by is None and log.known_proportions:
+        size = np.where(log.zero_one_pairs(), 1.0, np.inf)
+    columns = dict(result.columns)
+    for side in ("lower", "upper"):
+        cut = np.clip(columns[side], -size, size)
+        columns[side] = np.where(np.isinf(columns[side]), columns[side], cut)
+    return replace(result, columns=columns)
 
 
 def compute_tests(base: Result, *, alternative: str, alpha: float) -> Result:

@@ -178,13 +178,13 @@ def test_answers_of_fixed_models_with_passages():
         trained.cvci.answers()
 
 
-def small_task(container: str):
+def small_task(container: str, answers=((1.0, 0.0), (1.0, 0.0))):
     """Three tasks, in one of which there are two questions that only b answers correctly."""
     log = tasks().loc[0, ["a", "b"]]
     row = np.arange(len(log))
     few = log[(row < 60) | np.isin(row, (200, 201)) | (row >= 600)].copy()
     few.attrs = log.attrs
-    few.loc["b"] = [[1.0, 0.0]] * 2
+    few.loc["b"] = answers
     if container == "frame":
         return few
     if container == "moments":
@@ -220,6 +220,27 @@ def test_two_points_of_a_task_decide_nothing(container):
         assert best[0] == pytest.approx(row["p_value"] / 2, rel=0.2)
         plan = log.cvci.power(effect=0.1)
         assert "groups_needed" not in plan
+
+
+@pytest.mark.parametrize("adjust", ["holm", "max-t"])
+@pytest.mark.parametrize("container", ["frame", "array", "lazy array", "moments", "repeated"])
+def test_no_difference_of_error_rates_is_larger_than_1(container, adjust):
+    """With 1.1 degrees of freedom the limits were -3.4 and 3.5."""
+    log = small_task(container, [[1.0, 0.0], [0.0, 1.0]])
+    found = cvstats.compare(log, adjust=adjust)
+    for name, limit in (("lower", -1), ("upper", 1)):
+        assert np.ravel(found[name]).tolist() == [limit]
+    found = cvstats.compare(log, alternative="less", adjust=None)
+    assert (np.ravel(found["lower"]).item(), np.ravel(found["upper"]).item()) == (-np.inf, 1)
+
+
+def test_only_error_rates_have_a_largest_difference():
+    log = small_task("frame", [[9.0, 0.0], [0.0, 9.0]]).astype(int)
+    assert cvstats.compare(log)["upper"].item() > 9  # numbers of errors
+    log = small_task("frame", [[1.0, 0.0], [0.0, 1.0]])
+    change = pd.DataFrame({"a": log["a"] - log["b"], "b": log["b"] - log["a"]})
+    change.attrs = {**log.attrs, "kind": "differences"}
+    assert cvstats.compare(change)["upper"].item() > 2
 
 
 def test_limits_of_fixed_sources_of_few_points_cover():
