@@ -411,13 +411,8 @@ def batches_of(
             try:
                 for batch in table.iter_batches(batch_size=batch_size, columns=stored):
                     rows = {name: column_of(batch.column(name)) for name in stored}
-                    yield (
-                        {
-                            **rows,
-                            **{name: label.repeat(len(batch)) for name, label in keys.items()},
-                        },
-                        attrs,
-                    )
+                    constant = {name: label.repeat(len(batch)) for name, label in keys.items()}
+                    yield {**rows, **constant}, attrs
             except (arrow.ArrowException, OSError) as error:
                 raise unreadable(file.path) from error
 

@@ -781,11 +781,8 @@ def check_same_masks(labels: ResultLabels, one: Cells, two: Cells) -> None:
 def match_models(one: ResultLabels, two: ResultLabels) -> IntArray:
     """Find the models of one batch in another; their grids must be the same."""
     mine, yours = list(one.models), list(two.models)
-    if type(one) is not type(two) or (
-        isinstance(one, FrameLabels)
-        and isinstance(two, FrameLabels)
-        and (one.columns_axis is None) != (two.columns_axis is None)
-    ):
+    single, alone = (getattr(labels, "columns_axis", None) is None for labels in (one, two))
+    if type(one) is not type(two) or single != alone:
         raise LogError(
             "the batches are containers of different kinds. Expected only Series, only "
             "DataFrames, only DataArrays or only Datasets."
