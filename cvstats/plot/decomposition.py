@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cvstats.errors import LogError
 from cvstats.intervals.decompose import decompose
 from cvstats.intervals.wald import wald
 from cvstats.log.log import Losses
@@ -103,8 +102,6 @@ def decomposition(
     facts = read_facts(losses, missing)
     check_numbers("rho", list(rho) if isinstance(rho, Iterable) else rho, several=True)
     values = list(dict.fromkeys(float(value) for value in rho))
-    if not values:
-        raise LogError("rho is empty. Expected at least one correlation.")
     table = result_rows(facts.apply(decompose, rho=values), facts)
     used = result_rows(facts.apply(wald), facts)
     models = rank_models(used, facts)
