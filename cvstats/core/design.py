@@ -615,17 +615,25 @@ class Design:
         shown = [
             f"{self.format_labels(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]
         ]
+        of_array = self.taking.startswith("log.sel")
+        drop = f"log.drop_duplicates({self.identity()[-1]!r})"
+        drop = f"as in {drop}" if of_array else "log[~log.index.duplicated()]"
         hint = (
-            f"The level {others[0]!r} does not identify evaluations; if it names the models, "
-            f"give each model a column: log.unstack({others[0]!r}). If it numbers runs or seeds, "
-            "rename it to 'repetition'. If it is a lead time or another condition, select a label: "
-            f"log.xs({spelled(self.levels[others[0]].labels[0])}, level={others[0]!r}); or pass "
-            f"by={others[0]!r} to a function that has by=."
-            if others
-            else "If rows are duplicates, drop them: log[~log.index.duplicated()]. If they are "
+            f"If rows are duplicates, drop them{', ' if of_array else ': '}{drop}. If they are "
             "runs or seeds, number them in a level 'repetition'. If they are lead times or other "
             "conditions, add a level such as 'lead_time' and pass by='lead_time'."
         )
+        if others:
+            name = others[0]
+            models = "make it a dimension 'model'"
+            models = models if of_array else f"give each model a column: log.unstack({name!r})"
+            select = self.taking.format(label=spelled(self.levels[name].labels[0]), level=name)
+            hint = (
+                f"The level {name!r} does not identify evaluations; if it names the models, "
+                f"{models}. If it numbers runs or seeds, rename it to 'repetition'. If it is a "
+                f"lead time or another condition, select a label: {select}; or pass by={name!r} to "
+                "a function that has by=."
+            )
         return LogError(
             f"the same evaluation appears twice: {listed(shown, len(same))}. Expected each "
             f"({', '.join(self.identity())}) once. {hint}"

@@ -148,3 +148,11 @@ def test_names_of_models_need_not_be_strings(grid, names):
     words = str(array.cvci.summary())
     assert str(first).removesuffix(" 00:00:00") in words
     assert str(second).removesuffix(" 00:00:00") in words
+
+
+def test_the_advice_on_duplicates_is_for_arrays():
+    points = [*range(19), 4]
+    log = xr.DataArray(np.arange(20.0), {"point": points}, dims="point")
+    with pytest.raises(LogError, match=r"drop them, as in log\.drop_duplicates\('point'\)\."):
+        log.cvci.holdout()
+    assert log.drop_duplicates("point").cvci.holdout().attrs["n_points"] == 19
