@@ -312,3 +312,11 @@ def test_moments_of_a_log_without_folds_are_those_of_its_sources():
     assert log.cvci.moments().index.names == ["model", "source"]
     folds = frame(fold=POINTS % 3, source=POINTS % 4, point=POINTS)
     assert folds.cvci.moments().index.names == ["model", "fold"]
+
+
+def test_a_loss_far_below_is_named(monkeypatch):
+    losses = pd.Series(np.ones(40), pd.RangeIndex(100, 140, name="point"))
+    losses.iloc[33] = np.nan
+    monkeypatch.setattr(cvstats.log.log, "BLOCK", 8)
+    with pytest.raises(LogError, match=r"missing \(NaN\) at point=133\."):
+        losses.cvci.holdout()

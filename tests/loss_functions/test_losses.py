@@ -41,6 +41,7 @@ def test_models_with_a_probability_for_each_class(frame):
     got = cvstats.losses(wide, prediction=dict(zip(MODELS, names, strict=True)), **options)
     hot = np.array([[label == y for label in "abc"] for y in wide["y_true"]])
     np.testing.assert_allclose(got, ((p - hot) ** 2).sum(axis=2).T)
+    assert got.attrs["brier"] == "multi-class"
     one = cvstats.losses(wide, prediction=names[1], **options)
     pd.testing.assert_series_equal(one, got["forest"].rename("model"))
 
@@ -136,6 +137,7 @@ def test_labels_and_classes_in_a_dataset():
     one = cvstats.losses(data, prediction="a", loss="brier", positive="a")
     np.testing.assert_array_equal(one, expected)
     both = cvstats.losses(data, prediction=["a", "b"], loss="brier", classes=["a", "b"])
+    assert one.attrs["brier"] == both.attrs["brier"] == "binary"
     np.testing.assert_array_equal(both, expected)
     assert both.name == "model"
     labels[1] = pd.NA
