@@ -274,10 +274,10 @@ def interval(
         no-information rate in ``attrs``; `case_bootstrap` and `two_stage` for the logs of these
         plans. For 0/1 losses, `holdout` and `wald` then use Wilson's limits, or Clopper-Pearson
         limits with fewer than 10 of the rarer outcome; bounded metrics, such as AUC, F1 and the C
-        index, and 0/1 losses of random splits, with sources as the sampling unit, or of a test set
-        that was evaluated several times, have exact limits by Korn and Graubard. Limits of other
-        methods for 0/1 losses and bounded metrics, and of one score per split, are cut at the
-        bounds.
+        index, and 0/1 losses of random splits, with sources as the sampling unit or averaged over
+        fixed sources, or of a test set that was evaluated several times, have exact limits by Korn
+        and Graubard. Limits of other methods for 0/1 losses and bounded metrics, and of one score
+        per split, are cut at the bounds.
     points : {"crossed", "nested"}, optional
         If the same point labels occur in several sources, whether they mean the same points (items
         rated by judges) or each source numbers its points separately. By default they are the same,

@@ -345,17 +345,18 @@ def find_bounded(log: Log, base: Result, proportions: MaskArray) -> MaskArray:
     """Find the models whose limits are those of `interval`, at the level of c.
 
     These are metrics, pass@k, and 0/1 losses of random splits, that are averaged over repetitions
-    or whose sampling unit is the source.
+    or over fixed sources, or whose sampling unit is the source.
     """
-    if base.method == "out_of_source" and "variance" not in base.attrs:  # that of points
-        return find_bounded_sources(base, log)[0]
+    problems, by = log.metadata.get("limits") == OF_PROBLEMS, base.attrs.get("by")
+    if base.method == "out_of_source":
+        of_points = "variance" in base.attrs
+        return proportions | problems if of_points else find_bounded_sources(base, log)[0]
     by_splits = base.method == OF_SPLITS and "n_points" in base.columns
     if log.design.metric:
         groups = base.method in OF_GROUPS and "df" in base.columns
         return np.full(len(proportions), groups or by_splits or base.method in OF_NORMAL_LIMITS)
     if by_splits:
         return proportions
-    problems, by = log.metadata.get("limits") == OF_PROBLEMS, base.attrs.get("by")
     if base.method == "clustered":
         return proportions & (by in BY_SOURCES) | (problems and by == "source")
     averages = log.design.number("repetition") > 1
@@ -376,7 +377,7 @@ def limits_of_one(
         columns["estimate"], columns["se"], far, far
     )
     row = Result(base.method, columns, base.caution[one], {**base.attrs, "alpha": level})
-    if base.method == "out_of_source":
+    if base.method == "out_of_source" and "variance" not in base.attrs:  # that of points
         reach, *ends = (values[one] for values in find_bounded_sources(base, log)[1:])
         return take_limits_of_means(row, np.array([True]), reach, ends)
     if not log.design.metric:

@@ -277,11 +277,24 @@ def test_a_label_with_few_points_leaves_the_limits_of_another_as_they_are():
         )
 
 
-def test_problems_of_a_task_with_two_problems_have_the_limits_of_student():
+def exact_limits(losses, sizes):
+    """Korn-Graubard limits with one pseudo-error of the smallest task, by hand."""
+    ends = np.cumsum(sizes)
+    parts = [losses[end - n : end] for n, end in zip(sizes, ends, strict=True)]
+    t, k = np.mean([part.mean() for part in parts]), len(sizes)
+    v = sum(part.var(ddof=1) / len(part) for part in parts) / k**2
+    d = 1 / (k * min(sizes))
+    n = (t * (1 - t) + d) / (v + d**2)
+    lower = stats.beta.ppf(0.025, t * n, n - t * n + 1) if t > 0 else 0.0
+    return [lower, stats.beta.ppf(0.975, t * n + 1, n - t * n)]
+
+
+def test_problems_of_a_task_with_two_problems_have_its_pseudo_error():
     """One pseudo-error of 162 problems does not account for a task of two."""
     rng = np.random.default_rng(5)
+    sizes = 100, 60, 2
     index = pd.MultiIndex.from_tuples(
-        [(k, i, run) for k, n in enumerate((100, 60, 2)) for i in range(n) for run in range(3)],
+        [(k, i, run) for k, n in enumerate(sizes) for i in range(n) for run in range(3)],
         names=["source", "point", "repetition"],
     )
     log = pd.DataFrame({"a": (rng.random(len(index)) < 0.4) * 1.0}, index)
@@ -289,6 +302,56 @@ def test_problems_of_a_task_with_two_problems_have_the_limits_of_student():
     log.attrs["sources_are"] = "fixed"
     problems = log.cvci.passes(k=2)
     found = problems.cvci.interval().iloc[0]
-    width = stats.t.ppf(0.975, found["df"]) * found["se"]
-    assert found["upper"] == pytest.approx(found["estimate"] + width, rel=1e-9)
+    wanted = exact_limits(problems["a"].sort_index().to_numpy(), sizes)
+    assert found[["lower", "upper"]].tolist() == pytest.approx(wanted, rel=1e-9)
     assert found["caution"] == "few points"
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_task_without_errors_does_not_determine_the_limits(container):
+    """Its variance was 0: limits of two tasks of 30 and 300 points covered 3% errors in 68%."""
+    rng = np.random.default_rng(2)
+    sizes, runs = (30, 300), 2000
+    index = pd.MultiIndex.from_tuples(
+        [(k, i) for k, n in enumerate(sizes) for i in range(n)], names=["source", "point"]
+    )
+    log = pd.DataFrame((rng.random((330, runs)) < 0.03) * 1.0, index)
+    log.attrs = {"sources_are": "fixed"}
+    read = {
+        "frame": lambda: log,
+        "array": lambda: by_row(log),
+        "lazy array": lambda: by_row(log).chunk(row=100),
+        "moments": lambda: cvstats.Moments.of_log(log),
+    }
+    found = cvstats.interval(read[container]())
+    found = found.compute() if container == "lazy array" else found
+    lower, upper = (np.ravel(found[name]) for name in ("lower", "upper"))
+    for column in range(5):
+        wanted = exact_limits(log[column].to_numpy(), sizes)
+        assert [lower[column], upper[column]] == pytest.approx(wanted, rel=1e-9)
+    assert ((lower <= 0.03) & (upper >= 0.03)).mean() > 0.95
+    assert "few errors" not in " ".join(np.ravel(cvstats.cautions(found)))
+    if container == "frame":
+        twice = pd.concat({"x": log, "y": log}, names=["group"])
+        twice.attrs = log.attrs
+        one = twice.cvci.interval(by="group").loc["y"]
+        assert one["upper"].to_numpy() == pytest.approx(upper, rel=1e-12)
+
+
+def test_the_winner_over_fixed_tasks_has_limits_like_those_of_interval():
+    """Limits for the best of three models with 3% errors in 30 and 300 points covered 51%."""
+    rng = np.random.default_rng(3)
+    index = pd.MultiIndex.from_tuples(
+        [(0, task, i) for task, n in enumerate((30, 300)) for i in range(n)],
+        names=["repetition", "source", "point"],
+    )
+    log = pd.DataFrame({"a": (rng.random(330) < 0.03) * 1.0, "b": 1.0}, index)
+    log.loc[(0, 0), "a"] = 0.0
+    log.attrs = {"sources_are": "fixed"}
+    best = [each.cvci.winner(rng=0).loc["a"] for each in (log, log.cvci.passes(k=1))]
+    for found in best:
+        wanted = log.cvci.interval().loc["a"]
+        assert found["lower"] < wanted["lower"] < 0.002
+        assert found["upper"] > wanted["upper"] > 0.06
+        assert found["caution"] == ""
+    assert best[0]["upper"] == best[1]["upper"]
