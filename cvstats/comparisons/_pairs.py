@@ -408,7 +408,7 @@ def difference_interval(
         base = test_numerators(base, log, alpha)
     base = zero_rounding_noise(base, log)
     if method is None:
-        if log.design.metric or chosen == OF_SPLITS:
+        if log.design.metric or chosen in (OF_SPLITS, "out_of_source"):
             run = partial(find_method(chosen).run, alpha=alpha, **options)
             base = add_pseudo_errors(base, log, run)
         elif chosen == "wald":

@@ -289,10 +289,10 @@ def compare(
     pairing, and is many times wider if the models are similar.
 
     For metrics with a bounded range, such as AUC and F1, and for 0/1 losses of random splits (and
-    of repetitions, if two models disagree on fewer than 25 points), the limits and the test also
-    account for one pseudo-error of each model, the largest change by a single prediction, which
-    ``se`` does not contain: ``statistic`` is then smaller than ``difference / se``. A named
-    ``method`` omits it.
+    of repetitions, if two models disagree on fewer than 25 points, or averaged over fixed sources,
+    if they disagree on about 10 points or fewer), the limits and the test also account for one
+    pseudo-error of each model, the largest change by a single prediction, which ``se`` does not
+    contain: ``statistic`` is then smaller than ``difference / se``. A named ``method`` omits it.
 
     0/1 losses with each point evaluated once are tested as in `mcnemar` if two models disagree on
     fewer than 25 points: the p-value is that of the exact test, and the limits are Tango's score
