@@ -343,12 +343,14 @@ def widen_leads(
 ) -> list[FloatArray] | None:
     """Divide the standard errors by which `compare` judges each pair by the plain ones.
 
-    They are larger for bounded metrics, and for models that were refitted or are nearly alike.
+    They are larger for bounded metrics, for models that were refitted or are nearly alike, and for
+    error rates over fixed sources on which models agree.
     Returns a table of models by models for each of the ``cells``, or None if all are the same.
     """
     by_folds = method == "wald" and not log.only_tested
     refitted = not log.only_tested and default_difference(log) == REFITS
-    if not (log.design.metric or refitted):
+    of_tasks = method == "out_of_source" and log.fixed_sources
+    if not (log.design.metric or refitted or of_tasks):
         if not by_folds or squared_loss is None or log.design.number("repetition") > 1:
             return None
         if not any(may_be_alike(squared_loss[cell], squares) for cell, squares, *_ in cells):

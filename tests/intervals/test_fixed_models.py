@@ -398,3 +398,16 @@ def test_limits_of_differences_over_fixed_tasks_cover():
     found = array.cvci.compare(adjust=None)
     assert float(((found["lower"] <= -0.03) & (found["upper"] >= -0.03)).mean()) > 0.95
     assert float(array.cvci.equivalence(margin=0.03)["equivalent"].mean()) < 0.05
+
+
+def test_an_equal_model_stays_in_the_best_set_over_tasks():
+    """In 15% of logs of 100 and 1,000 points, one of three equal models was excluded."""
+    row = np.arange(1100)
+    index = pd.MultiIndex.from_arrays([row // 100 > 0, row], names=["source", "point"])
+    log = pd.DataFrame({"a": 0.0, "b": 0.0}, index.set_levels([0, 1], level="source"))
+    log.iloc[[3, 50], 1] = 1.0  # b errs twice in the small task
+    log.iloc[[300, 500, 700], 0] = 1.0
+    log.attrs = {"sources_are": "fixed", "loss": "zero_one"}
+    found, pair = log.cvci.best_set(rng=0), log.cvci.compare()
+    assert found["in_set"].all()
+    assert found["statistic"].abs().to_numpy() == pytest.approx(abs(pair["statistic"].item()))
