@@ -340,6 +340,9 @@ def models_of(table: pd.DataFrame, options: ReadOptions) -> pd.Series | None:
 LARGEST_SAMPLE = 1 << 28
 """Maximum size in bytes of a sample, which is unpacked at once."""
 
+FOLDER = re.compile(r"samples/.*_epoch_\d+/")
+"""The start of the name of each document of a sample that inspect wrote in several."""
+
 ZSTANDARD = 93
 """The code of Zstandard among the compression methods of zip files."""
 
@@ -358,11 +361,14 @@ def read_archive(path: Path) -> pd.DataFrame:
             f"{path.name} has no header.json: the run did not finish, or this is not an inspect "
             "archive. Expected a finished log."
         )
-    samples = [
-        entry for name, entry in entries.items()
-        if name.startswith("samples/") and name.endswith(".json")
-    ]  # fmt: skip
-    for entry in samples:
+    samples = []
+    for name, entry in entries.items():
+        folder = FOLDER.match(name)  # of a sample in several documents
+        if folder is not None and name == f"{folder[0]}sample.json":
+            samples.append((entry, entries.get(f"{folder[0]}metadata.json")))
+        elif folder is None and name.startswith("samples/") and name.endswith(".json"):
+            samples.append((entry, None))
+    for entry, _ in samples:
         if entry.file_size > LARGEST_SAMPLE:
             raise LogError(
                 f"{entry.filename[:60]!r} of {path.name} unpacks to {entry.file_size:,} bytes. "
@@ -371,7 +377,16 @@ def read_archive(path: Path) -> pd.DataFrame:
             )
     with path.open("rb") as file:
         head = read_document(file, entries["header.json"])
-        return tabulate_log({**head, "samples": (read_document(file, entry) for entry in samples)})
+        found = (read_sample(file, *documents) for documents in samples)
+        return tabulate_log({**head, "samples": found})
+
+
+def read_sample(
+    file: IO[bytes], entry: zipfile.ZipInfo, metadata: zipfile.ZipInfo | None
+) -> dict[str, Any]:
+    """Read one sample, whose metadata may be a document of their own."""
+    sample = read_document(file, entry)
+    return sample if metadata is None else sample | {"metadata": read_document(file, metadata)}
 
 
 def read_document(file: IO[bytes], entry: zipfile.ZipInfo) -> dict[str, Any]:

@@ -41,6 +41,21 @@ def test_any_packing(tmp_path, how):
     assert log.index.tolist() == ["a", "b"]
 
 
+def test_samples_in_several_documents(tmp_path):
+    """As `convert_eval_logs_to_chunked` writes them; a log may have both kinds."""
+    path = archive(tmp_path / "run.eval", [SAMPLES[0] | {"metadata": {"topic": "y"}}])
+    with zipfile.ZipFile(path, "a") as file:
+        for name, text in {
+            "sample": json.dumps(SAMPLES[1]), "metadata": '{"topic": "x"}', "skeleton": "{}",
+            "messages/0": "[]", "events/0": "[]", "events/stats": "{}",
+        }.items():  # fmt: skip
+            file.writestr(f"samples/b_epoch_1/{name}.json", text)
+    log = cvstats.read_log(path)
+    assert log.to_dict() == {"a": 0.0, "b": 1.0}
+    log = cvstats.read_log(path, source="metadata_topic")
+    assert log.to_dict() == {("y", "a"): 0.0, ("x", "b"): 1.0}
+
+
 def test_methods_that_nobody_uses(tmp_path):
     path = archive(tmp_path / "run.eval", how=zipfile.ZIP_BZIP2)
     assert "uses compression method 12. Expected 0, 8 or 93" in refused(path)
