@@ -546,9 +546,10 @@ def run_with_wilson(
     if options:
         return result
     if log.of_differences:
-        from cvstats.comparisons.compare import take_limits_of_differences
+        from cvstats.comparisons.compare import cut_differences, take_limits_of_differences
 
-        return take_limits_of_differences(result, log, alpha)
+        compute = partial(take_limits_of_differences, result, alpha=alpha)
+        return cut_differences(compute, log)
     result = take_own_limits(result, log)
     if name in OF_NORMAL_LIMITS and "range" not in log.metadata:
         return result

@@ -50,6 +50,7 @@ from cvstats.core.results import Result, is_count
 from cvstats.core.types import FloatArray, IntArray, MaskArray
 from cvstats.errors import LogError, is_number
 from cvstats.intervals import find_method
+from cvstats.intervals._limits import averages_sources
 from cvstats.intervals._method import (
     REFITS,
     RELATIVE_STABILITY,
@@ -479,7 +480,7 @@ def over_tasks(log: Log) -> Leads:
         "contains each best model with probability at least 1 - alpha as the number of points "
         "per source (such as a task) grows, if they are independent"
     )
-    few = "df" in base.columns and "variance" in base.attrs
+    few = "df" in base.columns and averages_sources(base)
     df = base.columns["df"].min() if few else n - tasks
     return leads_of(log, base, residuals, n, df, {"guarantee": guarantee})
 

@@ -469,16 +469,17 @@ def compute_comparison(
 
 
 def cut_differences(compute: Callable[[Log], Result], log: Log) -> Result:
-    """Compare models, and cut finite limits at the largest difference that their losses can have.
+    """Compute differences, and cut finite limits at the largest that the losses can have.
 
     Tests do not change, because the limits still contain 0 if they did.
     """
-    result, size = compute(log), np.array(np.inf)
+    result, facts, size = compute(log), log.metadata, np.array(np.inf)
     limits = np.abs([result.columns["lower"], result.columns["upper"]])
-    if not ((limits > 1) & np.isfinite(limits)).any() or {"metrics", "kind"} & log.metadata.keys():
+    several = "metrics" in facts or (log.pairs is not None and "kind" in facts)
+    if several or not ((limits > 1) & np.isfinite(limits)).any():  # no range is smaller
         return result
-    if "range" in log.metadata:
-        size = np.ptp(log.metadata["range"])
+    if "range" in facts:
+        size = np.ptp(facts["range"])
     elif log.design.by is None and log.known_proportions:
         size = np.where(log.zero_one_pairs(), 1.0, np.inf)
     columns = dict(result.columns)

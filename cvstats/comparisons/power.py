@@ -32,7 +32,7 @@ from cvstats.core.folds import repetition_level
 from cvstats.core.results import Result, quantile, show_own_errors
 from cvstats.core.types import FloatArray, MaskArray
 from cvstats.errors import LogError, NotGiven
-from cvstats.intervals._limits import clopper_pearson
+from cvstats.intervals._limits import averages_sources, clopper_pearson
 from cvstats.intervals._method import REFITS, Comparison, group_residuals
 from cvstats.intervals._stability import RELATIVELY_STABLE
 from cvstats.intervals.out_of_source import squared_errors_of_sources
@@ -388,8 +388,7 @@ def check_repetitions(log: Log, base: Result) -> None:
 
 def count_groups(base: Result) -> int | None:
     """Count the clusters or sources that are the sampling unit; None for points."""
-    of_points = base.method == "out_of_source" and "variance" in base.attrs
-    if of_points or "df" not in base.columns:
+    if averages_sources(base) or "df" not in base.columns:
         return None
     counts = (base.columns[name] for name in ("n_clusters", "n_sources") if name in base.columns)
     return next((int(count.max()) for count in counts), None)

@@ -45,6 +45,7 @@ from cvstats.intervals._limits import (
     OF_SPLITS,
     FindReach,
     Reach,
+    averages_sources,
     find_bounded_sources,
     find_ends,
     find_proportions,
@@ -349,7 +350,7 @@ def find_bounded(log: Log, base: Result, proportions: MaskArray) -> MaskArray:
     """
     problems, by = log.metadata.get("limits") == OF_PROBLEMS, base.attrs.get("by")
     if base.method == "out_of_source":
-        of_points = "variance" in base.attrs
+        of_points = averages_sources(base)
         return proportions | problems if of_points else find_bounded_sources(base, log)[0]
     by_splits = base.method == OF_SPLITS and "n_points" in base.columns
     if log.design.metric:
@@ -377,7 +378,7 @@ def limits_of_one(
         columns["estimate"], columns["se"], far, far
     )
     row = Result(base.method, columns, base.caution[one], {**base.attrs, "alpha": level})
-    if base.method == "out_of_source" and "variance" not in base.attrs:  # that of points
+    if base.method == "out_of_source" and not averages_sources(base):
         reach, *ends = (values[one] for values in find_bounded_sources(base, log)[1:])
         return take_limits_of_means(row, np.array([True]), reach, ends)
     if not log.design.metric:

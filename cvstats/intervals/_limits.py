@@ -708,11 +708,11 @@ def take_own_limits(result: Result, log: Log) -> Result:
             return rescale_limits(leave_open(result, columns["se"] == 0), "logit")
         share = share_of_sources(log, len(estimate)) if by_source else None
         return take_limits_of_means(result, np.ones(len(estimate), dtype=bool), share)
-    if method == "out_of_source" and "variance" in result.attrs:  # that of points
-        at = find_proportions(log, estimate)
-        result = leave_open(result, ~at)
-        return take_limits_of_means(result, at) if at.any() else result
     if method == "out_of_source":
+        if averages_sources(result):
+            at = find_proportions(log, estimate)
+            result = leave_open(result, ~at)
+            return take_limits_of_means(result, at) if at.any() else result
         at, reach, *ends = find_bounded_sources(result, log)
         return take_limits_of_means(result, at, reach, ends) if at.any() else result
     if by_source or (method == OF_SPLITS and "n_points" in columns):
@@ -740,6 +740,11 @@ def take_own_limits(result: Result, log: Log) -> Result:
         words = SOME_WILSON
     result = replace_limits(result, at, "wilson")
     return replace_limits(result, few, "clopper-pearson", name=words)
+
+
+def averages_sources(result: Result) -> bool:
+    """Whether an interval is for the sources of a log, so that points are the sampling unit."""
+    return result.method == "out_of_source" and "variance" in result.attrs
 
 
 def find_bounded_sources(
@@ -787,7 +792,7 @@ def take_limits_of_means(
         errors, reach, settled = 1.0, 1 / n, settled | Caution.SKEWED
         if result.method == OF_SPLITS:
             units = count_units(result)
-        elif result.method == "out_of_source" and "variance" in result.attrs:
+        elif averages_sources(result):
             reach = 1 / (columns["n_sources"] * columns["smallest"])
         else:
             variance = variance * (n - 1) / n
@@ -957,7 +962,7 @@ def reach_of_pairs(
     """Sum the squared pseudo-errors of both models of each pair; None if unknown."""
     if not log.design.metric:
         known, columns = log.known_proportions, base.columns
-        of_tasks = base.method == "out_of_source" and "variance" in base.attrs
+        of_tasks = averages_sources(base)
         by_splits = base.method == OF_SPLITS and "n_points" in columns
         if known is False or not (by_splits or of_tasks):
             return None

@@ -411,3 +411,9 @@ def test_an_equal_model_stays_in_the_best_set_over_tasks():
     found, pair = log.cvci.best_set(rng=0), log.cvci.compare()
     assert found["in_set"].all()
     assert found["statistic"].abs().to_numpy() == pytest.approx(abs(pair["statistic"].item()))
+
+
+def test_an_interval_of_a_difference_ends_where_compare_does():
+    log = small_task("frame", [[1.0, 0.0], [0.0, 1.0]])
+    found = cvstats.difference(log, reference="b").cvci.interval()
+    assert (found["lower"].item(), found["upper"].item()) == (-1, 1)
