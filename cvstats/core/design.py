@@ -277,8 +277,8 @@ class Design:
         Which rows are evaluations; None if all are.
     facts : dict
         Cache of results for this index.
-    taking : str
-        Code that selects one label of a level in this kind of container.
+    of_array : bool
+        Whether the log is an xarray object, for the code in messages.
     scores : bool
         Whether each loss is a score of a whole split, not a loss of a point.
     metric : {"", "average", "pool"}
@@ -296,7 +296,7 @@ class Design:
     size: int
     valid: MaskArray | None = None
     facts: dict[Any, Any] = field(default_factory=dict)
-    taking: str = "log.xs({label}, level={level!r})"
+    of_array: bool = False
     scores: bool = False
     metric: str = ""
     within: tuple[str, ...] = ()
@@ -323,8 +323,13 @@ class Design:
     def take(self, level: str) -> str:
         """Return the code that selects one label of a level."""
         labels = self.levels[level].labels
-        label = spelled(labels[int(self.cell_table((level,)).used[0])])
-        return self.taking.format(label=label, level=level)
+        return self.suggest_selection(level, labels[int(self.cell_table((level,)).used[0])])
+
+    def suggest_selection(self, level: str, label: object) -> str:
+        """Return the code that selects one label of a level."""
+        if self.of_array:
+            return f"log.sel({level}={spelled(label)})"
+        return f"log.xs({spelled(label)}, level={level!r})"
 
     def format_labels(self, row: int, also: str | None = None) -> str:
         """Format the labels of one row; ``also`` includes a level that is not a standard one."""
@@ -493,7 +498,7 @@ class Design:
                     bad = bad[self.valid[start:stop][bad]]
                 if len(bad):
                     keep = f"log[log.index.get_level_values({name!r}).notna()]"
-                    if self.taking.startswith("log.sel"):  # an array
+                    if self.of_array:
                         keep = f"log.where(log[{name!r}].notnull(), drop=True)"
                     raise LogError(
                         f"level {name!r} has no label (NaN) in row {start + bad[0]:,}: "
@@ -615,19 +620,20 @@ class Design:
         shown = [
             f"{self.format_labels(one)} (rows {one:,} and {two:,})" for two, one in same[:MOST]
         ]
-        of_array = self.taking.startswith("log.sel")
-        drop = f"log.drop_duplicates({self.identity()[-1]!r})"
-        drop = f"as in {drop}" if of_array else "log[~log.index.duplicated()]"
+        drop = ": log[~log.index.duplicated()]"
+        if self.of_array:
+            drop = f", as in log.drop_duplicates({self.identity()[-1]!r})"
         hint = (
-            f"If rows are duplicates, drop them{', ' if of_array else ': '}{drop}. If they are "
+            f"If rows are duplicates, drop them{drop}. If they are "
             "runs or seeds, number them in a level 'repetition'. If they are lead times or other "
             "conditions, add a level such as 'lead_time' and pass by='lead_time'."
         )
         if others:
             name = others[0]
-            models = "make it a dimension 'model'"
-            models = models if of_array else f"give each model a column: log.unstack({name!r})"
-            select = self.taking.format(label=spelled(self.levels[name].labels[0]), level=name)
+            models = f"give each model a column: log.unstack({name!r})"
+            if self.of_array:
+                models = "make it a dimension 'model'"
+            select = self.suggest_selection(name, self.levels[name].labels[0])
             hint = (
                 f"The level {name!r} does not identify evaluations; if it names the models, "
                 f"{models}. If it numbers runs or seeds, rename it to 'repetition'. If it is a "

@@ -355,7 +355,7 @@ class KnownCells:
     def of(cls, design: Design, levels: tuple[str, ...]) -> KnownCells:
         """Check a design, and find its cells."""
         splits, cells = design.splits(), tally(design, *levels)
-        table = design_of_cells(cells, splits, "point" in design.levels, WORDS, design.taking)
+        table = design_of_cells(cells, splits, "point" in design.levels, WORDS, design.of_array)
         table.facts["crossed", None] = has_crossed_sources(design)
         return cls(design, cells, replace(table, scores=design.scores, metric=design.metric))
 

@@ -271,7 +271,7 @@ def design_of_cells(
     splits: SplitSizes | None,
     named_points: bool,
     words: str,
-    taking: str = Design.taking,
+    of_array: bool = False,
 ) -> Design:
     """Make a design with one row per cell; a level of points has a name but no labels."""
     levels = cells.to_levels()
@@ -280,7 +280,7 @@ def design_of_cells(
         levels["point"] = Level((), hidden)
     facts: dict[Any, Any] = {} if splits is None else {"splits": splits}
     weights = cells.count.astype(np.int64)
-    return Design(levels, len(weights), facts=facts, taking=taking, weights=weights)
+    return Design(levels, len(weights), facts=facts, of_array=of_array, weights=weights)
 
 
 def hide_losses(width: int, words: str) -> LossColumns:

@@ -428,6 +428,6 @@ def unrecognized_levels(
 
 def suggest_renaming(design: Design, name: str, level: str) -> str:
     """Return the code that renames a level."""
-    if design.taking.startswith("log.sel"):
+    if design.of_array:
         return f"log.rename({{{name!r}: {level!r}}})"
     return f"log.rename_axis(index={{{name!r}: {level!r}}})"

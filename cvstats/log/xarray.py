@@ -24,7 +24,6 @@ from cvstats.errors import LogError, listed
 from cvstats.log.log import POINTS_ARE, Attrs, Axis, LazyArray, hide_losses, refuse_same_names
 from cvstats.log.pandas import facts_about, index_of
 
-TAKING = "log.sel({level}={label})"
 SPARSE = ("sample", "outer", "fold", "source", "count")
 """Levels whose labels do not each contain every point."""
 
@@ -137,7 +136,7 @@ def to_design(
     nan_tells = whole.dtype.kind == "f" and (dense or len(unlabelled(levels)) > 0)
     crossed = log.attrs.get(POINTS_ARE) == "crossed"  # no point is missing in any source
     valid = assume_evaluated(dims, shape, levels) if nan_tells and not crossed else None
-    design = Design(levels, math.prod(shape), valid, taking=TAKING)
+    design = Design(levels, math.prod(shape), valid, of_array=True)
     return design, hide_losses(math.prod(carried), LAZY), LazyArray(whole, dims, nan_tells)
 
 
@@ -181,12 +180,12 @@ def design_of(
         valid = has_loss(losses, size)
         refuse_unlabelled(Design(levels, size), valid)
         if not valid.all():
-            return Design(levels, size, valid, taking=TAKING)
+            return Design(levels, size, valid, of_array=True)
     stacked = log.indexes.get(dims[0]) if len(dims) == 1 else None
     if isinstance(stacked, pd.MultiIndex) and all(name in stacked.names for name in levels):
         # The index has all levels.
-        return Design(levels, size, facts=facts_about(stacked), taking=TAKING)
-    return Design(levels, size, taking=TAKING)
+        return Design(levels, size, facts=facts_about(stacked), of_array=True)
+    return Design(levels, size, of_array=True)
 
 
 def level_of(

@@ -178,4 +178,4 @@ def keep_repetitions(facts: LogFacts, repetitions: int) -> Log:
         repetitions += 1  # repetition 0 of a bootstrap log is that fit
     codes = design.levels["repetition"].block(0, design.size)
     keep = np.isin(codes, used[:repetitions]) & design.marks
-    return replace(log, design=Design(design.levels, design.size, keep, taking=design.taking))
+    return replace(log, design=Design(design.levels, design.size, keep, of_array=design.of_array))

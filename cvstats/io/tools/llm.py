@@ -217,12 +217,12 @@ def refuse_failures(table: pd.DataFrame, failed: pd.Series, options: ReadOptions
         for row in table.loc[failed, ["id", "epoch"]].head(3).itertuples()
     ]
     marked = table.loc[failed, "error"].astype(str) == INVALIDATED
-    how = "ended in an error" + f" or {'was' if number == 1 else 'were'} invalidated" * bool(
-        marked.any()
-    )
+    reason = "ended in an error"
+    if marked.any():
+        reason += " or was invalidated" if number == 1 else " or were invalidated"
     raise LogError(
-        f"{counted} {how}: {listed(names, number)}. Expected a score for each. Rerun them, or pass "
-        "missing='drop' to drop them."
+        f"{counted} {reason}: {listed(names, number)}. Expected a score for each. "
+        "Rerun them, or pass missing='drop' to drop them."
     )
 
 
