@@ -888,7 +888,9 @@ def name_mean(loss: str, mean: str = "mean ") -> str:
 def name_value(facts: Mapping[Any, Any], mean: str) -> str:
     """Name what a result estimates, in words: a mean loss, a metric, or a score as a loss."""
     if "score" in facts:
-        return str(facts["score"]).replace("_", " ")
+        score = str(facts["score"])
+        name, of_errors = score.replace("_", " "), facts.get("orientation", "error") == "error"
+        return name_mean(name, mean) if score in LOSSES and of_errors else name
     loss, metric = str(facts.get("loss", "loss")), facts.get("metric")
     if has_several(facts):  # one of them, and no label shows which one
         return f"{mean}loss"

@@ -876,14 +876,15 @@ def take_limits_of_metric(result: Result, log: Log, find: FindReach | None = Non
     bounds = facts.get("range")
     if facts.get("limits") in SCALES:
         return take_scale(result, find, facts)
-    if TARGET in facts and "df" not in result.columns:
+    bounded = bounds is not None and bool(np.isfinite(bounds).all())
+    if TARGET in facts and not bounded and "df" not in result.columns:
         estimate, df = result.columns["estimate"], result.columns["n_points"] - 1
         far = half_widths("two-sided", result.alpha, df)[0] * result.columns["se"]
         return put_limits(result, (estimate - far, estimate + far), interval="t")
     clustered, of_sources = result.method in OF_GROUPS, result.method == "clustered"
     if of_sources and result.attrs.get("by") not in BY_SOURCES:
         return leave_open(result, result.columns["se"] == 0)
-    reach = find(of_sources) if bounds is not None and np.isfinite(bounds).all() else None
+    reach = find(of_sources) if bounded else None
     if bounds is None or reach is None or not reach.known.any():
         return result
     reach = scale_reach(reach, result)

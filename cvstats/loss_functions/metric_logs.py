@@ -57,6 +57,7 @@ from cvstats.metrics.metric import (
     first_row,
     pseudo_losses,
     rows_of_cells,
+    share_factors,
 )
 from cvstats.metrics.numbers import UP_AND_DOWN
 
@@ -104,6 +105,8 @@ class MetricRequest:
             raise LogError("class_shares= applies to two classes. Omit it, or omit classes=.")
         if self["shares"] is not None and self["strata"] is None:
             raise LogError("shares= requires strata=. Pass both.")
+        if self["shares"] is not None:
+            check_shares(self["shares"])
         beta, cut, rate = self["beta"], self["threshold"], self["max_fpr"]
         if "max_fpr" in self.metric.takes and not (is_number(rate) and 0 < rate <= 1):
             raise LogError(
@@ -158,7 +161,8 @@ def mean_loss(loss: Any, options: LossOptions) -> Metric:
     facts = facts_of_loss(loss, options)
     sign = -1 if facts.get("orientation") in TURNED else 1
     better: Better = "closer" if TARGET in facts else "smaller" if sign > 0 else "larger"
-    zero_one = loss == "zero_one"  # one prediction changes their mean by its share of the weight
+    # One prediction changes a mean of zeros and ones by its share of the weight.
+    zero_one = loss in ("zero_one", "coverage")
     bounds = (0.0, 1.0) if zero_one else facts.get("range", UP_AND_DOWN)
     return Metric(
         name, name, "losses", influence, bounds, "pool",
@@ -388,13 +392,26 @@ class MetricRun:
         If limits count how much one prediction can change the metric, they include the weights.
         """
         metric = self.request.metric
-        if points.weight is None or metric.reads == "labels" or metric.span is not None:
+        weighted = points.weight is not None or points.shares is not None
+        if not weighted or metric.reads == "labels" or metric.span is not None:
             return False
         levels = [name for name in (*SPLIT, *self.request.by) if name in self.design.levels]
-        weight = points.weight if points.there is None else points.weight * points.there
+        weight = np.ones(self.design.size) if points.weight is None else points.weight
+        weight = weight if points.there is None else weight * points.there
+        if points.shares is not None and points.stratum is not None:
+            weight = self.give_shares(weight, points.stratum, points.shares)
         cells = self.design.cells(tuple(map(str, levels)), 0, self.design.size)
         found, squares = (np.bincount(cells, each) for each in (weight, weight**2))
         return bool((found**2 < ENOUGH_POINTS * squares).any())
+
+    def give_shares(self, weight: FloatArray, stratum: IntArray, shares: FloatArray) -> FloatArray:
+        """Adjust the weights of each cell to the known shares of the strata."""
+        adjusted = weight.copy()
+        for rows in self.rows:
+            own = np.bincount(stratum[rows], weight[rows], minlength=len(shares))
+            n = np.count_nonzero(weight[rows])
+            adjusted[rows] *= n * share_factors(shares, own)[stratum[rows]]
+        return adjusted
 
     def has_heavy_parts(self, points: Points) -> bool:
         """Whether a few points of some group dominate one of the two means of a ratio metric."""
@@ -771,7 +788,8 @@ def weights_and_strata(
         found["weight"] = weight
     if "strata" in more:
         strata, shares = request["strata"], request["shares"]
-        codes, labels = pd.factorize(more["strata"])
+        codes, found_labels = pd.factorize(more["strata"])
+        labels = found_labels.tolist()
         wrong = np.flatnonzero((codes < 0) & there)
         if len(wrong):
             raise LogError(
@@ -794,6 +812,22 @@ def weights_and_strata(
                 )
             found["shares"] = np.array([float(shares[label]) for label in labels])
     return found
+
+
+def check_shares(shares: object) -> None:
+    """Raise if the shares of strata are not nonnegative numbers by label."""
+    if not isinstance(shares, (Mapping, pd.Series)):
+        raise LogError(
+            f"shares={shares!r} is not a mapping. Expected the share of each stratum by its label, "
+            "such as shares={'case': 0.1, 'control': 0.9}."
+        )
+    for label, share in shares.items():
+        if not (is_number(share) and 0 <= share < np.inf):
+            raise LogError(
+                f"the share of the stratum {label!r} is {share!r}. Expected a nonnegative number."
+            )
+    if len(shares) and not any(share > 0 for _, share in shares.items()):
+        raise LogError("every share in shares= is 0. Expected a positive number for some stratum.")
 
 
 # --- facts ----------------------------------------------------------------------------------------

@@ -372,7 +372,7 @@ def correct_classes(truth: IntArray, counts: IntArray) -> FloatArray:
 def note_reach(metric: Metric, points: Points, options: MetricOptions, notes: CellNotes) -> None:
     """Record the largest change by one prediction in a cell, if known."""
     span = notes.span if metric.reads == "labels" else metric.span
-    if span is None or points.stratum is not None:
+    if span is None:
         return
     classes = encode_classes(metric, points)
     number = max(options.labels, int(classes.max()) + 1)
@@ -577,8 +577,13 @@ def weights_of(points: Points, rows: Rows, refuse: Refuse) -> tuple[FloatArray |
     there = np.bincount(points.stratum, weight, minlength=len(points.shares))
     if ((there == 0) & (points.shares > 0)).any():
         raise refuse(first_row(rows), "a stratum with a share has no points")
-    factor = np.divide(points.shares, there, out=np.zeros_like(there), where=there > 0)
-    return weight * factor[points.stratum], True
+    return weight * share_factors(points.shares, there)[points.stratum], True
+
+
+def share_factors(shares: FloatArray, weights: NDArray[Any]) -> FloatArray:
+    """Return the factors that give strata with these sums of weights their known shares."""
+    factors: FloatArray = np.divide(shares, weights, out=np.zeros(len(shares)), where=weights > 0)
+    return factors
 
 
 def center_strata(z: FloatArray, stratum: IntArray, shares_known: bool) -> FloatArray:

@@ -24,6 +24,7 @@ from cvstats.facts import LogFacts
 from cvstats.formatting import name_mean, result_frame, sentences_in, write_labels
 from cvstats.log.display import format_value
 from cvstats.log.metadata import UNDESCRIBED, select_metric
+from cvstats.loss_functions.pointwise import LOSSES
 from cvstats.metrics import METRICS
 from cvstats.recommend import interval, run_other_method
 
@@ -627,6 +628,8 @@ def read_scale(metadata: Mapping[Any, Any], facts: Mapping[Any, Any]) -> Scale:
     units = str(named.get("units", ""))
     units = "" if units in ("1", "None") else units
     if isinstance(metric, str) and orientation is not None:
+        if metric in LOSSES and orientation == "error":  # a weighted mean
+            return Scale(name_mean(metric.replace("_", " ")), "error", units)
         words = METRICS[metric].words_at(named.get("at")) if metric in METRICS else " or ".join(
             read_names("score").get(name.replace("_", "-"), name.replace("_", " "))
             for name in metric.split(" or ")

@@ -91,6 +91,39 @@ def test_equal_weights_give_the_limits_of_an_error_rate():
     np.testing.assert_allclose(weighted[ends], plain[ends], rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("loss", "change"), [("auc", 1 / 40), ("recall", 1 / 20), ("zero_one", 1 / 80)]
+)
+@pytest.mark.parametrize("strata", ["y", "half"])
+def test_strata_have_limits_of_their_own_variance(loss, change, strata):
+    """They had normal limits, and none if every prediction is right."""
+    n = np.arange(80)
+    frame = pd.DataFrame({"point": n, "y": (n < 20) * 1, "half": n % 2, "m": (n < 20) * 1.0})
+    asked = {"truth": "y", "prediction": "m", "loss": loss, "threshold": 0.5}
+    if loss == "auc":
+        del asked["threshold"]
+    plain = cvstats.losses(frame, **asked).cvci.interval()
+    for shares in (None, {0: 0.75, 1: 0.25} if strata == "y" else {0: 0.5, 1: 0.5}):
+        log = cvstats.losses(frame, strata=strata, shares=shares, **asked)
+        same = ["estimate", "lower", "upper", "caution"]
+        pd.testing.assert_frame_equal(log.cvci.interval()[same], plain[same])
+    frame["m"] = frame["m"].where(n % 19 > 0, 0.4 * (frame["m"] < 0.5) + 0.3)
+    found = cvstats.losses(frame, strata=strata, **asked).cvci.interval()
+    estimate, variance = found["estimate"].to_numpy(), found["se"].to_numpy() ** 2 * 79 / 80
+    limits = korn_graubard(estimate, variance, np.array([change]), 0.05)
+    np.testing.assert_allclose(np.ravel(limits), found[["lower", "upper"]].iloc[0], rtol=1e-9)
+
+
+def test_the_share_of_points_within_limits_is_a_proportion_with_weights_too():
+    n = np.arange(60)
+    frame = pd.DataFrame({"point": n, "y": (n < 57) * 1.0, "low": 0.5, "high": 2, "w": 3})
+    asked = {"truth": "y", "prediction": {"m": ["low", "high"]}, "loss": "coverage", "level": 0.9}
+    exact = cvstats.losses(frame, **asked).cvci.holdout(interval="clopper-pearson")
+    weighted = cvstats.losses(frame, weight="w", **asked).cvci.interval()
+    ends = ["lower", "upper"]
+    np.testing.assert_allclose(weighted[ends], exact[ends], rtol=1e-9)
+
+
 @pytest.mark.parametrize("loss", ["squared_error", "rmse", "auc"])
 @pytest.mark.parametrize("by", [None, "site"])
 def test_weights_worth_few_points_are_few_points(loss, by):
@@ -103,6 +136,11 @@ def test_weights_worth_few_points_are_few_points(loss, by):
         found.append(log.cvci.wald(by=by)["caution"].str.contains("few points").tolist())
     few = loss != "auc"  # whose limits include the weights
     assert found == [[False] * len(found[0]), [few] * len(found[0])]
+    if few:
+        frame["heavy"] = n % 15 == 0
+        asked = {"strata": "heavy", "shares": {True: 0.9, False: 0.1}}  # nearly the same weights
+        log = cvstats.losses(frame, "y", "m", loss, by=by, **asked)
+        assert log.cvci.wald(by=by)["caution"].str.contains("few points").all()
 
 
 def test_two_cells_have_limits_of_their_own():

@@ -312,6 +312,14 @@ REQUESTS = [
     ({"loss": "auc", "strata": "point"}, "a stratum has only one point", ""),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1}}, "no share for the stratum", "'b'"),
     ({"loss": "auc", "strata": "hospital", "shares": {"a": 1, "b": 1, "c": 1}}, "no points", ""),
+    *[({"loss": "auc", "strata": "hospital", "shares": shares}, said, "nonnegative number")
+      for shares, said in [
+          ({"a": -1, "b": 2}, "the share of the stratum 'a' is -1"),
+          ({"a": 1, "b": np.nan}, "the share of the stratum 'b' is nan"),
+          ({"a": "1", "b": 1}, "the share of the stratum 'a' is '1'"),
+      ]],
+    ({"loss": "auc", "strata": "hospital", "shares": {"a": 0, "b": 0}}, "every share", "positive"),
+    ({"loss": "auc", "strata": "hospital", "shares": [0.2, 0.8]}, "is not a mapping", "'case'"),
     ({"loss": "auc", "strata": "gap"}, "there is no stratum at", ""),
     ({"loss": "auc", "strata": "rare", "shares": {"a": 0.8, "b": 0.2}, "folds": "average"},
      "a stratum with a share has no points", ""),

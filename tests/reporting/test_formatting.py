@@ -267,6 +267,14 @@ def test_sentences_and_tables_name_losses_in_words(loss, name):
     )
     single, pair = losses.cvci.interval(), losses.cvci.compare()
     change = f"difference in {name.removeprefix('mean ')}"
+    weighted = cvstats.losses(
+        table.assign(w=1.0).rename_axis("point"), "y", ["a", "b"], loss, weight="w", **options
+    )
+    if loss in ("zero_one", "brier", "log_loss", "hinge"):  # was "a lower zero one than"
+        first = weighted.cvci.summary().sentences[0]
+        assert f"a lower {name} than" in first or f"its {name} is lower" in first
+        scores = cvstats.to_markdown(cvstats.as_scores(weighted.cvci.interval()))
+        assert scores.startswith(f"| model | {name} (95% CI) |")
     assert cvstats.to_apa(single).startswith(f"a: {name} = ")
     assert cvstats.to_apa(pair).startswith(f"a minus b: {change} = ")
     assert cvstats.to_markdown(single).startswith(f"| model | {name} (95% CI) |")
