@@ -17,6 +17,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
 from itertools import compress
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
@@ -1083,12 +1084,13 @@ def adapt_advice(advice: str, verdict: Verdict | None) -> str:
     advice = advice.replace(f"Use log.cvci.{name}().", say("sentences.done", method=name))
     if verdict.comparison is None:
         return advice
-    switch, key = verdict.switches.get("comparison"), "done_differences"
-    name = str(verdict.comparison.attrs["interval_method"])
-    if switch is not None:
-        name, key = switch.method, "done_some"
-    done = say(f"sentences.{key}", method=name)
-    return advice.replace(f"Use log.cvci.compare(method={name!r}).", done)
+    names, key = [str(verdict.comparison.attrs["interval_method"])], "done_differences"
+    if switches := verdict.switches["comparison"]:
+        names, key = list(map(attrgetter("method"), switches)), "done_some"
+    for name in names:
+        done = say(f"sentences.{key}", method=name)
+        advice = advice.replace(f"Use log.cvci.compare(method={name!r}).", done)
+    return advice
 
 
 def describe_computation(facts: LogFacts, report: Report, call: str) -> dict[str, Any]:
@@ -1161,10 +1163,9 @@ def describe_methods(reports: Mapping[str, Report]) -> list[tuple[str, str]]:
 def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
     """Describe the methods of the intervals and of the differences, and their guarantees."""
     facts = verdict.attrs
-    switch = verdict.switches.get("intervals")
-    why = "" if switch is None else (
-        f", which replaces {switch.before.attrs['method']} {switch.caution.cause}"
-    )  # fmt: skip
+    why = ""
+    for switch in verdict.switches["intervals"]:
+        why = f", which replaces {switch.before.attrs['method']} {switch.caution.cause}"
     rows = [
         ("method", f"{facts['method']}{why}"),
         ("reason", facts["reason"]),
@@ -1172,17 +1173,18 @@ def describe_method(verdict: Verdict) -> list[tuple[str, str]]:
         ("guarantee", name_sources(facts["guarantee"], facts)),
     ]
     if verdict.comparison is not None:
-        attrs, switch = verdict.comparison.attrs, verdict.switches.get("comparison")
+        attrs = verdict.comparison.attrs
         words = name = str(attrs["interval_method"])
         guarantee = name_sources(attrs["guarantee"], attrs)
-        if switch is not None:
+        switches = verdict.switches["comparison"]
+        for switch in switches:
             other = name_sources(switch.attrs["guarantee"], switch.attrs)
-            words = f"the wider of {name} and {switch.method}"
-            if has_caution(switch.before, switch.caution).all():
-                words, guarantee = f"{words}, {switch.caution.cause}", other
+            wider = f"the wider of {name} and {switch.method}"
+            if len(switches) == 1 and has_caution(switch.before, switch.caution).all():
+                words, guarantee = f"{wider}, {switch.caution.cause}", other
             else:
                 label = switch.caution.label
-                words = f"{name}; for differences with the caution {label!r}, {words}"
+                words = f"{words}; for differences with the caution {label!r}, {wider}"
                 guarantee = f"{guarantee}; of {switch.method}: {other}"
         rows += [("method of differences", words), ("guarantee of differences", guarantee)]
     if facts.get("suggestion"):

@@ -543,7 +543,9 @@ def describe_cell(verdict: Verdict, before: str) -> list[str]:
     scale, best = verdict.scale, int(verdict.best[0])
     name = verdict.names[best]
     row = {column: float(verdict.spread(column)[0, best]) for column in NUMBERS}
-    how = describe_switch(verdict, "intervals")
+    alone, contrasts = len(verdict.models) == 1, "kind" in verdict.facts.attrs
+    lead = "" if alone or contrasts else describe_lead(verdict)
+    how = describe_switches(verdict, "intervals", lead)
     if verdict.winner is not None:
         found = result_frame(verdict.winner)
         row = {column: float(found[column].iloc[0]) for column in NUMBERS}
@@ -557,51 +559,55 @@ def describe_cell(verdict: Verdict, before: str) -> list[str]:
     basis = describe_basis(verdict)
     whose = "" if verdict.facts.are_nameless(verdict.models) else f" of {name}"
     error = f"the {scale.name}{whose} is {value}{scale.unit_words}{limits}, measured on {basis}."
-    if len(verdict.models) == 1 and "kind" in verdict.facts.attrs and limits:
+    if alone and contrasts and limits:
         sure = "" if row["lower"] > 0 or row["upper"] < 0 else "not "
         error = f"{error.removesuffix('.')}; it is {sure}statistically significant."
-    if "kind" in verdict.facts.attrs and len(verdict.models) > 1:
+    if contrasts and not alone:
         return [capitalize_sentence(before + describe_contrasts(verdict))]
-    if len(verdict.models) == 1:
+    if alone:
         return [capitalize_sentence(before + error)]
-    return [capitalize_sentence(before + describe_lead(verdict)), capitalize_sentence(error)]
+    return [capitalize_sentence(before + lead), capitalize_sentence(error)]
 
 
 NUMBERS = ("estimate", "lower", "upper", "se")
 """The columns of an interval used in a sentence."""
 
 
-def describe_switch(verdict: Verdict, what: str) -> str:
-    """Name the method used instead of the default, and why."""
-    switch, other = verdict.switches.get(what), verdict.switches.get("comparison")
-    if switch is None:
-        return ""
-    said = what == "intervals" and other is not None and other.caution is switch.caution
-    some = ""
-    if what == "comparison" and len(verdict.cells) > 1:
-        rows = has_caution(switch.before, switch.caution)
-        some = "" if rows.all() else f" for {int(rows.sum()):,} of them"
-    return f", using {switch.method}{some}" + ("" if said else f" {switch.caution.cause}")
+def describe_switches(verdict: Verdict, what: str, said: str = "") -> str:
+    """Name the methods used instead of the default, and why unless that was said before."""
+    words = []
+    for switch in verdict.switches[what]:
+        some, cause = "", switch.caution.cause
+        if what == "comparison":
+            rows = has_caution(switch.before, switch.caution)
+            some = "" if rows.all() else f" for {int(rows.sum()):,} of them"
+        words.append(f"{switch.method}{some}{'' if cause in said else f' {cause}'}")
+    return f", using {join_words(words)}" if words else ""
 
 
 def describe_width(verdict: Verdict, one: int, two: int) -> str:
     """Compare the limits of a difference with those of the default method."""
-    switch, pairs = verdict.switches.get("comparison"), verdict.pairs
-    if switch is None or pairs is None:
+    pairs = verdict.pairs
+    if pairs is None or not verdict.switches["comparison"]:
         return ""
-    before = verdict.arrange(switch.before)
-    if not before.narrow[0, one, two]:
+    flagged, wider = [], []  # the last one first
+    new = after = pairs.upper[0, one, two] - pairs.lower[0, one, two]
+    for switch, before in reversed(verdict.changes(one, two)):
+        flagged.append(switch)
+        if not np.isclose(after, before, rtol=1e-9):  # the last digits of batched logs differ
+            wider.append(switch)
+        after = before
+    if not flagged:
         return ""
-    new, old = (it.upper[0, one, two] - it.lower[0, one, two] for it in (pairs, before))
-    words = describe_switch(verdict, "comparison")
-    used = str(switch.before.attrs.get("interval_method", "the default"))
+    last, first, old = (wider or flagged)[0], flagged[-1], after
+    words = f", using {last.method} {last.caution.cause}"
     if not (old > 0 and np.isfinite(new)):
         return words
-    same = np.isclose(new, old, rtol=1e-9)  # limits of a batched log differ in their last digits
-    if same and switch.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
-        return f", widened {switch.caution.cause}"
-    if same:
-        return f"; the default interval is used because it is wider than that of {switch.method}"
+    if not wider and first.caution is Caution.UNSTABLE_DIFFERENCE:  # as compare does itself
+        return f", widened {first.caution.cause}"
+    if not wider:
+        return f"; the default interval is used because it is wider than that of {last.method}"
+    used = str(first.before.attrs.get("interval_method", "the default"))
     if new >= 2 * old:
         return f"{words}: {new / old:.1f} times as wide as with {used}"
     change = round(100 * (new / old - 1))
@@ -645,7 +651,7 @@ def describe_targets(verdict: Verdict) -> list[str]:
     name, many = scales[0].name, estimate.size > FEW_VERDICTS
     decimals = count_decimals(result_frame(verdict.simultaneous))
     adjusted = f", adjusted for {estimate.size:,} intervals" if estimate.size > 1 else ""
-    how = describe_switch(verdict, "intervals")
+    how = describe_switches(verdict, "intervals")
     basis = f"measured on {describe_basis(verdict)}"
     if many:
         places = f"{estimate.size:,} {'cells' if len(verdict.models) == 1 else 'models and cells'}"
@@ -821,7 +827,9 @@ def describe_winners(verdict: Verdict) -> list[str]:
     several = (~np.isnan(verdict.estimate)).sum(axis=1) > 1
     alone = several & (verdict.tied.sum(axis=1) == 1)
     clear = np.bincount(verdict.best[alone], minlength=len(names))
-    chance = f"adjusted for {verdict.n_tests:,} comparisons{describe_switch(verdict, 'comparison')}"
+    chance = (
+        f"adjusted for {verdict.n_tests:,} comparisons{describe_switches(verdict, 'comparison')}"
+    )
     basis = f"each cell was measured on {describe_basis(verdict)}"
     if len(names) == 2:
         noise = NOISE * np.abs(verdict.estimate).max(axis=1)
@@ -919,15 +927,19 @@ def describe_scope(verdict: Verdict) -> str:
     more = f"; they would narrow with more {unit}" if tied else ""
     target = describe_target(verdict, verdict.attrs)
     if verdict.comparison is not None:
-        switch = verdict.switches.get("comparison")
-        used = (switch or verdict.comparison).attrs
-        of_difference = str(used["target"]).removeprefix(OF_TWO)
-        if of_difference != verdict.attrs["target"]:
-            other = describe_target(verdict, {**used, "target": of_difference})
-            whole = switch is None or has_caution(switch.before, switch.caution).all()
-            those = "those of differences" if whole else "some of those of differences"
+        switches = verdict.switches["comparison"]
+        others = {}
+        for used in switches or [verdict.comparison]:
+            of_difference = str(used.attrs["target"]).removeprefix(OF_TWO)
+            if of_difference != verdict.attrs["target"]:
+                others[of_difference] = describe_target(
+                    verdict, {**used.attrs, "target": of_difference}
+                )
+        if others:
+            every = all(has_caution(switch.before, switch.caution).all() for switch in switches)
+            those = "those of differences" if every else "some of those of differences"
             what = f"The intervals of models are for the {target}, and {those} are"
-            target = other
+            target = " or the ".join(others.values())
     return f"{what} for the {target}{more}."
 
 

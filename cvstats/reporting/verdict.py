@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -92,8 +93,8 @@ class Verdict:
     """The name of the interval for models and differences; None for the defaults of the log."""
     refusals: dict[str, LogError] = field(default_factory=dict)
     """What could not be computed, in words, and why."""
-    switches: dict[str, Switch] = field(default_factory=dict)
-    """Tables by another method than the default, because a caution requires it."""
+    switches: dict[str, list[Switch]] = field(default_factory=partial(defaultdict, list))
+    """Tables by other methods than the default, because cautions require them."""
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ class Verdict:
                         return table
                     joint = table
         table = self.settle("comparison", partial(self.compare_by_sidak, joint=joint))
-        return table if joint is None or "comparison" in self.switches else joint
+        return table if joint is None or self.switches["comparison"] else joint
 
     @property
     def against_best(self) -> bool:
@@ -162,10 +163,10 @@ class Verdict:
         return self.adjust_by_sidak(table) if few or self.n_tests > 1 else table
 
     def settle(self, what: str, compute: Callable[[str | None], Any]) -> Any:
-        """Compute a table by the default method, or by one that its cautions require.
+        """Compute a table by the default method, or by those that its cautions require.
 
-        In a comparison only the pairs with the caution are replaced; the intervals of cells, if it
-        occurs in many of them.
+        In a comparison each caution replaces the pairs that have it; the first one replaces all
+        intervals of models, or those of cells if it occurs in many of them.
         """
         table = compute(self.method)
         gridded = what == "intervals" and {*getattr(table, "dims", ())} - {"model", "pair"}
@@ -177,12 +178,14 @@ class Verdict:
                     other = compute(name)
                 except LogError:
                     continue
-                if caution not in narrow_cautions(other):
-                    self.switches[what] = Switch(caution, name, table, other.attrs)
-                    if what == "comparison":
-                        return replace_rows(table, other, caution)
+                if caution in narrow_cautions(other):
+                    continue
+                self.switches[what].append(Switch(caution, name, table, other.attrs))
+                if what == "intervals":
                     other.attrs["reason"] = table.attrs["reason"].partition(";")[0]
                     return other
+                table = replace_rows(table, other, caution)
+                break
         return table
 
     @cached_property
@@ -221,18 +224,19 @@ class Verdict:
         """Use for the mean over cells the methods that the cautions of many cells require."""
         for what in ("intervals", "comparison"):
             before, alone = getattr(self, what), getattr(cells, what)
-            switch = cells.switches.get(what)
-            if switch is None or before is None or alone is None or what in self.switches:
-                continue
-            if not self.in_many(switch.before, switch.caution):
+            if before is None or alone is None or self.switches[what]:
                 continue
             compute = self.compute_intervals if what == "intervals" else self.compare_by_sidak
-            try:
-                table = compute(switch.method)
-            except LogError:
-                continue
-            self.switches[what] = Switch(switch.caution, switch.method, before, table.attrs)
-            setattr(self, what, table)
+            for switch in cells.switches[what]:
+                if not self.in_many(switch.before, switch.caution):
+                    continue
+                try:
+                    table = compute(switch.method)
+                except LogError:
+                    continue
+                self.switches[what] = [Switch(switch.caution, switch.method, before, table.attrs)]
+                setattr(self, what, table)
+                break
 
     def in_many(self, table: Any, caution: Caution) -> bool:
         """Whether so many rows have a caution that it is not by chance, without masked cells."""
@@ -259,8 +263,8 @@ class Verdict:
     def simultaneous(self) -> Any:
         """Simultaneous intervals of all models and cells, by Šidák's method."""
         alpha = split_alpha(self.alpha, len(self.frame))
-        switch = self.switches.get("intervals")
-        return self.compute_intervals(self.method if switch is None else switch.method, alpha)
+        switches = self.switches["intervals"]
+        return self.compute_intervals(switches[0].method if switches else self.method, alpha)
 
     @property
     def tables(self) -> list[Any]:
@@ -500,6 +504,17 @@ class Verdict:
                 narrow = has_caution(table, caution).to_numpy()
                 found.narrow[c, i, j] |= narrow
                 found.narrow[c, j, i] |= narrow
+        return found
+
+    def changes(self, one: int, two: int) -> list[tuple[Switch, float]]:
+        """List the switches of a pair in the only cell, and the width of its limits before each."""
+        found, names = [], {self.models[one], self.models[two]}
+        for switch in self.switches["comparison"]:
+            table = result_frame(switch.before).dropna(subset=["lower"])
+            pairs = zip(self.labels(table, "model"), self.labels(table, "other"), strict=True)
+            row = table[[*map(names.__eq__, map(set, pairs))]]
+            if has_caution(row, switch.caution).any():
+                found.append((switch, float((row["upper"] - row["lower"]).iloc[0])))
         return found
 
     @cached_property

@@ -12,7 +12,7 @@ import cvstats
 from cvstats.facts import LogFacts
 from cvstats.formatting import result_frame
 from cvstats.recommend import group_interval
-from cvstats.reporting.page import Grid, make_report
+from cvstats.reporting.page import Grid, describe_method, make_report
 from cvstats.reporting.verdict import Verdict, split_alpha
 
 DESIGNS = ("test set", "folds", "repeated", "seeds", "sources", "whole sources", "splits", "scores",
@@ -350,8 +350,8 @@ def test_the_mean_over_cells_uses_the_method_that_the_cells_call_for(monkeypatch
     )
     verdict = Verdict(LogFacts(grid), 0.05, 0)
     assert verdict.whole.comparison.attrs["interval_method"] == "ordered"
-    found = result_frame(verdict.switches["comparison"].before)["caution"]
-    share = found.str.contains(verdict.switches["comparison"].caution.label, regex=False).mean()
+    found = result_frame(verdict.switches["comparison"][0].before)["caution"]
+    share = found.str.contains(verdict.switches["comparison"][0].caution.label, regex=False).mean()
     for few, method in [(share, "ordered"), (np.nextafter(share, 2), "holdout")]:
         monkeypatch.setattr("cvstats.reporting.verdict.MANY_CELLS", few)
         again = Verdict(LogFacts(grid), 0.05, 0)
@@ -448,3 +448,43 @@ def test_levels_of_several_intervals_are_those_of_sidak():
     assert split_alpha(0.05, 0) == split_alpha(0.05, 1) == 0.05
     for number in (2, 3, 10**6):
         assert (1 - split_alpha(0.05, number)) ** number == pytest.approx(0.95, rel=1e-9)
+
+
+def test_each_caution_replaces_the_pairs_that_have_it():
+    """Similar models have too narrow limits, and clusters are split between folds."""
+    rng = np.random.default_rng(22)
+    points = pd.DataFrame({"source": rng.integers(0, 30, 300), "point": range(300)})
+    folds = [points.assign(repetition=r, fold=rng.permutation(300) % 5) for r in range(3)]
+    log = pd.concat(folds, ignore_index=True)
+    ill = (rng.random(300) < 0.3).astype(int)[log["point"]]
+    risk = ill + rng.normal(size=300)[log["point"]] + rng.normal(0, 0.5, 30)[log["source"]]
+    for model, noise in (("logit", 1), ("forest", 1), ("bad", 3)):
+        log[model] = risk + rng.normal(0, noise, len(log))
+    losses = cvstats.losses(
+        log.assign(ill=ill).set_index(["repetition", "fold", "source", "point"]),
+        truth="ill", prediction=["logit", "forest", "bad"], loss="auc", positive=1,
+    )  # fmt: skip
+    verdict = Verdict(LogFacts(losses), 0.05, 0)
+    table, switches = verdict.comparison, verdict.switches["comparison"]
+    assert [switch.method for switch in switches] == ["corrected_t", "clustered"]
+    first = switches[0].before
+    width = {"wald": first["upper"] - first["lower"]}
+    for switch in switches:
+        flagged = first["caution"].str.contains(switch.caution.label)
+        other = losses.cvci.compare(method=switch.method, adjust=None, alpha=split_alpha(0.05, 3))
+        width[switch.method] = (other["upper"] - other["lower"]).where(flagged)
+    widest = pd.DataFrame(width)
+    assert set(widest.idxmax(axis=1)) == {"wald", "corrected_t"}
+    assert (table["upper"] - table["lower"]).to_numpy() == pytest.approx(widest.max(axis=1))
+    assert not table["caution"].str.contains("unstable difference|sources ignored").any()
+    text = " ".join(str(losses.cvci.summary()).split())
+    assert "using corrected_t because of the models' similarity: " in text
+    assert "than with wald); bad is significantly worse." in text
+    assert "using clustered because some sources are split between folds), measured on" in text
+    rows = dict(describe_method(verdict))
+    assert rows["method of differences"] == (
+        "wald; for differences with the caution 'unstable difference', the wider of wald and "
+        "corrected_t; for differences with the caution 'sources ignored', the wider of wald and "
+        "clustered"
+    )
+    assert rows["guarantee of differences"].count("; of ") == 2
