@@ -14,7 +14,7 @@ import pandas as pd
 
 from cvstats.core.design import LEVELS
 from cvstats.errors import LogError
-from cvstats.io.arrow import ParquetFile, find_attrs, list_files
+from cvstats.io.arrow import ParquetFile, find_attrs, find_header, list_files
 from cvstats.io.paths import import_extra
 from cvstats.io.text import TextOptions, csv_options
 from cvstats.large import frames
@@ -70,7 +70,8 @@ def scan_parquet(
         A Parquet file with one row per evaluation, a folder of them, a list of these, or a pattern
         such as ``"logs/2024-*.parquet"`` (``**`` matches any folders).
     loss : str, sequence of str or callable, optional
-        The column of losses; a list if each model has its own column. With ``truth`` and
+        The column of losses; a list if each model has its own column. By default the models of a
+        file that `save_log` wrote, and in other files the column ``loss``. With ``truth`` and
         ``prediction``, the pointwise loss to compute, such as ``squared_error``, or a function of
         two arrays, as in `cvstats.losses`.
     truth, prediction : str or sequence of str, optional
@@ -124,6 +125,8 @@ def scan_parquet(
     3006.0
     """
     asked = {name: value for name, value in locals().items() if name in LEVELS}
+    if loss == "loss" and truth is None and prediction is None:
+        loss = find_saved_models(path) or loss
     return scan_moments(
         partial(scan_tables, path, batch_size=batch_size, progress=progress),
         asked, loss, truth, prediction, model, by, pairs, missing,
@@ -379,6 +382,16 @@ def scan_csv(
                         "Expected numbers. Pass markers of missing values as na_values=."
                     )
             yield {str(name): column for name, column in batch.items()}, columns, {}
+
+
+def find_saved_models(path: Paths) -> list[str] | None:
+    """Find the columns of the models in the first file, if `save_log` wrote it from a frame."""
+    file = list_files(path)[0].path
+    with open_file(file) as first:
+        header = find_header(first.metadata, file)
+    if header is None or header["object"] != "DataFrame":
+        return None
+    return [column["field"] for column in header["columns"]]
 
 
 def open_file(path: Path) -> Any:

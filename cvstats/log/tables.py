@@ -96,7 +96,9 @@ def find_columns(
     roles = [*values] if model is None else [*values, model]
     for column in (*roles, *levels.values()):
         if column not in known:
-            rest = [name for name in known if name not in {*levels.values(), model}]
+            used = {*levels.values(), model}
+            used.update(sounding_like(known, used, levels))  # perhaps levels
+            rest = [name for name in known if name not in used]
             advice = nearest(column, known)
             if column in values and rest and (column == "loss" or not advice):  # by default
                 advice += f" {'If not, name' if advice else 'Name'} all columns of losses: "

@@ -56,6 +56,20 @@ def test_the_attrs_of_a_saved_log_are_used(tmp_path, loss, writer):
         assert found.attrs["loss"] == log.attrs["loss"]
 
 
+def test_a_saved_log_needs_no_names_of_models(tmp_path):
+    log = table(n=60).set_index(["repetition", "fold", "point"])[MODELS]
+    log["hospital"] = np.arange(len(log)) % 4
+    log = log.set_index("hospital", append=True)
+    cvstats.save_log(log, tmp_path / "log.parquet")
+    found = cvstats.scan_parquet(tmp_path / "log.parquet", pairs=True)
+    named = cvstats.scan_parquet(tmp_path / "log.parquet", loss=MODELS, pairs=True)
+    pd.testing.assert_frame_equal(found.compare(), named.compare())
+    by = cvstats.scan_parquet(tmp_path / "log.parquet", by=["hospital", "fold"])
+    assert list(by.wald(by="hospital").index.unique("hospital")) == [0, 1, 2, 3]
+    log.reset_index().to_parquet(path := tmp_path / "plain.parquet")
+    assert f"loss={MODELS!r}" in refusal(cvstats.scan_parquet, path)  # the hospital is no model
+
+
 @pytest.mark.parametrize(
     ("batch_size", "folder"), [(1, False), (100, False), (100, True), (10**6, False)]
 )
