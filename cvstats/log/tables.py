@@ -125,11 +125,14 @@ def find_columns(
 TIMES = frozenset(["fit_time", "score_time"])
 """Columns of every result of scikit-learn's ``cross_validate``."""
 SCORES = {
-    "acc", "acc-norm", "accuracy", "auc", "auroc", "correct", "correctness", "exact-match", "f1",
-    "hit", "hits", "is-correct", "passed", "precision", "r2", "recall", "roc-auc", "score",
-    "scores", "success",
+    "acc", "acc-norm", "accuracy", "auc", "auprc", "auroc", "average-precision", "bleu", "correct",
+    "correctness", "dice", "exact-match", "f1", "hit", "hit-rate", "hits", "iou", "is-correct",
+    "mcc", "miou", "mrr", "ndcg", "pass", "passed", "precision", "r2", "recall", "roc-auc", "score",
+    "scores", "sensitivity", "specificity", "success", "success-rate", "win-rate",
 }  # fmt: skip
 """Names of scores for which larger is better."""
+AVERAGES = ("score", "macro", "micro", "weighted")
+"""Words that follow the name of a score."""
 
 
 def refuse_scores(columns: Sequence[Hashable], *, of_splits: bool = False) -> None:
@@ -145,10 +148,11 @@ def refuse_scores(columns: Sequence[Hashable], *, of_splits: bool = False) -> No
 
 
 def names_a_score(name: object) -> bool:
-    """Whether a column is named like a score, possibly with a prefix: ``test_accuracy``."""
-    words = plainly(name) if isinstance(name, str) else ""
-    lead, _, last = words.rpartition("-")
-    return words in SCORES or (lead in ("balanced", "mean", "test", "val") and last in SCORES)
+    """Whether a column is named like a score, such as ``test_accuracy`` or ``ndcg@10``."""
+    words = plainly(name).partition("@")[0] if isinstance(name, str) else ""
+    (lead, _, last), (first, _, rest) = words.rpartition("-"), words.partition("-")
+    with_prefix = lead in ("balanced", "mean", "test", "val") and last in SCORES
+    return words in SCORES or with_prefix or (first in SCORES and rest in AVERAGES)
 
 
 def own_column(level: str, free: Sequence[Hashable]) -> Hashable | None:

@@ -343,7 +343,7 @@ def answered():
     return pd.DataFrame({"correct": rng.random(120) < 0.7}, index).reset_index()
 
 
-@pytest.mark.parametrize("name", ["correct", "Accuracy", "auc"])
+@pytest.mark.parametrize("name", ["correct", "Accuracy", "auc", "dice", "NDCG@10", "f1_macro"])
 def test_a_column_named_like_a_score_is_not_taken_for_losses(name, tmp_path):
     """The worst model would silently be the best."""
     table = answered().rename(columns={"correct": name})
