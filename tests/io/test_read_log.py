@@ -361,6 +361,23 @@ def test_a_column_named_like_a_score_is_not_taken_for_losses(name, tmp_path):
     assert cvstats.as_log(answered(), loss=["correct"]).columns.tolist() == ["correct"]
 
 
+def test_each_of_several_scores_is_converted_back():
+    """as_scores returned 1 - score under the name of the score."""
+    draw = np.random.default_rng(0).random(240)
+    rows = pd.MultiIndex.from_product([["ndcg", "hit"], ["a", "b"], range(60)])
+    table = pd.DataFrame({"value": draw}, rows.set_names(["metric", "model", "point"]))
+    asked = {"loss": "value", "model": "model", "higher_is_better": True}
+    log = cvstats.read_log(table.reset_index(), **asked)
+    found = cvstats.as_scores(log.cvci.interval())
+    alone = cvstats.read_log(table.loc["ndcg"].reset_index(), **asked).cvci.interval()
+    limits = ["estimate", "lower", "upper"]
+    pd.testing.assert_frame_equal(found.loc["ndcg", limits], cvstats.as_scores(alone)[limits])
+    assert found.loc["hit", "estimate"].tolist() == pytest.approx(
+        table.loc["hit"].groupby("model")["value"].mean().tolist()
+    )
+    assert "has a higher ndcg than" in str(log.cvci.summary()["ndcg"]).replace("\n", " ")
+
+
 def test_scores_are_not_taken_for_losses_of_models_either(tmp_path, capsys):
     table = pd.DataFrame({"fold": range(10), "accuracy": 0.8, "f1": 0.7})
     table.to_parquet(path := tmp_path / "log.parquet")
