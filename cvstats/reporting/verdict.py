@@ -32,7 +32,10 @@ from cvstats.recommend import interval, run_other_method
 Cell: TypeAlias = tuple[Hashable, ...]
 """The labels of a carried cell; empty without carried dimensions."""
 
-SHARES = ("accuracy", "balanced accuracy", "error rate", "exact match", "normalized accuracy")
+SHARES = (
+    "accuracy", "balanced accuracy", "error rate", "exact match", "hit rate", "normalized accuracy",
+    "pass rate", "success rate",
+)  # fmt: skip
 """Proportions of points, written in percent."""
 
 NOISE = 1e-12

@@ -115,6 +115,9 @@ def test_scores_without_a_percent_and_named_by_their_loss():
     log = hits(180, 130)
     log.attrs = {"loss": "1 - exact_match"}
     assert read_scale(LogFacts(log).attrs, {}).value(0.25, 3) == "75.0%"
+    log.attrs = {"loss": "1 - passed"}
+    passed = read_scale(LogFacts(log).attrs, {})
+    assert (passed.name, passed.value(0.25, 3)) == ("pass rate", "75.0%")
     log.attrs = {"loss": "-r2"}
     negative = read_scale(LogFacts(log).attrs, {})
     assert (negative.name, negative.value(-0.25, 2)) == ("R2", "0.25")

@@ -414,10 +414,12 @@ def openml(table: pd.DataFrame, options: ReadOptions) -> PredictionTable:
 
 def look_up(y: pd.Series, rows: Any, what: str, expected: str) -> Any:
     """Look up the truth of rows of the data."""
-    absent = rows[~rows.isin(y.index)]
-    if len(absent):
+    absent = list(dict.fromkeys(rows[~rows.isin(y.index)]))
+    if absent:
+        whole = isinstance(absent[0], float) and absent[0].is_integer()  # in an ARFF file
+        first = int(absent[0]) if whole else absent[0]
         raise LogError(
-            f"y has no truth for {what} {spelled(list(absent)[0])}{count_others(len(absent))}. "
+            f"y has no truth for {what} {spelled(first)}{count_others(len(absent))}. "
             f"Expected {expected}."
         )
     return y.reindex(rows).array

@@ -131,8 +131,9 @@ def test_openml_looks_the_truth_up_by_row(table):
     truth = one.drop_duplicates("point").set_index("point")["y"].rename(index=lambda p: p - 1)
     log = cvstats.read_log(laid, loss="squared_error", y=truth.sample(frac=1, random_state=3))
     same_interval(log, direct(one, (one["y"] - one["guess"]) ** 2))
-    with pytest.raises(LogError, match="no truth for row_id 5"):
-        cvstats.read_log(laid, loss="squared_error", y=truth.drop(5))
+    for ids in (laid["row_id"], laid["row_id"].astype(float)):  # one row, in every repetition
+        with pytest.raises(LogError, match="no truth for row_id 5. Expected"):
+            cvstats.read_log(laid.assign(row_id=ids), loss="squared_error", y=truth.drop(5))
 
 
 def test_obs_loss_of_mlr3_needs_no_loss(table):
