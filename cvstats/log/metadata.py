@@ -81,24 +81,22 @@ def attrs_of_log(losses: object) -> dict[Hashable, Any]:
     Without attrs, such as after `pandas.DataFrame.to_xarray`, the losses of one metric are named
     after its label. A loss such as ``1 - acc`` was computed from the score that it names.
     """
-    attrs = name_score(dict(getattr(losses, "attrs", {})))
-    if has_several(attrs):
-        attrs["metrics"] = {name: name_score(dict(own)) for name, own in attrs["metrics"].items()}
+    attrs = dict(getattr(losses, "attrs", {}))
+    every = [attrs]
+    if isinstance(attrs.get("metrics"), Mapping):
+        attrs["metrics"] = {name: dict(own) for name, own in attrs["metrics"].items()}
+        every = [attrs, *attrs["metrics"].values()]
+    for own in every:
+        loss = str(own.get("loss") or own.get("long_name"))
+        for orientation in TURNED if "metric" not in own else ():
+            start = orientation.removesuffix("score")
+            if loss.startswith(start) and len(loss) > len(start):
+                found = TURNED[1] if "kind" in own else orientation  # of 1 - x: one of -x
+                own |= {"metric": loss.removeprefix(start), "orientation": found}
     names = names_of_metrics(losses) or []
     if len(names) == 1 and "loss" not in attrs and "metrics" not in attrs:
         attrs |= {"loss": str(names[0]), UNDESCRIBED: True}
     return keep_metrics(attrs, names) if "metrics" in attrs else attrs
-
-
-def name_score(attrs: dict[Hashable, Any]) -> dict[Hashable, Any]:
-    """Add the score from which losses that are named like ``1 - acc`` were computed."""
-    loss = str(attrs.get("loss") or attrs.get("long_name"))
-    for orientation in TURNED if "metric" not in attrs else ():
-        start = orientation.removesuffix("score")
-        if loss.startswith(start) and len(loss) > len(start):  # a difference of 1 - x is one of -x
-            found = TURNED[1] if "kind" in attrs else orientation
-            attrs |= {"metric": loss.removeprefix(start), "orientation": found}
-    return attrs
 
 
 def keep_metrics(attrs: dict[Hashable, Any], names: Sequence[Hashable]) -> dict[Hashable, Any]:
