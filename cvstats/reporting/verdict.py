@@ -552,7 +552,8 @@ def has_caution(table: Any, caution: Caution) -> Any:
 def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
     """Replace the rows of a comparison that have a caution by those of another method.
 
-    Limits that are already wider are kept.
+    Limits that are already wider are kept. The wider of two limits account for what either method
+    accounts for.
     """
     at = has_caution(table, caution) & ~np.isnan(other["upper"])
     wider = other["upper"] - other["lower"] >= table["upper"] - table["lower"]
@@ -561,6 +562,10 @@ def replace_rows(table: Any, other: Any, caution: Caution) -> Any:
         if name in other:
             found[name] = table[name].where(~(at & wider), other[name]).astype(table[name].dtype)
     found["caution"] = found["caution"].where(~at | wider, without(table["caution"], caution))
+    for new in narrow_cautions(other):
+        if new.instead:
+            known = at & wider & ~has_caution(table, new)
+            found["caution"] = found["caution"].where(~known, without(found["caution"], new))
     found.attrs = dict(table.attrs)
     words = {**sentences_in(other), **sentences_in(table)}
     if isinstance(found, xr.Dataset):

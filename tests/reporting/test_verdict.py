@@ -488,3 +488,29 @@ def test_each_caution_replaces_the_pairs_that_have_it():
         "clustered"
     )
     assert rows["guarantee of differences"].count("; of ") == 2
+
+
+@pytest.mark.parametrize("cells", [0, 2])
+def test_the_wider_limits_account_for_what_the_narrower_ones_account_for(cells):
+    """Those of `clustered` ignore refits, but are wider than those of `refit_corrected`."""
+    rng = np.random.default_rng(0)
+    points = pd.DataFrame({"source": rng.integers(0, 12, 100), "point": range(100)})
+    log = pd.concat([points.assign(repetition=r, fold=rng.permutation(100) % 5) for r in range(3)])
+    log["a"] = rng.normal(size=300)
+    of_source = rng.normal(0, 0.4, 12)[log["source"]]
+    log["b"] = log["a"] + of_source + rng.normal(0, 0.5, (3, 5))[log["repetition"], log["fold"]]
+    losses = log.set_index(["repetition", "fold", "source", "point"])
+    if cells:
+        index = losses.index.to_frame(index=False)
+        coords = {name: ("evaluation", index[name]) for name in index}
+        losses = xr.DataArray(losses.to_numpy(), coords, ("evaluation", "model"))
+        losses = losses.assign_coords(model=["a", "b"]).expand_dims(cell=cells)
+    verdict = Verdict(LogFacts(losses), 0.05, 0)
+    found = result_frame(verdict.comparison)
+    [switch] = verdict.switches["comparison"]
+    before = result_frame(switch.before)
+    alone = result_frame(verdict.compare_by_sidak("clustered"))
+    assert set(before["caution"]) == {"sources ignored"}
+    assert set(alone["caution"]) == {"unstable difference, few clusters, sources across folds"}
+    assert set(found["caution"]) == {"few clusters, sources across folds"}
+    assert (found["upper"] > before["upper"] + 0.05).all()
