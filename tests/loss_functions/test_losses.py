@@ -276,6 +276,15 @@ def test_probabilities_of_classes_of_models_in_rows():
     pd.testing.assert_series_equal(log["rf"], wanted["rf"].reorder_levels(log.index.names))
 
 
+def test_a_column_with_a_label_for_each_row_does_not_name_models():
+    table = pd.DataFrame({"y": [1.0, 2.0], "p": [1.5, 2.0], "model_id": ["run 1", "run 2"]})
+    log = cvstats.losses(table, "y", ["p"], "absolute_error")
+    assert log["p"].tolist() == [0.5, 0.0]
+    twice = pd.concat([table, table])
+    with pytest.raises(LogError, match="'model_id' contains 2 labels, so models are stacked"):
+        cvstats.losses(twice, "y", ["p"], "absolute_error")
+
+
 # --- options of individual losses and metrics -----------------------------------------------------
 
 

@@ -239,7 +239,7 @@ REQUESTS: list[tuple[dict[str, Any], str]] = [
     ({"threshold": 0.5, "positive": 3}, "positive=3 is not a label"),
     ({"positive": 1}, "counts.moments('f1', positive=…)"),
     ({"pairs": True}, "only one is counted"),
-    ({"weight": "minus"}, "is -1.0. Expected finite nonnegative weights"),
+    ({"weight": "minus"}, "the weight in row 1 is -1.0. Expected finite nonnegative weights"),
     ({"weight": "endless"}, "the weight in row 0 is inf. Expected finite"),
     ({"weight": "mass"}, "no column 'mass'"),
     ({"by": "clinic"}, "no column 'clinic'"),
@@ -252,7 +252,8 @@ REQUESTS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "what"), REQUESTS)
 def test_what_cannot_be_counted(options: dict[str, Any], what: str) -> None:
-    table = frame(2).assign(minus=-1.0, endless=np.inf)
+    table = frame(2).assign(endless=np.inf)
+    table["minus"] = np.where(np.arange(len(table)) > 0, -1.0, 1.0)
     asked = {"truth": "y", "prediction": "a", **options}
     assert what in words(LabelCounts.of_predictions, table, **asked)
 
