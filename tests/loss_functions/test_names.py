@@ -48,10 +48,18 @@ SAME = [
     *[(name, "brier", {}) for name in ("brier_score", "neg_brier_score", "Brier")],
     *[(name, "auc", {}) for name in ("roc_auc", "roc_auc_score", "auroc")],
     ("pr_auc", "average_precision", {}),
+    ("harrell", "concordance", {}),
 ]  # fmt: skip
 
 
-@together(SAME)
+OF_TIMES = [
+    *[(name, "integrated_brier", {}) for name in ("ibs", "integrated_brier_score")],
+    ("cumulative_dynamic_auc", "auc_at", {}),
+    ("uno_c", "uno", {}),
+]
+
+
+@together([*SAME, *OF_TIMES])
 def test_other_names_are_found(name, own, options):
     assert find_loss(name) == (own, options)
 
