@@ -247,7 +247,8 @@ class Moments(Methods):
         by : str or sequence of str, optional
             The levels whose labels define cells; by default those of ``sample``, ``outer``,
             ``repetition``, ``fold`` and ``source`` that the log has. Other levels of the index are
-            allowed. With fewer levels, fewer methods apply. The level ``metric`` of several metrics
+            allowed; if all of them are others, as in ``by="segment"``, the default levels are
+            added. With fewer levels, fewer methods apply. The level ``metric`` of several metrics
             is always among them.
         pairs : bool, optional
             Whether to keep the moments of the differences of all pairs of models too, which
@@ -719,11 +720,14 @@ def read_batch(losses: Any, by: str | Sequence[str] | None, missing: str) -> tup
 def levels_of(log: Log, by: str | Sequence[str] | None) -> tuple[str, ...]:
     """Choose the levels of the cells: those in ``by``, or all that methods use but the points.
 
-    Those of a metric are among them, and those that tell evaluations apart.
+    Those of a metric are among them, and those that tell evaluations apart. If ``by`` only has
+    levels that no method uses, such as segments, those that methods use are added.
     """
     if by is None:
         return levels_needed(log)
     names = (by,) if isinstance(by, str) else tuple(by)
+    if names and not {*LEVELS, METRIC} & {*names}:
+        names = (*names, *levels_needed(log))
     cells = filter(log.design.levels.__contains__, levels_of_cells(log.metadata))
     names = tuple(dict.fromkeys((*names, *log.design.within, *cells)))
     unknown = [name for name in names if name not in log.design.levels]

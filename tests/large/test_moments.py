@@ -104,6 +104,25 @@ def test_levels_in_another_order_are_the_same_levels():
         one + Moments.of_log(frame, by=("fold",), pairs=True)
 
 
+def test_segments_keep_the_levels_that_methods_use(tmp_path):
+    """Repetitions were counted as further points, and sources ignored, without a caution."""
+    frame = sourced()
+    index = frame.index.to_frame().assign(segment=frame.index.codes[3] % 2)
+    frame.index = pd.MultiIndex.from_frame(index)
+    cvstats.save_log(frame, tmp_path / "log.parquet")
+    for moments in (
+        streamed([frame.iloc[:99], frame.iloc[99:]], by="segment", pairs=True),
+        cvstats.scan_parquet(tmp_path / "log.parquet", by=["segment"], pairs=True),
+    ):
+        for method in ("interval", "compare"):
+            found = getattr(moments, method)(by="segment")
+            whole = getattr(frame.cvci, method)(by="segment")
+            shown = ["difference" if method == "compare" else "estimate", "lower", "upper"]
+            pd.testing.assert_frame_equal(found[shown], whole[shown], rtol=1e-10)
+            assert found["caution"].tolist() == whole["caution"].tolist()
+    assert streamed([frame], by=["segment", "fold"]).levels == ("segment", "fold")
+
+
 def test_logs_of_several_data_sets():
     rng = np.random.default_rng(3)
     index = pd.MultiIndex.from_product(
