@@ -34,7 +34,6 @@ from cvstats.errors import LogError, NeedsLosses, nearest, plainly
 from cvstats.formatting import as_scores
 from cvstats.intervals import interval_names
 from cvstats.intervals.naive import naive
-from cvstats.intervals.wald import wald
 from cvstats.io.arrow import list_files
 from cvstats.io.paths import PARQUET, import_extra, path_of, refuse_stream, shortened
 from cvstats.io.read import read_log
@@ -771,7 +770,10 @@ def find_value_columns(
 # --- the demonstration ----------------------------------------------------------------------------
 
 
-EXAMPLES = {"diabetes": ("squared_error", "squared error"), "flights": ("brier", "Brier score")}
+EXAMPLES = {
+    "diabetes": ("squared_error", "squared error"),
+    "flights_by_month": ("brier", "Brier score"),
+}
 """The logs to show, each with its loss and the name of the loss."""
 
 
@@ -779,8 +781,8 @@ EXAMPLES = {"diabetes": ("squared_error", "squared error"), "flights": ("brier",
 def demo(*, alpha: float = 0.05) -> None:
     """Compare valid with conventional intervals on two real data sets.
 
-    Two cross-validation logs ship with the package. For each, print mean ± std over the folds,
-    the naive interval, the valid interval, and every paired comparison of two models.
+    Two cross-validation logs ship with the package. For each, print mean ± std over the folds, the
+    naive interval and the valid interval of each model, and the summary.
 
     Example: cvstats demo --alpha 0.1
 
@@ -796,79 +798,53 @@ def describe_example(name: str, loss: str, loss_words: str, alpha: float) -> str
     """Describe a shipped log, the errors of its models and their differences."""
     log = datasets.load(name)
     errors = losses(log, prediction=log.attrs["models"], loss=loss)
-    cells, pairs = moments(errors), compare_models(errors, alpha=alpha)
+    folds = moments(errors)
     usual: Any = naive(errors, alpha=alpha)
-    valid: Any = wald(errors, alpha=alpha)
-    significant = int((pairs["p_adjusted"] < alpha).sum())
-    pair_words = (
-        "How to read it: if the difference is below 0, the first model has the smaller error on "
-        f"the same points; p is adjusted for {len(pairs)} comparisons (the intervals are not), "
-        f"and is below {alpha:g} for {significant or 'none'} of them."
+    valid: Any = recommend.interval(errors, alpha=alpha)
+    head = log.attrs["title"]
+    about = (
+        f"Data: cvstats.datasets.load({name!r}). Loss: {loss_words}, smaller is better. Target: "
+        f"{log.attrs['target']}."
     )
-    head = f"{name}: {log.attrs['title']}"
-    about = f"Loss: {loss_words}, smaller is better. Target: {log.attrs['target']}."
+    width = line_width()
     return "\n\n".join(
         [
-            f"{head}\n{'=' * len(head)}\n{fill(about, line_width())}",
-            interval_table(cells, usual, valid, alpha),
-            fill(interval_words(cells, usual, valid), line_width()),
-            pair_table(pairs, alpha),
-            fill(pair_words, line_width()),
+            f"{head}\n{'=' * len(head)}\n{fill(about, width)}",
+            interval_table(folds, usual, valid, alpha),
+            fill(interval_words(folds, usual, valid), width),
+            reporting.summary(errors, alpha=alpha).write(width),
         ]
     )
 
 
 def interval_table(
-    cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame, alpha: float
+    folds: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame, alpha: float
 ) -> str:
     """Show mean ± std of the folds, the naive interval and the valid interval side by side."""
     digits, level = count_decimals(valid), f"{100 * (1 - alpha):g}%"
     rows = [["", "mean ± std of folds", f"naive {level} interval", f"valid {level} interval"]]
     rows += [
         # The std divides by the number of folds, as most reports do.
-        [str(model), f"{folds.mean():.{digits}f} ± {folds.std(ddof=0):.{digits}f}",
+        [str(model), f"{means.mean():.{digits}f} ± {means.std(ddof=0):.{digits}f}",
          write_limits(usual.loc[model], digits), write_limits(valid.loc[model], digits)]
-        for model, folds in cells["mean"].groupby("model", sort=False)
+        for model, means in folds["mean"].groupby("model", sort=False)
     ]  # fmt: skip
     return align(rows)
 
 
-def interval_words(cells: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame) -> str:
+def interval_words(folds: pd.DataFrame, usual: pd.DataFrame, valid: pd.DataFrame) -> str:
     """Explain the table of intervals."""
-    points, folds, repetitions = (
-        int(valid.attrs[name] if name in valid.attrs else valid[name].iloc[0])
-        for name in ("n_points", "n_folds", "n_repetitions")
-    )
-    sizes = cells["count"]
+    sizes = folds["count"]
     size = f"{sizes.min():,}" + (f" or {sizes.max():,}" if sizes.max() > sizes.min() else "")
-    ratio = float((valid["se"] / usual["se"]).mean())
-    counted = (
-        f"the naive interval treats the {points:,} points, each tested {repetitions} times, as "
-        f"{points * repetitions:,} independent points, and is {ratio:.1f} times narrower than "
-        "the valid interval"
-        if repetitions > 1
-        else "the naive interval has nearly the same limits, because each point is tested once, "
-        "but it is not guaranteed to cover its target, the error of the algorithm"
-    )
+    number = sizes.groupby("model").sum().iloc[0]
+    wide, narrow = (table["upper"] - table["lower"] for table in (valid, usual))
+    unit = "sources" if "n_sources" in valid.attrs else "points"
     return (
         f"How to read it: the std measures how much folds of {size} points differ, not the "
-        f"precision of their mean; {counted}; the valid interval (wald) is for the average error "
-        f"of the {folds * repetitions} fits of each model, on new points drawn independently "
-        "from the same distribution."
+        f"precision of their mean. The naive interval treats {number:,} losses as independent. The "
+        f"valid interval ({valid.attrs['method']}) is {(wide / narrow).mean():.1f} times as wide, "
+        f"because the losses come from only {valid.attrs[f'n_{unit}']:,} {unit}."
     )
-
-
-def pair_table(pairs: pd.DataFrame, alpha: float) -> str:
-    """Lay out every comparison of two models."""
-    digits, level = count_decimals(pairs), f"{100 * (1 - alpha):g}%"
-    rows = [["difference of errors", "estimate", f"{level} interval", "Holm p"]]
-    rows += [
-        [f"{row['model']} - {row['other']}", f"{row['difference']:.{digits}f}",
-         write_limits(row, digits),
-         "<0.001" if row["p_adjusted"] < 0.001 else f"{row['p_adjusted']:.3f}"]
-        for row in pairs.reset_index().to_dict("records")
-    ]  # fmt: skip
-    return align(rows)
 
 
 def write_limits(row: Any, digits: int) -> str:

@@ -7,7 +7,6 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,7 +16,7 @@ from cvstats.errors import install_command
 from cvstats.log.display import count_decimals
 
 NUMBER = r"-?\d+(?:\.\d+)?"
-LOGS = {"diabetes": "squared_error", "flights": "brier"}
+LOGS = {"diabetes": "squared_error", "flights_by_month": "brier"}
 each_log = pytest.mark.parametrize("name", LOGS)
 
 
@@ -50,9 +49,9 @@ def shown():
 
 def part_of(shown, name):
     """The part of the output that is about one log."""
-    after = shown[shown.index(f"{name}: ") :]
-    following = [after.find(f"\n{other}: ") for other in LOGS if f"\n{other}: " in after]
-    return after[: min(following, default=len(after))]
+    start = {other: shown.index(cvstats.datasets.load(other).attrs["title"]) for other in LOGS}
+    later = [at for at in start.values() if at > start[name]]
+    return shown[start[name] : min(later, default=len(shown))]
 
 
 def row_of(part, start):
@@ -69,9 +68,10 @@ def written(values, digits):
 @each_log
 def test_intervals_are_those_of_the_functions(shown, name):
     losses = logged(name)
-    naive, wald = cvstats.naive(losses), cvstats.wald(losses)
-    digits = {"diabetes": 0, "flights": 4}[name]
-    levels = [level for level in ("repetition", "fold") if level in losses.index.names]
+    naive, valid = cvstats.naive(losses), cvstats.interval(losses)
+    assert valid.attrs["method"] == {"diabetes": "wald", "flights_by_month": "out_of_source"}[name]
+    digits = {"diabetes": 0, "flights_by_month": 4}[name]
+    levels = [level for level in ("repetition", "fold", "source") if level in losses.index.names]
     folds = losses.groupby(level=levels, observed=True).mean()
     part = part_of(shown, name)
     for model in losses.columns:
@@ -79,46 +79,30 @@ def test_intervals_are_those_of_the_functions(shown, name):
             folds[model].mean(),
             folds[model].std(ddof=0),
             *naive.loc[model, ["lower", "upper"]],
-            *wald.loc[model, ["lower", "upper"]],
+            *valid.loc[model, ["lower", "upper"]],
         ]
         assert row_of(part, model) == written(expected, digits)
 
 
 @pytest.mark.process
 @each_log
-def test_comparisons_are_those_of_the_function(shown, name):
-    pairs = cvstats.compare(logged(name))
-    digits = {"diabetes": 0, "flights": 5}[name]
-    part = part_of(shown, name)
-    for (model, other), row in pairs.iterrows():
-        p = "0.001" if row["p_adjusted"] < 0.001 else f"{row['p_adjusted']:.3f}"
-        expected = [*written(row[["difference", "lower", "upper"]], digits), p]
-        assert row_of(part, f"{model} - {other}") == expected
-    assert len(pairs) == 3
-
-
-@pytest.mark.process
-@each_log
-def test_sentences_say_what_the_tables_show(shown, name):
+def test_sentences_say_what_the_table_shows(shown, name):
+    """The verdict is that of `summary`, which nothing else in the output contradicts."""
     text = " ".join(part_of(shown, name).split())
     losses = logged(name)
-    wald, naive = cvstats.wald(losses), cvstats.naive(losses)
-    fits = wald.attrs["n_folds"] * wald.attrs["n_repetitions"]
-    apart = int((cvstats.compare(losses)["p_adjusted"] < 0.05).sum())
-    assert cvstats.datasets.load(name).attrs["title"] in text
-    assert text.count("How to read it: ") == 2
-    assert f"of the {fits} fits of each model, on new points" in text
-    assert f"is below 0.05 for {apart or 'none'} of them." in text
-    if name == "diabetes":
-        ratio = float((wald["se"] / naive["se"]).mean())
-        assert "folds of 44 or 45 points" in text
-        assert "treats the 442 points, each tested 10 times, as 4,420 independent points" in text
-        assert f"is {ratio:.1f} times narrower" in text
-    else:
-        assert "folds of 2,000 points" in text
-        width = (naive["upper"] - naive["lower"]) / (wald["upper"] - wald["lower"])
-        assert "nearly the same limits" in text
-        np.testing.assert_allclose(width, 1, rtol=1e-4)
+    valid, naive = cvstats.interval(losses), cvstats.naive(losses)
+    assert f"Data: cvstats.datasets.load({name!r}). Loss: " in text
+    assert " ".join(str(cvstats.summary(losses)).split()) in text
+    ratio = float(((valid["upper"] - valid["lower"]) / (naive["upper"] - naive["lower"])).mean())
+    size, number, method, unit = {
+        "diabetes": ("44 or 45", "4,420", "wald", "442 points"),
+        "flights_by_month": ("2,000", "24,000", "out_of_source", "12 sources"),
+    }[name]
+    assert (
+        f"the std measures how much folds of {size} points differ, not the precision of their "
+        f"mean. The naive interval treats {number} losses as independent. The valid interval "
+        f"({method}) is {ratio:.1f} times as wide, because the losses come from only {unit}."
+    ) in text
 
 
 @pytest.mark.process
@@ -128,10 +112,9 @@ def test_lines_are_short_and_columns_aligned(shown):
     assert max(len(line) for line in lines if "  " in line or line.startswith("=")) <= 80
     assert all(line == line.rstrip() for line in lines)
     assert all(line.isprintable() for line in lines)  # and no colours
-    for header in ("mean ± std of folds", "difference of errors"):
-        for at in [i for i, line in enumerate(lines) if header in line]:
-            table = lines[at : at + 4]
-            assert len({len(line) for line in table}) == 1  # the last column ends at one place
+    for at in [i for i, line in enumerate(lines) if "mean ± std of folds" in line]:
+        table = lines[at : at + 4]
+        assert len({len(line) for line in table}) == 1  # the last column ends at one place
 
 
 @pytest.mark.process
@@ -149,10 +132,9 @@ def test_alpha_is_the_level_of_everything_shown(capsys):
     part = part_of(out, "diabetes")
     limits = cvstats.wald(losses, alpha=0.2).loc["ridge", ["lower", "upper"]]
     assert row_of(part, "ridge")[-2:] == written(limits, 0)
-    pair = cvstats.compare(losses, alpha=0.2).loc[("ridge", "random_forest")]
-    assert row_of(part, "ridge - random_forest")[1:3] == written(pair[["lower", "upper"]], 0)
-    assert out.count("has nearly the same limits") == 1  # flights has one repetition
-    assert out.count("valid 80% interval") == out.count("  80% interval  Holm p") == 2
+    text = " ".join(out.split())
+    assert text.count("valid 80% interval") == 2
+    assert text.count(" (80% interval ") == 4  # of a difference and of an error, in each summary
     assert "95%" not in out
 
 
