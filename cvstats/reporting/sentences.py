@@ -92,7 +92,8 @@ def describe_target(verdict: Verdict, attrs: Mapping[Any, Any]) -> str:
     if isinstance(attrs.get("metric"), str) and not LOSS_WORDS.search(target):
         return target.replace(attrs["loss"], name.removeprefix("mean "))
     if verdict.scale.orientation == "error":
-        return target.replace("risk", "error").replace("mean loss", name)
+        target = target.replace("risk", "error").replace("mean loss", name)
+        return re.sub(r"expected loss\b", f"expected {name.removeprefix('mean ')}", target)
     return LOSS_WORDS.sub(name, target)
 
 
