@@ -776,12 +776,12 @@ def as_scores(result: Result) -> Result:
     Examples
     --------
     >>> import cvstats
-    >>> log = cvstats.datasets.load("flights")
+    >>> log = cvstats.datasets.load("flights").xs("2013-01", level="source")
     >>> losses = cvstats.losses(log, prediction=["naive_bayes"], loss="auc", folds="pool")
     >>> cvstats.as_scores(losses.cvci.wald())[["estimate", "lower", "upper"]].round(3)
                 estimate  lower  upper
     model
-    naive_bayes    0.648  0.640  0.656
+    naive_bayes    0.648  0.619  0.676
     """
     facts = getattr(result, "attrs", {})
     is_log = "loss" in facts and "method" not in facts

@@ -28,7 +28,7 @@ def logged(name, loss, **attrs):
 
 
 def flights_auc():
-    log = cvstats.datasets.load("flights")
+    log = cvstats.datasets.load("flights_by_month")
     return cvstats.losses(log, prediction=log.attrs["models"], loss="auc")
 
 
@@ -88,7 +88,6 @@ def reliability(ax):
 
 def main():
     diabetes = logged("diabetes", "squared_error", long_name="squared error", units="score²")
-    flights = logged("flights", "brier", long_name="Brier score")
     months = logged("flights_by_month", "brier", long_name="Brier score")
     pictures = {
         "forest": (2.3, lambda ax: diabetes.cvci.plot.forest(ax=ax)),
@@ -119,7 +118,7 @@ def main():
         "scores": (2.2, lambda ax: flights_auc().cvci.plot.forest(ax=ax)),
         "decomposition": (4.6, lambda ax: diabetes.cvci.plot.decomposition(ax=ax)),
         "comparison": (2.8, lambda ax: diabetes.cvci.plot.comparison(ax=ax)),
-        "matrix": (3.6, lambda ax: flights.cvci.plot.comparison(kind="matrix", ax=ax)),
+        "matrix": (3.6, lambda ax: months.cvci.plot.comparison(kind="matrix", ax=ax)),
         "best_set": (2.1, lambda ax: diabetes.cvci.plot.best_set(rng=0, ax=ax)),
     }
     for name, (height, draw) in pictures.items():

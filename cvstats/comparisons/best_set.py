@@ -230,14 +230,14 @@ def best_set(
     Examples
     --------
     >>> import cvstats
-    >>> log = cvstats.datasets.load("flights")
+    >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
     >>> losses.cvci.best_set(rng=0)[["estimate", "in_set", "lower_rank", "upper_rank"]].round(4)
                          estimate  in_set  lower_rank  upper_rank
     model
-    logistic_regression    0.1695   False           2           2
-    gradient_boosting      0.1689    True           1           1
-    naive_bayes            0.1731   False           3           3
+    logistic_regression    0.1713    True           1           2
+    gradient_boosting      0.1709    True           1           2
+    naive_bayes            0.1753   False           3           3
     """
     check_draws(n_draws, alpha)
     if screening is not None and not (is_number(screening) and 0 < screening < alpha):

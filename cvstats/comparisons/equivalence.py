@@ -184,16 +184,16 @@ def equivalence(
 
     Examples
     --------
-    Is logistic regression within 0.01 of gradient boosting, in Brier score?
+    Is logistic regression within 0.005 of gradient boosting, in Brier score?
 
     >>> import cvstats
-    >>> log = cvstats.datasets.load("flights")
+    >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
     >>> a, b = losses["logistic_regression"], losses["gradient_boosting"]
-    >>> a.cvci.equivalence(b, margin=0.01)[["difference", "lower", "upper", "equivalent"]].round(4)
+    >>> a.cvci.equivalence(b, margin=0.005)[["difference", "lower", "upper", "equivalent"]].round(4)
                                           difference   lower   upper equivalent
     model               other
-    logistic_regression gradient_boosting     0.0006  0.0003  0.0010       True
+    logistic_regression gradient_boosting     0.0005 -0.0002  0.0011       True
     """
     ends = read_margin(margin)
     given = read_options(method, options)

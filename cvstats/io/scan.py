@@ -247,10 +247,10 @@ def scan_predictions(
     ...     file = pathlib.Path(folder, "predictions.parquet")
     ...     log.to_parquet(file)
     ...     counts = cvstats.scan_predictions(file, prediction="naive_bayes", threshold=0.5)
-    >>> cvstats.as_scores(counts.moments("matthews").wald())[["estimate", "se"]].round(3)
+    >>> cvstats.as_scores(counts.moments("matthews").clustered())[["estimate", "se"]].round(3)
                 estimate     se
     model
-    naive_bayes    0.100  0.008
+    naive_bayes    0.100  0.013
     """
     asked = {name: value for name, value in locals().items() if name in LEVELS}
     counted = count_columns(

@@ -80,7 +80,7 @@ def best_set(
     --------
     >>> import cvstats
     >>> from matplotlib.figure import Figure
-    >>> log = cvstats.datasets.load("flights")
+    >>> log = cvstats.datasets.load("flights_by_month")
     >>> losses = cvstats.losses(log, prediction=log.attrs["models"], loss="brier")
     >>> ax = cvstats.plot.best_set(losses, rng=0, ax=Figure().subplots())
     >>> [label.get_text() for label in ax.get_yticklabels()]

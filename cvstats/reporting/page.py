@@ -175,8 +175,8 @@ def report(
     Examples
     --------
     >>> import cvstats
-    >>> log = cvstats.datasets.load("flights")
-    >>> losses = cvstats.losses(log, prediction=["naive_bayes"], loss="brier")
+    >>> log = cvstats.datasets.load("diabetes")
+    >>> losses = cvstats.losses(log, prediction=["ridge"], loss="squared_error")
     >>> page = cvstats.report(losses)
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
