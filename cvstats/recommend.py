@@ -121,13 +121,14 @@ def methods(losses: Losses) -> pd.DataFrame:
     binary = find_binary(log)
     rows = []
     for method, words in sorted(found, key=rank_method):
+        facts = {**method.facts, **(method.of_fixed_models if log.only_tested else {})}
         rows.append(
             {
                 "method": method.name,
                 "applies": words is None,
                 "why_not": words or "",
-                "target": method.target,
-                "guarantee": method.guarantee,
+                "target": facts["target"],
+                "guarantee": facts["guarantee"],
                 "measured": quote_study(method.name, log, binary=binary),
                 "fits": method.fits,
                 "needs": method.needs,

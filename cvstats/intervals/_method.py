@@ -126,6 +126,8 @@ class Method:
     needs, target, guarantee, fits, reference : str
         The log it needs, the quantity it estimates, its guarantee, the number of model fits, and
         the literature reference.
+    of_fixed_models : mapping
+        The target and the guarantee if no model was trained on parts of the log.
     plan : str
         The resampling plan that creates such a log, if ``requires`` does not name it.
     models : int
@@ -167,6 +169,7 @@ class Method:
     guarantee: str
     fits: str
     reference: str
+    of_fixed_models: Mapping[str, str] = field(default_factory=dict)
     plan: str = ""
     models: int = 1
     of_losses: Callable[[Log], str | None] | None = None
@@ -478,8 +481,6 @@ class IntervalMethod(LogMethod):
         The levels that identify the resampling design this method is made for.
     recognized_by : str
         How such a log is recognized, in words: the reason shown by `interval`.
-    of_fixed_models : mapping
-        The target and the guarantee if no model was trained on parts of the log.
     """
 
     for_differences: bool = True
@@ -487,7 +488,6 @@ class IntervalMethod(LogMethod):
     difference_guarantee: str = ""
     made_for: tuple[str, ...] = ()
     recognized_by: str = ""
-    of_fixed_models: Mapping[str, str] = field(default_factory=dict)
 
     def qualify(self, result: Result, log: Log, options: Mapping[str, Any]) -> Result:
         """Add cautions about an interval.

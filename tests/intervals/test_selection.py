@@ -310,3 +310,16 @@ def test_options_of_no_method(call, options, words):
         call(FOLDS, **options)
     with pytest.raises(LogError, match="variance='between'"):
         call(FOLDS, variance="between")
+
+
+def test_the_table_states_the_target_of_models_that_were_not_trained_here():
+    losses = 1 - cvstats.datasets.load("llm")[["aster-70b", "dahlia"]]
+    for log, names in (
+        (losses, ["clustered", "wild_cluster"]),
+        (losses.droplevel("source"), ["holdout", "wald"]),
+    ):
+        table = cvstats.methods(log)
+        for name in names:
+            facts = getattr(cvstats, name)(log).attrs
+            assert table.loc[name, "target"] == facts["target"]
+            assert table.loc[name, "guarantee"] == facts["guarantee"]
