@@ -82,7 +82,7 @@ def passes(
     See Also
     --------
     cvstats.answers : How much additional attempts would narrow the interval of the mean.
-    cvstats.interval : Uses limits on the logit scale for such a log.
+    cvstats.interval : Uses exact limits for such a log.
 
     Notes
     -----
