@@ -1,5 +1,7 @@
 """Every piece of advice of a caution or a finding runs on the very log that caused it."""
 
+import ast
+import inspect
 import re
 from functools import cache, partial
 
@@ -285,3 +287,12 @@ def test_every_caution_that_names_a_call_has_a_log():
     seen = {label for name in LOGS for _, label, _ in cautions_of(name)}
     needed = {c.label for c in Caution if c.instead or "log.cvci" in c.advice}
     assert needed - seen == set()
+
+
+@pytest.mark.parametrize("caution", [each for each in Caution if each.instead])
+def test_options_of_other_methods_exist(caution):
+    for call in caution.instead:
+        name, _, options = call.partition("(")
+        function = getattr(cvstats, name)
+        given = ast.parse(f"{name}({options or ')'}", mode="eval").body
+        assert {each.arg for each in given.keywords} <= set(inspect.signature(function).parameters)
