@@ -188,8 +188,8 @@ def best_set(
     The set contains each best model with probability at least ``1 - alpha`` as the number of
     points grows, if the *differences* of the losses are relatively stable (see `compare`;
     stability of each learner is not enough), or if one test set was used. By default the standard
-    errors of the leads are those of `compare`: wider by `refit_corrected` with repetitions, for
-    models that are nearly alike in one partition, and for metrics near the end of their scale. With
+    errors of the leads are those of `compare`: larger with repetitions (`refit_corrected`), for
+    models that are very similar in one partition, and for metrics near the end of their scale. With
     ``method="wald"`` and at least three repetitions, ``caution`` contains ``unstable difference``
     for a model whose difference from its closest rival is unstable. If this difference is
     correlated on successive dates, it contains ``serial dependence``, and the set may lack a best
