@@ -237,7 +237,7 @@ def cuts_cells(metadata: Mapping[Any, Any], by: object) -> bool:
 
 def refuse_parts_of_cells(metadata: Mapping[Any, Any], by: object) -> None:
     """Refuse to average the pseudo-losses of a part of a cell: that is not the part's metric."""
-    for part in each_metric(metadata):
+    for part in each_metric(metadata) if isinstance(by, str) else ():
         cells, name = list(part.get("cells", ())), part.get("metric")
         if by not in (*cells, "metric"):
             way = "folds='average'" if by == "fold" else f"by={by!r}"
