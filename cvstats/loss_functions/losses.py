@@ -304,9 +304,9 @@ def losses(
         For ``brier_at`` and ``auc_at``, the time by which the event is predicted; for
         ``integrated_brier`` the times of the columns; for ``uno`` the truncation time.
     reference : hashable, optional
-        For ``skill``, the column of the predictions to compare with.
+        For ``skill`` and ``relative_error``, the column of the predictions to compare with.
     base : str or callable, optional
-        For ``skill``, the loss of points; ``squared_error`` by default.
+        For ``skill`` and ``relative_error``, the loss of points; ``squared_error`` by default.
 
     Raises
     ------
