@@ -88,8 +88,9 @@ def methods(losses: Losses) -> pd.DataFrame:
     -----
     A method applies if it can be computed with its defaults. It may still require a number that is
     not in the log, such as the training size of random splits or the margin of an equivalence test,
-    and it can fail because of the losses, as if all losses of a source are equal. If it does not
-    apply, other options may, as `quadratic` with ``estimator="theta_3"`` does to leave-one-out.
+    and it can fail because of the losses, for example if all losses of a source are equal. A method
+    that does not apply may apply with other options, as `quadratic` with ``estimator="theta_3"``
+    does to leave-one-out.
 
     References
     ----------
