@@ -195,9 +195,9 @@ def power(
 
     What `compare` adds to the variance by default is planned for as well: the mutual training of
     models that were refitted in repeated cross-validation or are very similar, and, not contained
-    in ``se``, pseudo-errors for bounded metrics and for some 0/1 losses. All of it is
-    assumed to decrease like one over the number of points. For `refit_corrected`, whose variance has
-    a part that repetitions show but do not remove, the parts of the variance, their limits and the
+    in ``se``, pseudo-errors for bounded metrics and for some 0/1 losses. All of it is assumed to
+    decrease like one over the number of points. For `refit_corrected`, whose variance has a part
+    that repetitions show but do not remove, the parts of the variance, their limits and the
     ranges are NaN (with groups, only the parts and the limits). In 250 simulations of two nearly
     equal models with 120 points in three partitions, the average planned power was .53 (.77 with
     ``method="wald"``), and `compare` detected the difference in 46%. With one partition, .38 was
