@@ -131,6 +131,7 @@ def prediction_powered(
             "judge=None is not a loss log. Expected the losses of the same points from labels of "
             "the judge. For human labels alone use holdout."
         )
+    check_points(read(judge, missing=missing), "judge")
     both = read_pairs(human, judge, None, missing).without_pairs()
     others = read(judge_on_all, missing=missing)
     check_points(others, "judge_on_all")

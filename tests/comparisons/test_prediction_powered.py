@@ -148,6 +148,9 @@ def test_what_is_refused():
     with pytest.raises(LogError, match="the points of judge_on_all have no labels"):
         prediction_powered(human, judge, every.reset_index(drop=True))
     twice = [pd.concat({0: log, 1: log}, names=["repetition"]) for log in (human, judge, every)]
+    words = r"judge has 2 labels .* Average them first: judge.groupby\('point'\).mean\(\)"
+    with pytest.raises(LogError, match=words):  # was to drop the level, which drops answers
+        prediction_powered(human, *twice[1:])
     with pytest.raises(LogError, match="human has 2 labels of the level 'repetition'"):
         prediction_powered(*twice)
     sources = pd.concat({"s": every}, names=["source"])
