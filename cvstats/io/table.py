@@ -213,12 +213,19 @@ class ReadOptions:
                     f"name of a column, such as {name}={name!r}.{way}"
                 )
             if is_several(value) or not isinstance(value, Hashable):
-                way = (
-                    " If each model has a column of losses, call cvstats.as_log(frame, "
-                    f"loss={list(map(str, value))!r}, …); if it has one of predictions, pass "
-                    "prediction=[…], and one loss."
-                    if name in ("loss", "metric") and isinstance(value, Iterable) else ""
-                )  # fmt: skip
+                way = ""
+                if name in ("loss", "metric") and isinstance(value, Iterable):
+                    listed_names = [*map(str, value)]
+                    way = (
+                        " If each model has a column of losses, call cvstats.as_log(frame, "
+                        f"loss={listed_names!r}, …); if it has one of predictions, pass "
+                        "prediction=[…], and one loss."
+                    )
+                    if self.model is not None:
+                        way = (
+                            " If the columns are metrics, stack them, and pass loss='loss': "
+                            f"table.melt(…, {listed_names!r}, 'metric', 'loss')."
+                        )
                 raise LogError(f"{name}={value!r} names several columns. Expected one.{way}")
 
     @property

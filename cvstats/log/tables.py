@@ -116,7 +116,11 @@ def find_columns(
             "different columns."
         )
     if model is not None and not single:
-        raise LogError("model= and several columns in loss= both name models. Expected one.")
+        kept = [*dict.fromkeys(levels.values()), model]
+        raise LogError(
+            "model= and several columns in loss= both name models. Expected one. If the columns "
+            f"are metrics, stack them: frame.melt({kept!r}, {[*values]!r}, 'metric', 'loss')."
+        )
     if single and not scores and len(values) == 1:
         refuse_scores(values)
     return TableColumns(tuple(values), levels, model, single)

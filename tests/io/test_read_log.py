@@ -361,6 +361,25 @@ def test_a_column_named_like_a_score_is_not_taken_for_losses(name, tmp_path):
     assert cvstats.as_log(answered(), loss=["correct"]).columns.tolist() == ["correct"]
 
 
+def test_metrics_in_columns_beside_a_column_of_models_are_stacked_as_advised():
+    table = pd.DataFrame({"model": ["a", "b"] * 30, "user": np.arange(60) // 2})
+    table[["ndcg", "hit"]] = np.random.default_rng(0).random((60, 2))
+    both, asked = ["ndcg", "hit"], {"model": "model", "point": "user"}
+    with pytest.raises(LogError) as error:
+        cvstats.as_log(table, loss=both, **asked)
+    call = str(error.value).partition("stack them: frame.")[2].rstrip(".")
+    stacked = eval(f"table.{call}", {"table": table})
+    log = cvstats.read_log(stacked, loss="loss", higher_is_better=True, **asked)
+    found = cvstats.as_scores(log.cvci.interval())["estimate"].unstack("metric")[both]
+    np.testing.assert_allclose(found.sort_index(), table.groupby("model")[both].mean())
+    for read in (
+        lambda: cvstats.read_log(table, loss=both, **asked),
+        lambda: cvstats.read_log(table, higher_is_better=True, **asked),
+    ):
+        with pytest.raises(LogError, match=r"stack them.* table.melt\(…, \['ndcg', 'hit'\], 'met"):
+            read()
+
+
 def test_each_of_several_scores_is_converted_back():
     """as_scores returned 1 - score under the name of the score."""
     draw = np.random.default_rng(0).random(240)

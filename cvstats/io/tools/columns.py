@@ -247,7 +247,13 @@ def model_columns(
     if len(names) == 1:
         return PredictionTable(out.assign(**{to: table[names[0]]}), called=own_name(names[0]))
     if MODEL in out.columns:
-        raise LogError("model= and several columns both name models. Expected only one of the two.")
+        way = "" if to != LOSS else (
+            f" If the columns are metrics, name one of them, as in loss={names[0]!r}, or stack "
+            f"them: table.melt(…, {names!r}, 'metric', 'loss')."
+        )  # fmt: skip
+        raise LogError(
+            f"model= and several columns both name models. Expected only one of the two.{way}"
+        )
     held: dict[Hashable, str] = {name: f"{to}:{name}" for name in names}
     values = table[names].set_axis(list(held.values()), axis=1)
     # All at once: adding columns one by one would copy the names of all others.
