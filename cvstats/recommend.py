@@ -19,7 +19,7 @@ import pandas as pd
 
 from cvstats.comparisons._pairs import default_difference
 from cvstats.core.design import Design
-from cvstats.core.folds import count_folds, covers_all_points, is_resampled
+from cvstats.core.folds import count_folds, covers_all_points, find_crossed, is_resampled
 from cvstats.core.results import WORKS, Result
 from cvstats.errors import LogError, checked_choice, spelled
 from cvstats.facts import LogFacts
@@ -120,9 +120,14 @@ def methods(losses: Losses) -> pd.DataFrame:
         for method in list_methods()
     ]
     binary = find_binary(log)
+    split = log.design.has("source") and bool(find_crossed(log.design, "source").any())
     rows = []
     for method, words in sorted(found, key=rank_method):
-        facts = {**method.facts, **(method.of_fixed_models if log.only_tested else {})}
+        facts = {
+            **method.facts,
+            **(method.of_fixed_models if log.only_tested else {}),
+            **(method.of_split_sources if split else {}),
+        }
         rows.append(
             {
                 "method": method.name,

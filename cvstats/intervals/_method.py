@@ -126,8 +126,9 @@ class Method:
     needs, target, guarantee, fits, reference : str
         The log it needs, the quantity it estimates, its guarantee, the number of model fits, and
         the literature reference.
-    of_fixed_models : mapping
-        The target and the guarantee if no model was trained on parts of the log.
+    of_fixed_models, of_split_sources : mapping
+        The target and the guarantee if no model was trained on parts of the log, and if sources
+        occur in several folds.
     plan : str
         The resampling plan that creates such a log, if ``requires`` does not name it.
     models : int
@@ -170,6 +171,7 @@ class Method:
     fits: str
     reference: str
     of_fixed_models: Mapping[str, str] = field(default_factory=dict)
+    of_split_sources: Mapping[str, str] = field(default_factory=dict)
     plan: str = ""
     models: int = 1
     of_losses: Callable[[Log], str | None] | None = None

@@ -170,6 +170,13 @@ def scale_groups(v: FloatArray, g: IntArray | int, correction: str) -> FloatArra
     return v * np.sqrt((g - 1) / g) / (1 - v)
 
 
+OF_SPLIT_GROUPS = {
+    "target": "mean loss on new points from groups in the training data, averaged over the "
+    "population of such groups",
+    "guarantee": "heuristic, because groups are in both training and test folds",
+}
+"""The target and the guarantee if groups occur in several folds."""
+
 ClusterMethod = partial(
     IntervalMethod,
     target="mean loss on groups from the same population that were not used for training",
@@ -179,6 +186,7 @@ ClusterMethod = partial(
         "target": "mean loss on new groups from the same population",
         "guarantee": "asymptotically exact in the number of groups, if they are independent",
     },
+    of_split_sources=OF_SPLIT_GROUPS,
     fits="as the log has",
     level_option="by",
     group_option="per",
@@ -467,14 +475,6 @@ def predict_cluster(log: Log, cells: Cells, points: IntArray, by: str, alpha: fl
         },
     )  # fmt: skip
     return cut_limits(result, log)
-
-
-OF_SPLIT_GROUPS = {
-    "target": "mean loss on new points from groups in the training data, averaged over the "
-    "population of such groups",
-    "guarantee": "heuristic, because groups are in both training and test folds",
-}
-"""The target and the guarantee if groups occur in several folds."""
 
 
 def flag_few_clusters(cells: Cells, df: FloatArray | IntArray, parts: FloatArray) -> IntArray:

@@ -312,11 +312,12 @@ def test_options_of_no_method(call, options, words):
         call(FOLDS, variance="between")
 
 
-def test_the_table_states_the_target_of_models_that_were_not_trained_here():
+def test_the_table_states_the_targets_and_guarantees_of_the_results():
     losses = 1 - cvstats.datasets.load("llm")[["aster-70b", "dahlia"]]
     for log, names in (
         (losses, ["clustered", "wild_cluster"]),
         (losses.droplevel("source"), ["holdout", "wald"]),
+        (log_of("spread sources"), ["clustered", "wild_cluster", "wald"]),
     ):
         table = cvstats.methods(log)
         for name in names:
